@@ -58,7 +58,7 @@ Each trick stands in the source as a NOTE or in the docstring of what uses it, w
 - The engine: a gradient that nobody else holds is added to in place (NOTE 3). Otherwise the engine is written to be
   read: its input buffers cost a chain of scalars about a tenth, and a step of training next to nothing.
 - Recording: [`record2`](../minigrad/core/record.py#L52) asks one number whether anything unusual is on, and then runs
-  the plain path.
+  the fast path.
 - Sums: [`of_channels`](../minigrad/backends/numpy.py#L30) and [`sum_of_all`](../minigrad/backends/numpy.py#L22) make
   them products with ones: 0.2 and 0.7 of the time.
 - Products: [`Addmm`](../minigrad/ops/linalg/matmul.py#L1) of few rows goes the other way round, 0.95 of an MLP's step.

@@ -20,7 +20,10 @@ parser.add_argument("--model", choices=("mlp", "cnn"), default="mlp")
 parser.add_argument("--epochs", type=int, default=30)
 parser.add_argument("--seed", type=int, default=0)
 parser.add_argument("--losses", type=int, default=50, help="print the loss of that many first steps")
+parser.add_argument("--compile", action="store_true", help="compile the training step (minigrad alone)")
 options = parser.parse_args()
+if options.compile and options.lib != "minigrad":
+    parser.error("--compile is for --lib minigrad: torch.compile wants a C++ compiler and takes minutes")
 
 torch = importlib.import_module(options.lib)
 nn, data = torch.nn, torch.utils.data
@@ -60,14 +63,21 @@ def main():
     model = {"mlp": mlp, "cnn": cnn}[options.model]()
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, options.epochs * len(batches))
+
+    def training_step(x, y):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    if options.compile:
+        training_step = torch.compile(training_step)
     start, step = time.perf_counter(), 0
     for _ in tqdm(range(options.epochs), desc=options.model, unit="epoch"):
         model.train()
         for x, y in batches:
-            optimizer.zero_grad()
-            loss = nn.functional.cross_entropy(model(x), y)
-            loss.backward()
-            optimizer.step()
+            loss = training_step(x, y)
             scheduler.step()
             if step < options.losses:
                 tqdm.write(f"step {step:2d}  loss {loss.item():.3g}")

@@ -91,7 +91,7 @@ def found_ops() -> dict[str, Op]:
             table.setdefault(name, Op(name, plain(each))).calls.append(call)
 
     for name, each in ops.FUNCTIONS.items():
-        add(name[:-1] if name[:-1] in ops.METHODS and name in ops.METHODS else name, f"torch.{name}", each)
+        add(name[:-1] if name.endswith("_") and name[:-1] in ops.METHODS else name, f"torch.{name}", each)
     for name, each in ops.METHODS.items():
         if not name.endswith("_"):
             add(name, f"x.{name}", each)
@@ -176,7 +176,7 @@ def touches(op: Op, line: str, source: str) -> bool:
 
 def is_title(name: str, line: str) -> bool:
     """Whether the title of a line begins with the name of an op, or is a list that has it."""
-    return re.match(rf"(?:\w+, )*{re.escape(name)}(?:[ ,_]|$)", line) is not None
+    return re.match(rf"(?:\w+, )*{re.escape(name)}_?(?:[ ,]|$)", line) is not None
 
 
 def completed() -> list[Op]:

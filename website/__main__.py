@@ -16,6 +16,7 @@ from minigrad_widgets.page import player_page
 from website import api, pages
 from website.cheatsheet import write_sheet
 from website.front import front_page
+from website.gallery import live_gallery
 from website.lessons import copy_lessons
 
 HERE = Path(__file__).parent
@@ -26,7 +27,7 @@ def gather(source: Path) -> None:
     source.mkdir(parents=True)
     shutil.copytree(pages.ROOT / "docs" / "images", source / "images")
     (source / "index.md").write_text(front_page(), encoding="utf-8")
-    pages.copy_pages(source)
+    pages.copy_pages(source, {"gallery.md": live_gallery})
     (source / "print").mkdir()
     write_sheet(source / "print")
     api.write_pages(source / "api")
@@ -46,6 +47,7 @@ def main() -> int:
                        "-d", str(target.with_name(f"{target.name}-doctrees")), str(gathered), str(target)])
     if not failed:
         (target / "play.html").write_text(player_page(), encoding="utf-8")
+        print(f"The site is in {target}: open {target / 'index.html'}")
     return failed
 
 

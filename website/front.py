@@ -12,16 +12,20 @@ from website.pages import REPOSITORY
 PROGRAM = Path(__file__).with_name("program.py")
 TEXT = """# minigrad
 
-PyTorch's autograd, small enough to read, and lessons in which you step through a backward pass forwards and backwards
-in time.
-
-`import minigrad as torch`, and the program that you know runs: on NumPy, with the same names, the same numbers, the
-same graph of `grad_fn` and `next_functions`, the same hooks in the same order, and the same words when something is
-wrong. This is a recording of one. Step through it: with the buttons, or with the arrow keys.
+Step through a backward pass, forwards and backwards in time. minigrad is PyTorch's autograd, small enough to read:
+`import minigrad as torch`, and your program runs on NumPy with the same numbers, the same graph and the same errors.
 
 {inspector}
 
-Have you a PyTorch model? [Look into it in five steps](your_own_model.md). To run the lessons yourself:
+- **Learn.** Never seen autograd? [Build it yourself](lessons/00_build_it_yourself) in 40 lines. If you have called
+  `backward()` before, start with [tensors and leaves](lessons/01_tensors_and_leaves). You predict, run, and see where
+  your idea and the engine part.
+- **Teach.** [What to hand out, how long it takes, which wrong answers to expect](teaching.md), with nbgrader and
+  [JupyterHub](jupyterhub.md). No answers are in what students install.
+- **Look into your own model.** [Five steps](your_own_model.md) from a PyTorch model to the layer where its gradient
+  is lost. [The gallery](gallery.md) shows every inspector.
+
+To run the lessons yourself:
 
 ```sh
 git clone {repository} && cd minigrad
@@ -60,7 +64,9 @@ api/index
 def recorded() -> Trace:
     """What program.py does."""
     with record() as trace:
-        runpy.run_path(str(PROGRAM))
+        made = runpy.run_path(str(PROGRAM))
+        # The recorder names tensors by the variables around it.
+        x, w, h, loss = (made[name] for name in ("x", "w", "h", "loss"))  # noqa: RUF059 (named for the recorder)
     return trace
 
 

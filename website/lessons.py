@@ -16,6 +16,7 @@ VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
 LAUNCH = "https://mybinder.org/v2/gh/{project}/v{version}?urlpath=lab/tree/notebooks/{name}"
 PROJECT = "/".join(REPOSITORY.split("/")[-2:])
+STILL_NOTE = "*For pages on which nothing runs"  # it stands above the still picture of a lesson
 MOST_BYTES = 3_000_000  # of a lesson that is saved with the state of its widgets
 Notebook = Any  # nbformat has no types
 
@@ -29,24 +30,32 @@ def copy_lessons(target: Path, version: str) -> None:
     target.mkdir(parents=True)
     notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
     with ThreadPoolExecutor(2) as pool:
-        for path, notebook in zip(notebooks, pool.map(_run, notebooks), strict=True):
+        for path, notebook in zip(notebooks, pool.map(_run_lesson, notebooks), strict=True):
             size = len(nbformat.writes(notebook).encode())
             print(f"{path.stem}: {size / 1e6:.2f} MB with the state of its widgets")
             if size > MOST_BYTES:
                 raise ValueError(f"{path.name} with the state of its widgets has {size} bytes; at most {MOST_BYTES}")
-            _make_live(notebook, path.stem)
+            make_live(notebook, path.stem)
             launch = LAUNCH.format(project=PROJECT, version=version, name=path.name)
             notebook.cells[0].source += f"\n\n[Open this lesson in Binder]({launch})"
             nbformat.write(notebook, target / path.name)
 
 
-def _run(path: Path) -> Notebook:
+def _run_lesson(path: Path) -> Notebook:
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": path.parent}}).execute()
+    for cell in notebook.cells:  # the page has the inspector itself, so it needs no still picture of it
+        if cell.pop("attachments", None):
+            cell.source = cell.source.partition(STILL_NOTE)[0].rstrip()
+    return run(notebook, path.parent)
+
+
+def run(notebook: Notebook, folder: Path) -> Notebook:
+    """Run a notebook in a fresh kernel, in that folder."""
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": folder}}).execute()
     return notebook
 
 
-def _make_live(notebook: Notebook, lesson: str) -> None:
+def make_live(notebook: Notebook, lesson: str) -> None:
     """Put the player in the place of each widget's view; the state that it shows is in the notebook's metadata."""
     widgets = notebook.metadata.pop("widgets", {}).get(STATE, {}).get("state", {})
     shown = 0

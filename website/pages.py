@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections.abc import Callable, Mapping
 from html import escape
 from pathlib import Path, PurePosixPath
 
@@ -12,14 +13,23 @@ from pygments.lexers import get_lexer_for_filename
 ROOT = Path(__file__).resolve().parent.parent
 REPOSITORY: str = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Repository"]
 UP = re.compile(r"(?<!!)\[(?P<text>[^\]\n]+)\]\((?P<target>\.\./[^)\s]+)\)")
+# GitHub chooses by the reader's system; the site has a switch of its own, and classes for both themes.
+PICTURE = re.compile(r'<picture>\s*<source [^>]*srcset="(?P<dark>[^"]+)">\s*'
+                     r'<img\s+src="(?P<light>[^"]+)"\s+alt="(?P<alt>[^"]*)">\s*</picture>\n?')
+BOTH = "![{alt}]({light}){{.only-light}}\n\n![{alt}]({dark}){{.only-dark}}\n"
 CODE = re.compile(r"`([^`]+)`")
 
 
-def copy_pages(target: Path) -> None:
-    """Put the pages of docs/ into the folder, and a page for each source file that one of them names."""
+def copy_pages(target: Path, changed: Mapping[str, Callable[[str], str]]) -> None:
+    """Put the pages of docs/ into the folder, and a page for each source file that one of them names.
+
+    `changed` has a function for each page, by its name, whose text is not to be shown as it stands.
+    """
     named: set[str] = set()
     for page in sorted((ROOT / "docs").glob("*.md")):
-        text = UP.sub(lambda link: _link(link["text"], link["target"], named), page.read_text(encoding="utf-8"))
+        text = changed.get(page.name, str)(page.read_text(encoding="utf-8"))
+        text = PICTURE.sub(lambda found: BOTH.format(**found.groupdict()), text)
+        text = UP.sub(lambda link: _link(link["text"], link["target"], named), text)
         (target / page.name).write_text(text, encoding="utf-8")
     for file in sorted(named):
         _source_page(file, target)

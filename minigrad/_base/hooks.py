@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad._base.type_name import type_name
-from minigrad.backends.registry import OF_TYPE
+from minigrad.backends.registry import BACKEND_OF
 
 Hook = Callable[..., Any]
 
@@ -96,7 +96,7 @@ def check_result(result: Any, grad: Any, hook: Hook) -> Any:
     if not hasattr(result, "_requires_grad"):
         raise TypeError(f"expected Variable, but hook returned '{type_name(result)}'")
     new, old = type(result.array), type(grad.array)
-    if result.array.dtype != grad.array.dtype or (new is not old and OF_TYPE.get(new) is not OF_TYPE.get(old)):
+    if result.array.dtype != grad.array.dtype or (new is not old and BACKEND_OF.get(new) is not BACKEND_OF.get(old)):
         raise RuntimeError(f"hook '{hook_name(hook)}' has changed the type of value (was {grad.type()} got "
                            f"{result.type()})")
     if result.array.shape != grad.array.shape:

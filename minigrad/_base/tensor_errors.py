@@ -3,7 +3,7 @@
 from typing import Any
 
 from minigrad._base.type_name import type_name
-from minigrad.backends.registry import OF_TYPE
+from minigrad.backends.registry import BACKEND_OF
 
 DETACH_VIEW = (
     "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, "
@@ -67,7 +67,8 @@ def check_grad(tensor: Any, new: Any) -> None:
             "dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. "
             "Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break downstream "
             "systems that assume they match.")
-    if OF_TYPE and (type(new.array) in OF_TYPE or type(tensor.array) in OF_TYPE) and new.device != tensor.device:
+    on_device = type(new.array) in BACKEND_OF or type(tensor.array) in BACKEND_OF
+    if on_device and new.device != tensor.device:
         got, wanted = new.device, tensor.device
         what = (("with device type", got.type, wanted.type) if got.type != wanted.type else
                 ("located on device with index", got.index, wanted.index))

@@ -13,7 +13,7 @@ from minigrad.autograd._api import grad
 from minigrad.autograd._gradcheck_texts import PERTURBED
 from minigrad.autograd.functional import units
 from minigrad.backends.registry import device_like
-from minigrad.core import Tensor, owned, plain
+from minigrad.core import Tensor, materialized, plain
 
 __all__ = ["analytical", "as_tuple", "difference", "numerical", "unit_vectors"]
 
@@ -55,7 +55,7 @@ def numerical(func: Callable[..., Any], inputs: Sequence[Any], x: Tensor, output
               eps: float) -> list[Tensor]:
     """The Jacobians of some outputs (by their numbers) by the input `x`: each element is moved a little, in turn."""
     made = {i: np.zeros((x.numel(), o.numel()), o.array.dtype, like=device_like(o.array)) for i, o in outputs.items()}
-    memory = owned(x)
+    memory = materialized(x)
     for row, index in enumerate(np.ndindex(memory.shape)):
         found = difference(func, inputs, memory[(*index, ...)], eps, eps, f"on index {index} ")
         for i, jacobian in made.items():

@@ -13,11 +13,11 @@ from minigrad.autograd.grad_mode import no_grad
 from minigrad.autograd.inplace import check_inplace, rebase_history
 from minigrad.autograd.views import FUNCTION, MANY, set_history, share
 from minigrad.backends.numpy import XP
-from minigrad.backends.registry import HOST, OF_TYPE, device_like, info_of
-from minigrad.core import LOCAL, Node, Tensor, counter_of, edge_to, owned, plain
+from minigrad.backends.registry import BACKEND_OF, HOST, device_like, info_of
+from minigrad.core import LOCAL, Node, Tensor, counter_of, edge_target, materialized, plain
 from minigrad.core.evaluate import check_device, check_gradient, sum_to
 from minigrad.core.grad_mode import switch
-from minigrad.core.graph import FIRST_OF_ALL, NodeExtras, gradient_node, output_nrs_of
+from minigrad.core.graph import MAX_SEQUENCE_NR, NodeExtras, gradient_node, output_nrs_of
 from minigrad.core.saved import refuse_outside_inference_mode, saved_tensors, versions_of
 from minigrad.core.saved_tensor import SavedTensor, pack_all, saved_tensor_handles
 from minigrad.core.tensor import extras_of
@@ -87,13 +87,14 @@ class FunctionBase(Node, number=None):
         self.needs_input_grad = tuple([isinstance(a, Tensor) and a._requires_grad for a in args])
         self._recorded = LOCAL.grad_enabled and True in self.needs_input_grad
         inputs = [a for a in args if isinstance(a, Tensor)] if self._recorded else []
-        self.fill(tuple([edge_to(t) for t in inputs]), next_output_nrs=output_nrs_of(inputs))
+        self.fill(tuple([edge_target(t) for t in inputs]), next_output_nrs=output_nrs_of(inputs))
         self.hold_accumulators()
-        self.node_hooks()  # off the engine's plain path: user code sees the gradients, and may register hooks
+        self.node_hooks()  # off the engine's fast path: user code sees the gradients, and may register hooks
         self._input_info = [(a.array.shape, a.array.dtype) if isinstance(a, Tensor) else None for a in args]
-        if OF_TYPE:
-            self._input_info = [(*info, device_like(a.array)) if info is not None and type(a.array) in OF_TYPE else info
-                                for a, info in zip(args, self._input_info, strict=True)]
+        if BACKEND_OF:
+            self._input_info = [
+                (*info, device_like(a.array)) if info is not None and type(a.array) in BACKEND_OF else info
+                for a, info in zip(args, self._input_info, strict=True)]
         self.outputs, self._output_info, self._saved_nrs = 1, [], ()
 
     __repr__ = object.__repr__  # with the module, as PyTorch prints it
@@ -142,7 +143,7 @@ class FunctionBase(Node, number=None):
         """Turn what forward wanted to save into saved values: inputs as tensors, outputs bare (NOTE 2 in saved.py)."""
         numbers = {id(t): nr for nr, t in enumerate(made) if isinstance(t, Tensor) and not t.is_leaf}
         self._saved_nrs = tuple([numbers.get(id(t), 0) for t in saved])
-        self.saved = tuple([owned(t) if id(t) in numbers else t for t in saved])
+        self.saved = tuple([materialized(t) if id(t) in numbers else t for t in saved])
         extras, versions = self.extras(), versions_of(self.saved)
         for t, nr in zip(saved, self._saved_nrs, strict=True):  # a result that was written to has a counter already
             if t is not None and t._version_counter is not None and id(t) in numbers:
@@ -193,7 +194,7 @@ def fitted(node: FunctionBase, index: int, grad: Tensor, info: tuple[Any, ...], 
     """A gradient in its input's shape, dtype and place, if it can be summed to it; PyTorch's error else."""
     check_gradient(node, index, grad, info[0])
     xp, g = (XP, grad.array) if task.first_order else (task.xp, grad)
-    if len(info) == 2 and type(grad.array) not in OF_TYPE:
+    if len(info) == 2 and type(grad.array) not in BACKEND_OF:
         return sum_to(g, info, xp)
     handle = info[2] if len(info) == 3 else HOST
     return check_device(sum_to(g, info[:2], xp), handle, index, xp, f"Function {node.name()} returned an ")
@@ -328,7 +329,7 @@ def viewed(ctx: FunctionBase, t: Tensor) -> Tensor:
     """An input that forward returned as it is, as another tensor: a view that is taken without grad mode."""
     if ctx._forward_cls._has_setup() and (among(t, ctx.to_save) or among(t, ctx.saved_for_forward)):
         raise RuntimeError(SAVED_AS_IT_IS)
-    view = plain(owned(t))
+    view = plain(materialized(t))
     with no_grad():
         share(view, t)
     return view
@@ -341,7 +342,7 @@ class Error(Node, number=None):
     own_input_grads = True
 
     def __init__(self, inputs: Sequence[Tensor | None], message: str) -> None:
-        self.fill(tuple([None if t is None else edge_to(t) for t in inputs]), (), (message,), FIRST_OF_ALL)
+        self.fill(tuple([None if t is None else edge_target(t) for t in inputs]), (), (message,), MAX_SEQUENCE_NR)
         self.outputs = len(inputs)
 
     def name(self) -> str:

@@ -34,7 +34,7 @@ def put_each_in_use(grads: Iterable[Any]) -> Iterator[Any]:
 
 
 def switch_devices(several: bool) -> None:
-    """Leave the plain path of recording and of passes while there are several devices, or return to it."""
+    """Leave the fast path of recording and of passes while there are several devices, or return to it."""
     UNUSUAL.set("several devices", several)
     (UNUSUAL.pass_wrappers.append if several else UNUSUAL.pass_wrappers.remove)(use_devices)
 

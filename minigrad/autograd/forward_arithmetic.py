@@ -17,7 +17,7 @@ import numpy as np
 
 from minigrad.autograd.arithmetic import calls_formula, constant_names, fitted, saved_names
 from minigrad.autograd.inplace import in_place
-from minigrad.backends.registry import OF_TYPE, serving
+from minigrad.backends.registry import BACKEND_OF, serving
 from minigrad.backends.symbolic import BACKEND, SHORTEST, SYMBOLS, Limit, NotSymbolic, Symbol, expression_of
 from minigrad.core import LOCAL, Tensor
 from minigrad.core.graph import ManyOutputs
@@ -166,7 +166,7 @@ class Reader:
         name = self.known.get(id(tensor))
         if name is None:
             number = self.number(tensor)
-            if number is None and array.size <= SHORTEST and type(array) not in OF_TYPE:
+            if number is None and array.size <= SHORTEST and type(array) not in BACKEND_OF:
                 return Fixed(array.shape, array.dtype, tuple(array.ravel().tolist()))
             if number is None:
                 raise TypeError("a tensor that the recorder has not seen")

@@ -17,7 +17,7 @@ from minigrad.autograd._api import grad
 from minigrad.autograd._jacobians import analytical, as_tuple, difference, numerical, unit_vectors
 from minigrad.backends import draws
 from minigrad.backends.registry import device_like, moved
-from minigrad.core import Node, Tensor, owned, plain, record1
+from minigrad.core import Node, Tensor, materialized, plain, record1
 from minigrad.ops.factory.sizes import zeros_like
 from minigrad.ops.shape.join import stack
 
@@ -190,7 +190,7 @@ class Check(NamedTuple):
         vs = {i: _direction(stream, o) for i, o in self.outputs.items()}
         by_input = []
         for x, u in zip(self.wanted, us, strict=True):
-            ju = difference(self.func, self.inputs, owned(x), u.array.reshape(x.shape) * self.eps, self.eps)
+            ju = difference(self.func, self.inputs, materialized(x), u.array.reshape(x.shape) * self.eps, self.eps)
             if not vs and any(n.numel() and abs(n.array).max() > self.nondet_tol for n in ju):
                 raise GradcheckError(texts.NOT_ZERO)
             by_input.append([(v * ju[i]).sum() for i, v in vs.items()])

@@ -14,8 +14,8 @@ import numpy as np
 
 from minigrad._base.type_name import type_name
 from minigrad.autograd.views import geometry_of, move_retain, refuse_view, set_history
-from minigrad.backends.registry import OF_TYPE, bounds, check_devices
-from minigrad.core import LOCAL, Node, Tensor, counter_of, edge_to, owned, plain
+from minigrad.backends.registry import BACKEND_OF, bounds, check_devices
+from minigrad.core import LOCAL, Node, Tensor, counter_of, edge_target, materialized, plain
 from minigrad.core.accumulate import repeats
 from minigrad.core.evaluate import run_node
 from minigrad.core.saved import FREED, WRITTEN_TWICE, refuse_outside_inference_mode
@@ -42,7 +42,7 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
             result has another shape or a dtype of a higher kind, where elements of `x` share memory; `x` is left as
             it was.
     """
-    target = owned(x)
+    target = materialized(x)
     check_inplace(x, x._requires_grad or any(isinstance(a, Tensor) and a._requires_grad for a in args))
     name = forward.__qualname__
     onto_itself = name == "Copy.forward" and args[0] is x  # nothing is written then
@@ -85,7 +85,7 @@ def turn_in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any) -> Tens
         RuntimeError: as for an op that writes; `x` is left as it was.
     """
     check_inplace(x, x._requires_grad)
-    before, counter = stand_in(x, owned(x)), counter_of(x)
+    before, counter = stand_in(x, materialized(x)), counter_of(x)
     before._version_counter = counter
     observer, LOCAL.observer = LOCAL.observer, None
     try:
@@ -145,7 +145,7 @@ def check_memory(target: np.ndarray[Any, Any], args: tuple[Any, ...], constant: 
 
 def check_written(target: np.ndarray[Any, Any], result: Tensor) -> None:
     """Whether a result fits into the tensor that it is to be written to."""
-    if OF_TYPE:
+    if BACKEND_OF:
         check_devices(target, result.array)
     if result.array.shape != target.shape:
         raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape "
@@ -210,7 +210,7 @@ class CopySlices(Node, number=None):
     op = "CopySlices"
 
     def __init__(self, base: Tensor, view: Tensor, function: Node) -> None:
-        self.fill((edge_to(base), *function.next[1:]), (function,), (geometry_of(view),),
+        self.fill((edge_target(base), *function.next[1:]), (function,), (geometry_of(view),),
                   next_output_nrs=(base._output_nr, *function.output_nrs()[1:]))
 
     def name(self) -> str:

@@ -11,16 +11,16 @@ from typing import Any
 from numpy import asarray, generic
 
 from minigrad.autograd.views import address
-from minigrad.backends.registry import OF_TYPE, is_array, storage
+from minigrad.backends.registry import BACKEND_OF, is_array, storage
 from minigrad.core import Node
-from minigrad.core.record import NUMBER
+from minigrad.core.record import SCALAR_OPERAND
 from minigrad.core.saved import Packed, is_tensor
 from minigrad.trace.encode import SAME
 from minigrad.trace.track import CHANGED, NOWHERE, Log, TrackedRef, Tracker
 
 __all__ = ["CONSTANTS", "Seen"]
 
-CONSTANTS = (NUMBER,)  # tensors that stand for an operand that is a Python number
+CONSTANTS = (SCALAR_OPERAND,)  # tensors that stand for an operand that is a Python number
 
 
 class Seen(Tracker):
@@ -68,7 +68,7 @@ class Seen(Tracker):
             node = self.numbers.get(id(above))
             above = self.node(above) if node is None else node
         ref, number, size = TrackedRef(t, self.on_tensor_gone), self.tensor_count, array.nbytes
-        there = type(array) in OF_TYPE
+        there = type(array) in BACKEND_OF
         hold = (id(array), size) if array.base is None and not there else memory(array)
         ref.key, ref.number, ref.array_id, ref.storage = key, number, id(array), hold[0]
         ref.writes = self.writes.get(hold[0], 0)
@@ -218,7 +218,7 @@ class Seen(Tracker):
 
 def window(array: Any) -> dict[str, Any]:
     """Where an array looks in its storage, in elements, unless it is there from the beginning row by row."""
-    if type(array) in OF_TYPE:
+    if type(array) in BACKEND_OF:
         begin = storage(array)[0]
     elif isinstance(array, generic) or array.base is None and array.flags.c_contiguous:
         return {}
@@ -235,7 +235,7 @@ def window(array: Any) -> dict[str, Any]:
 
 def memory(array: Any) -> tuple[int, int]:
     """The storage of an array: the `id()` of the owner of its memory (on a device: its address), and its bytes."""
-    if type(array) in OF_TYPE:
+    if type(array) in BACKEND_OF:
         return storage(array)
     base = array.base
     while base is not None:

@@ -12,8 +12,8 @@ from weakref import WeakSet
 
 import numpy as np
 
-from minigrad.backends.registry import HOST, OF_TYPE, device_like
-from minigrad.core import LOCAL, Node, counter_of, edge_to, record1, record_many
+from minigrad.backends.registry import BACKEND_OF, HOST, device_like
+from minigrad.core import LOCAL, Node, counter_of, edge_target, record1, record_many
 from minigrad.core.accumulate import repeats
 from minigrad.core.saved import op_of
 from minigrad.core.tensor import extras_of, set_requires_grad
@@ -119,7 +119,7 @@ def address(array: Any) -> int:
     """Where an array begins in memory."""
     if type(array) is np.ndarray:
         return array.__array_interface__["data"][0]  # type: ignore[no-any-return]  # a third of the time of `ctypes.data`
-    return OF_TYPE[type(array)].address(array)
+    return BACKEND_OF[type(array)].address(array)
 
 
 def positions(start: int, shape: tuple[int, ...], steps: list[int], like: Any) -> Any:
@@ -154,7 +154,7 @@ class AsStrided(Node):
     """The node of a view whose base, or another view of it, was written to since the view was taken."""
 
     def __init__(self, view: Any, base: Any) -> None:
-        self.fill((edge_to(base),), (), (geometry_of(view),), next_output_nrs=(base._output_nr,))
+        self.fill((edge_target(base),), (), (geometry_of(view),), next_output_nrs=(base._output_nr,))
 
     def backward(self, xp: Any, g: Any, geometry: Geometry) -> Any:
         return geometry.spread(xp, g) if 0 not in g.shape else xp.zeros(geometry.base, g)  # without a graph, as there

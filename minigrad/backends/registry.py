@@ -21,7 +21,7 @@ HOST = np.empty(0)  # the handle of the CPU, for NumPy's `like`
 ARRAYS: tuple[type, ...] = (np.ndarray, np.generic)
 FUSED = (np.dtype("float32"), np.dtype("float64"))
 BACKENDS: dict[str, Backend] = {}
-OF_TYPE: dict[type, Backend] = {}
+BACKEND_OF: dict[type, Backend] = {}
 BROKEN: dict[str, str] = {}  # by type of device: why its backend did not load
 MODULES = {"cuda": ("minigrad.backends.cupy", "cuda12x")}
 
@@ -29,8 +29,8 @@ MODULES = {"cuda": ("minigrad.backends.cupy", "cuda12x")}
 def install(backend: Backend) -> None:
     """Let a backend serve the devices of its type."""
     global ARRAYS
-    BACKENDS[backend.type] = OF_TYPE[backend.array_type] = backend
-    ARRAYS = (np.ndarray, np.generic, *OF_TYPE)
+    BACKENDS[backend.type] = BACKEND_OF[backend.array_type] = backend
+    ARRAYS = (np.ndarray, np.generic, *BACKEND_OF)
 
 
 @contextmanager
@@ -38,11 +38,11 @@ def serving(backend: Backend) -> Iterator[None]:
     """A block in which a backend serves the arrays of its type, though no device is called by its name."""
     global ARRAYS
     before = ARRAYS
-    OF_TYPE[backend.array_type], ARRAYS = backend, (*before, backend.array_type)
+    BACKEND_OF[backend.array_type], ARRAYS = backend, (*before, backend.array_type)
     try:
         yield
     finally:
-        del OF_TYPE[backend.array_type]
+        del BACKEND_OF[backend.array_type]
         ARRAYS = before
 
 
@@ -117,7 +117,7 @@ class MultiDevice:
 
 def use_device_of(array: Any) -> None:
     """Let the device of an array be the one in use."""
-    backend = OF_TYPE.get(type(array))
+    backend = BACKEND_OF.get(type(array))
     if backend is not None and backend.index_of(array) != backend.current_device():
         backend.set_device(backend.index_of(array))
 
@@ -139,7 +139,7 @@ def device_guard(array: Any = None) -> Iterator[None]:
 def check_in_use(result: Any, operands: Sequence[Any]) -> None:
     """An error for work on arrays of a device that is not in use, which no guard saw: its result lies on the one that
     is, where PyTorch's stays with the operands; PyTorch's error for operands of two devices."""
-    backend = OF_TYPE.get(type(result))
+    backend = BACKEND_OF.get(type(result))
     if backend is None:
         return
     there = [x for x in operands if type(x) is backend.array_type]
@@ -172,7 +172,7 @@ def resolve_device(asked: str | device | int | None) -> device:
     return where
 
 
-class Apart(tuple[Any, ...]):
+class MixedDeviceMetadata(tuple[Any, ...]):
     """The `Node.fit` of operands of which one is a number on the CPU and another lies on a device: per input the
     (shape, dtype, handle) to which its gradient goes."""
 
@@ -222,14 +222,14 @@ def device_handle(given: str | device | int | None) -> Any:
 
 def placed(array: Any, given: str | device | int | None) -> Any:
     """A new array where a tensor is to be made; one that lies on a device stays there unless another is named."""
-    if given is None and (Default.device is CPU or type(array) in OF_TYPE):
+    if given is None and (Default.device is CPU or type(array) in BACKEND_OF):
         return array
     return moved(array, device_handle(given))
 
 
 def moved(array: Any, handle: Any) -> Any:
     """An array on the device of a handle: itself if it lies there."""
-    backend = OF_TYPE.get(type(array))
+    backend = BACKEND_OF.get(type(array))
     if handle is HOST:
         return host(array)
     if backend is None:
@@ -245,13 +245,13 @@ def is_array(value: Any) -> bool:
 
 def backend_of(array: Any) -> Backend | None:
     """The backend that holds an array; None for one of NumPy's, or a number."""
-    return OF_TYPE.get(type(array))
+    return BACKEND_OF.get(type(array))
 
 
 def by_kernel(name: str, x: Any, *others: Any) -> Any:
     """What a kernel of a device (`minigrad.backends.kernels`) makes of arrays, laid out as the first; of others numbers
     too. None where there is no kernel: on the CPU, for Tensors, and for other dtypes than float32 and float64."""
-    backend = OF_TYPE.get(type(x))
+    backend = BACKEND_OF.get(type(x))
     if backend is None or x.dtype not in FUSED or any(is_array(v) and not alike(x, v) for v in others):
         return None
     kernel = backend.fused(name)
@@ -268,7 +268,7 @@ def alike(x: Any, other: Any) -> bool:
 
 def device_of(array: Any) -> device:
     """Where an array lies."""
-    backend = OF_TYPE.get(type(array))
+    backend = BACKEND_OF.get(type(array))
     return CPU if backend is None else device(backend.type, backend.index_of(array))
 
 
@@ -286,7 +286,7 @@ def device_like(array: Any) -> Any:
 
     `like` takes arrays too, but no scalars, and CuPy's `ones`, `full` and `eye` do not take all that NumPy then passes.
     """
-    backend = OF_TYPE.get(type(array))
+    backend = BACKEND_OF.get(type(array))
     if backend is not None:
         return DeviceHandle(backend, backend.index_of(array))
     return array if type(array) is DeviceHandle else HOST
@@ -294,7 +294,7 @@ def device_like(array: Any) -> Any:
 
 def lies_on(array: Any, handle: Any) -> bool:
     """Whether an array lies on the device of a handle."""
-    backend = OF_TYPE.get(type(array))
+    backend = BACKEND_OF.get(type(array))
     if backend is None or handle is HOST:
         return backend is None and handle is HOST
     return bool(handle == DeviceHandle(backend, backend.index_of(array)))
@@ -312,18 +312,18 @@ def info_of(array: Any) -> tuple[tuple[int, ...], Any, Any]:
 
 def bounds(array: Any) -> tuple[int, int]:
     """The addresses of the first byte of an array and of that after its last."""
-    backend = OF_TYPE.get(type(array))
+    backend = BACKEND_OF.get(type(array))
     return byte_bounds(array) if backend is None else backend.bounds(array)
 
 
 def storage(array: Any) -> tuple[int, int]:
     """The memory of an array of a device that all its views share: where it begins, and its bytes."""
-    return OF_TYPE[type(array)].storage(array)
+    return BACKEND_OF[type(array)].storage(array)
 
 
 def as_strided(array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
     """A view of this shape, whose elements lie so many bytes apart."""
-    backend = OF_TYPE.get(type(array))
+    backend = BACKEND_OF.get(type(array))
     return strided(array, shape, strides) if backend is None else backend.as_strided(array, shape, strides)
 
 
@@ -343,5 +343,5 @@ def copied_in_order(array: Any, copy: Callable[[Any], Any]) -> Any:
 
 def host(array: Any) -> Any:
     """An array, as NumPy's: itself if it is one. From a device it is a copy, and waits for it."""
-    backend = OF_TYPE.get(type(array))
+    backend = BACKEND_OF.get(type(array))
     return array if backend is None else backend.to_host(array)

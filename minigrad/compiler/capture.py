@@ -17,7 +17,7 @@ from minigrad.compiler.tracer import Trace, Traced
 from minigrad.compiler.tracing import released, tracing
 from minigrad.compiler.world import World
 from minigrad.core import Node, Tensor
-from minigrad.core.tensor import counter_of, owned, plain
+from minigrad.core.tensor import counter_of, materialized, plain
 
 __all__ = ["Captured", "Effects", "Leaves", "capture", "leaves_of", "spec_of"]
 
@@ -94,7 +94,7 @@ def capture(function: Callable[..., Any], args: Any, kwargs: Any, fullgraph: boo
     given = [(name, t) for name, t in zip(names, tensors) if id(t) not in world.tensors]
     given = list({id(t): (name, t) for name, t in given}.values())
     for _, t in given:
-        owned(t)
+        materialized(t)
         counter_of(t)
     check = world.guards.compiled()
     every = [*[t for _, t in world.tensors.values()], *[t for _, t in given]]

@@ -121,7 +121,7 @@ def tracing(trace: Trace, world: World, given: list[tuple[str, Tensor]]) -> Iter
     arrays = [(t, t.array) for _, t in [*tensors, *grads]]
     before = {id(group): dict(group) for group, _, _ in world.options.values()}
     groups = {id(group): group for group, _, _ in world.options.values()}
-    registry.OF_TYPE[Traced] = BACKEND  # type: ignore[assignment]  # it has no graphs, events and statistics
+    registry.BACKEND_OF[Traced] = BACKEND  # type: ignore[assignment]  # it has no graphs, events and statistics
     registry.ARRAYS = (*registry.ARRAYS, Traced)
     draws.drawn = drawn
     wrap_ops(adopting, True)
@@ -146,7 +146,7 @@ def tracing(trace: Trace, world: World, given: list[tuple[str, Tensor]]) -> Iter
         engine.start_grads = vars(_api)["start_grads"] = start_grads
         draws.drawn = drawn_eagerly
         note_states(state_bytes, set_state_bytes)
-        del registry.OF_TYPE[Traced]
+        del registry.BACKEND_OF[Traced]
         registry.ARRAYS = tuple([kind for kind in registry.ARRAYS if kind is not Traced])
         put_back(arrays, trace)
         for i, group in groups.items():

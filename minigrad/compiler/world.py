@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.core import Tensor
-from minigrad.core.tensor import counter_of, owned
+from minigrad.core.tensor import counter_of, materialized
 from minigrad.nn.modules.module import Module
 from minigrad.ops.random.generator import Generator
 from minigrad.optim.optimizer import Optimizer
@@ -126,7 +126,7 @@ class World:
     def tensor(self, tensor: Tensor, name: str) -> None:
         """A tensor, and its `.grad`: memory is an input, all else is guarded."""
         self.tensors[id(tensor)] = name, tensor
-        owned(tensor)
+        materialized(tensor)
         counter_of(tensor)
         guards, t, extras = self.guards, self.guards.name_of(tensor), tensor._extras
         assert extras is not None

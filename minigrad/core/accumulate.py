@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.registry import OF_TYPE
+from minigrad.backends.registry import BACKEND_OF
 from minigrad.core.saved import WRITTEN_TWICE, refuse_outside_inference_mode
 from minigrad.core.tensor import Tensor, counter_of
 
@@ -12,7 +12,7 @@ __all__ = ["add_in_place", "repeats", "with_layout_of"]
 
 
 def add_in_place(total: Tensor, grad: Any) -> None:
-    """Add an array to a `.grad` that is there already, and count its version up."""
+    """Add an array to a `.grad` that is there already, and increment its version."""
     refuse_outside_inference_mode(total)
     counter = counter_of(total)
     if counter.before_write is not None:
@@ -26,29 +26,29 @@ def add_in_place(total: Tensor, grad: Any) -> None:
     counter.value += 1
 
 
-def with_layout_of(leaf: Any, grad: Any, owned: bool) -> Any:
+def with_layout_of(leaf: Any, grad: Any, can_steal: bool) -> Any:
     """An array as the `.grad` of a leaf: PyTorch calls this the gradient layout contract.
 
-    It lies in memory row by row, or with the strides of a leaf that is dense in another order. `grad` itself is
-    returned if it is `owned` and lies so already, else a copy.
+    It is in row-major order, or has the strides of a leaf that is dense in another order. `grad` itself is returned if
+    `can_steal` says so and it is laid out like this already, else a copy.
     """
-    if type(leaf) in OF_TYPE:  # the copy belongs on the device of the gradient, which need not be the one in use
-        backend = OF_TYPE[type(grad)]
+    if type(leaf) in BACKEND_OF:  # the copy belongs on the device of the gradient, which need not be the one in use
+        backend = BACKEND_OF[type(grad)]
         with backend.on(backend.index_of(grad)):
-            return copy_with_layout(leaf, grad, owned)
-    return copy_with_layout(leaf, grad, owned)
+            return copy_with_layout(leaf, grad, can_steal)
+    return copy_with_layout(leaf, grad, can_steal)
 
 
-def copy_with_layout(leaf: Any, grad: Any, owned: bool) -> Any:
+def copy_with_layout(leaf: Any, grad: Any, can_steal: bool) -> Any:
     """`with_layout_of` on the device in use."""
     if not leaf.flags.c_contiguous:
         result = np.empty_like(leaf, grad.dtype)
         if result.strides == leaf.strides:
-            if owned and grad.strides == leaf.strides:
+            if can_steal and grad.strides == leaf.strides:
                 return grad
             result[...] = grad
             return result
-    return grad if owned and grad.flags.c_contiguous else grad.copy()
+    return grad if can_steal and grad.flags.c_contiguous else grad.copy()
 
 
 def repeats(array: Any) -> bool:

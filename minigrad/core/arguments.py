@@ -1,4 +1,4 @@
-"""Checks what a user gives to `backward` and `grad` beside the tensors: gradients to start from, and `inputs`.
+"""Checks what a user gives to `backward` and `grad` besides the tensors: gradients to start from, and `inputs`.
 
 Mirrors `_make_grads` of `torch/autograd/__init__.py` and the checks of PyTorch's `python_engine.cpp`.
 """
@@ -11,7 +11,7 @@ import numpy as np
 from minigrad._base.dtype import Size
 from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn_once
-from minigrad.backends.registry import HOST, OF_TYPE, device_like, info_of, lies_on
+from minigrad.backends.registry import BACKEND_OF, HOST, device_like, info_of, lies_on
 from minigrad.core.evaluate import check_device
 from minigrad.core.graph import AccumulateGrad, GradientEdge
 from minigrad.core.tensor import Tensor, plain
@@ -65,7 +65,7 @@ def check_grad(i: int, root: Any, grad: Any, batched: bool) -> Any:
     xp, result = Tensor.backward_namespace, grad
     if grad.array.dtype != dtype:
         result = xp.cast(grad, dtype)
-    if handle is HOST and type(grad.array) not in OF_TYPE:
+    if handle is HOST and type(grad.array) not in BACKEND_OF:
         return result
     if batched and grad.array.ndim == 1 and not lies_on(grad.array, handle):  # numbers go there, in a batch too
         return xp.moved(result, handle)
@@ -79,7 +79,7 @@ def metadata_of(root: Any) -> tuple[tuple[int, ...], Any, Any]:
         RuntimeError: if the edge was not made by `get_gradient_edge`: a node does not know what it made.
     """
     if isinstance(root, Tensor):
-        return root.array.shape, device_like(root.array) if OF_TYPE else HOST, root.array.dtype
+        return root.array.shape, device_like(root.array) if BACKEND_OF else HOST, root.array.dtype
     if isinstance(root.node, AccumulateGrad):
         return info_of(root.node.variable.array)
     info: tuple[tuple[int, ...], Any, Any] | None = (root.node.extras().output_info or {}).get(root.output_nr)

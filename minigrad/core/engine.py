@@ -7,8 +7,8 @@ the node's edges (`run`). In a first-order pass gradients are arrays; in a pass 
 
 NOTE 1 (engine order). A node runs when all its gradients have arrived. A recursion would not do: it would run a node
 once per path, with partial sums. Of several ready nodes the one with the highest sequence number runs first: the one
-that was recorded last, and an AccumulateGrad before all others. Nodes with equal numbers are neither first in, first
-out nor the reverse: they are equal to the heap, and Python's moves equal entries as that of PyTorch (C++) does.
+that was recorded last, and an AccumulateGrad before all others. Nodes with equal numbers run in
+neither FIFO nor LIFO order: the heap treats them as equal, and Python's heap moves them as C++'s does.
 
 At a node this happens, in this order: the hooks of the tensors that it made, as they were registered; `retain_grad`;
 the node's pre-hooks; its formula; its hooks; release of what it saved. At an AccumulateGrad: hooks of the leaf,
@@ -19,7 +19,8 @@ NOTE 3 (who may keep a gradient). A gradient that arrives at a leaf becomes its 
 waits in a buffer is added to in place, but only if nobody else can see the array. As in PyTorch the reference count
 says so (`InputBuffer.owns_grad`). A gradient is copied for as long as somebody else holds it too: the user, a hook, a
 saved value, or another buffer to which the formula sent it; the last to receive it may keep it. A view may be kept if
-it shows all of an array that nobody else holds, in the order of memory, as a reshaped gradient does.
+it shows all of an array that nobody else holds, in the order of memory, as a reshaped gradient does. A leaf always gets
+a copy if it has hooks, which may keep what they see, if the pass is recorded, or if its layout asks for another order.
 """
 
 import warnings
@@ -31,12 +32,12 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.registry import HOST, OF_TYPE, device_like
+from minigrad.backends.registry import BACKEND_OF, HOST, device_like
 from minigrad.core.arguments import NOT_SCALAR, check_grad, check_inputs, inputs_of, sequence_of, warn_of_cycle
 from minigrad.core.evaluate import evaluate_fully, sum_to_inputs
-from minigrad.core.exec_info import leaves_out, select
+from minigrad.core.exec_info import leaves_out, select_nodes_to_run
 from minigrad.core.grad_mode import LOCAL, UNUSUAL, switch
-from minigrad.core.graph import AccumulateGrad, GradientEdge, Node, edge_to, known_accumulator, target_of
+from minigrad.core.graph import AccumulateGrad, GradientEdge, Node, edge_target, known_accumulator, target_of
 from minigrad.core.input_buffer import GraphTask, InputBuffer, InputBuffers
 from minigrad.core.observe import Observed
 from minigrad.core.reentrant import MAX_DEPTH, in_another_thread
@@ -46,7 +47,7 @@ __all__ = ["execute", "start_grads"]
 
 # PyTorch says nothing when it divides by zero or overflows; NumPy warns. Only warnings that code of this package raises
 # are silenced, so that a user's own NumPy code keeps its warnings. A filter that a user adds afterwards comes first:
-# then an op warns. To ask in every op would make small ones take 1.5 times as long.
+# then an op warns. Checking in every op would make small ops take 1.5 times as long.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"minigrad\.")
 SILENCE = warnings.filters[0]
 
@@ -84,7 +85,7 @@ def one_for(root: Tensor) -> Tensor | None:
         return None
     if root.array.size != 1:
         raise RuntimeError(NOT_SCALAR)
-    return plain(np.ones(root.array.shape, root.array.dtype, like=device_like(root.array) if OF_TYPE else HOST)[()])
+    return plain(np.ones(root.array.shape, root.array.dtype, like=device_like(root.array) if BACKEND_OF else HOST)[()])
 
 
 class GraphRoot(Node, number=None):
@@ -97,7 +98,7 @@ class GraphRoot(Node, number=None):
 
 def root_target(i: int, root: Any) -> Any:
     """Return what the edge to a root leads to, where a root is the user's tensor (or GradientEdge) number `i`."""
-    target = target_of(root.node) if isinstance(root, GradientEdge) else edge_to(root)
+    target = target_of(root.node) if isinstance(root, GradientEdge) else edge_target(root)
     if target is None:
         raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
     return target
@@ -123,7 +124,7 @@ def execute(roots: Sequence[Any], grads: Sequence[Any], keep_graph: bool, create
         for tensor in inputs:
             if accumulate_grad and isinstance(tensor, Tensor):
                 tensor.retain_grad()
-        select(task, root, inputs, accumulate_grad)
+        select_nodes_to_run(task, root, inputs, accumulate_grad)
     if create_graph and accumulate_grad:
         warn_of_cycle()
     for wrap in UNUSUAL.pass_wrappers:
@@ -137,7 +138,7 @@ def execute(roots: Sequence[Any], grads: Sequence[Any], keep_graph: bool, create
 
 
 def compute_dependencies(task: GraphTask, root: Node) -> None:
-    """Count, for each node and leaf of this pass, the gradients that it is going to receive.
+    """Count, for each node and leaf of this pass, the edges that lead to it; each will deliver a gradient, or None.
 
     A leaf and a node with several outputs get their buffers here, any other node when its first gradient arrives.
     """
@@ -146,7 +147,7 @@ def compute_dependencies(task: GraphTask, root: Node) -> None:
         for target in stack.pop().next:
             if target in dependencies:
                 dependencies[target] += 1
-            elif target is not None and (task.runs is None or not leaves_out(task, target)):
+            elif target is not None and (task.nodes_to_run is None or not leaves_out(task, target)):
                 dependencies[target] = 1
                 if isinstance(target, Tensor):
                     buffer = task.buffers[target] = InputBuffer()
@@ -159,13 +160,13 @@ def compute_dependencies(task: GraphTask, root: Node) -> None:
 
 
 def process(task: GraphTask, root: GraphRoot, grads: Sequence[Any]) -> None:
-    """Run a pass with grad mode as it asks for, then what was queued for its end."""
+    """Run a pass with the grad mode it requires, then call its queued callbacks."""
     grad_enabled, arrays = LOCAL.grad_enabled, [task.unwrapped(grad) for grad in grads]
     try:
         switch(not task.first_order)
         LOCAL.graph_task = task
         with nullcontext(arrays) if task.observer is None else Observed(task, root, arrays) as first:
-            with quiet():
+            with ignore_numpy_warnings():
                 run(task, root, first)
             for callback in task.callbacks:  # a callback may queue more
                 callback()
@@ -174,7 +175,7 @@ def process(task: GraphTask, root: GraphRoot, grads: Sequence[Any]) -> None:
         LOCAL.update()
 
 
-def quiet() -> AbstractContextManager[Any]:
+def ignore_numpy_warnings() -> AbstractContextManager[Any]:
     """A block in which no warning of NumPy breaks off a pass, whatever filters the user has set before `SILENCE`."""
     for each in warnings.filters:
         if each is SILENCE:
@@ -219,13 +220,13 @@ def run(task: GraphTask, node: Node, grads: Any) -> None:
 def evaluate(task: GraphTask, buffer: InputBuffer) -> Any:
     """Call the formula of a node and free what it saved; `evaluate_fully` does so where there is more to do."""
     node, extras = buffer.node, buffer.node._extras
-    if not task.plain or (extras is not None and extras.hooks is not None):
+    if not task.fast_path or (extras is not None and extras.hooks is not None):
         return evaluate_fully(task, buffer)
     if type(node) is AccumulateGrad:
         if node.has_leaf_hooks():
             return evaluate_fully(task, buffer)
-        owned, grad, buffer.grad = buffer.owns_grad(), buffer.grad, None
-        return node.accumulate(task, grad, owned)
+        can_steal, grad, buffer.grad = buffer.owns_grad(), buffer.grad, None
+        return node.accumulate(task, grad, can_steal)
     grads, buffer.grad = node.input_grads(task, buffer.grad), None
     if extras is not None and extras.input_metadata is not None:
         grads = sum_to_inputs(node, grads, task.xp)

@@ -1,7 +1,7 @@
 """Evaluates a node with everything that can happen at a node: hooks, captures, several outputs, a recorder.
 
 Mirrors `evaluate_function` of PyTorch's `engine.cpp`. A node comes here if it or its leaf has hooks, or if the whole
-pass has `inputs=` or an observer; `engine.evaluate` is the plain path for all others. NOTE 1 in engine.py gives the
+pass has `inputs=` or an observer; `engine.evaluate` is the fast path for all others. NOTE 1 in engine.py gives the
 order in which things happen.
 """
 
@@ -39,19 +39,19 @@ def evaluate_fully(task: GraphTask, buffer: InputBuffer) -> tuple[Any, ...]:
 
 def evaluate_in_order(task: GraphTask, buffer: InputBuffer) -> tuple[Any, ...]:
     """Do all that happens at a node, in the order of NOTE 1 in engine.py."""
-    node, owned = buffer.node, buffer.owns_grad()
+    node, can_steal = buffer.node, buffer.owns_grad()
     if isinstance(node, AccumulateGrad):
         node.restore_hooks(task.dependencies)
     grads, buffer.grad = list(buffer.grad) if node.outputs != 1 else [buffer.grad], None
     hooks = None if node._extras is None else node._extras.hooks
     if task.observer is not None:
         task.observer.run(node, grads)
-    if task.runs is not None and target_of(node) not in task.runs:
+    if task.nodes_to_run is not None and target_of(node) not in task.nodes_to_run:
         capture(task, node, [task.unwrapped(g) for g in call_tensor_hooks(task, node, hooks, grads)])
         return ()
     capture(task, node, grads)
     if hooks is None and not (isinstance(node, AccumulateGrad) and node.has_leaf_hooks()):
-        results = run_node(task, node, grads, owned=owned)
+        results = run_node(task, node, grads, can_steal=can_steal)
     else:
         results = evaluate_with_hooks(task, node, hooks or NodeHooks(), grads)
     if not task.keep_graph:
@@ -73,21 +73,21 @@ def evaluate_with_hooks(task: GraphTask, node: Node, hooks: NodeHooks, grads: Se
 
 
 def run_node(task: GraphTask, node: Node, grads: Sequence[Any], sum_broadcast: bool = True,
-                owned: bool = False) -> tuple[Any, ...]:
+                can_steal: bool = False) -> tuple[Any, ...]:
     """Compute the gradients of a node's inputs as user code sees them.
 
     They have the shapes and dtypes of the inputs, unless `sum_broadcast` is False. None stands where an input has no
     edge, and where this pass leaves out what the edge leads to. The results of a custom Function are taken as they are.
     """
     if isinstance(node, AccumulateGrad):
-        accumulate_with_hooks(task, node, grads[0], owned)
+        accumulate_with_hooks(task, node, grads[0], can_steal)
         return ()
     if not node.own_input_grads and any(type(value) is Packed for value in node.saved or ()):
         results = input_grads_on_tensors(task, node, grads[0])
     else:
         results = node.input_grads(task, grads[0] if node.outputs == 1 else list(grads))
     results = results if type(results) is tuple else (results,)
-    if node.own_input_grads and (task.runs is None or not node.prunes):
+    if node.own_input_grads and (task.nodes_to_run is None or not node.prunes):
         return results
     if sum_broadcast and node._extras is not None and node._extras.input_metadata is not None:
         results = sum_to_inputs(node, results, task.xp)
@@ -172,10 +172,10 @@ def capture(task: GraphTask, node: Node, grads: Sequence[Any]) -> None:
             task.observer.capture(task.inputs[index], grads[output_nr])
 
 
-def accumulate_with_hooks(task: GraphTask, node: AccumulateGrad, grad: Any, owned: bool) -> None:
+def accumulate_with_hooks(task: GraphTask, node: AccumulateGrad, grad: Any, can_steal: bool) -> None:
     """Add to `.grad`, then call the post-accumulate hooks."""
     leaf = node.variable
-    node.accumulate(task, grad, owned)
+    node.accumulate(task, grad, can_steal)
     if task.observer is not None and grad is not None and leaf._requires_grad:
         task.observer.accumulate(leaf, grad)
     if leaf._extras is not None and leaf._extras.post_accumulate:

@@ -7,23 +7,23 @@ from collections.abc import Container, Sequence
 from typing import Any
 
 from minigrad.core.grad_mode import LOCAL
-from minigrad.core.graph import AccumulateGrad, GradientEdge, Node, edge_to, target_of
+from minigrad.core.graph import AccumulateGrad, GradientEdge, Node, edge_target, target_of
 from minigrad.core.input_buffer import GraphTask
 
-__all__ = ["inside_full_passes", "leaves_out", "select", "will_run"]
+__all__ = ["inside_full_passes", "leaves_out", "select_nodes_to_run", "will_run"]
 
 
-def select(task: GraphTask, root: Node, inputs: Sequence[Any], accumulate_grad: bool) -> None:
+def select_nodes_to_run(task: GraphTask, root: Node, inputs: Sequence[Any], accumulate_grad: bool) -> None:
     """Choose what a pass with `inputs` runs: all that leads to one of them, and the inputs if they are to accumulate.
 
     As in PyTorch a node that is the only root is looked at even if it leads to none of them: its tensor's hooks run.
     """
-    edges = [edge_of(tensor) for tensor in inputs]
+    edges = [target_and_output_nr(tensor) for tensor in inputs]
     targets = {target for target, _ in edges}
-    task.plain, task.inputs, task.runs = False, inputs, nodes_leading_to(targets, root)
+    task.fast_path, task.inputs, task.nodes_to_run = False, inputs, nodes_leading_to(targets, root)
     task.left_out, task.captures = set(), {}
     if accumulate_grad:
-        task.runs |= targets
+        task.nodes_to_run |= targets
     else:
         task.captured = [None] * len(inputs)
         for index, (target, output_nr) in enumerate(edges):
@@ -32,22 +32,21 @@ def select(task: GraphTask, root: Node, inputs: Sequence[Any], accumulate_grad: 
         task.captures.setdefault(root.next[0], [])
 
 
-def edge_of(tensor: Any) -> tuple[Any, int]:
+def target_and_output_nr(tensor: Any) -> tuple[Any, int]:
     """Where the gradient of a tensor, or of a GradientEdge, arrives: a node or a leaf, and the output number.
 
     For a view that no gradient goes through it is the view itself: nothing leads there.
     """
     if isinstance(tensor, GradientEdge):
         return target_of(tensor.node), tensor.output_nr
-    target = edge_to(tensor)
+    target = edge_target(tensor)
     return tensor if target is None else target, tensor._output_nr
 
 
 def nodes_leading_to(targets: Container[Any], root: Node) -> set[Any]:
     """Return the nodes from which edges lead to one of the targets, over any number of nodes in between.
 
-    It takes no recursion: each node is taken from the stack twice, first to put the next nodes there, and again, to
-    decide, when they are decided.
+    It does not recurse: each node is popped twice, first to push its successors, then to be decided once they are.
     """
     leading: set[Any] = set()
     seen: set[Any] = set()
@@ -69,7 +68,7 @@ def leaves_out(task: GraphTask, target: Any) -> bool:
 
     If so, the pass notes it.
     """
-    left_out = task.runs is not None and target not in task.runs and target not in task.captures
+    left_out = task.nodes_to_run is not None and target not in task.nodes_to_run and target not in task.captures
     if left_out:
         task.left_out.add(target)
     return left_out
@@ -93,6 +92,6 @@ def inside_full_passes() -> bool:
     A reentrant checkpoint cannot keep to a choice of `inputs`.
     """
     task = LOCAL.graph_task
-    while task is not None and task.runs is None:
+    while task is not None and task.nodes_to_run is None:
         task = task.outer
     return task is None

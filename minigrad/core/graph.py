@@ -4,8 +4,8 @@
 and an integer, which says *which output of that node* the input was. A walk along the edges ends in an
 `AccumulateGrad`, one for each leaf that requires grad. Lesson 3 walks a graph by hand.
 
-NOTE 6 (leaves in edges). In PyTorch an edge to a leaf holds the leaf's AccumulateGrad. To make one takes a third of
-the time of a small op, and most are never looked at. So an edge to a leaf holds the leaf itself. The AccumulateGrad
+NOTE 6 (leaves in edges). In PyTorch an edge to a leaf holds the leaf's AccumulateGrad. Creating one costs a third
+of the time of a small op, and most are never looked at. So an edge to a leaf holds the leaf itself. The AccumulateGrad
 appears when somebody asks for `next_functions`, and in each backward pass. The leaf remembers it weakly, and the nodes
 that lead to it keep it alive from then on. An AccumulateGrad that nobody holds is freed, and its hooks would go with
 it. In PyTorch a graph that was recorded before would still hold the node and call them, and graphs recorded later would
@@ -31,11 +31,11 @@ from minigrad.core.saved import saved_arrays, saved_constant, saved_tensors, sav
 from minigrad.core.saved_tensor import saved_tensor_handle
 from minigrad.core.tensor import Tensor, VersionCounter, extras_of, next_sequence_nr, plain
 
-__all__ = ["AccumulateGrad", "GradientEdge", "ManyOutputs", "Node", "NodeExtras", "accumulator_of", "edge_to",
+__all__ = ["AccumulateGrad", "GradientEdge", "ManyOutputs", "Node", "NodeExtras", "accumulator_of", "edge_target",
            "gradient_node", "known_accumulator", "output_nrs_of", "target_of"]
 
 ACCUMULATING = new_lock()  # threads may add to one `.grad`: NumPy releases the interpreter's lock during an addition
-FIRST_OF_ALL = (1 << 64) - 1  # sequence number of an AccumulateGrad and of a node that only raises: the highest
+MAX_SEQUENCE_NR = (1 << 64) - 1  # sequence number of an AccumulateGrad and of a node that only raises: the highest
 
 
 class NodeExtras:
@@ -48,7 +48,7 @@ class NodeExtras:
         self.input_metadata: tuple[Any, ...] | None = None  # per input the (shape, dtype) of its gradient, or None
         self.versions: tuple[int, ...] | None = None  # versions of the saved values when they were saved; None: all 0
         self.result_counters: dict[int, VersionCounter] | None = None  # of results, by output number (NOTE 2: saved.py)
-        self.hooks: NodeHooks | None = None  # a node that has them, be they empty, leaves the engine's plain path
+        self.hooks: NodeHooks | None = None  # a node that has them, even if empty, leaves the engine's fast path
         self.metadata: dict[Any, Any] | None = None  # whatever a user keeps with the node
         self.accumulators: list[AccumulateGrad] | None = None  # of the leaves that edges lead to, kept alive
         self.handles: weakref.WeakValueDictionary[int | None, Any] | None = None  # SavedTensors: `_raw_saved_self`
@@ -75,7 +75,7 @@ class Node(metaclass=NodeType):
 
     A subclass is written as `class Mul(Node)` with `forward` (on Tensors) and right under it `backward`, the formula of
     its derivative. Its name becomes PyTorch's `MulBackward0` (another digit by `number=`, another word by `name=`).
-    With `number=None` it stays as it is: for classes that are no op of their own.
+    With `number=None` it stays as it is: for classes that are not ops themselves.
     """
 
     __slots__ = ("__weakref__", "_extras", "const", "next", "next_output_nrs", "saved", "sequence_nr")
@@ -88,8 +88,8 @@ class Node(metaclass=NodeType):
     _extras: NodeExtras | None
 
     op: ClassVar[str] = ""  # the op's name, `Mul`
-    outputs: int = 1  # how many outputs the op has: so many gradients the node receives
-    saves: ClassVar[tuple[str, ...]] = ()  # names of the saved values, as in `_saved_self`
+    outputs: int = 1  # how many outputs the op has, and so how many gradients the node receives
+    saves: ClassVar[tuple[str, ...]] = ()  # names of what `forward` gives `record1` as `saved`: `_saved_self`
     constants: ClassVar[tuple[str, ...]] = ()  # names of `const`, as in `_saved_dim`; "" for what PyTorch does not show
     own_input_grads: ClassVar[bool] = False  # overrides `input_grads`: its results are taken as they are
     prunes: ClassVar[bool] = True  # what a pass with `inputs=` does not need is dropped; not for custom Functions
@@ -229,12 +229,12 @@ class AccumulateGrad(Node, number=None):
 
     def __init__(self, variable: Tensor) -> None:
         self.variable = variable
-        self.fill((), sequence_nr=FIRST_OF_ALL)
+        self.fill((), sequence_nr=MAX_SEQUENCE_NR)
 
-    def accumulate(self, task: Any, grad: Any, owned: bool) -> tuple[()]:
+    def accumulate(self, task: Any, grad: Any, can_steal: bool) -> tuple[()]:
         """Add to `.grad`; there are no inputs to give gradients to. A leaf that ceased to require grad gets none.
 
-        An `owned` gradient becomes the `.grad` without a copy: nobody else can see it (NOTE 3 in engine.py).
+        An `can_steal` gradient becomes the `.grad` without a copy: nobody else can see it (NOTE 3 in engine.py).
         """
         leaf = self.variable
         if leaf._grad_fn is not None:
@@ -245,7 +245,7 @@ class AccumulateGrad(Node, number=None):
             if leaf._grad is None:
                 leaf._grad = plain(grad) if task.first_order else task.xp.copy(grad)
                 if not isinstance(grad, generic):
-                    leaf._grad.array = with_layout_of(leaf.array, leaf._grad.array, owned or not task.first_order)
+                    leaf._grad.array = with_layout_of(leaf.array, leaf._grad.array, can_steal or not task.first_order)
             elif task.first_order:
                 add_in_place(leaf._grad, grad)
             else:
@@ -312,7 +312,7 @@ def target_of(node: Any) -> Any:
     return node.variable if isinstance(node, AccumulateGrad) else node
 
 
-def edge_to(tensor: Tensor) -> Any:
+def edge_target(tensor: Tensor) -> Any:
     """What an edge to a tensor holds: the node that made it, or the leaf (NOTE 6), or None if no gradient goes there.
 
     None for a tensor that does not require grad, and for a view that does only because its base does: no gradient goes
@@ -332,7 +332,7 @@ def edge_to(tensor: Tensor) -> Any:
 
 def gradient_node(tensor: Tensor) -> Any:
     """The node that a gradient of a tensor goes to: its `grad_fn`, or the AccumulateGrad of a leaf, or None."""
-    target = edge_to(tensor)
+    target = edge_target(tensor)
     return accumulator_of(target) if isinstance(target, Tensor) else target
 
 

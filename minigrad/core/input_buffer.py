@@ -18,7 +18,7 @@ from minigrad.core.tensor import Tensor, plain
 
 __all__ = ["GraphTask", "InputBuffer", "InputBuffers"]
 
-ALONE = 2  # what `getrefcount(self.grad)` gives if only the buffer holds the array: it counts its own argument too
+SOLE_REFERENCE = 2  # `getrefcount(self.grad)` if only the buffer holds the array: it counts its own argument too
 
 
 class InputBuffer:
@@ -42,10 +42,11 @@ class InputBuffer:
 
     def owns_grad(self) -> bool:
         """Whether nobody but this buffer can see the array of the sum (NOTE 3 in engine.py)."""
-        if getrefcount(self.grad) != ALONE or not isinstance(self.grad, ndarray):
+        if getrefcount(self.grad) != SOLE_REFERENCE or not isinstance(self.grad, ndarray):
             return False
-        return self.grad.base is None or (getrefcount(self.grad.base) == ALONE and type(self.grad.base) is ndarray
-                                          and self.grad.flags.carray and self.grad.size == self.grad.base.size)
+        return self.grad.base is None or (
+            getrefcount(self.grad.base) == SOLE_REFERENCE and type(self.grad.base) is ndarray
+            and self.grad.flags.carray and self.grad.size == self.grad.base.size)
 
 
 class InputBuffers(InputBuffer):
@@ -72,9 +73,9 @@ def writeable(array: Any) -> Any:
 class GraphTask:
     """The state of one backward pass."""
 
-    plain: bool = True  # no node needs `evaluate_fully`, unless it has hooks; with `inputs` or an observer all do
+    fast_path: bool = True  # no node needs `evaluate_fully`, unless it has hooks; with `inputs` or an observer all do
     # With `inputs=` (exec_info.py):
-    runs: set[Any] | None = None  # the nodes whose formulas run, and the leaves that accumulate; None for all
+    nodes_to_run: set[Any] | None = None  # the nodes whose formulas run, and the leaves that accumulate; None for all
     left_out: Any = frozenset()  # a set of what edges lead to and is not evaluated
     inputs: Sequence[Any] | None = None  # what the user gave as `inputs=`
     captures: Mapping[Any, list[tuple[int, int]]] = MappingProxyType({})  # the (output_nr, index in `captured`) wanted
@@ -87,9 +88,9 @@ class GraphTask:
         self.keep_graph = keep_graph  # nodes keep what they saved
         self.xp = Tensor.backward_namespace if create_graph else XP  # the functions that formulas call
         self.evaluate: Callable[[GraphTask, InputBuffer], Any] = evaluate  # gives the gradients of a node's inputs
-        # These two by what edges hold: a node, or a leaf in the place of its AccumulateGrad (NOTE 6 in graph.py).
-        self.dependencies: dict[Any, int] = {}  # how many gradients it waits for; stays at 1 when the last arrives
-        self.buffers: dict[Any, InputBuffer] = {}  # the sum of what it has received, if it receives more than one
+        # Both are keyed by edge target: a node, or a leaf in the place of its AccumulateGrad (NOTE 6 in graph.py).
+        self.dependencies: dict[Any, int] = {}  # the edges still to deliver to it; stays at 1 when the last has
+        self.buffers: dict[Any, InputBuffer] = {}  # what has arrived so far, where more is to come
         self.ready: list[InputBuffer] = []  # a heap of those whose nodes can run
         self.callbacks: list[Callable[[], Any]] = []  # called when the pass ends without an error
         self.outer: GraphTask | None = LOCAL.graph_task  # the pass inside which this one was started

@@ -20,7 +20,7 @@ class Observed:
 
     def __enter__(self) -> Iterable[Any]:
         task, root, evaluate = self.task, self.root, self.task.evaluate
-        task.plain = False
+        task.fast_path = False
         task.evaluate = lambda task, buffer: report(task, buffer.node, buffer.node, evaluate(task, buffer))
         starts = list(zip(root.next, root.output_nrs(), [getattr(grad, "array", grad) for grad in self.grads]))
         task.observer.backward_start(starts, task.dependencies, not task.first_order, task.keep_graph, task.inputs)

@@ -13,16 +13,16 @@ import numpy as np
 
 from minigrad.backends.registry import MultiDevice, check_in_use, info_of
 from minigrad.core.grad_mode import LOCAL, UNUSUAL
-from minigrad.core.graph import ManyOutputs, Node, edge_to, known_accumulator, output_nrs_of
+from minigrad.core.graph import ManyOutputs, Node, edge_target, known_accumulator, output_nrs_of
 from minigrad.core.saved import versions_of
 from minigrad.core.saved_tensor import pack_all
 from minigrad.core.tensor import Tensor, blank, plain
 
-__all__ = ["NUMBER", "make_node", "record1", "record2", "record_many", "record_n"]
+__all__ = ["SCALAR_OPERAND", "make_node", "record1", "record2", "record_many", "record_n"]
 
 N = TypeVar("N", bound=Node)
 BETWEEN_DEVICES = ("Copy", "ToCopy")  # ops that lead from one device to another
-NUMBER = plain(np.zeros(()))  # stands for an operand that is a Python number: an input without an edge
+SCALAR_OPERAND = plain(np.zeros(()))  # stands for an operand that is a Python number: an input without an edge
 
 
 def record1(cls: type[Node], array: Any, a: Tensor, saved: tuple[Any, ...] = (), const: tuple[Any, ...] = (),
@@ -82,7 +82,7 @@ def make_node(cls: type[N], inputs: Sequence[Tensor], saved: tuple[Any, ...], co
               input_metadata: tuple[Any, ...] | None) -> N:
     """Make a node over any inputs: results of ops with several outputs, views, tensors with a version."""
     node = cls()
-    node.fill(tuple([edge_to(x) for x in inputs]), saved, const, next_output_nrs=output_nrs_of(inputs))
+    node.fill(tuple([edge_target(x) for x in inputs]), saved, const, next_output_nrs=output_nrs_of(inputs))
     if [x for x in inputs if known_accumulator(x) is not None]:
         node.hold_accumulators()
     if [s for s in saved if isinstance(s, Tensor) and s._extras is not None]:

@@ -21,7 +21,7 @@ import numpy as np
 from minigrad._base.dtype import from_numpy_dtype
 from minigrad._base.type_name import type_name
 from minigrad.backends import registry
-from minigrad.backends.registry import Apart
+from minigrad.backends.registry import MixedDeviceMetadata
 from minigrad.core.grad_mode import LOCAL, UNUSUAL
 from minigrad.core.tensor import Tensor, VersionCounter, counter_of, plain
 
@@ -73,7 +73,7 @@ class Packed:
     unpack_hook: Callable[[Any], Any]
     is_number: bool  # a Python number was saved
     is_result: bool  # the node's own result was saved
-    source: Any  # the node that made it; None where nobody did, and for a result, since that would be a cycle
+    source: Any  # the node that made it; None if no node made it, and for a result, since that would be a cycle
     output_nr: int  # which output of `source` it is
 
     def tensor(self) -> Tensor:
@@ -136,7 +136,8 @@ def checked_arrays(node: Any) -> Sequence[Any]:
         raise RuntimeError(FREED)
     check_versions(node)
     values = [value.array if is_tensor(value) else value for value in unpacked(node, Packed.unpack_array)]
-    if node._extras is not None and type(node._extras.input_metadata) is Apart:  # a 0-d CPU array meets a GPU's
+    # A 0-d array of the CPU that met a GPU's is a number to CuPy.
+    if node._extras is not None and type(node._extras.input_metadata) is MixedDeviceMetadata:
         values = [v[()] if type(v) is np.ndarray and not v.ndim else v for v in values]
     return values
 

@@ -66,7 +66,7 @@ def pack_all(node: Any, outputs: Sequence[Any]) -> None:
         elif is_array(value):
             values[i] = pack(value, output_nr, outputs[output_nr], *hooks)
     node.saved = type(node.saved)(values)
-    node.node_hooks()  # off the plain path: what was saved has to be unpacked
+    node.node_hooks()  # off the fast path: what was saved has to be unpacked
 
 
 def pack(value: Any, output_nr: int, tensor: Any, pack_hook: PackHook, unpack_hook: UnpackHook) -> Packed:
@@ -173,7 +173,7 @@ class SavedTensor:
         tensor = value.detach() if is_tensor(value) else self._as_tensor(value)
         packed = pack(value, node.saved_output_nr(self.index), tensor, pack_hook, unpack_hook)
         node.saved = tuple([packed if i == self.index else other for i, other in enumerate(node.saved)])
-        node.node_hooks()  # off the plain path, as in `pack_all`
+        node.node_hooks()  # off the fast path, as in `pack_all`
 
 
 def saved_tensor_handle(node: Any, index: int | None) -> SavedTensor:

@@ -33,7 +33,7 @@ from minigrad._base.warnings import warn_once
 from minigrad.core.grad_mode import LOCAL
 
 __all__ = ["Tensor", "TensorExtras", "VersionCounter", "alias", "blank", "counter_of", "extras_of", "next_sequence_nr",
-           "owned", "plain", "set_requires_grad"]
+           "materialized", "plain", "set_requires_grad"]
 
 next_sequence_nr = itertools.count().__next__  # numbers nodes, and stamps `detach_` and hooks, in order of time
 
@@ -89,7 +89,7 @@ class Tensor(TensorData):
 
     backward_namespace: Any  # the functions that formulas call in a recorded pass (ops/backward_namespace.py)
 
-    __array_priority__ = 1000  # NumPy's operators leave the work to ours
+    __array_priority__ = 1000  # NumPy's operators defer to ours
     __hash__ = object.__hash__
 
     @property
@@ -283,7 +283,7 @@ class Tensor(TensorData):
     @data.setter
     def data(self, new: Tensor) -> None:
         check_data(self, new)
-        self.array = owned(new)
+        self.array = materialized(new)
 
     @data.deleter
     def data(self) -> None:
@@ -345,18 +345,18 @@ def plain(array: Any, requires_grad: bool = False, cls: type[Any] = Tensor) -> T
 
 def alias(tensor: Tensor, cls: type[Any] = Tensor) -> Tensor:
     """Return a leaf that shares the data; it belongs to inference mode if `tensor` does, whatever the mode is now."""
-    result = plain(owned(tensor), cls=cls)
+    result = plain(materialized(tensor), cls=cls)
     inference = tensor.is_inference()
     if inference != LOCAL.inference:
         extras_of(result).inference = inference
     return result
 
 
-def owned(tensor: Tensor) -> Any:
+def materialized(tensor: Tensor) -> Any:
     """Return the data as an array with memory of its own, which views, `detach()` and in-place ops can share.
 
-    A 0-d result is a NumPy scalar until somebody asks here, since ops on scalars take half the time. A node that saved
-    the scalar as its result saves the array from then on.
+    A 0-d result is a NumPy scalar until this function is called, since ops on scalars take half the time. A node that
+    saved the scalar as its result saves the array from then on.
     """
     scalar = tensor.array
     if not isinstance(scalar, np.generic):

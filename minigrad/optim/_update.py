@@ -15,7 +15,7 @@ import numpy as np
 from minigrad._base.dtype import default_float
 from minigrad._base.warnings import warn
 from minigrad.autograd.grad_mode import enable_grad, no_grad
-from minigrad.backends.registry import BACKENDS, HOST, OF_TYPE, MultiDevice, count, device_guard, device_like
+from minigrad.backends.registry import BACKEND_OF, BACKENDS, HOST, MultiDevice, count, device_guard, device_like
 from minigrad.core import LOCAL, Tensor, counter_of, plain
 from minigrad.optim._blocks import FAST_DTYPES, BlockwiseUpdate, Scratch
 from minigrad.optim.optimizer import Group, Optimizer, State
@@ -54,7 +54,7 @@ def run_kernel(kernel: Kernel | None, p: Tensor, g: Tensor, state: dict[str, Any
     tensors = [p, *[state[key] for key in kernel.keys]]
     if not has_same_layout(g, p) or not all(has_same_layout(t, p) and can_write(t) for t in tensors):
         return False
-    fused = OF_TYPE[type(p.array)].fused(kernel.name)
+    fused = BACKEND_OF[type(p.array)].fused(kernel.name)
     if fused is None:
         return False
     fused(g.array, *kernel.numbers, *[t.array for t in tensors])
@@ -67,7 +67,7 @@ def has_same_layout(t: Any, p: Tensor) -> bool:
     """Whether a tensor has the parameter's type, dtype, shape and device."""
     a, like = t.array, p.array
     return (type(a) is type(like) and a.dtype == like.dtype and a.shape == like.shape
-            and OF_TYPE[type(like)].index_of(a) == OF_TYPE[type(like)].index_of(like))
+            and BACKEND_OF[type(like)].index_of(a) == BACKEND_OF[type(like)].index_of(like))
 
 
 def can_write(t: Tensor) -> bool:
@@ -82,7 +82,7 @@ def number(value: Any, group: dict[str, Any]) -> Any:
     captured, since a replay reads it again."""
     if not isinstance(value, Tensor):
         return value
-    if (LOCAL.recording and value._requires_grad) or (group.get("capturable") and type(value.array) in OF_TYPE):
+    if (LOCAL.recording and value._requires_grad) or (group.get("capturable") and type(value.array) in BACKEND_OF):
         return value
     return value.item()
 
@@ -206,7 +206,7 @@ class ElementwiseOptimizer(Optimizer):
 
     def step_one(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
         """Update one parameter by its gradient."""
-        backend = OF_TYPE.get(type(p.array))
+        backend = BACKEND_OF.get(type(p.array))
         if group.get("capturable"):
             if backend is None or type(state["step"].array) is not backend.array_type:
                 raise AssertionError(f"If capturable=True, {self.captured} must be on supported devices: "
@@ -269,7 +269,7 @@ class ElementwiseOptimizer(Optimizer):
         if blockwise is None or blockwise.stale(p, state):
             blockwise = self._blockwise[p] = BlockwiseUpdate(p, state, self._scratch)
         if not blockwise.can_run(g.array):
-            by_number = type(p.array) in OF_TYPE and not group.get("capturable")
+            by_number = type(p.array) in BACKEND_OF and not group.get("capturable")
             return by_number and run_kernel(self.kernel(state, group), p, g, state)
         blockwise.run(self.update, g.array, group)
         return True

@@ -15,7 +15,7 @@ from typing import Any
 from minigrad._base.device import device
 from minigrad._base.dtype import Size, dtype
 from minigrad.backends.registry import host
-from minigrad.core import Tensor, owned
+from minigrad.core import Tensor, materialized
 from minigrad.nn.modules.module import Module
 from minigrad.nn.parameter import Buffer, Parameter
 from minigrad.ops.tensor.storage import storage_offset, stride, untyped_storage
@@ -219,7 +219,7 @@ class PickleWriter:
         self.name("torch", f"{kind.type_name}Storage")
         self.text(key)
         self.text(str(value.device))
-        self.integer(memory.nbytes() // owned(value).itemsize)
+        self.integer(memory.nbytes() // materialized(value).itemsize)
         self.out.write(b"tQ")
 
 

@@ -5,6 +5,7 @@ known misconception, the program that computes what somebody who holds it would 
 """
 
 from minigrad_lessons import check
+from minigrad_lessons.exercises.graph import takes
 from minigrad_lessons.hint import hint
 from minigrad_lessons.predict import predict, reveal
 from minigrad_lessons.progress import progress
@@ -14,6 +15,6 @@ from minigrad_lessons.summary import edge_table, state_table, table
 from minigrad_lessons.tracebacks import shorten
 
 __all__ = ["check", "edge_table", "hint", "predict", "progress", "recall", "reveal", "same_in_torch", "state_table",
-           "table"]
+           "table", "takes"]
 
 shorten()

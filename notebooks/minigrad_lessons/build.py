@@ -1,11 +1,15 @@
 """Builds the lessons: `python -m minigrad_lessons.build` makes `notebooks/*.ipynb` out of `notebooks/src/*.py`.
 
 A source is a Python file in the percent format. `# %% id=p1 tags=predict,answer` opens a cell, `# %% [markdown]` one
-with text in comments; above each `recall` its question is written, from the bank. What stands before the first cell is
-for readers of the source. Each notebook is run in a fresh kernel; of its outputs the text and the pictures are kept,
-and a widget's view is not: where no widget runs, a kept view shows an error in place of the picture.
+with text in comments. What stands before the first cell is for readers of the source.
+
+Each lesson is run in a fresh kernel, and two notebooks are written. The one in `notebooks/` is what a student opens:
+it has no outputs, so nothing looks already run. The one in `tests/lessons/executed/` has the outputs, for the tests to
+compare with: their texts and pictures, without the views of widgets, which differ from run to run. The picture of the
+first inspector also goes into the lesson's cell `still`, for readers on a site that shows notebooks and runs none.
 """
 
+import copy
 import json
 import re
 import sys
@@ -18,15 +22,15 @@ import nbformat
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from minigrad_lessons.bank import QUESTIONS
 from minigrad_lessons.folder import LessonError
 from minigrad_lessons.same_in_torch import TRANSCRIPTS, fingerprint, printed, pytorch
 
-RECALL = re.compile(r'^recall\("([^"]+)", .*$', re.MULTILINE)
 NotebookNode = Any  # nbformat has no types
 
 NOTEBOOKS = Path(__file__).parents[1]
 SOURCES = NOTEBOOKS / "src"
+EXECUTED = NOTEBOOKS.parent / "tests" / "lessons" / "executed"
+STILL = "still.png"  # the name of the attachment
 KEPT = ("text/plain", "text/html", "image/png")
 MARK = re.compile(r"^# %%(?P<markdown> \[markdown\])? id=(?P<id>[\w-]+)(?: tags=(?P<tags>\S+))?$")
 METADATA = {
@@ -49,7 +53,7 @@ def read_source(text: str) -> NotebookNode:
         elif cells:
             cells[-1].source += line + "\n"
     for cell in cells:
-        cell.source = RECALL.sub(lambda call: f"\n# {QUESTIONS[call[1]].text}\n{call[0]}", cell.source).strip("\n")
+        cell.source = cell.source.strip("\n")
         if cell.cell_type == "markdown":
             cell.source = "\n".join(line.removeprefix("#").removeprefix(" ") for line in cell.source.splitlines())
     return new_notebook(cells=cells, metadata=METADATA)
@@ -75,11 +79,36 @@ def _kept(output: NotebookNode) -> NotebookNode:
     return output
 
 
-def build(source: Path, target: Path) -> None:
-    """Build one notebook."""
-    notebook = run(read_source(source.read_text(encoding="utf-8")))
-    nbformat.validate(notebook)
-    nbformat.write(notebook, target)
+def with_still(notebook: NotebookNode) -> NotebookNode:
+    """Attach the picture of the first inspector to the cell `still`.
+
+    Raises:
+        ValueError: if the lesson has no such cell, or no cell with the tag `opening` that shows a picture.
+    """
+    pictures = [output["data"]["image/png"] for cell in notebook.cells if "opening" in cell.metadata.get("tags", [])
+                for output in cell.outputs if "image/png" in output.get("data", {})]
+    cells = [cell for cell in notebook.cells if cell.id == "still"]
+    if len(cells) != 1 or not pictures:
+        raise ValueError("a lesson needs one cell `still`, and a cell with the tag `opening` that shows an inspector")
+    cells[0]["attachments"] = {STILL: {"image/png": pictures[0].strip()}}
+    return notebook
+
+
+def without_outputs(notebook: NotebookNode) -> NotebookNode:
+    """The notebook as a student opens it."""
+    given = copy.deepcopy(notebook)
+    for cell in given.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    return given
+
+
+def build(source: Path) -> None:
+    """Build one lesson: the notebook that students open, and the executed one that tests compare with."""
+    notebook = with_still(run(read_source(source.read_text(encoding="utf-8"))))
+    for made, folder in ((without_outputs(notebook), NOTEBOOKS), (notebook, EXECUTED)):
+        nbformat.validate(made)
+        nbformat.write(made, folder / f"{source.stem}.ipynb")
 
 
 def transcribe(library: ModuleType) -> dict[str, dict[str, str]]:
@@ -105,7 +134,7 @@ def main(names: Sequence[str] = ()) -> int:
         TRANSCRIPTS.write_text(json.dumps(transcribe(library), indent=1) + "\n", encoding="utf-8")
     for source in sorted(SOURCES.glob("*.py")):
         if not names or source.name.startswith(tuple(names)):
-            build(source, NOTEBOOKS / f"{source.stem}.ipynb")
+            build(source)
             print(f"built {source.stem}.ipynb")
     return 0
 

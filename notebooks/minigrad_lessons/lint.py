@@ -1,7 +1,9 @@
 """What makes a notebook a lesson, as rules that a program can check.
 
-`python -m minigrad_lessons.lint notebooks/*.ipynb` prints what is against a rule. A lesson asks before it shows, so
-the order of its parts, its predictions and the size of its cells are not left to taste.
+`python -m minigrad_lessons.lint notebooks/*.ipynb` prints what is against a rule. A lesson opens with a picture and
+asks before it explains, so the order of its parts, its predictions and the size of its cells are not left to taste.
+A workshop, in which the student builds something from the first cell to the last, recalls and predicts nothing.
+What a lesson prints is read from the executed copy that `minigrad_lessons.build` writes beside it.
 """
 
 import re
@@ -15,7 +17,7 @@ from typing import Any
 import nbformat
 
 from minigrad_lessons.bank import PREDICTIONS, QUESTIONS, lesson_of
-from minigrad_lessons.build import KEPT
+from minigrad_lessons.build import EXECUTED, KEPT, without_outputs
 from minigrad_lessons.questions import ANSWERS, CLAIMS, CONTRADICTS
 from minigrad_lessons.questions import QUESTIONS as ASKED
 
@@ -23,12 +25,15 @@ Cell = Any
 Complaint = str
 Rule = Callable[[int, list[Cell]], Iterator[Complaint]]
 
-ORDER = ("section:recall", "belief", "section:predict", "section:inspector", "worked", "faded", "open",
+ORDER = ("opening", "section:recall", "belief", "section:predict", "section:inspector", "worked", "faded", "open",
          "section:torch", "section:summary")
-MOST_LINES, MOST_CELLS, MOST_WORDS, MOST_PNG, FEWEST_PREDICTIONS, RECALLS = 15, 45, 1800, 60_000, 4, 5
+MOST_LINES, MOST_CELLS, MOST_WORDS, MOST_PNG, FEWEST_PREDICTIONS, RECALLS = 15, 48, 1500, 60_000, 4, 5
+MOST_WORDS_OF_A_CELL, OPENS_WITHIN = 90, 5
 GAPS = (1, 2, 4)
+WORKSHOPS = frozenset({0, 16})  # built from the first cell to the last: nothing is recalled or predicted in them
 LISTED = {ANSWERS: frozenset(ASKED), CONTRADICTS: frozenset(CLAIMS)}
-CALL = {word: re.compile(rf'^{word}\("([^"]+)", (.*)\)$', re.MULTILINE) for word in ("predict", "reveal", "recall")}
+CALL = {word: re.compile(rf'^{word}\("([^"]+)"(?:, (.*))?\)$', re.MULTILINE)
+        for word in ("predict", "reveal", "recall")}
 FLOAT = re.compile(r"(?<![\w.])\d+\.\d+(?![\w.]*\.\d)")
 UNSTABLE = re.compile(r"\b0x[0-9a-f]{6,}|(?:/home|/tmp|/root|/Users|/work)/|[A-Z]:\\")
 
@@ -50,7 +55,7 @@ def _code(cells: list[Cell]) -> list[Cell]:
 
 
 def parts_in_order(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
-    """Recall, belief, predict, inspector, worked, faded, open, PyTorch, summary: all there, in this order."""
+    """Opening, recall, belief, predict, inspector, worked, faded, open, PyTorch, summary: all there, in this order."""
     first: dict[str, int] = {}
     for i, cell in enumerate(cells):
         for tag in tags(cell):
@@ -61,6 +66,21 @@ def parts_in_order(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
             yield f"{cells[first[later]].id}: {later} comes before {part}"
 
 
+def picture_first(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
+    """An inspector within the first five cells, shown by the first cell of code; nothing is asked before it."""
+    opening = next((i for i, cell in enumerate(cells) if "opening" in tags(cell)), len(cells))
+    if opening >= OPENS_WITHIN:
+        yield f"no cell with the tag opening among the first {OPENS_WITHIN}"
+        return
+    yield from (f"{cell.id}: a cell of code before the first inspector, which one cell must show"
+                for cell in _code(cells[:opening]))
+    shown = [output.get("data", {}) for output in cells[opening].get("outputs", [])]
+    if not any("image/png" in data for data in shown):
+        yield f"{cells[opening].id}: the opening cell shows no inspector"
+    if "still" not in [cell.id for cell in cells[opening:opening + 2]]:
+        yield f"{cells[opening].id}: the cell below it must be the one with its still picture"
+
+
 def predictions_above_reveals(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
     """At least four predictions; each is unanswered, in the bank, and directly above the cell that reveals it."""
     predicts = [i for i, cell in enumerate(cells) if "predict" in tags(cell)]
@@ -69,8 +89,8 @@ def predictions_above_reveals(lesson: int, cells: list[Cell]) -> Iterator[Compla
     for i in predicts:
         asked = CALL["predict"].findall(cells[i].source)
         shown = CALL["reveal"].findall(cells[i + 1].source) if i + 1 < len(cells) else []
-        if len(asked) != 1 or asked[0][1] != "...":
-            yield f"{cells[i].id}: a predict cell holds one predict(id, ...) with dots"
+        if len(asked) != 1 or asked[0][1]:
+            yield f"{cells[i].id}: a predict cell holds one predict(id), without an answer"
         elif not shown or "reveal" not in tags(cells[i + 1]) or shown[0][0] != asked[0][0]:
             yield f"{cells[i].id}: the next cell must be the one that reveals {asked[0][0]}"
         elif asked[0][0] not in PREDICTIONS or not asked[0][0].startswith(f"{lesson}."):
@@ -97,9 +117,7 @@ def recall_spaced(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
             yield f"{cell.id}: there is no question {id}"
         elif lesson_of(id) not in allowed:
             yield f"{cell.id}: {id} is about lesson {lesson_of(id)}; lesson {lesson} recalls {sorted(allowed)}"
-        elif f"# {QUESTIONS[id].text}\nrecall(\"{id}\"" not in cell.source:
-            yield f"{cell.id}: above {id} must stand its question, as the bank has it"
-        if answer != "...":
+        if answer:
             yield f"{cell.id}: {id} is answered"
     for missing in allowed - {lesson_of(id) for _, id, _ in asked if id in QUESTIONS}:
         yield f"no recall question is about lesson {missing}"
@@ -113,9 +131,11 @@ def short(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
             yield f"{cell.id}: {lines} lines; a given cell has at most {MOST_LINES}"
     if len(cells) > MOST_CELLS:
         yield f"{len(cells)} cells; a lesson has at most {MOST_CELLS}"
-    words = sum(len(cell.source.split()) for cell in cells if cell.cell_type == "markdown")
-    if words > MOST_WORDS:
-        yield f"{words} words; a lesson has at most {MOST_WORDS}"
+    words = {cell.id: len(cell.source.split()) for cell in cells if cell.cell_type == "markdown"}
+    yield from (f"{id}: {count} words; a cell of prose has at most {MOST_WORDS_OF_A_CELL}"
+                for id, count in words.items() if count > MOST_WORDS_OF_A_CELL)
+    if sum(words.values()) > MOST_WORDS:
+        yield f"{sum(words.values())} words; a lesson has at most {MOST_WORDS}"
 
 
 def _digits(number: str) -> int:
@@ -180,23 +200,45 @@ def ids_stable(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
                 if not re.match(r"^[a-z][a-z0-9-]*$", id) or re.match(r"^[0-9a-f]{8}$", id))
 
 
-RULES: tuple[Rule, ...] = (parts_in_order, predictions_above_reveals, beliefs_refuted, recall_spaced, short,
-                           outputs_keep, errors_meant, checks_open, questions_named, ids_stable)
+def builds(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
+    """A workshop has exercises."""
+    if not any("check" in tags(cell) for cell in cells):
+        yield "there is no exercise"
 
 
-def lint(notebook: Any, lesson: int) -> list[Complaint]:
-    """Everything in this notebook that is against a rule."""
-    found = [complaint for rule in RULES for complaint in rule(lesson, notebook.cells)]
-    if "widgets" in notebook.metadata:
+RULES: tuple[Rule, ...] = (parts_in_order, picture_first, predictions_above_reveals, beliefs_refuted, recall_spaced,
+                           short, outputs_keep, errors_meant, checks_open, questions_named, ids_stable)
+WORKSHOP_RULES: tuple[Rule, ...] = (picture_first, builds, short, outputs_keep, errors_meant, checks_open,
+                                    questions_named, ids_stable)
+
+
+def lint(given: Any, executed: Any, lesson: int) -> list[Complaint]:
+    """Everything that is against a rule in a lesson: as it is handed out, and as its executed copy has it."""
+    rules = WORKSHOP_RULES if lesson in WORKSHOPS else RULES
+    found = [complaint for rule in rules for complaint in rule(lesson, executed.cells)]
+    found += as_handed_out(given, executed)
+    if "widgets" in executed.metadata or "widgets" in given.metadata:
         found.append("widget state is stored in the notebook's metadata")
     return found
+
+
+def as_handed_out(given: Any, executed: Any) -> Iterator[Complaint]:
+    """What a student opens has no outputs and no numbers of runs, and is else what was executed."""
+    for cell in _code(given.cells):
+        if cell.outputs:
+            yield f"{cell.id}: it is handed out with outputs; nothing may look already run"
+        if cell.execution_count is not None:
+            yield f"{cell.id}: it is handed out with the number of a run"
+    if without_outputs(given).cells != without_outputs(executed).cells:
+        yield "the executed copy is of another lesson than this: build it again"
 
 
 def main() -> int:
     """Lint the notebooks that are named as arguments."""
     failed = False
     for path in map(Path, sys.argv[1:]):
-        for complaint in lint(nbformat.read(path, as_version=4), int(path.name[:2])):
+        given, executed = (nbformat.read(each, as_version=4) for each in (path, EXECUTED / path.name))
+        for complaint in lint(given, executed, int(path.name[:2])):
             failed = True
             print(f"{path.name}: {complaint}")
     return int(failed)

@@ -19,8 +19,8 @@ _noted: list[tuple[str, str, str]] = []
 _trouble = ""
 
 
-def note(kind: str, id: str, how: str) -> None:
-    """Add a note, unless the last one on this says the same."""
+def note(kind: str, id: str, how: str, said: str = "") -> None:
+    """Add a note, unless the last one on this says the same; `said` is the answer, in the words of the student."""
     global _trouble
     last = next((noted for noted in reversed(_noted) if noted[:2] == (kind, id)), None)
     if last == (kind, id, how):
@@ -28,7 +28,7 @@ def note(kind: str, id: str, how: str) -> None:
     _noted.append((kind, id, how))
     if FILE.parent.is_dir():
         try:
-            _append({"kind": kind, "id": id, "how": how})
+            _append({"kind": kind, "id": id, "how": how} | ({"said": said} if said else {}))
             _trouble = ""
         except OSError as error:
             _trouble = error.strerror or str(error)

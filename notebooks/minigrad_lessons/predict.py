@@ -1,65 +1,144 @@
-"""Predict, then run: `predict` notes what the student expects, `reveal` shows what happened and asks why."""
+"""Predict, then run: `predict` asks what the student expects, `reveal` shows what happened and asks why.
+
+In a notebook both are cards to click on: `predict("1.1")`, and below it the program, which ends in
+`reveal("1.1", c.is_leaf)`. The same calls take answers: `predict("1.1", True)` and `reveal("1.1", c.is_leaf, why="c")`
+print what the cards would say. A terminal, an exercise sheet for nbgrader and the tests answer like this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
 
 from minigrad_lessons import notes
 from minigrad_lessons.bank import PREDICTIONS
-from minigrad_lessons.bank.kinds import Why, recognise
+from minigrad_lessons.bank.kinds import Prediction, Why, recognise
+from minigrad_lessons.cards import Face, Line, Shown, refused
+from minigrad_lessons.forms import Misfit, form_of, read
 from minigrad_lessons.values import same, show, unanswered, unsure
 
+OPEN = ("?", "I do not know")
+OPENS = "What do you expect?"
 _said: dict[str, object] = {}
+_waiting: dict[str, tuple[object, Shown]] = {}  # what a run gave before there was a prediction, and its empty card
+_revealed: set[str] = set()
 
 
-def predict(id: str, answer: object) -> None:
-    """Note an answer, given before the run. `...` means not yet; "?" means: I do not know, show me."""
+def predict(id: str, answer: object = ...) -> None:
+    """Ask for a prediction, or note one that is given: `"?"` means: I do not know, show me.
+
+    Raises:
+        KeyError: if there is no prediction of this id.
+    """
     if id not in PREDICTIONS:
         raise KeyError(f"There is no prediction {id!r}. There are: {', '.join(sorted(PREDICTIONS))}.")
     if unanswered(answer):
-        _said.pop(id, None)
-        print(f'{id}  not yet: put your answer in place of the dots ("?" if you do not know), then run this cell.')
-        return
-    _said[id] = answer
-    print(f"{id}  noted: {show(answer)}. Now run the next cell.")
+        face = _asking(id)
+        Shown(face, lambda said: _take(id, face, said)).show()
+    else:
+        _revealed.discard(id)
+        print(_take(id, _asking(id), answer).plain)
+
+
+def _asking(id: str) -> Face:
+    form = form_of(PREDICTIONS[id])
+    choices = tuple((value, value) for value in form.choices)
+    field = "" if choices else form.asks
+    if choices and form.word:
+        choices = (*choices, (form.word, form.word))
+    face = Face(id, f"Prediction {id}", choices=(*choices, OPEN), field=field)
+    if id in _said:
+        return _noted(id, face)
+    example = form.choices[0] if form.choices else "…"
+    return replace(face, text=OPENS, how=f'not yet. Answer with {form.asks}: predict("{id}", {example})')
+
+
+def _take(id: str, face: Face, answer: object) -> Face:
+    """The card after an answer."""
+    try:
+        value = read(form_of(PREDICTIONS[id]), answer)
+    except Misfit as misfit:
+        return refused(replace(face, text=OPENS, how=""), str(misfit))
+    if id not in _revealed:
+        _said[id] = value
+    face = _noted(id, face)
+    if id in _waiting:
+        found, shown = _waiting.pop(id)
+        shown.put(_told(id, found))
+    return face
+
+
+def _noted(id: str, face: Face) -> Face:
+    said = _said[id]
+    if id in _revealed:
+        line = f"You said {_shown(said)}. The cell below says what happened."
+    else:
+        line = f"noted: {_shown(said)}. Now run the next cell."
+    return replace(face, text=line, chosen=show(said), locked=id in _revealed, how="", lines=(), done=True)
+
+
+def _shown(said: object) -> str:
+    return "that you do not know" if unsure(said) else show(said)
 
 
 def reveal(id: str, found: object, why: object = ...) -> None:
     """Show what the run gave, beside the prediction; then ask why, and judge the reason by running it."""
     if id not in _said:
-        print(f"{id}  not yet: predict in the cell above and run it. Then run this cell again.")
-        return
-    said, entry = _said[id], PREDICTIONS[id]
-    print(f"{id}  The run says: {show(found)}.")
+        waiting = Shown(Face(id, f"Prediction {id}", "not yet: predict in the cell above, and what happened is told "
+                                                     "here."), lambda letter: _because(id, found, letter))
+        _waiting[id] = found, waiting
+        waiting.show()
+    elif unanswered(why):
+        Shown(_told(id, found), lambda letter: _because(id, found, letter)).show()
+    else:
+        print(_because(id, found, why).plain)
+
+
+def _told(id: str, found: object) -> Face:
+    """What happened, and the question why."""
+    entry = PREDICTIONS[id]
+    _revealed.add(id)
+    return Face(id, f"Prediction {id}", f"The run says {show(found)}.", stacked=True,
+                choices=tuple((letter, reason.text) for letter, reason in entry.why.reasons.items()),
+                lines=(*_verdict(id, entry, found), ("ask", entry.why.text)),
+                how=f'Choose a reason: reveal("{id}", …, why="a"), "b" or "c".')
+
+
+def _verdict(id: str, entry: Prediction, found: object) -> tuple[Line, ...]:
+    said = _said[id]
     if unsure(said):
         notes.note("predict", id, "open")
-        print("    You left it open. Now you know what happens; find out why.")
-    elif same(said, found):
-        notes.note("predict", id, "same")
-        print(f"    You said: {show(said)}. The same.")
-    else:
-        notes.note("predict", id, "differs")
-        belief = recognise(said, entry.beliefs, same)
-        print(f"    You said: {show(said)}. It differs.")
-        print(f'    People say so who think: "{belief}"' if belief else f"    {entry.look}")
-    _ask(id, entry.why, why)
+        return (("", "You left it open. Now you know what happens; find out why."),)
+    if same(said, found):
+        notes.note("predict", id, "same", show(said))
+        return (("good", f"You said {show(said)}. The same."),)
+    notes.note("predict", id, "differs", show(said))
+    belief = recognise(said, entry.beliefs, same)
+    look = f"A thought that leads to {show(said)}: “{belief}”." if belief else entry.look
+    return ("bad", f"You said {show(said)}. The run disagrees."), ("", look)
 
 
-def _ask(id: str, question: Why, letter: object) -> None:
-    if unanswered(letter):
-        print(f"    {question.text}")
-        for key, reason in question.reasons.items():
-            print(f"      {key}  {reason.text}")
-        print('    Choose: write why="a", why="b" or why="c" into this cell and run it again.')
-        return
+def _because(id: str, found: object, letter: object) -> Face:
+    """The card after a reason."""
+    face, question = _told(id, found), PREDICTIONS[id].why
     key = str(letter).strip(" .)").lower()
     if key not in question.reasons:
-        print(f"    {show(letter)} is none of the reasons: write one of {', '.join(question.reasons)}.")
-        return
-    refuted = question.refute(key)
-    notes.note("why", id, "holds" if refuted is None else "fails")
+        return replace(face, lines=(*face.lines, ("refused", f"{show(letter)} is none of the reasons: choose one of "
+                                                              f"{', '.join(question.reasons)}.")))
+    holds, lines = _judged(question, key)
+    notes.note("why", id, "holds" if holds else "fails", key)
+    return replace(face, chosen=key, lines=(*face.lines, *lines), done=holds, how="")
+
+
+def _judged(question: Why, key: str) -> tuple[bool, tuple[Line, ...]]:
+    """Whether a reason holds on every case, and what there is to be said of it."""
+    reason, refuted = question.reasons[key], question.refute(key)
     if refuted is None:
-        print(f"    Reason {key} holds: {question.reasons[key].text}. It was tried on:")
         width = max(map(len, question.cases))
-        for code, found in question.found().items():
-            print(f"      {code.ljust(width)}  gives {show(found)}")
-    else:
-        code, expected, found = refuted
-        print(f'    Reason {key} does not hold: "{question.reasons[key].text}"')
-        print(f"    For  {code}  it expects {show(expected)}; the run says {show(found)}.")
+        return True, (("good", f"Reason {key} holds: {reason.text}. It was tried on:"),
+                      *(("code", f"{code.ljust(width)}  gives {show(found)}")
+                        for code, found in question.found().items()),
+                      *(("quiet", note) for note in question.notes(*question.cases)))
+    code, expected, found = refuted
+    return False, (("bad", f"Reason {key} does not hold: “{reason.text}”"),
+                   ("code", f"{code}  should then give {show(expected)}; the run gives {show(found)}"),
+                   *(("quiet", note) for note in question.notes(code)))

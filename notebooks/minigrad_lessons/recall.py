@@ -1,27 +1,60 @@
-"""Recall: questions about earlier lessons, answered from memory before a new one begins."""
+"""Recall: questions about earlier lessons, from memory. `recall("q1.3")` asks, `recall("q1.3", None)` answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
 
 from minigrad_lessons import notes
 from minigrad_lessons.bank import QUESTIONS
-from minigrad_lessons.bank.kinds import recognise
+from minigrad_lessons.bank.kinds import Question, recognise
+from minigrad_lessons.cards import Face, Line, Shown, refused
+from minigrad_lessons.forms import Misfit, form_of, read
 from minigrad_lessons.values import same, show, unanswered, unsure
+
+OPEN = ("?", "I do not know")
 
 
 def recall(id: str, answer: object = ...) -> None:
-    """Ask a question of the bank, and judge the answer by running it. It may be repeated as often as one likes."""
+    """Ask a question of the bank, and judge the answer by running it. It may be answered as often as one likes.
+
+    Raises:
+        KeyError: if there is no question of this id.
+    """
     if id not in QUESTIONS:
         raise KeyError(f"There is no question {id!r}. There are: {', '.join(sorted(QUESTIONS))}.")
     question = QUESTIONS[id]
+    face = _asking(id, question)
     if unanswered(answer):
-        print(f"{id}  not yet")
-        return
-    found = question.run()
-    notes.note("recall", id, "open" if unsure(answer) else "right" if same(answer, found) else "wrong")
-    if unsure(answer):
-        print(f"{id}  To find out: {question.look}")
-    elif same(answer, found):
-        print(f"{id}  {show(answer)}: right.")
+        Shown(face, lambda said: _judged(id, question, face, said)).show()
     else:
-        belief = recognise(answer, question.beliefs, same)
-        thought = f'somebody says so who thinks: "{belief}"' if belief else "that is not what the run gives."
-        print(f"{id}  {show(answer)}: {thought}")
-        print(f"      To find out: {question.look}")
+        print(_judged(id, question, face, answer).plain)
+
+
+def _asking(id: str, question: Question) -> Face:
+    form = form_of(question)
+    choices = tuple((value, value) for value in form.choices)
+    return Face(id, "", question.text, choices=(*choices, OPEN), field="" if choices else form.asks,
+                how=f'not yet. Answer with {form.asks}: recall("{id}", {form.choices[0] if choices else "…"})')
+
+
+def _judged(id: str, question: Question, face: Face, answer: object) -> Face:
+    """The card after an answer."""
+    try:
+        value = read(form_of(question), answer)
+    except Misfit as misfit:
+        return refused(replace(face, how=""), str(misfit))
+    how, lines = _verdict(question, value)
+    notes.note("recall", id, how, "" if unsure(value) else show(value))
+    return replace(face, chosen=show(value), lines=lines, done=how == "right", how="")
+
+
+def _verdict(question: Question, value: object) -> tuple[str, tuple[Line, ...]]:
+    look = ("quiet", f"To find out: {question.look}")
+    if unsure(value):
+        return "open", (look,)
+    if same(value, question.run()):
+        return "right", (("good", f"{show(value)}: right."),)
+    belief = recognise(value, question.beliefs, same)
+    thought = f"not what the run gives. A thought that leads there: “{belief}”." if belief \
+        else "not what the run gives."
+    return "wrong", (("bad", f"{show(value)}: {thought}"), look)

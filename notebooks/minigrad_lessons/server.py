@@ -25,6 +25,7 @@ HOST = "127.0.0.1"
 FIRST_PORT = 8888
 PORTS_TRIED = 50
 PROGRAM = "jupyterlab"
+STARTUP = Path(__file__).with_name("startup.py")
 
 
 def check_installed() -> None:
@@ -53,7 +54,8 @@ class Lab:
         self.url = f"http://{HOST}:{port}/lab/tree/{lesson}?token={self.token}"
         command = [sys.executable, "-m", "minigrad_lessons.watched", *_options(folder, lesson, port, browser)]
         # The token goes by the environment: other users can read a command line.
-        environment = {**os.environ, "JUPYTER_TOKEN": self.token}
+        # A startup file of the user's own goes before that of the lessons.
+        environment = {"PYTHONSTARTUP": str(STARTUP), **os.environ, "JUPYTER_TOKEN": self.token}
         # Its own session, so that Ctrl-C reaches this process only, which then stops the server in good order.
         # Its standard input is a pipe, by which it sees that this process is gone.
         self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, start_new_session=True)

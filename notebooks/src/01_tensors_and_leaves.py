@@ -3,32 +3,50 @@
 # %% [markdown] id=title
 # # Lesson 1: Tensors and leaves
 #
-# What does a tensor know that an array does not? What is a **leaf**, and why does almost everybody guess it wrong?
+# When you train a model, `loss.backward()` puts a gradient into some tensors and not into others. If one of your
+# weights is not among them, it never learns, and no error tells you. This lesson shows who gets a gradient, and why.
 #
-# About 40 minutes. You predict first, then you run. A wrong prediction is the useful kind: it shows you which rule
-# you had in mind. Change any cell you like and run it again; nothing here can break.
-#
-# The first line below is a promise. minigrad gives its tensors PyTorch's names and PyTorch's behaviour, so what you
-# learn here you can paste into PyTorch. Near the end you will see it happen.
+# Start with a backward pass that you can step through. Run the next cell (Shift+Enter), then press → for the next
+# step.
 
-# %% id=setup
+# %% id=setup tags=opening
 import minigrad as torch
 from minigrad.recorder import record
 from minigrad_lessons import check, hint, predict, progress, recall, reveal, same_in_torch, state_table
 from minigrad_widgets import Inspector, state_card
 
-# %% [markdown] id=recall-intro tags=section:recall
-# ## Before we start: what you bring along
+with record() as first:
+    w = torch.tensor(2.0, requires_grad=True)
+    x = torch.tensor(3.0)
+    loss = (w * x - 5) ** 2
+    loss.backward()
+Inspector(first)
+
+# %% [markdown] id=still
+# Two numbers go in, `w` and `x`, and one loss comes out. Step to the end with → (and back with ←). Only one of the
+# two has a gradient then. Which one, and what is different about the other?
 #
-# Five questions about arrays and the chain rule. Answer from memory: put a value in place of the dots and run the
-# cell. Write `"?"` where you do not know: then you are told how to find out.
+# *For pages on which nothing runs, here is a still picture of it:*
+#
+# ![The inspector, before the first step](attachment:still.png)
+
+# %% [markdown] id=about
+# minigrad gives its tensors PyTorch's names and behaviour, so what you learn here works in PyTorch too. Near the end
+# of the lesson you will see that for yourself. It takes about 40 minutes, and you can change any cell and run it
+# again.
+
+# %% [markdown] id=recall-intro tags=section:recall
+# ## What you bring along
+#
+# Five questions about arrays and the chain rule. Answer from memory. If you do not know, say so: the card then tells
+# you how to find out.
 
 # %% id=recall tags=recall,answer
-recall("q0.1", ...)
-recall("q0.2", ...)
-recall("q0.3", ...)
-recall("q0.4", ...)
-recall("q0.5", ...)
+recall("q0.1")
+recall("q0.2")
+recall("q0.3")
+recall("q0.4")
+recall("q0.5")
 
 # %% [markdown] id=more-than-array
 # ## More than an array
@@ -42,7 +60,7 @@ print("the array in y:", y.tolist())
 print("the tensor y:  ", y)
 
 # %% [markdown] id=two-tensors-note
-# The array holds the numbers, and that is all. The tensor also knows **where the numbers came from**: `grad_fn` names
+# The array holds the numbers, and that is all. The tensor also knows **where its numbers came from**: `grad_fn` names
 # the multiplication. It is an object, a *node*, and it knows how to send a gradient back to `w`.
 #
 # The **state card** shows everything that a tensor knows besides its numbers.
@@ -51,15 +69,14 @@ print("the tensor y:  ", y)
 state_card(w=w, y=y)
 
 # %% [markdown] id=belief-wanted tags=belief
-# Both require grad: `y` took that over from `w`. But `w` says `is_leaf` True and has no `grad_fn`; `y` says `is_leaf`
-# False, and has one. What does `is_leaf` mean? (The last three columns are for later: which output of its node it is,
-# lesson 3; whether its gradient is kept, lesson 6; how often it was changed in place, lesson 8.)
+# Both require grad: `y` inherited that from `w`. But `w` is a leaf and has no `grad_fn`, while `y` is not a leaf and
+# has one. So what does `is_leaf` mean? (The last three columns belong to lessons 3, 6 and 8.)
 #
-# ## A belief that many people hold
+# ## A common belief
 #
 # > "A leaf is a tensor that I want gradients for."
 #
-# It sounds right, for `w` at least. Test it on a tensor that nobody wants gradients for:
+# It sounds right, at least for `w`. Test it on a tensor that nobody wants gradients for:
 
 # %% id=belief-wanted-run tags=refutation
 data = torch.tensor([5.0, 6.0])
@@ -67,23 +84,20 @@ print("data.requires_grad:", data.requires_grad)
 print("data.is_leaf:      ", data.is_leaf)
 
 # %% [markdown] id=predict-intro tags=section:predict
-# A leaf, and no gradient wanted. So the belief is false. "Leaf" says nothing about your wishes. What is it then?
-# Collect evidence.
+# It is a leaf, and nobody wants its gradient. So the belief is false: whether a tensor is a leaf has nothing to do
+# with what you want. What is a leaf, then?
 #
 # ## Predict, then run
 #
-# Each question below is two cells. In the first, write your prediction in place of the dots, and run it. The second
-# runs the program, tells you what happened and asks **why**: give your reason by adding `why="a"` (or b, or c) before
-# the last bracket, and run it again. Your reason is tested on programs that you have not seen. In these,
-# `v` is one more leaf that requires grad, `without_recording(lambda: …)` runs something inside `no_grad`,
-# `filled(t, after=r)` runs backward from `r` and asks whether `t` has a `.grad`, and `nodes_run(…)` counts the nodes
-# that ran. Where a program ends in a tensor, "gives True" means: it is a leaf.
+# Each question has two cells. Run the first and choose what you expect. Then run the second: it runs the program,
+# tells you what happened, and asks why. A wrong prediction is the useful kind, because it shows you which rule you
+# had in mind.
 
 # %% id=p1 tags=predict,answer
 # An operation on a tensor that does not require grad:
 #     c = data * 3
-# Is c a leaf?  True or False
-predict("1.1", ...)
+# Is c a leaf?
+predict("1.1")
 
 # %% id=r1 tags=reveal,answer
 c = data * 3
@@ -93,8 +107,8 @@ reveal("1.1", c.is_leaf)
 # The same operation on w, which does require grad. But this time inside no_grad:
 #     with torch.no_grad():
 #         q = w * 3
-# Is q a leaf?  True or False
-predict("1.2", ...)
+# Is q a leaf?
+predict("1.2")
 
 # %% id=r2 tags=reveal,answer
 with torch.no_grad():
@@ -104,8 +118,8 @@ reveal("1.2", q.is_leaf)
 # %% id=p3 tags=predict,answer
 # What is a leaf good for? backward() writes gradients into leaves. w and data are leaves, both.
 #     (w * data).sum().backward()
-# How many of the two have a .grad afterwards, one that is not None?  0, 1 or 2
-predict("1.3", ...)
+# How many of the two have a .grad afterwards, one that is not None?
+predict("1.3")
 
 # %% id=r3 tags=reveal,answer
 (w * data).sum().backward()
@@ -115,8 +129,8 @@ reveal("1.3", sum(leaf.grad is not None for leaf in (w, data)))
 # A name that ends in _ changes a tensor in place. e begins as a leaf, a tensor of zeros.
 #     e = torch.zeros(2)
 #     e.add_(w)
-# Is e a leaf now?  True or False
-predict("1.4", ...)
+# Is e a leaf now?
+predict("1.4")
 
 # %% id=r4 tags=reveal,answer
 e = torch.zeros(2)
@@ -128,7 +142,7 @@ reveal("1.4", e.is_leaf)
 #     layer = torch.nn.Linear(2, 1)
 #     x = torch.tensor([[5.0, 6.0]])
 # How many leaves are among layer.weight, layer.bias, x and layer(x)?
-predict("1.5", ...)
+predict("1.5")
 
 # %% id=r5 tags=reveal,answer
 layer = torch.nn.Linear(2, 1)
@@ -139,7 +153,7 @@ reveal("1.5", sum(t.is_leaf for t in four))
 # %% [markdown] id=rule
 # ### The rule
 #
-# By now you may have it. A tensor is a leaf when **no recorded operation made it**: its `grad_fn` is None. And an
+# You may have found it by now. A tensor is a leaf if **no recorded operation made it**: its `grad_fn` is None. An
 # operation is recorded only if recording is on *and* one of its inputs requires grad. A tensor that needs no gradient
 # has nothing to record, so it is a leaf too, however much was computed to get it.
 
@@ -150,14 +164,14 @@ for t in (w, y, data, y.sum(), data.sum()):
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## Watch a gradient reach a leaf
 #
-# `record()` writes down everything that happens, and the inspector replays it. First one more prediction: the
-# backward pass of this program runs a number of **nodes**, one after the other.
+# `record()` writes down everything that happens, and the inspector replays it. First, one more prediction. A backward
+# pass runs a number of **nodes**, one after the other.
 
 # %% id=p6 tags=predict,answer
 #     loss = (a * data).sum()
 #     loss.backward()
 # a requires grad, data does not. How many nodes does backward() run?
-predict("1.6", ...)
+predict("1.6")
 
 # %% id=r6 tags=reveal,answer
 with record() as trace:
@@ -167,23 +181,23 @@ with record() as trace:
 reveal("1.6", sum(event["kind"] == "run" for event in trace.events))
 
 # %% [markdown] id=inspector-note
-# Now step through it: click the picture below, then press → and ←. Find three things on the way.
+# Now step through it: click the picture, then press → and ←. Look for three things.
 #
 # - Which node runs first? It belongs to the operation that came **last** in the forward program.
-# - What is the last node called? It is the only one that stands for a leaf. Where is one for `data`?
+# - What is the last node called? It is the only one that stands for a leaf. Is there one for `data`?
 # - At which step does `a.grad` appear?
 
 # %% id=inspector tags=inspector
 Inspector(trace)
 
 # %% [markdown] id=worked-intro tags=section:exercises
-# No edge leads to `data`. It is a leaf, but nobody asked for its gradient, so the graph does not know it. Two
-# different questions, then: **is it a leaf** (has no recorded operation made it?) and **does it require grad** (does
+# No edge leads to `data`. It is a leaf, but nobody asked for its gradient, so the graph does not know it. These are
+# two different questions: **is it a leaf** (did no recorded operation make it?) and **does it require grad** (does
 # somebody want its gradient?).
 #
-# ## Worked example: say why
+# ## Worked example: give the reason
 #
-# A function that does not only answer, but gives the reason. Read it, then run it.
+# A function that answers and gives the reason. Read it, then run it.
 
 # %% id=worked tags=worked
 def reason(t):
@@ -200,9 +214,11 @@ for t in (w, data, w * 3, data * 3):
 # %% [markdown] id=faded-intro
 # ## Faded example: twelve tensors
 #
-# The first three are done. Put `True` (a leaf) or `False` in place of the dots. Decide from the text alone; the check
-# runs all twelve. If you are stuck, write `hint("twelve")` into a new cell: there are three hints, each says more than
-# the one before. Every exercise has them, under the name that stands after `check.`.
+# The first three are done. For the others, replace the dots with `True` (a leaf) or `False`. Decide from the text
+# alone; the check runs all twelve.
+#
+# If you are stuck, write `hint("twelve")` into a new cell. Every exercise has three hints, under the name that
+# follows `check.`, and each one says more than the last.
 
 # %% id=faded tags=faded,answer,check
 answers = {
@@ -237,9 +253,10 @@ check.non_leaf(build)
 # %% [markdown] id=open2-intro
 # ## Open exercise: back to a leaf, in two ways
 #
-# `y` is a result, no leaf. Write two functions that each return a **leaf** with the same numbers, in truly different
-# ways. (The check brings its own `y`, of shape [2, 2].) It also tells you whether your leaf shares its memory with
-# `y`. That will matter in lesson 8.
+# `y` is a result, so it is not a leaf. Write two functions that each return a **leaf** with the same numbers, in
+# truly different ways. (The check brings its own `y`, of shape [2, 2].)
+#
+# The check also tells you whether your leaf shares its memory with `y`. That will matter in lesson 8.
 
 # %% id=open2 tags=open,answer,check
 def first_way(y):
@@ -255,8 +272,9 @@ check.two_ways(first_way, second_way)
 # %% [markdown] id=torch-intro tags=section:torch
 # ## The same thing in PyTorch
 #
-# The program below gets its library as an argument. It runs once with minigrad and once with PyTorch. It also shows
-# what happens if you ask for a gradient where nothing was recorded.
+# This program gets its library as an argument. It runs with minigrad, and what it prints is compared with PyTorch:
+# live if you have PyTorch installed, otherwise with a stored run. It also shows what happens if you ask for a
+# gradient where nothing was recorded.
 
 # %% id=torch tags=torch,answers:s3.4
 @same_in_torch
@@ -274,20 +292,20 @@ def program(torch):
 
 # %% [markdown] id=torch-note
 # Remember that message. "Does not require grad and does not have a grad_fn" is this lesson in one line: `data.sum()`
-# is a leaf that nobody wants a gradient for. ("Element 0 of tensors" is the first of those that backward starts from:
-# here, the only one.)
+# is a leaf, and nobody wants its gradient. ("Element 0 of tensors" is the first tensor that backward starts from;
+# here it is the only one.)
 
 # %% id=error tags=raises-exception
 loss = (w.detach() * data).sum()
 loss.backward()
 
 # %% [markdown] id=summary-intro tags=section:summary
-# The same error, and in a long program it is harder to see: somewhere a `detach()` has cut the history off.
-# (Between your line and the one that raised, the lessons leave out the library's own. `%debug` has all of them.)
+# It is the same error, but in a long program it is harder to see: somewhere a `detach()` has cut off the history. (In
+# these lessons an error shows your line and the line that raised it. `%debug` shows everything in between.)
 #
 # ## Summary
 #
-# This table was made by running each line, just now.
+# This table was made just now, by running each line.
 
 # %% id=summary tags=summary,contradicts:c3.8
 with torch.no_grad():
@@ -303,15 +321,15 @@ state_table({
 })
 
 # %% [markdown] id=progress-intro
-# How far are you? This table is kept beside your lessons, in a file of yours, and goes on through all of them. Row 0
-# is what you brought along. "As it came" counts the predictions that agreed with the run.
+# How far have you come? This table is kept in a file beside your lessons and covers all of them. Row 0 is what you
+# brought along. "As it came" counts the predictions that matched the run.
 
 # %% id=progress
 progress()
 
 # %% [markdown] id=next
-# **leaf**: `grad_fn` is None, no recorded operation made it.<br>
-# **gets a `.grad`**: a leaf that also requires grad.
+# **Leaf**: `grad_fn` is None, because no recorded operation made it.<br>
+# **Gets a `.grad`**: a leaf that also requires grad.
 #
-# Next: who sets `requires_grad`, and why it cannot be switched off on a result (lesson 2). What the node in `grad_fn`
-# is, and how to call it yourself (lesson 3).
+# Next, lesson 2: who sets `requires_grad`, and why it cannot be switched off on a result. Then lesson 3: what the
+# node in `grad_fn` is, and how to call it yourself.

@@ -3,30 +3,43 @@
 # %% [markdown] id=title
 # # Lesson 3: grad_fn and next_functions, walked by hand
 #
-# Behind every result stands a node. Nodes point to nodes, and along these pointers the gradient travels back. Today
-# you take the gradient by the hand and lead it all the way, without `backward()`.
+# When a gradient is missing or wrong, the question is always the same: where did it get lost on its way back from the
+# loss? That way is the graph behind `loss.grad_fn`, and you can walk it yourself.
 #
-# About 40 minutes. Predict first, then run.
+# Run the next cell, then press → and watch where the gradient goes.
 
-# %% id=setup
-import weakref
-
+# %% id=setup tags=opening
 import minigrad as torch
 from minigrad.recorder import record
 from minigrad_lessons import check, edge_table, predict, recall, reveal, same_in_torch
 from minigrad_widgets import Inspector
 
+with record() as first:
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = torch.tensor([3.0, 4.0], requires_grad=True)
+    loss = (x * y).sum()
+    loss.backward()
+Inspector(first)
+
+# %% [markdown] id=still
+# The gradient travels from node to node. Each node seems to know where to send it next. Where is that written down,
+# and could you do the sending yourself, without `backward()`? In this lesson you will. It takes about 40 minutes.
+#
+# *For pages on which nothing runs, here is a still picture of it:*
+#
+# ![The inspector, before the first step](attachment:still.png)
+
 # %% [markdown] id=recall-intro tags=section:recall
 # ## Recall
 #
-# From lessons 1 and 2, from memory. Write `"?"` where you do not know.
+# From lessons 1 and 2, from memory.
 
 # %% id=recall tags=recall,answer
-recall("q1.3", ...)
-recall("q1.5", ...)
-recall("q2.2", ...)
-recall("q2.3", ...)
-recall("q2.5", ...)
+recall("q1.3")
+recall("q1.5")
+recall("q2.2")
+recall("q2.3")
+recall("q2.5")
 
 # %% [markdown] id=program-intro
 # ## A program and its graph
@@ -42,8 +55,9 @@ print(total)
 print(total.grad_fn.name())
 
 # %% [markdown] id=program-note
-# `total.grad_fn` is a node. Its `next_functions` says where the gradient goes next. It is a tuple of **pairs**: a node
-# and an integer, one pair for each input of the operation. The sum had one input, so there is one pair:
+# `total.grad_fn` is a node. Its `next_functions` says where the gradient goes next. It is a tuple of **pairs**, each
+# with a node and an integer, and there is one pair for each input of the operation. The sum had one input, so there
+# is one pair:
 
 # %% id=first-look tags=answers:s2.1
 for below, integer in total.grad_fn.next_functions:
@@ -53,12 +67,14 @@ for below, integer in total.grad_fn.next_functions:
 # %% [markdown] id=belief-tensors tags=belief
 # ## A belief: the graph holds my tensors
 #
-# > "A graph of tensors: `total` points to `z`, and `z` points to `x` and `y`."
+# > "The graph is made of tensors: `total` points to `z`, and `z` points to `x` and `y`."
 #
-# Then `z` would have to stay alive as long as `total` does. Throw `z` away and look. (A weak reference sees a tensor
-# without keeping it alive.)
+# If so, `z` would have to stay alive as long as `total` does. Delete `z` and see. (A weak reference can look at a
+# tensor without keeping it alive.)
 
 # %% id=belief-tensors-run tags=refutation,contradicts:c2.2,contradicts:c3.10
+import weakref
+
 spy = weakref.ref(z)
 del z
 print("z is still there:", spy() is not None)
@@ -66,14 +82,15 @@ total.backward()
 print("and backward still works:", x.grad.tolist(), y.grad.tolist())
 
 # %% [markdown] id=belief-integer tags=belief
-# The graph is made of **nodes**, not of tensors. `z` is gone and nothing is missing. A node keeps only the values that
-# its own formula needs: the product kept `x` and `y`, the sum kept nothing.
+# The graph is made of **nodes**, not of tensors. `z` is gone, and nothing is missing. A node keeps only the values
+# that its own formula needs: the product kept `x` and `y`, and the sum kept nothing.
 #
 # ## A second belief: the integer is always 0
 #
-# > "The second thing in the pair is always 0. I never saw anything else."
+# > "The second thing in the pair is always 0. I have never seen anything else."
 #
-# Almost true, and so the false half stays hidden. `split` is an operation with **several** outputs:
+# It is almost always true, which is why so few people notice when it is not. `split` is an operation with **several**
+# outputs:
 
 # %% id=belief-integer-run tags=refutation,contradicts:c2.5
 top, bottom = torch.tensor([[1.0], [2.0]], requires_grad=True).split(1)
@@ -81,18 +98,17 @@ for below, integer in (top * bottom).grad_fn.next_functions:
     print(below.name(), integer)
 
 # %% [markdown] id=predict-intro tags=section:predict
+# The integer says *which output* of the node below this input was.
+#
 # ## Predict, then run
 #
-# As in lesson 1: predict in the first cell, run the second, then give a reason with `why=`. How to read the evidence:
-# in 1 a number counts the pairs without a node; in 2, `(2, 1)` means two pairs and one node, and `same_values` is a
-# leaf with the numbers of `x`. `x_grad_after(2)` is `x.grad` after two calls of its last node with a gradient of 1.
-# `filled(node, gradient)` calls a node and asks whether `x` has a `.grad`.
+# Choose your answer in the first cell, run the second, then choose a reason.
 
 # %% id=p1 tags=predict,answer
 # x requires grad, 5 is a plain number.
 #     z = x * 5
-# How many pairs are in z.grad_fn.next_functions?  A number
-predict("3.1", ...)
+# How many pairs are in z.grad_fn.next_functions?
+predict("3.1")
 
 # %% id=r1 tags=reveal,answer
 z = x * 5
@@ -101,8 +117,8 @@ reveal("3.1", len(z.grad_fn.next_functions))
 # %% id=p2 tags=predict,answer
 # The same tensor twice. There are two inputs, so there are two pairs.
 #     z = x * x
-# How many different nodes are in these two pairs?  A number
-predict("3.2", ...)
+# How many different nodes are in these two pairs?
+predict("3.2")
 
 # %% id=r2 tags=reveal,answer
 z = x * x
@@ -111,8 +127,8 @@ reveal("3.2", len({node for node, _ in z.grad_fn.next_functions}))
 # %% id=p3 tags=predict,answer
 # split has three outputs here. Only the last two are used.
 #     a, b, c = torch.tensor([[1.0], [2.0], [3.0]], requires_grad=True).split(1)
-# Which integers are in (b * c).grad_fn.next_functions?  A list, such as [7, 7]
-predict("3.3", ...)
+# Which integers are in (b * c).grad_fn.next_functions?
+predict("3.3")
 
 # %% id=r3 tags=reveal,answer
 a, b, c = torch.tensor([[1.0], [2.0], [3.0]], requires_grad=True).split(1)
@@ -121,8 +137,8 @@ reveal("3.3", [integer for _, integer in (b * c).grad_fn.next_functions])
 # %% id=p4 tags=predict,answer
 # Follow the first pair, again and again, until it goes no further. You pass the sum and the product.
 #     total = (x * y).sum()
-# What is the walk's last stop? The name of its class, as a word in quotes
-predict("3.4", ...)
+# What is the walk's last stop? The name of its class
+predict("3.4")
 
 # %% id=r4 tags=reveal,answer
 total = (x * y).sum()
@@ -135,8 +151,8 @@ reveal("3.4", type(node).__name__)
 # A node can be called, like a function: a gradient goes in, the gradients of its inputs come out.
 #     x.grad = None
 #     dx, dy = (x * y).grad_fn(torch.ones(2))
-# Is x.grad still None?  True or False
-predict("3.5", ...)
+# Is x.grad still None?
+predict("3.5")
 
 # %% id=r5 tags=reveal,answer
 x.grad = None
@@ -145,18 +161,18 @@ reveal("3.5", x.grad is None)
 
 # %% id=p6 tags=predict,answer
 # Look at the gradient dx that came out of that call.
-# Does it require grad?  True or False
-predict("3.6", ...)
+# Does it require grad?
+predict("3.6")
 
 # %% id=r6 tags=reveal,answer
 reveal("3.6", dx.requires_grad)
 
 # %% [markdown] id=inspector-intro tags=section:inspector
-# ## Take it in your own hands
+# ## Take it into your own hands
 #
-# The inspector has a lens for this: **call by hand**. Nothing runs by itself. You click a node that has a gradient
-# waiting, and it is called; what comes out waits at the nodes below. The Python that you would write is shown beside
-# it. On each edge stands its integer.
+# The inspector has a lens for this: **call by hand**. Nothing runs by itself. Click a node that has a gradient
+# waiting, and it is called; what comes out then waits at the nodes below. The Python that you would write is shown
+# beside it, and each edge shows its integer.
 
 # %% id=inspector tags=inspector
 with record() as trace:
@@ -168,7 +184,7 @@ Inspector(trace, lens="traversal")
 
 # %% [markdown] id=inspector-note
 # - The product has two edges to the **same** node, with the integers 1 and 0. Why in this order?
-# - Three edges lead to `UnbindBackward0`. Call the sum and the addition, then try it: what does the inspector say is
+# - Three edges lead to `UnbindBackward0`. Call the sum and the addition, then try it. What does the inspector say is
 #   missing?
 # - Call everything in an order that works. Where does the gradient end up?
 #
@@ -180,8 +196,8 @@ Inspector(trace, lens="backward")
 # %% [markdown] id=worked-intro tags=section:exercises
 # ## Worked example: a walk, one call at a time
 #
-# This is a whole backward pass without `backward()`. `no_grad` is there because of prediction 6: without it the walk
-# itself would be recorded.
+# This is a whole backward pass without `backward()`. The `no_grad` is there because of prediction 6: without it, the
+# walk itself would be recorded.
 
 # %% id=worked tags=worked,answers:s2.2
 x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -197,12 +213,13 @@ with torch.no_grad():
 print(x.grad, y.grad)
 
 # %% [markdown] id=faded-intro
-# The derivative of the sum of x·y by x is y, and by y it is x. That is what arrived. Note one thing: a node with one
-# input gives back **a tensor**; a node with two gives back **a tuple**.
+# The derivative of x·y by x is y, and by y it is x. That is what arrived. Note one thing: a node with one input
+# returns **a tensor**; a node with two returns **a tuple**.
 #
 # ## Faded example: `walk(node, grad)`
 #
-# Now for any tree. Two blanks are left: when is there nothing to visit, and what to do with the node below?
+# Now do it for any tree. Two blanks are left: when is there nothing to visit, and what should happen to the node
+# below?
 
 # %% id=faded tags=faded,answer,check
 def walk(node, grad):
@@ -221,7 +238,7 @@ check.walk(walk)
 # ## Open exercise: choose the integers
 #
 # `m` has three rows. Return a tensor whose node has four pairs, all with the same `UnbindBackward0`, and with the
-# integers **2, 0, 1, 2**. (`torch.stack` takes a list of tensors: one input each.)
+# integers **2, 0, 1, 2**. (`torch.stack` takes a list of tensors, and each is one input.)
 
 # %% id=open1 tags=open,answer,check
 def build(m):
@@ -231,7 +248,7 @@ def build(m):
 check.integers(build, [2, 0, 1, 2])
 
 # %% [markdown] id=open2-intro
-# ## Open exercise: drown the walk
+# ## Open exercise: overwhelm the walk
 #
 # `walk` works on trees. If a result is used **twice**, two ways lead down to its node, and `walk` takes both. Build a
 # graph of at most 20 nodes on which `walk` would make more than 1,000 calls. (Two ways that part and meet again are
@@ -247,15 +264,14 @@ def build_diamonds():
 check.diamond(build_diamonds)
 
 # %% [markdown] id=torch-intro tags=section:torch
-# As `check.walk` told you, what `walk` leaves in `.grad` is right even where ways meet: it brings every part, one by
-# one. But it calls a node once for each *way* to it, each time with a part of its gradient. `backward()` waits until
-# all parts have come and runs each node **once**. How it knows when to wait is lesson 4.
+# As `check.walk` told you, `walk` leaves the right gradient in `.grad` even where ways meet: it delivers every part,
+# one by one. But it calls a node once for each *way* to it. `backward()` waits until all parts have arrived and runs
+# each node **once**. How it knows when to wait is lesson 4.
 #
 # ## The same thing in PyTorch
 #
-# It also shows what a node is (no `Function`: that is what *you* write, in lesson 9) and what nodes keep for their
-# formulas: `x * x` both of its inputs, `x + x` none (`alpha` is a plain number, a factor that `torch.add` can take).
-# A leaf's node gives its name in full, as PyTorch's C++ has it: `torch::autograd::AccumulateGrad`.
+# This also shows what a node keeps for its formula: `x * x` keeps both inputs, `x + x` keeps none (`alpha` is a plain
+# number that `torch.add` can take).
 
 # %% id=torch tags=torch,contradicts:c2.10,contradicts:c4.1,contradicts:c4.2
 @same_in_torch
@@ -285,7 +301,7 @@ total.grad_fn.next_functions[0][0](torch.ones(2))
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary
 #
-# Made by running each line, just now.
+# This table was made by running each line.
 
 # %% id=summary tags=summary,answers:row11,contradicts:c2.4,contradicts:c2.6
 first, second = m.unbind()
@@ -302,6 +318,6 @@ edge_table({
 
 # %% [markdown] id=next
 # **A pair** in `next_functions`: a node, and which of *its* outputs this input was. **`(None, 0)`**: this input needs
-# no gradient. **The end**: an `AccumulateGrad`, one for each leaf; call it, and it adds to the leaf's `.grad`.
+# no gradient. **The end**: an `AccumulateGrad`, one for each leaf. Call it, and it adds to the leaf's `.grad`.
 #
-# Next: the engine, which does this walk without drowning (lesson 4).
+# Next, lesson 4: the engine, which makes this walk with one call for each node.

@@ -3,36 +3,54 @@
 # %% [markdown] id=title
 # # Lesson 4: The engine
 #
-# In lesson 3 you walked the graph by hand. What does `backward()` do better? Why does it want a number to start from?
-# Why may you not call it twice, and when may you? And which of its four options do you need?
+# `backward()` raises two errors that everybody meets while training: "grad can be implicitly created only for scalar
+# outputs" and "Trying to backward through the graph a second time". Both make sense once you have seen what the
+# engine does.
 #
-# About 40 minutes. Predict first, then run.
+# Run the next cell, then press → and watch the numbers on the nodes.
 
-# %% id=setup
+# %% id=setup tags=opening
 import minigrad as torch
 from minigrad.recorder import record
 from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
 from minigrad_widgets import Inspector
 
+with record() as first:
+    a = torch.tensor(3.0, requires_grad=True)
+    b = a * 2
+    c = b.exp() + b
+    c.backward()
+Inspector(first)
+
+# %% [markdown] id=still
+# `b` is used twice, so two gradients come back to its node. When the first of them arrives, does the node run? Find
+# the step at which it does.
+#
+# This lesson takes about 40 minutes.
+#
+# *For pages on which nothing runs, here is a still picture of it:*
+#
+# ![The inspector, before the first step](attachment:still.png)
+
 # %% [markdown] id=recall-intro tags=section:recall
 # ## Recall
 #
-# From memory. Write `"?"` where you do not know.
+# From memory.
 
 # %% id=recall tags=recall,answer
-recall("q0.5", ...)
-recall("q2.1", ...)
-recall("q2.4", ...)
-recall("q3.3", ...)
-recall("q3.5", ...)
+recall("q0.5")
+recall("q2.1")
+recall("q2.4")
+recall("q3.3")
+recall("q3.5")
 
 # %% [markdown] id=belief-recursion tags=belief
 # ## A belief: recursion is enough
 #
 # > "Each node hands its gradient down as soon as it has one. A walk of eight lines does that."
 #
-# Here is such a walk, the one of lesson 3. It counts its calls. In each doubling a result is added to itself, so two
-# ways lead down.
+# Here is the walk of lesson 3. It counts its calls. In each doubling a result is added to itself, so two ways lead
+# down.
 
 # %% id=belief-recursion-run tags=refutation,answers:row20
 def walk(node, grad):
@@ -52,18 +70,16 @@ for doublings in (2, 4, 8, 12):
     print(f"{doublings} doublings: {len(set(calls))} nodes, {len(calls)} calls, a.grad {a.grad.item():.0f}")
 
 # %% [markdown] id=engine-intro
-# The gradient is right, but every doubling doubles the calls; a network has hundreds of such places. The walk goes on
-# too early: each time it carries only **a part** of the gradient.
+# The gradient is right, but every doubling doubles the calls. The walk moves on too early: each time it carries only
+# **a part** of the gradient. The engine does three things instead:
 #
-# The engine does three things instead:
-#
-# 1. **Count.** Before anything runs, it counts for each node how many gradients will come: one for each edge.
-# 2. **Wait.** What comes is added up. A node is *ready* when its count has fallen to 0.
-# 3. **Run.** Of all nodes that are ready it takes the one that was recorded last; a leaf's own node goes
-#    before all.
-#
-# These are its counts. The first node, the **root**, waits for one gradient too, and that comes from you: `backward()`
-# puts in a 1, for "c grows by 1 when c grows by 1".
+# 1. **Count.** Before anything runs, it counts how many gradients each node will get: one for each edge.
+# 2. **Wait.** What arrives is added up. A node is *ready* when its count has fallen to 0.
+# 3. **Run.** Of the ready nodes it takes the one that was recorded last; a leaf's own node goes first.
+
+# %% [markdown] id=needs-intro
+# Here are its counts for a small program. The first node, the **root**, waits for one gradient too, and that one
+# comes from you: `backward()` puts in a 1, because c grows by 1 when c grows by 1.
 
 # %% id=needs
 with record() as trace:
@@ -81,8 +97,8 @@ x = torch.tensor([1.0, 2.0], requires_grad=True)
 (x * x).backward()
 
 # %% [markdown] id=error-second-note
-# You may answer with `y.backward(gradient=v)`, where `v` has one number for each number of `y`. Prediction 3 asks what
-# they do. The other famous error comes when you start twice:
+# You can answer that with `y.backward(gradient=v)`, where `v` has one number for each number of `y`. Prediction 3
+# asks what those numbers do. The other famous error comes when you start twice:
 
 # %% id=error-second tags=raises-exception,answers:row2
 loss = (x * x).sum()
@@ -96,7 +112,7 @@ loss.backward()
 #
 # > "The message says what to do: specify `retain_graph=True`. With it my training runs."
 #
-# It runs. Look at the loss:
+# It does run. Look at the loss:
 
 # %% id=belief-cure-run tags=refutation
 w = torch.tensor(1.0, requires_grad=True)
@@ -110,10 +126,9 @@ for _ in range(4):
     print(f"w is {w.item():.3g}; loss {loss.item():.3g}; it should be {(w.item() * 3 - 6) ** 2:.2g} by now")
 
 # %% [markdown] id=belief-same tags=belief
-# The loss never moves: `guess` was computed once, **above** the loop, from the first `w`. So the gradient never moves
-# either, and `w` runs past 2, where it should stop. The error had told the truth: this graph is old. Build it
-# anew in each step, and no option is needed. `retain_graph=True` is right only if you want several gradients of *one*
-# graph.
+# The loss never moves: `guess` was computed once, **above** the loop, from the first `w`. So the gradient never
+# changes, and `w` runs past 2, where it should stop. The error was right: this graph is old. Build it anew in each
+# step, and you need no option.
 #
 # ## A third belief: `retain_graph` and `create_graph` are the same
 #
@@ -129,20 +144,19 @@ print("create_graph=True:", recorded)
 print("the gradient of the gradient:", torch.autograd.grad(recorded, x)[0])
 
 # %% [markdown] id=predict-intro tags=section:predict
-# `retain_graph` keeps what the nodes of the **old** graph have saved. `create_graph` records the backward pass itself,
-# as a **new** graph: the gradient gets a `grad_fn`. It has to keep the old one for that.
+# `retain_graph` keeps what the nodes of the **old** graph have saved; use it when you want several gradients of one
+# graph. `create_graph` records the backward pass itself as a **new** graph, so the gradient gets a `grad_fn`. For
+# that it has to keep the old graph as well.
 #
 # ## Predict, then run
 #
-# Predict in the first cell, run the second, then give a reason with `why=`. In the evidence `two` holds two numbers,
-# `one` a single one in shape [1, 1]; `pull(v)` is `x.grad` after `y.backward(gradient=v)`, `cube` is `x**3`, and
-# `filled(…)` asks whether a call filled `x.grad`. After a bare expression stands what the prediction asked.
+# Choose your answer in the first cell, run the second, then choose a reason.
 
 # %% id=p1 tags=predict,answer
 # b = a + a and c = b + b, as above.
 #     c.backward()
-# How many times does the engine run a node, in all?  A number
-predict("4.1", ...)
+# How many times does the engine run a node, in all?
+predict("4.1")
 
 # %% id=r1 tags=reveal,answer
 reveal("4.1", sum(event["kind"] == "run" for event in trace.events))
@@ -150,8 +164,8 @@ reveal("4.1", sum(event["kind"] == "run" for event in trace.events))
 # %% id=p2 tags=predict,answer
 # A tensor with one number, but in two dimensions: its shape is [1, 1].
 #     y = torch.tensor([[2.0]], requires_grad=True) * 3
-# May y.backward() be called without an argument?  True or False
-predict("4.2", ...)
+# May y.backward() be called without an argument?
+predict("4.2")
 
 # %% id=r2 tags=reveal,answer,contradicts:c2.7
 y = torch.tensor([[2.0]], requires_grad=True) * 3
@@ -165,8 +179,8 @@ reveal("4.2", started)
 # %% id=p3 tags=predict,answer
 # x = [1, 2], and y = x * x has two numbers.
 #     y.backward(gradient=torch.tensor([1.0, 10.0]))
-# What is x.grad?  A list of two numbers
-predict("4.3", ...)
+# What is x.grad?
+predict("4.3")
 
 # %% id=r3 tags=reveal,answer,answers:s2.4
 x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -178,8 +192,8 @@ reveal("4.3", x.grad)
 # x and y hold one number each, and require grad.
 #     z = x + y
 #     z.backward()
-# Does a second z.backward() raise an error?  True or False
-predict("4.4", ...)
+# Does a second z.backward() raise an error?
+predict("4.4")
 
 # %% id=r4 tags=reveal,answer,answers:s2.5,contradicts:c2.8
 x, y = torch.tensor(2.0, requires_grad=True), torch.tensor(3.0, requires_grad=True)
@@ -195,8 +209,8 @@ reveal("4.4", raised)
 # %% id=p5 tags=predict,answer
 # The gradient of x**3 at 2 is 12.
 #     g, = torch.autograd.grad(x**3, x)
-# What is x.grad now?  A number, or "None"
-predict("4.5", ...)
+# What is x.grad now?
+predict("4.5")
 
 # %% id=r5 tags=reveal,answer,answers:s2.3
 x = torch.tensor(2.0, requires_grad=True)
@@ -206,9 +220,9 @@ reveal("4.5", x.grad)
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## Watch it wait
 #
-# The inspector stops and asks **which node runs next**. On each node stands how many gradients it still waits for; the
-# nodes that are ready stand in a list. Of these, the one that was recorded last runs first: the one with the largest
-# `nr`, where the inspector shows it.
+# The inspector stops three times and asks **which node runs next**. Each node shows how many gradients it still waits
+# for. Of the nodes that are ready, the one that was recorded last runs first: the one with the largest `nr`, where
+# the inspector shows it.
 #
 # - `p` is recorded before `q`. Which of their nodes runs first?
 # - Which node is the last to become ready, and why?
@@ -218,14 +232,15 @@ with record() as trace:
     m = torch.tensor([1.0, 2.0], requires_grad=True)
     p = m * 3
     q = m.exp()
-    total = (p * q + p).sum()
+    r = m.sin()
+    total = (p * q + p * r).sum()
     total.backward()
 Inspector(trace, lens="backward", ask=["next"])
 
 # %% [markdown] id=worked-intro tags=section:exercises
 # ## Worked example: count
 #
-# The count of a node is the number of edges that lead to it. This goes once through the graph.
+# A node's count is the number of edges that lead to it. This goes through the graph once.
 
 # %% id=worked tags=worked
 def count(root):
@@ -247,10 +262,11 @@ print([(node.name(), number) for node, number in count(total.grad_fn).items()])
 # %% [markdown] id=faded-intro
 # ## Faded example: a walk that waits
 #
-# Now repair the walk. `needs` is what `count` gave; in `waiting` the gradients of a node add up. (Every node here has
-# one output, so one sum is enough.) Two blanks: by how much does the count fall, and when may the walk go on?
+# Now repair the walk. `needs` is what `count` returned, and `waiting` adds up the gradients of each node. (Every node
+# here has one output, so one sum is enough.) Two blanks: by how much does the count fall, and when may the walk go
+# on?
 #
-# Every exercise has three hints. In a new cell: `from minigrad_lessons import hint`, then `hint("waiting_walk")`.
+# For hints, in a new cell: `from minigrad_lessons import hint`, then `hint("waiting_walk")`.
 
 # %% id=faded tags=faded,answer,check
 def walk(node, grad, needs, waiting):
@@ -272,7 +288,7 @@ check.waiting_walk(walk)
 # ## Open exercise: a Jacobian, row by row
 #
 # `y` has three numbers and `x` has two. Return a list of three rows: row `i` is the gradient of `y[i]` by `x`. Use
-# three calls of `y.backward(...)`. Two things to mind: all three need the same graph, and `x.grad` adds up, so set
+# three calls of `y.backward(...)`. Two things to watch: all three need the same graph, and `x.grad` adds up, so set
 # `x.grad = None` before each call. (`torch.eye(3)` has useful rows.)
 
 # %% id=open1 tags=open,answer,check
@@ -284,9 +300,10 @@ def jacobian(y, x):
 check.jacobian(jacobian)
 
 # %% [markdown] id=open2-intro
-# ## Open exercise: which second backward raises?
+# ## Open exercise: which second backward raises an error?
 #
-# Each expression is computed, then `backward()` is called twice. Write True where the **second** call raises.
+# Each expression is computed, then `backward()` is called twice. Write True where the **second** call raises an
+# error.
 
 # %% id=open2 tags=open,answer,check
 answers = {
@@ -316,8 +333,8 @@ print("a leaf started; its .grad:", x.grad)
 print("x.grad:", x.grad, " apart.grad:", apart.grad)
 
 # %% [markdown] id=error-unused-note
-# `apart` was not reached, and keeps None, without a word. `grad()` is stricter. You asked for a gradient by name, and
-# there is none:
+# `apart` was not reached and keeps None, and nothing tells you. `grad()` is stricter: you asked for a gradient by
+# name, and there is none.
 
 # %% id=error-unused tags=raises-exception,answers:row19
 torch.autograd.grad(x * 3, [x, apart])
@@ -325,8 +342,8 @@ torch.autograd.grad(x * 3, [x, apart])
 # %% [markdown] id=torch-intro tags=section:torch
 # ## The same thing in PyTorch
 #
-# With `allow_unused=True` such an input gives None, with `materialize_grads=True` a zero. The fourth option of
-# `backward()` is `inputs=`: only the leaves that you name get their `.grad`.
+# With `allow_unused=True` such an input gives None, and with `materialize_grads=True` it gives zeros. The fourth
+# option of `backward()` is `inputs=`: only the leaves that you name get their `.grad`.
 
 # %% id=torch tags=torch,contradicts:c2.9,contradicts:c4.9
 @same_in_torch
@@ -348,7 +365,7 @@ def program(torch):
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary
 #
-# Made by running each call, just now, for `y = x**3` at 2.
+# This table was made by running each call for `y = x**3` at 2.
 
 # %% id=summary tags=summary
 rows = []
@@ -366,7 +383,8 @@ for call, option in [("backward", ""), ("grad", ""), ("grad", "retain_graph"), (
 table(["call", "option=True", "it returns", "x.grad", "then y.backward()"], rows)
 
 # %% [markdown] id=next
-# **Order**: a node runs when all its gradients have come; of the ready ones, the youngest first. **Start**: one number,
-# or `gradient=`, one weight for each. **Twice**: nodes that saved something complain.
+# **Order**: a node runs when all its gradients have arrived; of the ready ones, the most recently recorded goes
+# first. **Start**: one number, or `gradient=` with a weight for each. **Twice**: nodes that saved something raise an
+# error.
 #
-# Next: why `.grad` adds up, and what to do about it (lesson 5).
+# Next, lesson 5: why `.grad` adds up, and what to do about it.

@@ -3,12 +3,13 @@
 # %% [markdown] id=title
 # # Lesson 5: Accumulation and zeroing
 #
-# Every training loop has a line that clears the gradients. Why is it there? What happens without it? And when is it
-# right to leave it out?
+# Forget `optimizer.zero_grad()`, and your model still trains, only badly: no error, and a loss that falls for a
+# while. Leave it out on purpose, and you can train with a batch that does not fit into memory. Both come from one
+# habit of `backward()`.
 #
-# About 40 minutes. Predict first, then run.
+# Run the next cell, then press → to go through what happened to `w`.
 
-# %% id=setup
+# %% id=setup tags=opening
 import minigrad as torch
 from minigrad.recorder import record
 from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
@@ -16,24 +17,41 @@ from minigrad_lessons.exercises.lesson05 import four_loops
 from minigrad_lessons.lines import Lines
 from minigrad_widgets import Inspector, ParameterLedger
 
+with record() as first:
+    w = torch.tensor(2.0, requires_grad=True)
+    for _ in range(2):
+        loss = w * 3
+        loss.backward()
+Inspector(first)
+
+# %% [markdown] id=still
+# The same two lines run twice, and the slope of `w * 3` is 3 both times. What does `w.grad` say after the first
+# `backward()`, and what after the second?
+#
+# This lesson takes about 40 minutes.
+#
+# *For pages on which nothing runs, here is a still picture of it:*
+#
+# ![The inspector, before the first step](attachment:still.png)
+
 # %% [markdown] id=recall-intro tags=section:recall
 # ## Recall
 #
-# From memory. Write `"?"` where you do not know.
+# From memory.
 
 # %% id=recall tags=recall,answer
-recall("q1.2", ...)
-recall("q3.2", ...)
-recall("q3.4", ...)
-recall("q4.1", ...)
-recall("q4.4", ...)
+recall("q1.2")
+recall("q3.2")
+recall("q3.4")
+recall("q4.1")
+recall("q4.4")
 
 # %% [markdown] id=belief-overwrites tags=belief
 # ## A belief: `backward()` overwrites
 #
 # > "`backward()` computes the gradient and puts it into `.grad`. So after it, `.grad` is the gradient."
 #
-# The slope of `x * 3` is 3, whatever `x` is.
+# The slope of `x * 3` is 3, whatever `x` is. Call it three times:
 
 # %% id=belief-overwrites-run tags=refutation
 x = torch.tensor(2.0, requires_grad=True)
@@ -42,9 +60,9 @@ for _ in range(3):
     print("x.grad:", x.grad)
 
 # %% [markdown] id=why-sum
-# `backward()` **adds**. The engine cannot do otherwise inside one pass: if `x` is used twice, two parts of its gradient
-# come, and the chain rule says that they are added. Adding between passes is the same thing, one size larger. A weight
-# that is used in two losses gets both parts, whether the losses are added first or go backward one by one:
+# `backward()` **adds**. Within one pass it has to: if `x` is used twice, two parts of its gradient arrive, and the
+# chain rule says to add them. Adding between passes is the same thing on a larger scale. A weight that is used in two
+# losses gets both parts, whether you add the losses first or send them backward one by one:
 
 # %% id=shared tags=answers:s2.6
 w = torch.tensor(2.0, requires_grad=True)
@@ -57,8 +75,8 @@ w.grad = None
 print("two passes, added up:    ", w.grad)
 
 # %% [markdown] id=forget-intro
-# That is useful, and you will use it below. But a training step wants the gradient of *this* step only. So somebody has
-# to clear what the last step left. Here is one loop, with that line and without it:
+# That is useful, and you will use it below. But a training step wants the gradient of *this* step only, so something
+# has to clear what the last step left. Here is one loop, with that line and without it:
 
 # %% id=forget tags=answers:row4
 def train(clear):
@@ -77,21 +95,19 @@ def train(clear):
 Lines({"with zero_grad": train(clear=True), "without": train(clear=False)}, across="step", up="loss")
 
 # %% [markdown] id=predict-intro tags=section:predict
-# Without it no error is raised, and the loss even falls, at first. Each step goes along the sum of **all** gradients so
-# far. When `w` has reached its aim, the old ones still push: it runs past, turns, and swings like a pendulum.
+# Without it there is no error, and at first the loss even falls. But each step follows the sum of **all** gradients
+# so far. When `w` reaches its target, the old ones still push: it runs past, turns, and swings like a pendulum.
 #
 # ## Predict, then run
 #
-# Predict in the first cell, run the second, then give a reason with `why=`. How to read the evidence: in 1, `[2, 1]`
-# means that two gradients come and the accumulator runs once. `g_shows(…)` is `g` after these calls, `moves(…)` whether
-# the second step moves `w`, `too_large(parts, how)` the factor, and `moved(n)` how far `w` goes in `n` steps.
+# Choose your answer in the first cell, run the second, then choose a reason.
 
 # %% id=p1 tags=predict,answer
 # x is used twice, so two gradients come to its AccumulateGrad.
 #     y = x * x
 #     y.backward()
-# How often does it add to x.grad?  A number
-predict("5.1", ...)
+# How often does it add to x.grad?
+predict("5.1")
 
 # %% id=r1 tags=reveal,answer
 x = torch.tensor(3.0, requires_grad=True)
@@ -104,8 +120,8 @@ reveal("5.1", sum(event["kind"] == "accumulate" for event in trace.events))
 # g is x.grad after the first pass: 3. Then comes a second pass.
 #     g = x.grad
 #     (x * 3).backward()
-# What does g show now?  A number
-predict("5.2", ...)
+# What does g show now?
+predict("5.2")
 
 # %% id=r2 tags=reveal,answer
 x = torch.tensor(2.0, requires_grad=True)
@@ -117,8 +133,8 @@ reveal("5.2", g)
 # %% id=p3 tags=predict,answer
 # The optimiser clears the gradient of its parameter w.
 #     optimiser.zero_grad()
-# What is w.grad now?  A number, or "None"
-predict("5.3", ...)
+# What is w.grad now?
+predict("5.3")
 
 # %% id=r3 tags=reveal,answer
 w = torch.tensor(2.0, requires_grad=True)
@@ -129,8 +145,8 @@ reveal("5.3", w.grad)
 
 # %% id=p4 tags=predict,answer
 # A batch of 8 does not fit, so it is fed in 4 parts of 2. The loss is a mean. The gradients of the parts add up.
-# How many times too large is the sum, compared with the gradient of the whole batch?  A number (1: it is right)
-predict("5.4", ...)
+# How many times too large is the sum, compared with the gradient of the whole batch? (1 means that it is right.)
+predict("5.4")
 
 # %% id=r4 tags=reveal,answer
 w, batch = torch.tensor(1.0, requires_grad=True), torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])
@@ -142,8 +158,8 @@ reveal("5.4", w.grad / whole)
 
 # %% id=p5 tags=predict,answer
 # The gradient is 1 in every step, and a step goes 0.1 along what is in w.grad. Nobody calls zero_grad.
-# How far has w gone after 3 steps?  A number, without a sign
-predict("5.5", ...)
+# How far has w gone after 3 steps? Leave out the sign.
+predict("5.5")
 
 # %% id=r5 tags=reveal,answer
 w = torch.tensor(0.0, requires_grad=True)
@@ -156,8 +172,8 @@ reveal("5.5", -w.detach())
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## Watch `.grad` fill
 #
-# Three passes; before the last, a step and a `zero_grad`. The inspector stops before each addition and asks **what is
-# `w.grad` then?** Look at what was in it before.
+# Three passes, with a step and a `zero_grad` before the last one. The inspector stops before each addition and asks
+# **what `w.grad` will be**. Look at what was in it before.
 
 # %% id=inspector tags=inspector
 with record() as trace:
@@ -171,9 +187,9 @@ with record() as trace:
 Inspector(trace, lens="backward", ask=["grad"])
 
 # %% [markdown] id=ledger-note
-# The **ledger** keeps the books: one dot for each moment that changed `w` or `w.grad`. Click through them. Where is
-# `.grad` added to, where does it become None, and where does the step change `w` itself? (The version counts how often
-# `w` was changed in place, lesson 8.)
+# The **ledger** has one dot for each moment that changed `w` or `w.grad`. Click through them. Where is something
+# added to `.grad`, where does it become None, and where does the step change `w` itself? (The version counts how
+# often `w` was changed in place; see lesson 8.)
 
 # %% id=ledger tags=inspector
 ParameterLedger(trace)
@@ -181,8 +197,8 @@ ParameterLedger(trace)
 # %% [markdown] id=worked-intro tags=section:exercises
 # ## Worked example: half a batch, twice
 #
-# Prediction 4 had the reason: each mean divides by the size of its **own** part. Two parts of 2 examples: each divides
-# by 2 where the whole divides by 4. So divide each loss by the number of parts.
+# Prediction 4 showed the reason: each mean divides by the size of its **own** part. With two parts of 2 examples,
+# each divides by 2 where the whole batch divides by 4. So divide each loss by the number of parts.
 
 # %% id=worked tags=worked
 w = torch.tensor(1.0, requires_grad=True)
@@ -198,8 +214,8 @@ print("two halves:     ", w.grad)
 # %% [markdown] id=faded-intro
 # ## Faded example: a step with a batch that does not fit
 #
-# Only one part is in memory at a time, but `w` shall move as far as with the whole batch. Two blanks: the divisor, and
-# what is to be done when the loop is over. (Hints: `from minigrad_lessons import hint`, then `hint("parts")`.)
+# Only one part is in memory at a time, but `w` should move as far as with the whole batch. Two blanks: the divisor,
+# and what to do when the loop is over. (Hints: `from minigrad_lessons import hint`, then `hint("parts")`.)
 
 # %% id=faded tags=faded,answer,check
 def train_in_parts(w, xs, ys, parts, optimiser):
@@ -213,10 +229,10 @@ def train_in_parts(w, xs, ys, parts, optimiser):
 check.parts(train_in_parts)
 
 # %% [markdown] id=open1-intro
-# ## Open exercise: three come, one addition
+# ## Open exercise: three arrive, one addition
 #
-# `x * x` has two edges to one `AccumulateGrad`: two gradients come, are added up first, and go into `x.grad` at once.
-# Return a result for which **three** gradients come to `x`, and `x.grad` is **12** at `x = 2`.
+# `x * x` has two edges to one `AccumulateGrad`: two gradients arrive, are added up, and go into `x.grad` together.
+# Return a result for which **three** gradients arrive at `x`, and `x.grad` is **12** at `x = 2`.
 
 # %% id=open1 tags=open,answer,check
 def build(x):
@@ -228,7 +244,7 @@ check.arrivals(build, 3, 12.0)
 # %% [markdown] id=open2-intro
 # ## Open exercise: who forgot?
 #
-# Four people train the same model. One of them forgot `zero_grad`; the others have other troubles, or none. All you
+# Four people train the same model. One of them forgot `zero_grad`; the others have other problems, or none. All you
 # have is the loss. Note that each frame has its own scale.
 
 # %% id=curves
@@ -240,12 +256,12 @@ forgot = ...
 check.forgot(forgot)
 
 # %% [markdown] id=belief-zeros tags=belief
-# ## A last belief: None or zeros, that is all the same
+# ## A last belief: None or zeros, it makes no difference
 #
 # > "`zero_grad` sets the gradient to nothing. Whether nothing is None or 0 makes no difference."
 #
-# In older code you see `set_to_none=False`. Below, each way takes one step with a gradient, and one without. The
-# optimiser has *momentum*: each step also repeats a part of the one before.
+# Older code uses `set_to_none=False`. Below, each variant takes one step with a gradient and one without. The
+# optimizer has *momentum*: each step also repeats part of the one before.
 
 # %% id=belief-zeros-run tags=refutation
 for to_none in (True, False):
@@ -259,8 +275,8 @@ for to_none in (True, False):
     print(f"set_to_none={to_none}: w.grad is {w.grad}, the second step moves w by {w.item() - before:.2g}")
 
 # %% [markdown] id=torch-intro tags=section:torch
-# With None the optimiser leaves the parameter out. With zeros it makes a step, and its momentum carries `w` on. None
-# also needs no memory, and a gradient that nobody has computed cannot be taken for one that is 0.
+# With None, the optimizer skips the parameter. With zeros it takes a step, and momentum carries `w` on. None also
+# needs no memory, and a gradient that was never computed cannot be mistaken for one that is 0.
 #
 # ## The same thing in PyTorch
 
@@ -284,7 +300,7 @@ def program(torch):
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary
 #
-# Made by running each line, just now. `first` is what `x.grad` was after the first pass.
+# This table was made by running each line. `first` is what `x.grad` was after the first pass.
 
 # %% id=summary tags=summary
 x = torch.tensor(2.0, requires_grad=True)
@@ -296,8 +312,8 @@ for line in ("(x * 3).backward()", "x.grad.zero_()", "(x * x).backward()", "x.gr
 table(["then", "x.grad", "is it first?"], rows)
 
 # %% [markdown] id=next
-# **In a pass** what comes to a leaf is added up, then added to `.grad` once. **Between passes** `.grad` is added to, in
-# place. **In a loop**: clear, forward, backward, step. **In parts**: clear once, divide by the number of parts, step
-# once.
+# **Within a pass**, what arrives at a leaf is added up, then added to `.grad` once. **Between passes**, `.grad` is
+# added to in place. **In a loop**: clear, forward, backward, step. **In parts**: clear once, divide by the number of
+# parts, step once.
 #
-# Next: gradients of results that are no leaves, and code of yours that runs inside the backward pass (lesson 6).
+# Next, lesson 6: gradients of results that are not leaves, and code of yours that runs inside the backward pass.

@@ -3,38 +3,55 @@
 # %% [markdown] id=title
 # # Lesson 6: retain_grad and hooks
 #
-# Why is `.grad` None on the tensor that you want to look at? How do you see its gradient, or change it? And if several
-# hooks wait at one place, which runs first?
+# You want to know why a deep network does not learn, so you look at the gradient in the middle of it, and `.grad` is
+# None. `retain_grad()` and hooks let you see that gradient, log it, or clip it, without touching the model.
 #
-# About 40 minutes. Predict first, then run.
+# Run the next cell, then press → and watch the number on its way to `x`.
 
-# %% id=setup
-import warnings
-
+# %% id=setup tags=opening
 import minigrad as torch
 from minigrad.recorder import record
 from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
 from minigrad_lessons.lines import Lines
 from minigrad_widgets import Inspector
 
+with record() as first:
+    x = torch.tensor(2.0, requires_grad=True)
+    y = x * 3
+    y.register_hook(lambda grad: grad / 2)
+    (y * y).backward()
+Inspector(first)
+
+# %% [markdown] id=still
+# The slope of `(3x)²` at `x = 2` is 36. Something changes the gradient on its way, and it is not one of the nodes. At
+# which step, and what arrives in `x.grad`?
+#
+# This lesson takes about 40 minutes.
+#
+# *For pages on which nothing runs, here is a still picture of it:*
+#
+# ![The inspector, before the first step](attachment:still.png)
+
 # %% [markdown] id=recall-intro tags=section:recall
 # ## Recall
 #
-# From memory. Write `"?"` where you do not know.
+# From memory.
 
 # %% id=recall tags=recall,answer
-recall("q2.4", ...)
-recall("q4.3", ...)
-recall("q4.5", ...)
-recall("q5.3", ...)
-recall("q5.4", ...)
+recall("q2.4")
+recall("q4.3")
+recall("q4.5")
+recall("q5.3")
+recall("q5.4")
 
 # %% [markdown] id=none-note
 # ## None, and a warning
 #
-# `x` is a leaf, `y` is not. After `backward()` one of them has a `.grad`:
+# `x` is a leaf and `y` is not. After `backward()`, one of them has a `.grad`:
 
 # %% id=none tags=answers:row1,answers:s3.5,contradicts:c4.5
+import warnings
+
 x = torch.tensor(2.0, requires_grad=True)
 y = x * 3
 (y * y).backward()
@@ -47,9 +64,9 @@ for sentence in str(said[0].message).split(". ")[:3]:
 # %% [markdown] id=belief-inner tags=belief
 # ## A belief: inner gradients are not computed
 #
-# > "`y.grad` is None, so nobody has computed it."
+# > "`y.grad` is None, so it was never computed."
 #
-# A **hook** is a function of yours that the engine calls during the pass. One on the tensor `y` is handed the gradient
+# A **hook** is a function of yours that the engine calls during the pass. A hook on the tensor `y` gets the gradient
 # of `y`:
 
 # %% id=belief-inner-run tags=refutation,answers:s2.7
@@ -59,9 +76,9 @@ handle = y.register_hook(lambda grad: print("a gradient comes to y:", grad))
 handle.remove()
 
 # %% [markdown] id=keep-note
-# It was there: x's gradient is 3 times this one. The engine hands it on, and then drops it, since nobody asked to keep
-# it. To keep it, ask **before** the pass. `retain_grad()` is for results; on a leaf, which keeps its gradient anyway,
-# it does nothing. Or name the result in `backward(inputs=...)`.
+# It was there: the gradient of `x` is 3 times this one. The engine passes it on and then drops it, because nobody
+# asked to keep it. To keep it, ask **before** the pass: call `y.retain_grad()`, or name the result in
+# `backward(inputs=...)`. On a leaf, which keeps its gradient anyway, `retain_grad()` does nothing.
 
 # %% id=keep tags=answers:s4.5,contradicts:c3.2,contradicts:c4.4,contradicts:c4.8
 x.retain_grad()
@@ -77,8 +94,8 @@ print("y.grad:", y.grad, " other.grad:", other.grad)
 #
 # > "What I register first runs first."
 #
-# Not only tensors take hooks, nodes do too: a *pre-hook* is called before the node runs, a *post-hook* after it. Here
-# they are registered from the last to the first:
+# Nodes take hooks, too: a *pre-hook* is called before the node runs, a *post-hook* after it. Here, all kinds are
+# registered from the last to the first:
 
 # %% id=belief-order-run tags=refutation,answers:row17
 x = torch.tensor(2.0, requires_grad=True)
@@ -93,12 +110,12 @@ y.retain_grad()
 y.backward()
 
 # %% [markdown] id=order-note
-# Only among hooks of **one kind at one place** does the first registered run first. The places have an order of their
-# own, the way of the gradient: to the tensor `y`, into its node, out of its node, to `x`. A leaf takes one more kind,
-# the *post-accumulate hook*: it is called when `.grad` has been added to.
+# Only hooks of **one kind in one place** run in the order of registration. The places have their own order, which is
+# the way of the gradient: to the tensor `y`, into its node, out of its node, to `x`. A leaf takes one more kind, the
+# *post-accumulate hook*, called after `.grad` was added to.
 #
-# Tensor or node, what is the difference? A tensor hook gets **one** gradient, that of the tensor. A node's hooks get
-# tuples: one gradient for each *output* of the node, and a post-hook also what came out, one for each *input*.
+# How do tensor and node hooks differ? A tensor hook gets **one** gradient. A node's hooks get tuples: a gradient for
+# each *output*, and a post-hook also one for each *input*.
 
 # %% id=node-hook tags=answers:s2.8
 a, b = torch.tensor(2.0, requires_grad=True), torch.tensor(5.0, requires_grad=True)
@@ -108,16 +125,12 @@ z.grad_fn.register_hook(lambda given, taken: print("node:   took", taken, "gave"
 z.backward()
 
 # %% [markdown] id=predict-intro tags=section:predict
-# A hook may **return** a new gradient (a node's hook a tuple of them). Then that one goes on. It must not write into
-# the one that it was handed: somebody else may have been handed the same.
+# A hook may **return** a new gradient (a node's hook returns a tuple), which then replaces the old one. It must not
+# write into the gradient that it was given: something else may hold the same tensor.
 #
 # ## Predict, then run
 #
-# Predict in the first cell, run the second, then give a reason with `why=`. In the evidence, `y_grad(…)` and
-# `x_grad(…)` are the gradients of `y = x * 3` and `x`, after what stands in the brackets was registered, in this order:
-# `retain` is `y.retain_grad()`, `tensor_10` and `pre_100` are the hooks of prediction 1, `nothing` returns None,
-# `times_2` the double, and `local_2` computes the double but returns nothing. `leaf(n)` is `x.grad` after `n` passes,
-# and `ran(hook, pass)` says whether that hook of `x` ran.
+# Choose your answer in the first cell, run the second, then choose a reason.
 
 # %% id=p1 tags=predict,answer
 # x = 2, y = x * 3. In this order:
@@ -125,8 +138,8 @@ z.backward()
 #     y.register_hook(lambda grad: grad * 10)
 #     y.grad_fn.register_prehook(lambda grads: (grads[0] * 100,))
 #     y.backward()
-# What is y.grad?  A number
-predict("6.1", ...)
+# What is y.grad?
+predict("6.1")
 
 # %% id=r1 tags=reveal,answer
 x = torch.tensor(2.0, requires_grad=True)
@@ -138,8 +151,8 @@ y.backward()
 reveal("6.1", y.grad)
 
 # %% id=p2 tags=predict,answer
-# The same program. What is x.grad?  A number
-predict("6.2", ...)
+# The same program. What is x.grad?
+predict("6.2")
 
 # %% id=r2 tags=reveal,answer
 reveal("6.2", x.grad)
@@ -149,8 +162,8 @@ reveal("6.2", x.grad)
 #     y = x * 3
 #     y.register_hook(lambda grad: None)
 #     y.backward()
-# What is x.grad, if it was None before?  A number, or "None"
-predict("6.3", ...)
+# What is x.grad, if it was None before?
+predict("6.3")
 
 # %% id=r3 tags=reveal,answer
 x = torch.tensor(2.0, requires_grad=True)
@@ -164,8 +177,8 @@ reveal("6.3", x.grad)
 #     x.register_hook(lambda grad: grad * 10)
 #     (x * 3).backward()
 #     (x * 3).backward()
-# What is x.grad?  A number
-predict("6.4", ...)
+# What is x.grad?
+predict("6.4")
 
 # %% id=r4 tags=reveal,answer
 x = torch.tensor(2.0, requires_grad=True)
@@ -177,8 +190,8 @@ reveal("6.4", x.grad)
 # %% id=p5 tags=predict,answer
 # x has two hooks: a tensor hook and a post-accumulate hook.
 #     torch.autograd.grad(x * 3, x)
-# How many of the two run?  A number
-predict("6.5", ...)
+# How many of the two run?
+predict("6.5")
 
 # %% id=r5 tags=reveal,answer
 x, ran = torch.tensor(2.0, requires_grad=True), []
@@ -191,7 +204,8 @@ reveal("6.5", len(ran))
 # ## Walk past the hooks
 #
 # Each hook is a step of its own. Step on from the start of the pass, and click the node of `y`: its details list what
-# happens there, in order. At which step is `y.grad` kept, and how large is the gradient then? And when it leaves?
+# happens there, in order. At which step is `y.grad` kept, and how large is the gradient then? How large is it when it
+# leaves?
 
 # %% id=inspector tags=inspector
 with record() as trace:
@@ -207,8 +221,9 @@ Inspector(trace, lens="backward", step=next(iter(trace.steps("backward"))) + 2)
 # %% [markdown] id=worked-intro tags=section:exercises
 # ## Worked example: a hook that looks
 #
-# To look, append to a list: `append` returns None, so the gradient goes on as it was. Here it is the *norm*, the length
-# of the gradient. `register_hook` returns a handle, and `handle.remove()` takes the hook away.
+# To look at a gradient, append it to a list: `append` returns None, so the gradient goes on unchanged. Here it is the
+# *norm* that is kept, the length of the gradient. `register_hook` returns a handle, and `handle.remove()` removes the
+# hook.
 
 # %% id=worked tags=worked
 w = torch.tensor([3.0, 4.0], requires_grad=True)
@@ -223,8 +238,8 @@ print([round(norm, 2) for norm in norms])
 # %% [markdown] id=faded-intro
 # ## Faded example: clip a gradient with one hook
 #
-# One wild batch can throw a model far away. So gradients are *clipped*: one that is longer than `most` is made shorter,
-# in the same direction; a shorter one is left alone. Two blanks. (Hints: `from minigrad_lessons import hint`, then
+# One bad batch can throw a model far off. So gradients are *clipped*: one that is longer than `most` is shortened, in
+# the same direction, and a shorter one is left alone. Two blanks. (Hints: `from minigrad_lessons import hint`, then
 # `hint("clip")`.)
 
 # %% id=faded tags=faded,answer,check
@@ -242,11 +257,15 @@ check.clip(clip)
 # %% [markdown] id=open1-intro
 # ## Open exercise: seven events
 #
-# `y = x * 3`, then `(y * y).backward()`. The hooks were registered in the order E, F, A, G, B, D. Put all seven events
-# into the order in which they happen.
+# `y = x * 3`, then `(y * y).backward()`. The hooks were registered in the order E, F, A, G, B, D. Put all seven
+# events into the order in which they happen.
 #
-# - **A** the post-hook of y's node · **B** `y.grad` is kept (`retain_grad`) · **C** `x.grad` is added to
-# - **D** the tensor hook of `y` · **E** the post-accumulate hook of `x` · **F** the tensor hook of `x`
+# - **A** the post-hook of y's node
+# - **B** `y.grad` is kept (`retain_grad`)
+# - **C** `x.grad` is added to
+# - **D** the tensor hook of `y`
+# - **E** the post-accumulate hook of `x`
+# - **F** the tensor hook of `x`
 # - **G** the pre-hook of y's node
 
 # %% id=open1 tags=open,answer,check
@@ -256,8 +275,9 @@ check.event_order(order)
 # %% [markdown] id=open2-intro
 # ## Open exercise: watch every layer
 #
-# Log the norm of the gradient of **each** parameter in each pass, without touching the model. `watch(model)` returns a
-# dictionary: for each name in `model.named_parameters()` a list, empty at first, that grows by one number per pass.
+# Log the norm of the gradient of **each** parameter in each pass, without touching the model. `watch(model)` returns
+# a dictionary: for each name in `model.named_parameters()` a list, empty at first, that grows by one number in each
+# pass.
 
 # %% id=open2 tags=open,answer,check
 def watch(model):
@@ -269,8 +289,8 @@ def watch(model):
 check.watch_layers(watch)
 
 # %% [markdown] id=flow-note
-# What is that good for? Two networks of ten layers, a hook on the output of each. A gradient starts at layer 10.
-# In which of the two can layer 1 still learn? (Each line of the grid is 10 times the one below.)
+# What is that good for? Here are two networks of ten layers, with a hook on the output of each. A gradient starts at
+# layer 10. In which of the two can layer 1 still learn? (Each line of the grid is 10 times the one below.)
 
 # %% id=flow
 def norms_by_layer(activation):
@@ -309,7 +329,7 @@ def program(torch):
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary
 #
-# Made by running each hook in both kinds of pass, just now: how often was it called?
+# How often was each hook called? This table was made by running each of them in both kinds of pass.
 
 # %% id=summary tags=summary
 def calls(hook, start):
@@ -326,7 +346,7 @@ table(["hook", "in backward()", "in grad()"],
       [[hook, calls(hook, lambda y, x: y.backward()), calls(hook, torch.autograd.grad)] for hook in hooks])
 
 # %% [markdown] id=next
-# **The way of a gradient**: tensor hooks, `retain_grad`, pre-hooks, node, post-hooks; at a leaf tensor hooks, addition,
-# post-accumulate hooks. **Return** a gradient to change it, None to leave it.
+# **The way of a gradient**: tensor hooks, `retain_grad`, pre-hooks, node, post-hooks; at a leaf, tensor hooks,
+# addition, post-accumulate hooks. **Return** a gradient to change it, or None to leave it.
 #
-# Next: the switches that decide whether anything is recorded at all (lesson 7).
+# Next, lesson 7: the switches that decide whether anything is recorded at all.

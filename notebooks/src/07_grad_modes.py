@@ -3,12 +3,12 @@
 # %% [markdown] id=title
 # # Lesson 7: Grad modes
 #
-# Four things are told to "switch gradients off": `eval()`, `no_grad()`, `detach()`, `requires_grad=False`. They do
-# four different things. One of them switches off no gradient at all.
+# `eval()`, `no_grad()`, `detach()` and `requires_grad=False` are all said to "switch gradients off". They do four
+# different things. Mix them up, and you waste memory when you predict, or half of your model silently stops learning.
 #
-# About 40 minutes. Predict first, then run.
+# Run the next cell, then press →, and watch the ribbon above the slider.
 
-# %% id=setup
+# %% id=setup tags=opening
 import matplotlib.pyplot as plt
 
 import minigrad as torch
@@ -17,24 +17,42 @@ from minigrad.recorder import record
 from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
 from minigrad_widgets import Inspector
 
+with record() as first:
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    with torch.no_grad():
+        scale = w.abs().max()
+    loss = (w / scale).sum()
+    loss.backward()
+Inspector(first, lens="forward")
+
+# %% [markdown] id=still
+# Four operations run, and only two of them leave a node. What does the ribbon show while the other two run? And one
+# of the four switches above stops no gradient at all. Which one?
+#
+# This lesson takes about 40 minutes.
+#
+# *For pages on which nothing runs, here is a still picture of it:*
+#
+# ![The inspector, before the first step](attachment:still.png)
+
 # %% [markdown] id=recall-intro tags=section:recall
 # ## Recall
 #
-# From lessons 6, 5 and 3, from memory. Write `"?"` where you do not know.
+# From lessons 6, 5 and 3, from memory.
 
 # %% id=recall tags=recall,answer
-recall("q6.1", ...)
-recall("q6.4", ...)
-recall("q5.2", ...)
-recall("q5.5", ...)
-recall("q3.1", ...)
+recall("q6.1")
+recall("q6.4")
+recall("q5.2")
+recall("q5.5")
+recall("q3.1")
 
 # %% [markdown] id=belief-eval tags=belief
 # ## A belief: `eval()` stops gradients
 #
 # > "For prediction I call `model.eval()`. Then nothing is recorded, and memory is saved."
 #
-# Put a model into eval mode, and ask for gradients all the same.
+# Put a model into eval mode, and ask for gradients anyway:
 
 # %% id=belief-eval-run tags=refutation,answers:row7
 torch.manual_seed(0)
@@ -52,9 +70,9 @@ net.eval()
 print("in eval() two calls differ:", not torch.equal(net(x), net(x)))
 
 # %% [markdown] id=memory-intro
-# `eval()` tells each **layer** to behave as in use: dropout drops nothing, batch norm uses its stored statistics.
-# Autograd does not look at it. **Grad mode** is the other switch: it tells **autograd** whether to record. Which of the
-# two saves memory? Count the bytes that wait for a backward pass, in all four cases:
+# `eval()` tells each **layer** to behave as in use: dropout drops nothing, and batch norm uses its stored statistics.
+# Autograd does not look at it. **Grad mode** is the other switch: it tells **autograd** whether to record. Which of
+# the two saves memory? Count the bytes that wait for a backward pass in all four cases:
 
 # %% id=memory tags=answers:s2.9
 def waiting(training, grad):
@@ -74,9 +92,8 @@ plt.xlabel("bytes saved for backward")
 plt.show()
 
 # %% [markdown] id=belief-all tags=belief
-# In `eval()` less waits: dropout keeps no mask, and makes no new tensor for the last layer to save. The rest waits all
-# the same. Under `no_grad` nothing does.
-# To predict with a model you want **both** switches.
+# In `eval()` a little less waits, because dropout keeps no mask. Everything else waits as before. Under `no_grad`
+# nothing does. To predict with a model you want **both** switches.
 #
 # ## A second belief: inside `no_grad`, nothing requires grad
 #
@@ -95,23 +112,20 @@ for code, tensor in made.items():
     print(f"{code:34} requires_grad {tensor.requires_grad!s:6} is_leaf {tensor.is_leaf}")
 
 # %% [markdown] id=predict-intro tags=section:predict
-# `no_grad` stops **recording**, and nothing else. A result has no record, so it says False. A factory or a layer that
-# *you* ask to require grad still does. And a view takes over the flag of its base: it says True, though nobody set it.
+# `no_grad` stops **recording**, and nothing else. A result has no record, so it says False. A tensor or a layer that
+# *you* ask to require grad still does. And a view takes the flag of its base, so it says True.
 #
 # ## Predict, then run
 #
-# Predict in the first cell, run the second, then give a reason with `why=`. In the evidence, 1 counts the pairs
-# `(None, 0)` of the product; `detached` and `recorded` are `w * 2`, with `detach()` and without. `arrives(…)` is about
-# a `v` made in this way. `nested(…)` names the blocks from outside in, `filled(…)` gives grad mode for the loss and for
-# backward, `first_gets(…)` what is done to the second layer.
+# Choose your answer in the first cell, run the second, then choose a reason.
 
 # %% id=p1 tags=predict,answer
 # w is [3] and requires grad. y was made under no_grad, the product outside of it.
 #     with torch.no_grad():
 #         y = w * 2
 #     (y * w).sum().backward()
-# Which number is in w.grad?  A number, or "None"
-predict("7.1", ...)
+# Which number is in w.grad?
+predict("7.1")
 
 # %% id=r1 tags=reveal,answer
 w = torch.tensor([3.0], requires_grad=True)
@@ -125,8 +139,8 @@ reveal("7.1", w.grad.item())
 #     with torch.no_grad():
 #         v = w.view(-1)
 #     (v * 2).sum().backward()
-# Is w.grad still None?  True or False
-predict("7.2", ...)
+# Is w.grad still None?
+predict("7.2")
 
 # %% id=r2 tags=reveal,answer
 w = torch.tensor([3.0], requires_grad=True)
@@ -140,8 +154,8 @@ reveal("7.2", w.grad is None)
 #     with torch.no_grad():
 #         with torch.enable_grad():
 #             z = w * 2
-# Does z require grad?  True or False
-predict("7.3", ...)
+# Does z require grad?
+predict("7.3")
 
 # %% id=r3 tags=reveal,answer,answers:s4.4
 with torch.no_grad():
@@ -154,8 +168,8 @@ reveal("7.3", z.requires_grad)
 #     loss = (w * w).sum()
 #     with torch.no_grad():
 #         loss.backward()
-# Is w.grad filled?  True or False
-predict("7.4", ...)
+# Is w.grad filled?
+predict("7.4")
 
 # %% id=r4 tags=reveal,answer,contradicts:c4.7
 w.grad = None
@@ -169,8 +183,8 @@ reveal("7.4", w.grad is not None)
 #     two = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))
 #     two[1].requires_grad_(False)
 #     two(torch.ones(1, 2)).sum().backward()
-# Does the first layer get a gradient?  True or False
-predict("7.5", ...)
+# Does the first layer get a gradient?
+predict("7.5")
 
 # %% id=r5 tags=reveal,answer
 two = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))
@@ -181,7 +195,7 @@ reveal("7.5", two[0].weight.grad is not None)
 # %% [markdown] id=cut-intro
 # ## Where was the graph cut?
 #
-# Each line here computes a loss from `w`, and each leads to the same error in the end:
+# Each line here computes a loss from `w`, and each ends in the same error:
 
 # %% id=cut tags=raises-exception,answers:row6
 w = torch.tensor([3.0, 4.0], requires_grad=True)
@@ -209,9 +223,9 @@ except TypeError as error:
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## See the mode
 #
-# Above the inspector's slider runs a ribbon: grad mode is off in the block, on after it, and off while backward runs
+# Above the inspector's slider runs a ribbon. Grad mode is off in the block, on after it, and off while backward runs
 # (a plain backward pass is not recorded). Step through with the arrow keys. Which operations leave a node behind? And
-# where would a gradient have to jump to reach `w`?
+# where would a gradient have to jump to reach `w` through `v`?
 
 # %% id=inspector tags=inspector
 w = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -224,12 +238,13 @@ with record() as trace:
 Inspector(trace, lens="forward", step=trace.steps("forward")[-1])
 
 # %% [markdown] id=inspector-note
-# Nothing that ran in the block has a node. The division has two inputs, and both are `(None, 0)`, though `v` says that
-# it requires grad. So `w` gets its gradient by one way only: the addition.
+# Nothing that ran in the block has a node. The division has two inputs, and both are `(None, 0)`, although `v` says
+# that it requires grad. So `w` gets its gradient in one way only: through the addition.
 #
 # ## Worked example: `no_grad` by hand
 #
-# A block is an object with two methods. As raw switch we take `torch.set_grad_enabled(...)`, used as a plain statement.
+# A block is an object with two methods. To do the switching, we use `torch.set_grad_enabled(...)` as a plain
+# statement.
 
 # %% id=worked tags=worked,section:exercises
 def switch(on):
@@ -251,8 +266,9 @@ print("after: ", (w * 2).requires_grad)
 # %% [markdown] id=faded-intro
 # ## Faded example: `set_mode(on)`
 #
-# `set_grad_enabled` can do more: `set_mode(False)` as a statement switches at once and stays; as a block it puts back
-# what was there **before**. Two blanks. (Hints: `from minigrad_lessons import hint`, then `hint("set_mode")`.)
+# `set_grad_enabled` can do more. As a statement, `set_mode(False)` switches at once and stays; as a block, it
+# restores what was there **before**. Two blanks. (Hints: `from minigrad_lessons import hint`, then
+# `hint("set_mode")`.)
 
 # %% id=faded tags=faded,answer,check
 class set_mode:
@@ -272,8 +288,8 @@ check.set_mode(set_mode)
 # %% [markdown] id=open1-intro
 # ## Open exercise: a decorator
 #
-# `@torch.no_grad()` above a function runs the whole function with grad mode off, at every call. Write one: a function
-# goes in, a function comes out. It must take whatever arguments the old one takes.
+# `@torch.no_grad()` above a function runs the whole function with grad mode off, at every call. Write such a
+# decorator: it takes a function and returns a function, which accepts the same arguments as the old one.
 
 # %% id=open1 tags=open,answer,check
 def without_grad(function):
@@ -285,8 +301,8 @@ check.decorator(without_grad)
 # %% [markdown] id=open2-intro
 # ## Open exercise: the table of four
 #
-# Dropout, in training or not, with grad mode on or off. Is the result recorded? Do two calls differ? The first pair is
-# given; the check runs each quarter.
+# Dropout, in training or not, with grad mode on or off. Is the result recorded? Do two calls differ? The first pair
+# is given; the check runs all four.
 
 # %% id=open2 tags=open,answer,check,answers:row7
 answers = {
@@ -301,7 +317,7 @@ check.modes(answers)
 # %% [markdown] id=open3-intro
 # ## Open exercise: the silent bug
 #
-# This model trains. The loss falls, nothing complains. But half of it never learns:
+# This model trains. The loss falls, and no error appears. But half of it never learns:
 
 # %% id=bug
 def forward(encoder, head, x):
@@ -367,7 +383,7 @@ print(fixed.requires_grad, fixed.is_inference())
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary
 #
-# Two layers; something is done to the second. Made by running each line, just now.
+# Two layers, and something is done to the second. This table was made by running each line.
 
 # %% id=summary tags=summary
 def first_and_second(change):
@@ -387,6 +403,6 @@ table(["done to the second", "output recorded", "first gets a gradient", "second
 
 # %% [markdown] id=next
 # **eval()** changes layers. **no_grad** stops recording while it lasts. **detach** cuts one tensor out of its graph.
-# **requires_grad=False** on a parameter says that it wants no gradient; gradients still pass by.
+# **requires_grad=False** on a parameter says that it wants no gradient; gradients still pass through.
 #
-# Next: what shares memory with what, and what happens when you write into it (lesson 8).
+# Next, lesson 8: what shares memory with what, and what happens when you write into it.

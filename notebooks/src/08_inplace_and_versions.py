@@ -3,12 +3,13 @@
 # %% [markdown] id=title
 # # Lesson 8: Shared memory, changes in place, and versions
 #
-# `detach()`, `clone()`, `.data`, `.to()`: which of them copies, which cuts? And if you write into a tensor that the
-# backward pass still needs, who notices?
+# "One of the variables needed for gradient computation has been modified by an inplace operation" stops many training
+# scripts. Worse is the case in which nothing stops: a tensor is changed, and the gradient is silently wrong. Who
+# shares memory with whom, and who notices a change?
 #
-# About 40 minutes. Predict first, then run.
+# Run the next cell, then press → to see who looks at which numbers.
 
-# %% id=setup
+# %% id=setup tags=opening
 import warnings
 
 import minigrad as torch
@@ -16,22 +17,38 @@ from minigrad.recorder import record
 from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
 from minigrad_widgets import AliasView, state_card
 
+with record() as first:
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    d, c = w.detach(), w.clone()
+    d.mul_(10)
+AliasView(first)
+
+# %% [markdown] id=still
+# `d` and `c` are both made from `w`, and then `d` is written to. Do `w` and `c` change as well? Step to the end, and
+# see which number counts the change.
+#
+# This lesson takes about 40 minutes.
+#
+# *For pages on which nothing runs, here is a still picture of it:*
+#
+# ![The alias view, before the first step](attachment:still.png)
+
 # %% [markdown] id=recall-intro tags=section:recall
 # ## Recall
 #
-# From lessons 7, 6 and 4, from memory. Write `"?"` where you do not know.
+# From lessons 7, 6 and 4, from memory.
 
 # %% id=recall tags=recall,answer
-recall("q7.2", ...)
-recall("q7.3", ...)
-recall("q6.2", ...)
-recall("q4.2", ...)
-recall("q4.5", ...)
+recall("q7.2")
+recall("q7.3")
+recall("q6.2")
+recall("q4.2")
+recall("q4.5")
 
 # %% [markdown] id=belief-copy tags=belief
 # ## A belief: `detach()` gives me a copy
 #
-# > "I detach it, then it is mine, and I can do with it what I like."
+# > "I detach it, and then it is mine to change as I like."
 
 # %% id=belief-copy-run tags=refutation,answers:s4.3
 w = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -42,16 +59,16 @@ print("its clone", c.tolist())
 print("recorded: detach", d.grad_fn is not None, " clone", c.grad_fn is not None)
 
 # %% [markdown] id=two-questions
-# Two different questions. **Memory**: do both look at the same numbers? **Graph**: does a gradient find its way back?
-# `detach()` keeps the memory and leaves the graph. `clone()` is the other way round. For a copy outside the graph you
-# need both: `w.detach().clone()`.
+# There are two different questions. **Memory**: do both look at the same numbers? **Graph**: can a gradient find its
+# way back? `detach()` shares the memory and leaves the graph. `clone()` is the other way round. For a copy outside
+# the graph you need both: `w.detach().clone()`.
 
 # %% [markdown] id=belief-leaf tags=belief
 # ## A second belief: a tensor that I only move stays what it is
 #
 # > "I made `w` a leaf. Then I moved it to the GPU, or to float64. It is still my leaf."
 #
-# There may be no GPU here. To change the dtype is the same operation, `.to(...)`.
+# You may not have a GPU here, but changing the dtype is the same operation, `.to(...)`:
 
 # %% id=belief-leaf-run tags=refutation,answers:row9,answers:s4.8,contradicts:c4.11
 w = torch.tensor([1.0, 2.0], requires_grad=True).to(torch.float64)
@@ -60,12 +77,13 @@ print("is_leaf:", w.is_leaf, " grad_fn:", w.grad_fn.name(), " that of w + 1:", (
 print("the leaf that w was made of has the gradient:", w.grad_fn.next_functions[0][0].variable.grad)
 
 # %% [markdown] id=versions
-# The move is recorded. What you call `w` is a result; the gradient goes on to a leaf that has no name any more.
+# The move is recorded. What you call `w` is now a result, and its gradient goes on to a leaf that no longer has a
+# name.
 #
 # ## The version
 #
-# Every memory has a **counter**. Each change in place raises it, and whoever shares the memory shares the counter (with
-# one exception: it comes below). Look at the last column:
+# All tensors that share memory share a **counter**, and every change in place raises it. (There is one exception,
+# which comes below.) Look at the last column:
 
 # %% id=card tags=card
 w = torch.tensor([1.0, 2.0])
@@ -75,8 +93,8 @@ view.mul_(2)
 state_card(w=w, view=view, shared=shared, copy=copy)
 
 # %% [markdown] id=leaf-intro
-# A node that saves a tensor notes its version. When the node runs, it compares. That is the whole mechanism. One thing
-# is refused at once, though:
+# A node that saves a tensor notes its version. When the node runs, it compares. That is the whole mechanism. One
+# thing, though, is refused at once:
 
 # %% id=leaf tags=raises-exception
 w = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -84,7 +102,7 @@ w.add_(1)
 
 # %% [markdown] id=leaf-note
 # (`Variable` is the old name of a tensor.) A leaf that requires grad has no history. After a recorded `add_` it would
-# be a result, and your gradient would go to nobody. If the change is not part of your formula, say so:
+# be a result, and nobody could read its gradient. If the change is not part of your formula, say so:
 
 # %% id=leaf-fixed tags=answers:row10
 with torch.no_grad():
@@ -94,18 +112,15 @@ print(w, w.is_leaf)
 # %% [markdown] id=predict-intro tags=section:predict
 # ## Predict, then run
 #
-# Predict in the first cell, run the second, then give a reason with `why=`. In the evidence, `error_in(order)` says
-# whether there is an error if `y = x.exp()` is saved, changed and sent back in this order; `raises(op, what)` whether
-# backward raises after a change of the result or of the input; `noticed(way)` and `grad_after(way)` are about
-# prediction 3 and 4, with `w` written to in this way.
+# Choose your answer in the first cell, run the second, then choose a reason.
 
 # %% id=p1 tags=predict,answer
 # The derivative of exp(x) is exp(x): the result itself.
 #     y = w.exp()
 #     y.add_(1)
 #     y.sum().backward()
-# Is there an error?  The number of the line that raises it, 1, 2 or 3; 0 if there is none
-predict("8.1", ...)
+# Which line raises an error: 1, 2 or 3? Choose 0 if none does.
+predict("8.1")
 
 # %% id=r1 tags=reveal,answer
 def line_that_raises(*lines):
@@ -124,8 +139,8 @@ reveal("8.1", line_that_raises(lambda: y, lambda: y.add_(1), lambda: y.sum().bac
 #     y = w * 2
 #     y.add_(1)
 #     y.sum().backward()
-# Does the last line raise an error?  True or False
-predict("8.2", ...)
+# Does the last line raise an error?
+predict("8.2")
 
 # %% id=r2 tags=reveal,answer
 y = w * 2
@@ -137,8 +152,8 @@ reveal("8.2", line_that_raises(lambda: y.sum().backward()) > 0)
 #     y = (w * w).sum()
 #     w.detach().mul_(10)
 #     y.backward()
-# Does the last line raise an error?  True or False
-predict("8.3", ...)
+# Does the last line raise an error?
+predict("8.3")
 
 # %% id=r3 tags=reveal,answer
 y = (w * w).sum()
@@ -151,8 +166,8 @@ reveal("8.3", line_that_raises(y.backward) > 0)
 #     y = (w * w).sum()
 #     w.data.mul_(10)
 #     y.backward()
-# What is in w.grad?  A list, or "error". The slope of w * w at [1, 2] is [2, 4]
-predict("8.4", ...)
+# The slope of w * w at [1, 2] is [2, 4]. What is in w.grad, or is there an error?
+predict("8.4")
 
 # %% id=r4 tags=reveal,answer
 w = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -163,8 +178,8 @@ reveal("8.4", "error" if line_that_raises(y.backward) else w.grad.tolist())
 # %% id=p5 tags=predict,answer
 # Converted to the dtype that it has already.
 #     w = torch.tensor([1.0, 2.0], requires_grad=True).to(torch.float32)
-# Is w a leaf?  True or False
-predict("8.5", ...)
+# Is w a leaf?
+predict("8.5")
 
 # %% id=r5 tags=reveal,answer
 w = torch.tensor([1.0, 2.0], requires_grad=True).to(torch.float32)
@@ -173,13 +188,13 @@ reveal("8.5", w.is_leaf)
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## See who looks at what
 #
-# Prediction 4 was the exception: `.data` shares the memory, and has a counter **of its own**.
+# Prediction 4 was the exception: `.data` shares the memory, but has a counter **of its own**.
 #
-# The alias view shows each memory that several tensors share as a row of numbers: the tensors that look at it, its
-# version, and who has saved it at which version. This one shows the end, the error. Step back from there.
+# The alias view shows memory that several tensors share as a row of numbers, with the tensors that look at it, its
+# version, and who saved it at which version. This one shows the end, the error. Step back from there.
 #
 # - How many names look at the row?
-# - At which step is the outcome decided, before anything raises?
+# - At which step is the outcome decided, before any error is raised?
 
 # %% id=inspector tags=inspector,answers:row3
 try:
@@ -195,12 +210,12 @@ AliasView(trace, step=len(trace.events))
 
 # %% [markdown] id=inspector-note
 # `sqrt` saved its result at version 0. `cut` wrote into the same memory, so the counter went to 1. When the node of
-# `sqrt` ran, it compared 1 with 0. The cure: write into a copy, or compute `y * 2` as a new tensor. `own` was safe.
+# `sqrt` ran, it found 1, not 0. To fix it, write into a copy, or compute `y * 2` as a new tensor. `own` was safe.
 #
-# ## Worked example: a step of an optimiser
+# ## Worked example: one step of an optimizer
 #
-# The parameter must stay the same tensor, or the model would not see the change. So it is changed in place, unrecorded,
-# **after** the backward pass, when no node needs the old value any more.
+# The parameter must stay the same tensor, or the model would not see the change. So it is changed in place,
+# unrecorded, **after** the backward pass, when no node needs the old value.
 
 # %% id=worked tags=worked,section:exercises
 w = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -215,8 +230,8 @@ for _ in range(3):
 # %% [markdown] id=faded-intro
 # ## Faded example: a parameter in float64
 #
-# Two ways to a **leaf** of three ones in float64 that requires grad. One blank in each. (Hints: `from minigrad_lessons
-# import hint`, then `hint("parameter")`.)
+# Two ways to get a **leaf** of three ones in float64 that requires grad, with one blank in each. (Hints: `from
+# minigrad_lessons import hint`, then `hint("parameter")`.)
 
 # %% id=faded tags=faded,answer,check
 def at_once():
@@ -231,10 +246,11 @@ def afterwards():
 check.parameter(at_once, afterwards)
 
 # %% [markdown] id=open1-intro
-# ## Open exercise: which of them raise?
+# ## Open exercise: which of them raise an error?
 #
-# `a` is a result, and `y.sum().backward()` follows. True if it raises. Ask of each: which value does the derivative
-# need, and is it that one which was changed? (Where either would do, as for `relu`, the node saves the result.)
+# `a` is a result, and `y.sum().backward()` follows. Write True if it raises an error. Ask for each: which value does
+# the derivative need, and is that the one that was changed? (Where either would do, as for `relu`, the node saves the
+# result.)
 
 # %% id=open1 tags=open,answer,check
 answers = {
@@ -254,8 +270,9 @@ check.changed(answers)
 # %% [markdown] id=open2-intro
 # ## Open exercise: loud and silent
 #
-# `loss = (w * w).sum()` was recorded, `loss.backward()` follows. Write two functions that spoil it in between: `loud`
-# so that backward raises, `silent` so that it runs through with a **wrong** gradient. Then never use the second again.
+# `loss = (w * w).sum()` was recorded, and `loss.backward()` follows. Write two functions that spoil it in between:
+# after `loud`, backward raises an error; after `silent`, it runs and gives a **wrong** gradient. Then never use the
+# second one again.
 
 # %% id=open2 tags=open,answer,check,answers:row8
 def loud(w):
@@ -271,7 +288,7 @@ check.spoil(loud, silent)
 # %% [markdown] id=torch-intro tags=section:torch
 # ## The same thing in PyTorch
 #
-# Written through `detach()`, `.data` and `clone()`: an error, a wrong gradient, and the right one.
+# The same change, made through `detach()`, `.data` and `clone()`: an error, a wrong gradient, and the right one.
 
 # %% id=torch tags=torch
 @same_in_torch
@@ -290,8 +307,8 @@ def program(torch):
             print(str(error).split(". Hint")[0])
 
 # %% [markdown] id=error-intro
-# Its whole text, once, as you will meet it. Two things in it help: the shape of the tensor that was changed, and the
-# node whose output it is.
+# Here is the whole message once, as you will meet it. Two things in it help: the shape of the tensor that was
+# changed, and the node whose output it is.
 
 # %% id=error tags=raises-exception,answers:row3
 y = w.exp()
@@ -299,8 +316,8 @@ y.add_(1)
 y.sum().backward()
 
 # %% [markdown] id=anomaly-intro
-# Its hint is worth following. In **anomaly mode** each node notes the line that made it, and when one complains, a
-# warning tells that line. This is slow: switch it on to search, and off again.
+# The hint in it is worth following. In **anomaly mode** each node notes the line that made it, and if it fails, a
+# warning names that line. This is slow, so switch it on to search and off again afterwards.
 
 # %% id=anomaly
 with warnings.catch_warnings(record=True) as said, torch.autograd.set_detect_anomaly(True, check_nan=False):
@@ -317,7 +334,8 @@ print([line.strip() for line in told if "exp()" in line])
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary
 #
-# Made by running each line, just now. "Noticed": `w * w` saved `w`; then somebody writes through this tensor.
+# This table was made by running each line. "Noticed": `w * w` saved `w`, then somebody writes through this tensor.
+# Does backward raise an error?
 
 # %% id=summary tags=summary,answers:row8
 makes = {"w.detach()": lambda w: w.detach(), "w.data": lambda w: w.data, "w.clone()": lambda w: w.clone(),
@@ -336,6 +354,6 @@ table(["made by", "shares memory", "in the graph", "noticed"],
       [[code, *map(str, look(make))] for code, make in makes.items()])
 
 # %% [markdown] id=next
-# Where memory is shared, the version tells that somebody wrote. `.data` hides it: leave it alone.
+# Where memory is shared, the version shows that somebody wrote to it. `.data` hides the change, so leave it alone.
 #
-# Next: a Function of your own, which decides itself what to save (lesson 9).
+# Next, lesson 9: a Function of your own, which decides for itself what to save.

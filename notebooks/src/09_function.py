@@ -3,40 +3,57 @@
 # %% [markdown] id=title
 # # Lesson 9: Your own Function
 #
-# A Function is an operation that you write yourself: how to compute it, and how to send a gradient back. Its `forward`
-# runs in a place where recording is off, and that puzzles people.
+# Sooner or later you need an operation that autograd does not have: a custom kernel, a quantizer, a trick that saves
+# memory. You write it as a `Function`, with the forward pass and its gradient. Its `forward` runs with recording off,
+# and that puzzles everybody at first.
 #
-# About 40 minutes. Predict first, then run.
+# Run the next cell, then press →, and watch the ribbon above the slider.
 
-# %% id=setup
-import gc
-import inspect
-import weakref
-
+# %% id=setup tags=opening
 import minigrad as torch
-from minigrad.memory import Account
 from minigrad.recorder import record
 from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
 from minigrad_widgets import Inspector
 
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return (x.log() * 2).exp()
+
+with record() as first:
+    x = torch.tensor(3.0, requires_grad=True)
+    y = Square.apply(x)
+Inspector(first, lens="forward")
+
+# %% [markdown] id=still
+# Three operations run inside `forward`: a logarithm, a product and an exponential. How many nodes do they leave in
+# the graph, and what does the ribbon show while they run?
+#
+# This lesson takes about 40 minutes.
+#
+# *For pages on which nothing runs, here is a still picture of it:*
+#
+# ![The inspector, before the first step](attachment:still.png)
+
 # %% [markdown] id=recall-intro tags=section:recall
 # ## Recall
 #
-# From lessons 8, 7 and 5, from memory. Write `"?"` where you do not know.
+# From lessons 8, 7 and 5, from memory.
 
 # %% id=recall tags=recall,answer
-recall("q8.1", ...)
-recall("q8.3", ...)
-recall("q7.2", ...)
-recall("q7.3", ...)
-recall("q5.1", ...)
+recall("q8.1")
+recall("q8.3")
+recall("q7.2")
+recall("q7.3")
+recall("q5.1")
 
 # %% [markdown] id=belief-builds tags=belief
 # ## A belief: `forward` builds the graph
 #
 # > "Both inputs require grad, so the result of `mm` in my `forward` must require grad too. But it says False!"
 #
-# A linear layer as a Function, with prints inside and outside:
+# Here is a linear layer as a Function, with prints inside and outside:
 
 # %% id=belief-builds-run tags=refutation,answers:s0.1,answers:s0.3,answers:s1.3,answers:row12
 class Linear(torch.autograd.Function):
@@ -56,24 +73,30 @@ out = Linear.apply(x, weight)
 print("outside: grad mode", torch.is_grad_enabled(), "| out", out.requires_grad, "|", out.grad_fn.name())
 
 # %% [markdown] id=apply-intro
-# `forward` computes; it records nothing. **You** give the derivative, so there is nothing to record. Then `apply`
-# attaches **one** node to the result, and from then on the result requires grad. In PyTorch `apply` is C++
+# `forward` computes, and records nothing. **You** give the derivative, so there is nothing to record. Then `apply`
+# attaches **one** node to the result, and from then on the result requires grad. In PyTorch, `apply` is C++
 # (`custom_function.cpp`). In minigrad you can read it:
 
 # %% id=apply-source tags=answers:s0.2,answers:s0.8
+import gc
+import inspect
+import weakref
+
+from minigrad.memory import Account
+
 lines = inspect.getsource(torch.autograd.Function.apply).splitlines()
 first = next(i for i, line in enumerate(lines) if "no_grad()" in line)
 last = next(i for i, line in enumerate(lines) if "wrap_outputs" in line)
 print("\n".join(line[8:] for line in lines[first:last + 1]))
 
 # %% [markdown] id=belief-enable tags=belief
-# `wrap_outputs` is the step that hangs the node (here called `ctx`) on what `forward` returned.
+# `wrap_outputs` is the step that attaches the node (here called `ctx`) to what `forward` returned.
 #
 # ## A second belief: `enable_grad` inside brings the graph back
 #
 # > "Then I switch recording on in `forward`, and autograd finds the derivative by itself."
 #
-# To see who wins, `backward` here returns something wrong on purpose:
+# To see which of the two counts, this `backward` returns something wrong on purpose:
 
 # %% id=belief-enable-run tags=refutation
 class Triple(torch.autograd.Function):
@@ -93,8 +116,9 @@ y.backward()
 print("outside: y is recorded by", y.grad_fn.name(), "| x.grad", x.grad.item())
 
 # %% [markdown] id=memory-intro
-# The outer node wins; the inner graph is thrown away. Recording it was work for nothing. And this is what the design is
-# for: inside of `forward` nothing is kept but what **you** save. The same chain, recorded and as a Function:
+# The outer node counts, and the inner graph is thrown away. Recording it was work for nothing. The design has a
+# purpose: nothing inside `forward` is kept but what **you** save. Here is one chain of operations, recorded and as a
+# Function:
 
 # %% id=memory tags=answers:s0.4
 class Chain(torch.autograd.Function):
@@ -119,7 +143,8 @@ table(["", "bytes kept", "nodes that keep something", "last node"],
 #
 # > "`ctx` is an ordinary object. I keep what I need as an attribute."
 #
-# Two Functions for exp, which keep their output in these two ways. Throw the result away, and see whether it goes:
+# Here are two Functions for exp, which keep their output in these two ways. Throw the result away, and see whether
+# its memory is freed:
 
 # %% id=belief-ctx-run tags=refutation,answers:row18
 class ExpAttribute(torch.autograd.Function):
@@ -139,20 +164,18 @@ print("thrown away, and still in memory:", [name for name, spy in spies.items() 
 gc.enable()
 
 # %% [markdown] id=predict-intro tags=section:predict
-# The attribute makes a circle: the result holds its node, the node holds the result. Nobody frees a circle but the
-# garbage collector, some time later. `save_for_backward` makes no circle, frees after `backward()`, and watches
+# The attribute makes a cycle: the result holds its node, and the node holds the result. Only the garbage collector
+# frees a cycle, some time later. `save_for_backward` makes no cycle, frees its tensors after `backward()`, and checks
 # versions, as you will see.
 #
 # ## Predict, then run
 #
-# Predict in the first cell, run the second, then give a reason with `why=`. In the evidence, `inside(…)` is the flag of
-# an expression inside of `forward`, `needed(…)` how many gradients these arguments need, `after_change(…)` whether a
-# change in place is noticed, and `through(…)` what `apply` makes of a `forward` that returns this.
+# Choose your answer in the first cell, run the second, then choose a reason.
 
 # %% id=p1 tags=predict,answer
 # x requires grad. Inside of forward, look at these three: x, x.view(-1), x * 2.
-# How many of them say requires_grad=True?  A number
-predict("9.1", ...)
+# How many of them say requires_grad=True?
+predict("9.1")
 
 # %% id=r1 tags=reveal,answer
 class Look(torch.autograd.Function):
@@ -167,8 +190,8 @@ reveal("9.1", sum(Look.apply(x).grad_fn.found))
 
 # %% id=p2 tags=predict,answer
 # forward(ctx, x, n): x is a tensor, n a plain number.
-# How many values must backward return?  A number
-predict("9.2", ...)
+# How many values must backward return?
+predict("9.2")
 
 # %% id=r2 tags=reveal,answer
 class Power(torch.autograd.Function):
@@ -182,8 +205,8 @@ reveal("9.2", len(y.grad_fn.needs_input_grad))
 
 # %% id=p3 tags=predict,answer
 # A Function for h * h keeps ctx.h = h. Between forward and backward, h is changed in place, from 3 to 30.
-# Which gradient arrives at x?  A number, or "error"
-predict("9.3", ...)
+# Which gradient arrives at x?
+predict("9.3")
 
 # %% id=r3 tags=reveal,answer
 class SquareAttribute(torch.autograd.Function):
@@ -217,8 +240,7 @@ reveal("9.3", torch.autograd.grad(y, x)[0].item())
 # %% id=p4 tags=predict,answer
 # A Function for x ** 3 saves an inner result, square = x * x, and backward returns grad * 3 * square.
 # The first derivative is right. Made with create_graph=True: does it require grad, so that one can go on?
-# True or False
-predict("9.4", ...)
+predict("9.4")
 
 # %% id=r4 tags=reveal,answer
 class Cube(torch.autograd.Function):
@@ -239,8 +261,8 @@ reveal("9.4", first.requires_grad)
 
 # %% id=p5 tags=predict,answer
 # This forward has one line:  return x
-# Is the result of apply the same object as x?  True or False
-predict("9.5", ...)
+# Is the result of apply the same object as x?
+predict("9.5")
 
 # %% id=r5 tags=reveal,answer
 class Same(torch.autograd.Function):
@@ -254,8 +276,8 @@ reveal("9.5", Same.apply(x) is x)
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## See into `apply`
 #
-# Step through a Function, with the ribbon of the grad mode above the slider. Where does the mode go off, where does it
-# go on again? What has a node?
+# Step through a Function, with the ribbon of the grad mode above the slider. Where is grad mode switched off, and
+# where does it come back on? What has a node?
 
 # %% id=inspector tags=inspector
 x, weight = torch.ones(2, 3, requires_grad=True), torch.ones(4, 3, requires_grad=True)
@@ -265,13 +287,13 @@ with record() as trace:
 Inspector(trace, lens="forward", step=trace.steps("forward")[4])
 
 # %% [markdown] id=inspector-note
-# The transposition and `mm` ran, and left no node. One node stands for all of them: `LinearBackward`, which has saved
-# both inputs.
+# The transposition and `mm` ran and left no node. One node stands for both of them: `LinearBackward`, which saved the
+# two inputs.
 #
 # ## Worked example: Exp
 #
-# Since the derivative of exp is exp, the **output** is saved. There is a second style, in which `forward` takes no
-# `ctx`, and a method of its own, `setup_context`, does the saving: so `forward` stays a plain function.
+# The derivative of exp is exp, so the **output** is saved. This is a second style: `forward` takes no `ctx`, and a
+# separate method, `setup_context`, does the saving. That keeps `forward` a plain function.
 
 # %% id=worked tags=worked,section:exercises
 class Exp(torch.autograd.Function):
@@ -291,8 +313,8 @@ x = torch.tensor([0.5, 1.0], dtype=torch.float64, requires_grad=True)
 print("gradcheck:", torch.autograd.gradcheck(Exp.apply, x))
 
 # %% [markdown] id=gradcheck-intro
-# `gradcheck` measures the derivative, with small steps in float64, and compares it with your `backward`. Does it find a
-# wrong factor? Plant one:
+# `gradcheck` measures the derivative with small steps in float64, and compares it with your `backward`. Does it find
+# a wrong factor? Here is one:
 
 # %% id=gradcheck tags=raises-exception
 class Planted(Exp):
@@ -327,7 +349,7 @@ check.square(Square)
 # %% [markdown] id=open1-intro
 # ## Open exercise: MatMul
 #
-# Two inputs, two gradients. Each has the shape of its input; that alone nearly tells you the formula.
+# Two inputs, two gradients. Each gradient has the shape of its input; that alone nearly tells you the formula.
 
 # %% id=open1 tags=open,answer,check
 class MatMul(torch.autograd.Function):
@@ -347,9 +369,9 @@ check.matmul(MatMul)
 # %% [markdown] id=open2-intro
 # ## Open exercise: which error?
 #
-# A Function `a * b` with inputs of shape [2]. There are three errors: a wrong **number** of gradients, a wrong
-# **shape**, a wrong **type**. What does each `return` give? Write `"fine"`, `"number"`, `"shape"` or `"type"`. Nothing
-# above tells you all of it: guess, then try it in a Function of your own.
+# A Function `a * b` with inputs of shape [2] can fail in three ways: with a wrong **number** of gradients, a wrong
+# **shape**, or a wrong **type**. What does each `return` give? Write `"fine"`, `"number"`, `"shape"` or `"type"`. The
+# lesson has not told you all of it: guess, then try it in a Function of your own.
 
 # %% id=open2 tags=open,answer,check
 answers = {
@@ -367,7 +389,7 @@ check.returns(answers)
 # %% [markdown] id=open3-intro
 # ## Open exercise: a derivative that is not true
 #
-# The derivative of rounding is 0, so nothing in front of it would learn. A **straight-through estimator** rounds on the
+# The derivative of rounding is 0, so nothing before it would learn. A **straight-through estimator** rounds on the
 # way forward, and on the way back behaves as if it had not.
 
 # %% id=open3 tags=open,answer,check
@@ -406,7 +428,8 @@ def program(torch):
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary
 #
-# Two ways to keep a tensor, made by running them: what happens in `backward()` if it was changed, or if it runs twice?
+# Two ways to keep a tensor. What happens in `backward()` if it was changed, or if backward runs twice? This table was
+# made by running both.
 
 # %% id=summary tags=summary
 def says(F, first):
@@ -423,7 +446,8 @@ table(["kept by", "h was changed", "the second time"], [
     for name, F in {"ctx.h = h": SquareAttribute, "ctx.save_for_backward(h)": SquareSaved}.items()])
 
 # %% [markdown] id=next
-# **forward** runs with recording off, on the very same tensors. **apply** hangs one node on the result. **backward**
-# returns one gradient for each argument. **save_for_backward** for tensors, attributes for plain numbers.
+# **forward** runs with recording off, on the very same tensors. **apply** attaches one node to the result.
+# **backward** returns one gradient for each argument. Use **save_for_backward** for tensors, and attributes for plain
+# numbers.
 #
-# Next: keep nothing, compute it again (lesson 10).
+# Next, lesson 10: keep nothing, and compute it again.

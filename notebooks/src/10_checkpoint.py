@@ -3,48 +3,63 @@
 # %% [markdown] id=title
 # # Lesson 10: Activation checkpointing
 #
-# A forward pass keeps values for the backward pass. `checkpoint(block, x)` does not keep those of the block: when they
-# are needed, the block runs a second time. Memory is paid for with time.
+# Your model does not fit into memory, and most of that memory holds values that wait for the backward pass.
+# `checkpoint(block, x)` does not keep them: when they are needed, the block runs a second time. You save memory and
+# pay with time.
 #
-# About 40 minutes. Predict first, then run.
+# Run the next cell, then press →. Both rows show the same three blocks.
 
-# %% id=setup
-import warnings
-
-import matplotlib.pyplot as plt
-
+# %% id=setup tags=opening
 import minigrad as torch
-from minigrad.memory import Account
 from minigrad.recorder import record
 from minigrad.utils.checkpoint import checkpoint
 from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
 from minigrad_widgets import Inspector, compare
 
+block, first = torch.nn.Sequential(torch.nn.Tanh(), torch.nn.Sigmoid(), torch.nn.Tanh()), {}
+for name in ("plain", "checkpoint"):
+    x = torch.ones(1000, requires_grad=True)
+    with record() as first[name]:
+        for _ in range(3):
+            x = checkpoint(block, x, use_reentrant=False) if name == "checkpoint" else block(x)
+        x.sum().backward()
+compare(first)
+
+# %% [markdown] id=still
+# Time goes to the right, and the curve shows how many bytes are held. Both rows compute the same gradient. Which one
+# holds less at its highest point, and what does it do more often?
+#
+# This lesson takes about 40 minutes.
+#
+# *For pages on which nothing runs, here is a still picture of it:*
+#
+# ![Two runs on one axis](attachment:still.png)
+
 # %% [markdown] id=recall-intro tags=section:recall
 # ## Recall
 #
-# From lessons 9, 8 and 6, from memory. Write `"?"` where you do not know.
+# From lessons 9, 8 and 6, from memory.
 
 # %% id=recall tags=recall,answer
-recall("q9.1", ...)
-recall("q9.4", ...)
-recall("q8.2", ...)
-recall("q8.4", ...)
-recall("q6.2", ...)
+recall("q9.1")
+recall("q9.4")
+recall("q8.2")
+recall("q8.4")
+recall("q6.2")
 
 # %% [markdown] id=belief-gradients tags=belief
 # ## A belief: checkpoint leaves out gradients
 #
 # > "checkpoint omits the gradients in the forward pass, and computes them later."
 #
-# Eight layers, plain and with `checkpoint` around each pair. (`use_reentrant=False` chooses one of two ways to do it;
-# more below.) How many bytes are held, and for what, when backward begins? **Saved** is what a node keeps,
-# **activations** are other results that somebody still holds.
+# Here are eight layers, plain and with `checkpoint` around each pair. (`use_reentrant=False` chooses one of two
+# kinds; more on that below.) What holds memory when backward begins? **Saved** is what nodes keep; **activations**
+# are other results that somebody still holds.
 
 # %% id=belief-gradients-run tags=refutation,answers:s0.6,contradicts:c0.1
-nn = torch.nn
-net = nn.Sequential(*[part for _ in range(8) for part in (nn.Linear(64, 64), nn.Tanh())])
+from minigrad.memory import Account
 
+net = torch.nn.Sequential(*[part for _ in range(8) for part in (torch.nn.Linear(64, 64), torch.nn.Tanh())])
 def step(run):
     x = torch.ones(32, 64, requires_grad=True)
     net.zero_grad()
@@ -59,11 +74,13 @@ table(["", "parameters", "activations", "saved", "gradients"],
       [[name, *map(str, Account(trace).at_backward())] for name, trace in both.items()])
 
 # %% [markdown] id=plot-intro
-# A forward pass has no gradients that one could leave out (the 4 bytes are the 1 that backward starts with). What is
-# missing are the **saved** values: of 9 tensors only 4 are left, the input of each block. (The last output, which the
-# plain run has saved, counts as an activation here.) Over time:
+# A forward pass has no gradients to leave out. (The 4 bytes are the 1 that backward starts with.) What is missing are
+# the **saved** values: of 9 tensors only 4 are left, the input of each block. (The last output, which the plain run
+# has saved, counts as an activation here.) Over time:
 
 # %% id=plot
+import matplotlib.pyplot as plt
+
 figure, axes = plt.subplots(1, 2, figsize=(8, 2.6), sharey=True, layout="constrained")
 for ax, (name, trace) in zip(axes, both.items()):
     Account(trace).plot(ax)
@@ -73,11 +90,11 @@ figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper", f
 plt.show()
 
 # %% [markdown] id=own-intro
-# The light blue part is what checkpointing is about. On the right it rises four more times: each block runs again, and
-# is let go before the next. (The gradients of the weights grow in both; no checkpoint helps against those, nor against
-# the parameters. If memory does not fall, look there first.)
+# The light blue part is what checkpointing reduces. On the right it rises four more times: each block runs again and
+# is released before the next. (The gradients of the weights grow in both, and so do the parameters' bytes: if memory
+# does not fall, look there first.)
 #
-# Here is such a checkpoint by hand. `quiet` says whether the block runs under a `no_grad` of its own:
+# Here is such a checkpoint, written by hand. `quiet` says whether the block runs under a `no_grad` of its own:
 
 # %% id=own
 class Again(torch.autograd.Function):
@@ -98,7 +115,7 @@ class Again(torch.autograd.Function):
 # %% [markdown] id=belief-mode tags=belief
 # ## A second belief: the `no_grad` inside saves the memory
 #
-# PyTorch has such a Function too. It is called `CheckpointFunction`.
+# PyTorch has such a Function, too. It is called `CheckpointFunction`.
 #
 # > "CheckpointFunction runs the block `with torch.no_grad()`. That is its trick."
 
@@ -114,16 +131,18 @@ for name, quiet in {"with no_grad": True, "without": False}.items():
 table(["in forward", "bytes saved", "recorded, if one calls forward directly"], rows)
 
 # %% [markdown] id=belief-flag tags=belief
-# Nothing changes: `apply` had switched recording off before. The `no_grad` matters only to somebody who calls `forward`
-# himself. What saves memory: **only the input is saved**. So `Function` is the tool, and checkpoint one use of it: any
-# Function runs `forward` unrecorded and saves what it likes; checkpoint saves the input and runs the block twice.
+# Nothing changes, because `apply` had already switched recording off. The `no_grad` matters only if you call
+# `forward` directly. Memory is saved because **only the input is saved**. Any Function runs `forward` unrecorded and
+# saves what it likes; checkpoint saves the input and runs the block twice.
 #
 # ## A third belief: made under `no_grad`, so it does not require grad
 #
 # > "The block ran under `no_grad`. So its output must not require grad. But it does!"
 
 # %% id=belief-flag-run tags=refutation,answers:s1.1,answers:s1.4,contradicts:c1.1,contradicts:c1.3,contradicts:c1.4
-rows, inside, layer = [], [], nn.Linear(4, 4)
+import warnings
+
+rows, inside, layer = [], [], torch.nn.Linear(4, 4)
 warnings.simplefilter("ignore")      # reentrant: "None of the inputs have requires_grad=True"
 def block(x):
     inside.append(layer(x).requires_grad)
@@ -137,21 +156,19 @@ for reentrant in (True, False):
 table(["reentrant", "x requires grad", "inside", "output", "its node"], rows)
 
 # %% [markdown] id=predict-intro tags=section:predict
-# There are **two** checkpoints. **Reentrant** is a Function as above: off inside, and then `apply` hangs one node on
-# the output, if an *input* requires grad. The layer's weights are no inputs: if `x` needs no gradient, they get none.
-# **Non-reentrant** records as always, and a hook takes away what is saved. So there the flag and the node are the
+# There are **two** checkpoints. The **reentrant** one is a Function as above: `apply` attaches one node, if an
+# *input* requires grad. The layer's weights are not inputs, so if `x` needs no gradient, they get none. The
+# **non-reentrant** one records as usual, and a hook takes away what is saved. So the flag and the node are the
 # block's own.
 #
 # ## Predict, then run
 #
-# In the evidence, `modes(…)` is grad mode in each run of a block, `again(…)` how many of these steps run a second time,
-# `flag(way, detaches)` the flag of the output of a block that detaches its result or does not, and `same_mask(…)`
-# whether both runs draw the same mask.
+# Choose your answer in the first cell, run the second, then choose a reason.
 
 # %% id=p1 tags=predict,answer
 # The non-reentrant one. The block's first line is:  seen.append(torch.is_grad_enabled())
-# Is grad mode on in the block's first run?  True or False
-predict("10.1", ...)
+# Is grad mode on in the block's first run?
+predict("10.1")
 
 # %% id=r1 tags=reveal,answer
 def block(x):
@@ -165,8 +182,8 @@ reveal("10.1", seen[0])
 
 # %% id=p2 tags=predict,answer
 # The block notes a mark before each of its three steps:  exp, sin, + 1.
-# Only exp and sin save a value. Non-reentrant: how many marks come again in backward?  A number
-predict("10.2", ...)
+# Only exp and sin save a value. Non-reentrant: how many marks come again in backward?
+predict("10.2")
 
 # %% id=r2 tags=reveal,answer
 def marked(x):
@@ -185,8 +202,8 @@ reveal("10.2", len(marks) - 3)
 # %% id=p3 tags=predict,answer
 # Reentrant. The block detaches its own result, and x requires grad:
 #     out = checkpoint(lambda x: (x * 2).detach(), x, use_reentrant=True)
-# Does out require grad?  True or False
-predict("10.3", ...)
+# Does out require grad?
+predict("10.3")
 
 # %% id=r3 tags=reveal,answer,answers:row14
 x = torch.ones(2, requires_grad=True)
@@ -196,8 +213,8 @@ reveal("10.3", out.requires_grad)
 # %% id=p4 tags=predict,answer
 # Dropout in a block, and the random state is not preserved:
 #     checkpoint(dropped, x, use_reentrant=False, preserve_rng_state=False)
-# Does the second run draw the same mask?  True or False
-predict("10.4", ...)
+# Does the second run draw the same mask?
+predict("10.4")
 
 # %% id=r4 tags=reveal,answer
 def dropped(x):
@@ -212,8 +229,9 @@ checkpoint(dropped, x, use_reentrant=False, preserve_rng_state=False).sum().back
 reveal("10.4", masks[0] == masks[1])
 
 # %% [markdown] id=detached-note
-# Two masks mean: the gradient belongs to another function than the one that ran forward, and nothing says so. That is
-# why the state is preserved unless you forbid it. And what does the flag of prediction 3 promise? Nothing:
+# If the masks differ, the gradient belongs to another function than the one that ran forward, and nothing tells you.
+# That is why the random state is preserved unless you say otherwise. And what does the flag of prediction 3 promise?
+# Nothing:
 
 # %% id=detached tags=raises-exception,answers:row14
 out.sum().backward()
@@ -221,8 +239,8 @@ out.sum().backward()
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## Three runs on one axis
 #
-# Each row is a run of the same three blocks; time goes to the right. Look for the spans in which a block runs again,
-# for the early stop, and for the height of the curve.
+# Now with both kinds of checkpoint. Look for the spans in which a block runs again, for the point where one of them
+# stops early, and for the height of the curve.
 
 # %% id=inspector tags=inspector
 def three_blocks(run):
@@ -268,9 +286,9 @@ print("x.grad", x.grad.tolist())
 # %% [markdown] id=faded-intro
 # ## Faded example: checkpoint in 15 lines
 #
-# `pack` returns a number instead of the value. The first time that a value is needed, the block runs again, with hooks
-# that collect. Three blanks. (Nobody needs what its second `unpack` returns. Hints: `from minigrad_lessons import
-# hint`, then `hint("by_hooks")`.)
+# `pack` returns a number instead of the value. When a value is first needed, the block runs again, with hooks that
+# collect the values. Three blanks. (What the second `unpack` returns does not matter. Hints: `from minigrad_lessons
+# import hint`, then `hint("by_hooks")`.)
 
 # %% id=faded tags=faded,answer,check
 def my_checkpoint(block, x):
@@ -296,8 +314,9 @@ check.by_hooks(my_checkpoint)
 # %% [markdown] id=open1-intro
 # ## Open exercise: how many segments?
 #
-# `n` equal layers, cut into `k` segments, a checkpoint around each. Few segments keep few inputs, but a long one must
-# run again, and then all its values are there at once. Which `k` has the lowest **peak**? The check measures.
+# `n` equal layers are cut into `k` segments, with a checkpoint around each. Few segments keep few inputs, but then
+# each is long, and when it runs again all its values are there at once. Which `k` has the lowest **peak**? The check
+# measures it.
 
 # %% id=open1 tags=open,answer,check
 def segments(n):
@@ -307,10 +326,10 @@ def segments(n):
 check.segments(segments)
 
 # %% [markdown] id=open2-intro
-# ## Open exercise: make it differ
+# ## Open exercise: make the two runs differ
 #
-# checkpoint trusts that the second run does what the first did. Break it: let the second run save tensors of **another
-# shape**, and read the error. (In the second run, `again` is True.)
+# checkpoint trusts that the second run does the same as the first. Break that: let the second run save tensors of
+# **another shape**, and read the error. (In the second run, `again` is True.)
 
 # %% id=open2 tags=open,answer,check
 def unstable(x, again):
@@ -323,8 +342,8 @@ check.unstable(unstable)
 # %% [markdown] id=torch-intro tags=section:torch
 # ## The same thing in PyTorch
 #
-# The modes in which three segments of `checkpoint_sequential` run: its documentation says that all but the last run
-# under `no_grad`. That is the reentrant one. The last segment is not checkpointed, and runs once.
+# In which grad mode do the three segments of `checkpoint_sequential` run? Its documentation says that all but the
+# last run under `no_grad`. That describes the reentrant kind. The last segment is not checkpointed, and runs once.
 
 # %% id=torch tags=torch,answers:s1.2,contradicts:c1.2
 @same_in_torch
@@ -346,7 +365,7 @@ def program(torch):
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary: which of the two?
 #
-# Made by running it. (What fails, fails with an error.)
+# This table was made by running each case. If something fails, it fails with an error.
 
 # %% id=summary tags=summary,answers:row15
 def works(run, reentrant):
@@ -356,7 +375,7 @@ def works(run, reentrant):
         return type(error).__name__
 
 def weights_learn(reentrant):
-    layer = nn.Linear(2, 2)
+    layer = torch.nn.Linear(2, 2)
     checkpoint(layer, torch.ones(1, 2), use_reentrant=reentrant).sum().backward()
     return layer.weight.grad
 
@@ -366,7 +385,7 @@ rows = {"autograd.grad": lambda r: torch.autograd.grad(checkpoint(torch.exp, x, 
 table(["", "reentrant", "non-reentrant"], [[name, works(run, True), works(run, False)] for name, run in rows.items()])
 
 # %% [markdown] id=next
-# **Kept**: the inputs of each block. **Run again**: each block, once, in backward; non-reentrant stops as soon as it
-# has what it needs. **Take** `use_reentrant=False`. **Cut** n layers into about √n blocks.
+# **Kept**: the inputs of each block. **Run again**: each block, once, in backward; the non-reentrant kind stops as
+# soon as it has what it needs. **Use** `use_reentrant=False`. **Cut** n layers into about √n blocks.
 #
-# Next: modules, parameters, optimisers, real data (lesson 11).
+# Next, lesson 11: modules, parameters, optimizers, real data.

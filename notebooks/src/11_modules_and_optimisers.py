@@ -3,14 +3,13 @@
 # %% [markdown] id=title
 # # Lesson 11: Modules, parameters, optimisers, real data
 #
-# Nothing new happens in a training loop. A module is a list of leaves, an optimiser changes them in place. But the list
-# can be incomplete, and nobody tells you. At the end you train on real digits.
+# A training loop does nothing that you have not seen. A module is a list of leaves, and an optimiser changes them in
+# place. But the list can be incomplete, and then part of your model does not learn and nothing tells you. At the end
+# you train on real digits.
 #
-# About 40 minutes. Predict first, then run.
+# Run the next cell, then press → to go through two steps of training.
 
-# %% id=setup
-from sklearn.datasets import load_digits
-
+# %% id=setup tags=opening
 import minigrad as torch
 from minigrad import nn
 from minigrad.recorder import record
@@ -18,22 +17,41 @@ from minigrad_lessons import check, predict, recall, reveal, same_in_torch, tabl
 from minigrad_lessons.lines import Lines
 from minigrad_widgets import ParameterLedger
 
+with record() as first:
+    w = nn.Parameter(torch.tensor([1.0, -2.0]))
+    optimizer = torch.optim.SGD([w], lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        (w * w).sum().backward()
+        optimizer.step()
+ParameterLedger(first)
+
+# %% [markdown] id=still
+# Each dot is a moment at which `w` or `w.grad` changed. Which of the three lines in the loop changes `w` itself? And
+# how does the optimiser know the loss?
+#
+# This lesson takes about 40 minutes.
+#
+# *For pages on which nothing runs, here is a still picture of it:*
+#
+# ![The ledger of one parameter](attachment:still.png)
+
 # %% [markdown] id=recall-intro tags=section:recall
 # ## Recall
 #
-# From lessons 10, 9 and 7, from memory. Write `"?"` where you do not know.
+# From lessons 10, 9 and 7, from memory.
 
 # %% id=recall tags=recall,answer
-recall("q10.1", ...)
-recall("q10.2", ...)
-recall("q9.1", ...)
-recall("q9.2", ...)
-recall("q7.1", ...)
+recall("q10.1")
+recall("q10.2")
+recall("q9.1")
+recall("q9.2")
+recall("q7.1")
 
 # %% [markdown] id=belief-list tags=belief
 # ## A belief: what I put into a module belongs to it
 #
-# > "I keep my layers in a list, as one does in Python. The module has them, so it trains them."
+# > "I keep my layers in a Python list. The module has them, so it trains them."
 
 # %% id=belief-list-run tags=refutation
 class Net(nn.Module):
@@ -50,12 +68,12 @@ for keep in (list, nn.ModuleList):
     print(f"{keep.__name__:10} parameters: {[tuple(p.shape) for p in Net(keep).parameters()]}")
 
 # %% [markdown] id=how
-# With a plain list the forward pass runs, the loss is computed, gradients arrive. But `parameters()` is empty, so an
-# optimiser changes nothing.
+# With a plain list the forward pass runs, the loss is computed, and gradients arrive. But `parameters()` is empty, so
+# an optimiser changes nothing.
 #
-# A module finds its parts in one way: `Module.__setattr__` looks at each **assignment**. If the value is a `Parameter`
-# or a `Module`, it is noted. A list is neither. A `Parameter` is nothing but a leaf that requires grad, with a class by
-# which it is known:
+# A module finds its parts in one way: `Module.__setattr__` looks at each **assignment**. If the value is a
+# `Parameter` or a `Module`, it is registered. A list is neither. A `Parameter` is simply a leaf that requires grad,
+# with a class of its own by which it is recognised:
 
 # %% id=parameter tags=contradicts:c4.12
 layer = nn.Linear(2, 1)
@@ -68,7 +86,7 @@ print("the node that a linear layer leaves:", layer(torch.ones(3, 2)).grad_fn.na
 #
 # > "`optimizer.step()` minimises the loss that I computed last."
 #
-# Here there is no loss at all.
+# Here there is no loss at all:
 
 # %% id=belief-loss-run tags=refutation
 w = nn.Parameter(torch.tensor([1.0, 2.0]))
@@ -78,11 +96,11 @@ optimizer.step()
 print(w.tolist())
 
 # %% [markdown] id=loop
-# The optimiser knows a list of tensors and reads their `.grad`, whoever wrote it. So a step of training is four lines,
-# and each knows nothing of the others: `zero_grad()` empties `.grad`; the model computes; `backward()` adds to `.grad`;
+# The optimiser knows a list of tensors and reads their `.grad`, whoever wrote it. So a step of training is four lines
+# that know nothing of each other: `zero_grad()` empties `.grad`; the model computes; `backward()` adds to `.grad`;
 # `step()` reads it and changes the tensors in place.
 #
-# A loss is a module too. Two pairs of brackets: one makes it, one calls it.
+# A loss is a module, too. It needs two pairs of brackets: one makes it, one calls it.
 
 # %% id=l1 tags=contradicts:c4.13
 y, target = layer(torch.ones(3, 2)), torch.zeros(3, 1)
@@ -95,10 +113,7 @@ except RuntimeError as error:
 # %% [markdown] id=predict-intro tags=section:predict
 # ## Predict, then run
 #
-# Predict in the first cell, run the second, then give a reason with `why=`. The evidence says True or False:
-# `parameters_of(…)`, whether a module to which this was assigned has parameters; `refused(…)`, whether SGD raises;
-# `stepped(g, d)`, whether a step moves a parameter with the gradient `g` and weight decay `d`; `has_grad(…)`, whether a
-# `.grad` is left.
+# Choose your answer in the first cell, run the second, then choose a reason.
 
 # %% id=p1 tags=predict,answer
 #     class Scaled(nn.Module):
@@ -106,8 +121,8 @@ except RuntimeError as error:
 #             super().__init__()
 #             self.linear = nn.Linear(2, 1)
 #             self.scale = torch.ones(1, requires_grad=True)
-# How many parameters has it?
-predict("11.1", ...)
+# How many parameters does it have?
+predict("11.1")
 
 # %% id=r1 tags=reveal,answer
 class Scaled(nn.Module):
@@ -122,8 +137,8 @@ reveal("11.1", len(list(Scaled().parameters())))
 # A parameter in float64, as in lesson 8.
 #     w = torch.ones(2, requires_grad=True).double()
 #     torch.optim.SGD([w], lr=0.1)
-# Does the last line raise an error?  True or False
-predict("11.2", ...)
+# Does the last line raise an error?
+predict("11.2")
 
 # %% id=r2 tags=reveal,answer
 def raises(run):
@@ -139,8 +154,8 @@ reveal("11.2", raises(lambda: torch.optim.SGD([torch.ones(2, requires_grad=True)
 # The step changes w. In place, or does it make a new tensor?
 #     before = w
 #     optimizer.step()
-# Are `before is w` and w.is_leaf True?  A list of two, such as [True, False]
-predict("11.3", ...)
+# Are `before is w` and w.is_leaf True?
+predict("11.3")
 
 # %% id=r3 tags=reveal,answer
 before = w
@@ -151,8 +166,8 @@ reveal("11.3", [before is w, w.is_leaf])
 # weight_decay makes parameters smaller at each step. This one has no .grad.
 #     idle = nn.Parameter(torch.ones(2))
 #     torch.optim.SGD([idle], lr=0.1, weight_decay=0.5).step()
-# What is idle[0] now?  A number
-predict("11.4", ...)
+# What is idle[0] now?
+predict("11.4")
 
 # %% id=r4 tags=reveal,answer
 idle = nn.Parameter(torch.ones(2))
@@ -165,7 +180,7 @@ reveal("11.4", idle[0].item())
 #     loss = nn.functional.mse_loss(out, target)
 #     loss.backward()
 # How many of layer.weight, layer.bias, x, out, target and loss have a .grad then?
-predict("11.5", ...)
+predict("11.5")
 
 # %% id=r5 tags=reveal,answer,answers:s4.9
 layer, x, target = nn.Linear(2, 1), torch.ones(3, 2), torch.zeros(3, 1)
@@ -178,8 +193,8 @@ reveal("11.5", sum(t.grad is not None for t in six if t.is_leaf))
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## Watch the ledger
 #
-# Two steps of SGD with momentum on the same loss. The ledger shows for each parameter its value, its gradient and its
-# version. Step through it:
+# Two steps of SGD with momentum on the same loss. The ledger shows the value, the gradient and the version of each
+# parameter. Step through it:
 #
 # - Which line changes the version?
 # - The gradient of `b` is 1 both times. Why does `b` move further in the second step?
@@ -215,8 +230,8 @@ for _ in range(3):
 # %% [markdown] id=faded-intro
 # ## Faded example: momentum
 #
-# The step goes along a **velocity**: momentum times the old velocity, plus the gradient. At first there is none, and
-# the velocity is a copy of the gradient. Two blanks.
+# The step follows a **velocity**: momentum times the old velocity, plus the gradient. At first there is no velocity,
+# and it is a copy of the gradient. Two blanks.
 
 # %% id=faded tags=faded,answer,check
 def momentum_step(w, velocity, lr, momentum):
@@ -231,9 +246,9 @@ check.momentum(momentum_step)
 # %% [markdown] id=open1-intro
 # ## Open exercise: a Module of your own
 #
-# No `nn.Module` here. Write a class that notes what is assigned, finds parameters through any depth of modules in the
-# order of their assignment, and calls `forward` when it is called. `object.__setattr__(self, name, value)` assigns
-# without noting. Twenty lines are enough.
+# There is no `nn.Module` here. Write a class that registers what is assigned, finds parameters through any depth of
+# modules in the order of their assignment, and calls `forward` when it is called. `object.__setattr__(self, name,
+# value)` assigns without registering. Twenty lines are enough.
 
 # %% id=open1 tags=open,answer,check
 class MyModule:
@@ -253,8 +268,8 @@ check.module(MyModule)
 # ## Open exercise: who does not learn?
 #
 # Somewhere a layer is frozen: by its flag, by a `detach()`, because nobody calls it, or because a dead ReLU sends it
-# zeros. Write a function that runs one backward pass, from the sum of what the net gives, and returns the names of all
-# parameters that a step of SGD would leave as they are.
+# zeros. Write a function that runs one backward pass from the sum of the net's output, and returns the names of all
+# parameters that a step of SGD would not change.
 
 # %% id=open2 tags=open,answer,check
 def frozen(net, x):
@@ -266,10 +281,12 @@ check.frozen(frozen)
 # %% [markdown] id=digits-intro
 # ## Real data
 #
-# 1,797 images of handwritten digits, 8 by 8 pixels. Four fifths are for training; the rest is never shown to the
-# optimiser. One pass over all training images is an **epoch**; here are 20.
+# 1,797 images of handwritten digits, 8 by 8 pixels. Four fifths are for training; the optimiser never sees the rest.
+# One pass over all training images is an **epoch**, and here are 20 of them.
 
 # %% id=digits-data
+from sklearn.datasets import load_digits
+
 images, labels = load_digits(return_X_y=True)
 images, labels = torch.tensor(images / 16).float(), torch.tensor(labels)
 torch.manual_seed(0)
@@ -322,8 +339,8 @@ def program(torch):
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary
 #
-# What a module finds when it is assigned. (The **state dict** is what one saves of a model: its tensors, by name. A
-# **Buffer** is saved with it, and not trained.) Made by running, just now.
+# What does a module find when it is assigned? (The **state dict** is what you save of a model: its tensors, by name.
+# A **Buffer** is saved with it but not trained.) This table was made by running each line.
 
 # %% id=summary tags=summary
 def finds(value):
@@ -339,7 +356,7 @@ parts = {"a Parameter": nn.Parameter(torch.ones(2)), "a tensor that requires gra
 table(["assigned", "parameters", "in the state dict"], [[name, *map(str, finds(part))] for name, part in parts.items()])
 
 # %% [markdown] id=next
-# A module is a list of leaves that it noted at assignment. An optimiser is a rule that changes leaves in place by their
-# `.grad`. Neither knows the loss.
+# A module is a list of leaves that it registered on assignment. An optimiser is a rule that changes leaves in place
+# by their `.grad`. Neither knows the loss.
 #
-# Next: gradients of gradients (lesson 12).
+# Next, lesson 12: gradients of gradients.

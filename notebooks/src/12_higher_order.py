@@ -3,31 +3,45 @@
 # %% [markdown] id=title
 # # Lesson 12: Higher order, and the normals of a surface
 #
-# A backward pass is a computation. Record it, and it can be differentiated like any other. With that you get the
-# normals of a surface from one number per point, and you can train on them.
+# Gradient penalties, physics-informed networks and learned surfaces train on a gradient: the loss contains a
+# derivative. That works because a backward pass is a computation too. Record it, and it can be differentiated like
+# any other.
 #
-# About 40 minutes. Predict first, then run.
+# Run the next cell, then press →, and watch the first gradient become part of the graph.
 
-# %% id=setup
-import matplotlib.pyplot as plt
-
+# %% id=setup tags=opening
 import minigrad as torch
 from minigrad import nn
 from minigrad.recorder import record
 from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
 from minigrad_widgets import Inspector
 
+with record() as first:
+    x = torch.tensor(2.0, requires_grad=True)
+    slope, = torch.autograd.grad(x ** 3, x, create_graph=True)
+    slope.backward()
+Inspector(first)
+
+# %% [markdown] id=still
+# Two backward passes run, but only one power was written down. Where do the other nodes come from?
+#
+# This lesson takes about 40 minutes.
+#
+# *For pages on which nothing runs, here is a still picture of it:*
+#
+# ![The inspector, before the first step](attachment:still.png)
+
 # %% [markdown] id=recall-intro tags=section:recall
 # ## Recall
 #
-# From lessons 11, 10 and 8, from memory. Write `"?"` where you do not know.
+# From lessons 11, 10 and 8, from memory.
 
 # %% id=recall tags=recall,answer
-recall("q11.2", ...)
-recall("q11.4", ...)
-recall("q10.1", ...)
-recall("q8.1", ...)
-recall("q8.4", ...)
+recall("q11.2")
+recall("q11.4")
+recall("q10.1")
+recall("q8.1")
+recall("q8.4")
 
 # %% [markdown] id=belief-rules tags=belief
 # ## A belief: second derivatives need new rules
@@ -46,11 +60,12 @@ print("x³ and its derivatives at 2:", y.item(), first.item(), second.item(), th
 print("first:", first.grad_fn.name(), " third:", third.grad_fn)
 
 # %% [markdown] id=why
-# The formula of the derivative is made of operations too: `3 * x ** 2` is a power and two products. With
-# `create_graph=True` they are recorded like any others. So the first gradient has a `grad_fn`, and the same engine with
-# the same formulas goes on from there. `retain_graph` does something else: it keeps what the **old** graph has saved.
+# The formula of a derivative consists of operations, too: `3 * x ** 2` is a power and two products. With
+# `create_graph=True` they are recorded like any others. So the first gradient has a `grad_fn`, and the same engine
+# continues from there with the same formulas. `retain_graph` does something else: it keeps what the **old** graph has
+# saved.
 #
-# A small network over points of the plane, for the next belief:
+# For the next belief, here is a small network over points of the plane:
 
 # %% id=net
 torch.manual_seed(0)
@@ -62,7 +77,7 @@ points = torch.randn(8, 2, requires_grad=True)
 #
 # > "The loss is computed with the network, so each of its parameters gets a gradient."
 #
-# Here the loss is made of the network's **slope** in the plane: it shall have length 1 everywhere.
+# This loss is made of the network's **slope** in the plane, which should have length 1 everywhere.
 
 # %% id=belief-every-run tags=refutation
 slope, = torch.autograd.grad(net(points).sum(), points, create_graph=True)
@@ -76,17 +91,14 @@ for name, p in net.named_parameters():
 #
 # ## Predict, then run
 #
-# Predict in the first cell, run the second, then give a reason with `why=`. The evidence says True or False:
-# `recorded(way)`, whether the gradient of `x ** 3` requires grad if it is computed this way; `has_history(…)`, whether
-# that of an expression does; `curvature(f, x)`, whether the second derivative is 0 there; `leads(…)`, whether the
-# gradient by `a` leads back to `a`.
+# Choose your answer in the first cell, run the second, then choose a reason.
 
 # %% id=p1 tags=predict,answer,section:predict
 # Without create_graph.
 #     g, = torch.autograd.grad(x ** 3, x)
 #     torch.autograd.grad(g, x)
-# Does the last line raise an error?  True or False
-predict("12.1", ...)
+# Does the last line raise an error?
+predict("12.1")
 
 # %% id=r1 tags=reveal,answer
 def raises(run):
@@ -102,8 +114,8 @@ reveal("12.1", raises(lambda: torch.autograd.grad(g, x)))
 # %% id=p2 tags=predict,answer
 # A straight line.
 #     g, = torch.autograd.grad((x * 3).sum(), x, create_graph=True)
-# Does g require grad?  True or False
-predict("12.2", ...)
+# Does g require grad?
+predict("12.2")
 
 # %% id=r2 tags=reveal,answer
 g, = torch.autograd.grad((x * 3).sum(), x, create_graph=True)
@@ -113,8 +125,8 @@ reveal("12.2", g.requires_grad)
 # z is 2 and requires grad.
 #     slope, = torch.autograd.grad(torch.relu(z), z, create_graph=True)
 #     curve, = torch.autograd.grad(slope, z)
-# What is curve?  A number
-predict("12.3", ...)
+# What is curve?
+predict("12.3")
 
 # %% id=r3 tags=reveal,answer
 z = torch.tensor(2.0, requires_grad=True)
@@ -127,8 +139,8 @@ reveal("12.3", curve.item())
 #     a, b = torch.tensor(2.0, requires_grad=True), torch.tensor(5.0, requires_grad=True)
 #     by_a, = torch.autograd.grad(a * b, a, create_graph=True)
 #     by_a.backward()
-# Is a.grad still None?  True or False
-predict("12.4", ...)
+# Is a.grad still None?
+predict("12.4")
 
 # %% id=r4 tags=reveal,answer
 a, b = torch.tensor(2.0, requires_grad=True), torch.tensor(5.0, requires_grad=True)
@@ -139,10 +151,10 @@ reveal("12.4", a.grad is None)
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## Two layers of one graph
 #
-# Look at a gradient that is recorded. The nodes that the first backward pass has made come **after** it in the list of
+# Look at a gradient that is recorded. The nodes that the first backward pass made come **after** it in the list of
 # nodes, and the second pass goes through both layers.
 #
-# - Which node of the second pass runs first: one of the old layer or of the new one?
+# - Which node of the second pass runs first: one of the old layer, or one of the new?
 # - Which node is reached from both layers?
 
 # %% id=inspector tags=inspector
@@ -156,9 +168,9 @@ Inspector(trace, step=trace.steps("backward")[-1])
 # %% [markdown] id=normals
 # ## Normals of a signed distance function
 #
-# A **signed distance function** tells for each point how far the surface is: negative inside, positive outside, 0 on
-# it. Its gradient points straight away from the surface and has length 1. On the surface it is the **normal**. For a
-# circle of radius 1 that is known without any calculus: the point itself.
+# A **signed distance function** tells you how far each point is from a surface: negative inside, positive outside, 0
+# on it. Its gradient points straight away from the surface and has length 1. On the surface it is the **normal**. For
+# a circle of radius 1 you know it without any calculus: it is the point itself.
 
 # %% id=worked-sphere tags=worked,section:exercises,answers:s4.7
 def circle(p):
@@ -174,14 +186,14 @@ on_circle = torch.stack([angle.cos(), angle.sin()], dim=1)
 print("normal = point:", torch.allclose(normals(circle, on_circle), on_circle))
 
 # %% [markdown] id=sum-note
-# Why the sum? Each point's distance depends on that point alone. So the gradient of the sum holds, row by row, the
-# gradient of each.
+# Why the sum? Each point's distance depends on that point alone. So the gradient of the sum holds the gradient of
+# each point, row by row.
 #
 # ## Faded example: curvature
 #
-# The **divergence** of the normals is the sum of the second derivatives: the first coordinate of the normal by the
-# first coordinate of the point, and so on. It is the curvature: 1/r for a circle. Relu networks are flat between their
-# kinks, softplus ones are not. Two blanks.
+# The **divergence** of the normals is the sum of their second derivatives: the first coordinate of the normal by the
+# first coordinate of the point, and so on. It is the curvature, 1/r for a circle. ReLU networks are flat between
+# their kinks; softplus networks are not. Two blanks.
 
 # %% id=faded tags=faded,answer,check
 def divergence(distance, p):
@@ -199,8 +211,8 @@ check.divergence(divergence)
 # %% [markdown] id=open1-intro
 # ## Open exercise: a Hessian-vector product
 #
-# The Hessian of n numbers has n² entries. Times a vector it can be had without building it, by two passes. `f` gives
-# one number; return H·v.
+# The Hessian of n numbers has n² entries. You can multiply it by a vector without building it, with two passes. `f`
+# returns one number; return H·v.
 
 # %% id=open1 tags=open,answer,check
 def hvp(f, x, v):
@@ -213,8 +225,8 @@ check.hvp(hvp)
 # ## Open exercise: the eikonal loss
 #
 # "The slope has length 1 everywhere" is called the **eikonal** equation. Write the loss that asks a function for it:
-# the mean of (length − 1)² over the points. Its gradient must reach the parameters of `distance`. `p` does not require
-# grad.
+# the mean of (length − 1)² over the points. Its gradient must reach the parameters of `distance`. `p` does not
+# require grad.
 
 # %% id=open2 tags=open,answer,check
 def eikonal(distance, p):
@@ -226,8 +238,8 @@ check.eikonal(eikonal)
 # %% [markdown] id=train-intro
 # ## Train on it
 #
-# A network learns a circle from 64 points on it: there it shall be 0, and everywhere its slope shall have length 1.
-# That is enough.
+# A network learns a circle from 64 points on it. Its value should be 0 there, and its slope should have length 1
+# everywhere. That is enough.
 
 # %% id=train
 torch.manual_seed(0)
@@ -245,6 +257,8 @@ for _ in range(300):
 print("on the circle the distance is below 0.1:", net(ring).abs().mean().item() < 0.1)
 
 # %% id=picture
+import matplotlib.pyplot as plt
+
 grid = torch.stack(torch.meshgrid(torch.linspace(-2, 2, 60), torch.linspace(-2, 2, 60), indexing="xy"), dim=-1)
 with torch.no_grad():
     height = net(grid.reshape(-1, 2)).reshape(60, 60)
@@ -260,7 +274,7 @@ plt.show()
 # %% [markdown] id=torch-intro tags=section:torch
 # ## The same thing in PyTorch
 #
-# For each network: which parameters get no gradient, and whether the points get one that is not zero.
+# For each network: which parameters get no gradient, and do the points get one that is not zero?
 
 # %% id=torch tags=torch
 @same_in_torch
@@ -280,7 +294,7 @@ def program(torch):
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary
 #
-# Slope and curvature of some functions at 0.5. Made by running, just now.
+# Slope and curvature of some functions at 0.5, made by running each.
 
 # %% id=summary tags=summary
 def slope_and_curve(f):
@@ -296,7 +310,7 @@ functions = {"3 * t": lambda t: 3 * t, "t ** 3": lambda t: t ** 3, "relu(t)": to
 table(["function", "slope", "curvature"], [[name, *slope_and_curve(f)] for name, f in functions.items()])
 
 # %% [markdown] id=next
-# `create_graph=True` records the backward pass, and the same rules go on. A network of ReLUs has slopes, but no
-# curvature: to train on normals, take something smooth.
+# `create_graph=True` records the backward pass, and the same rules continue from there. A network of ReLUs has slopes
+# but no curvature: to train on normals, use something smooth.
 #
 # What is left is the capstone: your own model under the inspector, or an operation of your own.

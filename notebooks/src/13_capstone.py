@@ -3,12 +3,13 @@
 # %% [markdown] id=title
 # # Capstone: a model of your own, or an operation of your own
 #
-# Two projects; do one, or both. **(a)** Take a model, read its graph like a map, and predict ten facts about it.
-# **(b)** Give autograd an operation that it does not have, and let the whole suite of tests run on it.
+# You can now read the graph of a model that you have never seen, and give autograd an operation that it does not
+# have. There are two projects: **(a)** predict ten facts about a model's graph, **(b)** write an operation and let a
+# whole suite of tests run on it. Do one, or both.
 #
-# About 40 minutes for one of them.
+# Run the next cell, then press →. This is a model with a residual connection.
 
-# %% id=setup
+# %% id=setup tags=opening
 import minigrad as torch
 from minigrad import nn
 from minigrad.recorder import record
@@ -16,17 +17,35 @@ from minigrad_lessons import check, hint, predict, recall, reveal, same_in_torch
 from minigrad_lessons.facts import FACTS, facts_of
 from minigrad_widgets import Inspector
 
+torch.manual_seed(0)
+layer, batch = nn.Linear(2, 2), torch.ones(1, 2)
+with record() as first:
+    hidden = layer(batch).tanh()
+    loss = (hidden + batch).sum()
+    loss.backward()
+Inspector(first)
+
+# %% [markdown] id=still
+# `batch` goes into the layer, and around it. Does a gradient come back to it on either way? Answer from the picture,
+# then step through it.
+#
+# Each project takes about 40 minutes.
+#
+# *For pages on which nothing runs, here is a still picture of it:*
+#
+# ![The inspector, before the first step](attachment:still.png)
+
 # %% [markdown] id=recall-intro tags=section:recall
 # ## Recall
 #
-# From lessons 11 and 9, from memory. Write `"?"` where you do not know.
+# From lessons 11 and 9, from memory.
 
 # %% id=recall tags=recall,answer
-recall("q11.1", ...)
-recall("q11.3", ...)
-recall("q11.5", ...)
-recall("q9.3", ...)
-recall("q9.5", ...)
+recall("q11.1")
+recall("q11.3")
+recall("q11.5")
+recall("q9.3")
+recall("q9.5")
 
 # %% id=model
 def model(blocks):
@@ -45,16 +64,16 @@ def kinds(node):
 # %% [markdown] id=belief-size tags=belief
 # ## A belief: a bigger model has a more complicated graph
 #
-# > "A graph of five nodes I can read. Real models are another thing."
+# > "I can read a graph of five nodes. Real models are another matter."
 #
-# Take the same block once, four times and forty times, and count **kinds** of nodes:
+# Take the same block once, four times and forty times, and count the **kinds** of nodes:
 
 # %% id=belief-size-run tags=refutation
 for blocks in (1, 4, 40):
     print(blocks, *kinds(model(blocks)(torch.ones(2, 4)).sum().grad_fn))
 
 # %% [markdown] id=predict-intro tags=section:predict
-# More nodes, no new kind. Who can read one block, can read forty.
+# There are more nodes, but no new kind. If you can read one block, you can read forty.
 #
 # ## Predict, then run
 #
@@ -68,7 +87,7 @@ batch = torch.ones(5, 2)
 # %% id=p1 tags=predict,answer
 #     loss = small(batch).sum()
 # How many AccumulateGrad nodes are in the graph of loss?
-predict("13.1", ...)
+predict("13.1")
 
 # %% id=r1 tags=reveal,answer
 facts = facts_of(small(batch).sum(), small, batch)
@@ -76,8 +95,8 @@ reveal("13.1", facts["leaves"])
 
 # %% id=p2 tags=predict,answer
 # The relu stands between the frozen layer and the trained one.
-# Is there a ReluBackward0 in the graph?  True or False
-predict("13.2", ...)
+# Is there a ReluBackward0 in the graph?
+predict("13.2")
 
 # %% id=r2 tags=reveal,answer
 reveal("13.2", "ReluBackward0" in kinds(small(batch).sum().grad_fn)[1])
@@ -85,7 +104,7 @@ reveal("13.2", "ReluBackward0" in kinds(small(batch).sum().grad_fn)[1])
 # %% id=p3 tags=predict,answer
 # AddmmBackward0 has three inputs: the bias, the data, the weight.
 # How many of its pairs in next_functions are (None, 0) in this model?
-predict("13.3", ...)
+predict("13.3")
 
 # %% id=r3 tags=reveal,answer
 reveal("13.3", facts["empty"])
@@ -95,7 +114,7 @@ reveal("13.3", facts["empty"])
 #     wanted = torch.ones(5, 2, requires_grad=True)
 #     loss = small(wanted).sum()
 # How many AccumulateGrad nodes are there now?
-predict("13.4", ...)
+predict("13.4")
 
 # %% id=r4 tags=reveal,answer
 wanted = torch.ones(5, 2, requires_grad=True)
@@ -104,7 +123,7 @@ reveal("13.4", facts_of(small(wanted).sum(), small, wanted)["leaves"])
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## See it
 #
-# The same model. Compare with your drawing. Which node has two empty inputs when the data needs no gradient, and which
+# The same model. Compare it with your drawing. Which node has two empty inputs when the data needs no gradient, and
 # has none now?
 
 # %% id=inspector tags=inspector
@@ -116,18 +135,18 @@ Inspector(trace)
 # %% [markdown] id=worked-intro tags=section:exercises
 # ## Worked example: ten facts
 #
-# `facts_of(loss, model, data)` walks the graph as you did in lesson 3, and runs what lessons 4 to 8 asked. These are
-# the ten facts, for the small model:
+# `facts_of(loss, model, data)` walks the graph as you did in lesson 3, and runs what lessons 4 to 8 asked. For the
+# small model, the ten facts are:
 
 # %% id=worked tags=worked
 found = facts_of(small(wanted).sum(), small, wanted)
 table(["fact", "what it asks", "here"], [[name, asks, str(found[name])] for name, asks in FACTS.items()])
 
 # %% [markdown] id=faded-intro
-# ## Project (a), first step: a model with a residual
+# ## Project (a), first step: a model with a residual connection
 #
-# The model is given. Predict three facts of it; the others are left to the next exercise. `shared` counts nodes to
-# which more than one edge leads.
+# The model is given. Predict three facts about it; the next exercise asks for the others. `shared` counts the nodes
+# to which more than one edge leads.
 
 # %% id=faded tags=faded,answer,check
 def residual(torch):
@@ -143,11 +162,12 @@ check.facts(residual, answers)
 # %% [markdown] id=open1-intro
 # ## Project (a): your model
 #
-# Write `mine(torch)`: it builds any model, computes a loss, and returns loss, model and data. `torch` is minigrad
-# here; where PyTorch is installed, the check runs your model there too, and the facts must be the same. At least three
-# layers, and something that makes the graph more than a chain. Then predict **all ten**. Numbers that you read off by
-# running are numbers that you did not predict: draw first. In PyTorch itself the same picture is one line:
-# `minigrad_widgets.inspect(loss)`.
+# Write `mine(torch)`: it builds any model, computes a loss, and returns loss, model and data. Use at least three
+# layers, and something that makes the graph more than a chain. Then predict **all ten** facts; draw first, and do not
+# read them off a run.
+#
+# `torch` is minigrad here. Where PyTorch is installed, the check also runs your model there, and the facts must be
+# the same.
 
 # %% id=open1 tags=open,answer,check
 def mine(torch):
@@ -161,11 +181,12 @@ check.facts(mine, answers)
 # %% [markdown] id=open2-intro
 # ## Project (b): your operation
 #
-# An operation of one tensor that autograd does not have. Write a Function with forward and backward, and the same
-# formula in operations that exist, as a reference. Say where it shall be tried. The check runs what minigrad's own
-# operations must pass: values and gradients against the reference (in PyTorch too, where it is installed), `gradcheck`
-# and `gradgradcheck`, other shapes, no gradient wanted, a change in place that must be noticed, and no memory kept
-# after backward.
+# Choose an operation of one tensor. Write it as a Function, and write the same formula with existing operations as a
+# reference. `at` names the points where it is tried.
+#
+# The check runs what minigrad's own operations must pass: values and gradients against the reference (in PyTorch too,
+# if it is installed), `gradcheck` and `gradgradcheck`, other shapes, an input that needs no gradient, a change in
+# place that must be noticed, and no memory kept after backward.
 
 # %% id=open2 tags=open,answer,check
 class Snake(torch.autograd.Function):
@@ -187,7 +208,8 @@ check.operation(Snake, reference, at=[-1.5, 0.3, 2.0])
 # %% [markdown] id=torch-intro tags=section:torch
 # ## The same thing in PyTorch
 #
-# `facts_of` knows nothing but the graph. So it reads PyTorch's as well.
+# `facts_of` knows only the graph, so it reads PyTorch's as well. (To see PyTorch's graph:
+# `minigrad_widgets.inspect(loss)`.)
 
 # %% id=torch tags=torch
 @same_in_torch
@@ -204,7 +226,7 @@ def program(torch):
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary
 #
-# Facts of some models, found just now.
+# Facts about some models, found by running them.
 
 # %% id=summary tags=summary
 models = {"a chain of 3": model(3), "one Linear": nn.Linear(4, 1), "an LSTM cell": nn.LSTMCell(4, 2)}
@@ -218,5 +240,5 @@ table(["model", *names], [[name, *(str(facts_of(out(net), net, torch.ones(2, 4))
                           for name, net in models.items()])
 
 # %% [markdown] id=next
-# That is all of autograd: nodes, edges, a queue, saved values, versions. From here the source is open to you:
-# `docs/reading_the_source.md` follows one training step through it, `docs/engine.md` explains the engine.
+# That is all of autograd: nodes, edges, a queue, saved values, versions. From here you can read the source:
+# `docs/reading_the_source.md` follows one training step through it, and `docs/engine.md` explains the engine.

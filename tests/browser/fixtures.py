@@ -8,19 +8,23 @@ time, in both themes.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from shutil import copy
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
 from tests.browser.book import Book, make
-from tests.browser.jupyter import Lab, chrome, lab, switch
+from tests.browser.jupyter import Lab, chrome, lab, settings, switch
 from tests.groups import chromium, require
 
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+LESSONS = sorted(path.name for path in NOTEBOOKS.glob("[0-9]*.ipynb"))
 READ = Path(__file__).with_name("read.js")
 SHOTS = os.environ.get("MINIGRAD_SHOTS")
 AXE = Path(__file__).parents[2] / "widgets" / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
@@ -46,6 +50,19 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """A JupyterLab, which is also the server of Notebook 7."""
     with lab(tmp_path_factory.mktemp("notebooks"), tmp_path_factory.mktemp("home")) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def lessons(server: Lab) -> Iterator[Lab]:
+    """The server, with the lessons in its folder; JupyterLab keeps all cells in the page, to be looked at."""
+    for name in LESSONS:
+        copy(NOTEBOOKS / name, server.folder)
+    setting = server.home / "settings" / "@jupyterlab" / "notebook-extension" / "tracker.jupyterlab-settings"
+    setting.parent.mkdir(parents=True, exist_ok=True)
+    setting.write_text(json.dumps({"windowingMode": "none"}))
+    yield server
+    setting.unlink()
+    settings(server.home, "JupyterLab Light")
 
 
 def context(browser: Browser, **options: Any) -> BrowserContext:

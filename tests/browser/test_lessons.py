@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from shutil import copy
 from typing import Any
 
 import nbformat
 import pytest
 
 from tests.groups import has_browser, installed, require
+from tests.lessons.play import executed
 
 pytestmark = pytest.mark.browser
 require("browser", has_browser() and installed("jupyterlab"), "chromium, playwright or jupyterlab is not installed")
 
 from playwright.sync_api import Locator, Page
 
-from tests.browser.fixtures import keep
-from tests.browser.jupyter import PATIENCE, Lab, open_notebook, run_all, settings, switch
+from tests.browser.fixtures import LESSONS, keep
+from tests.browser.jupyter import PATIENCE, Lab, open_notebook, run_all, switch
 
-NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-LESSONS = sorted(path.name for path in NOTEBOOKS.glob("[0-9]*.ipynb"))
 MOST_BYTES = 3_000_000  # of a lesson that is saved with the state of its widgets
 THEMES = {"JupyterLab Light": "true", "JupyterLab Dark": "false"}
 # What is ours on a screen of a lesson: its texts and outputs. The colours of code and of tracebacks are IPython's.
@@ -35,19 +31,6 @@ FAINT = """panel => {
     return theirs || bottom < screen.top || top > screen.bottom ? [] : read.faint(part, screen);
   });
 }"""
-
-
-@pytest.fixture(scope="module")
-def lessons(server: Lab) -> Iterator[Lab]:
-    """The server, with the lessons in its folder; JupyterLab keeps all cells in the page, to be looked at."""
-    for name in LESSONS:
-        copy(NOTEBOOKS / name, server.folder)
-    setting = server.home / "settings" / "@jupyterlab" / "notebook-extension" / "tracker.jupyterlab-settings"
-    setting.parent.mkdir(parents=True, exist_ok=True)
-    setting.write_text(json.dumps({"windowingMode": "none"}))
-    yield server
-    setting.unlink()
-    settings(server.home, "JupyterLab Light")
 
 
 def saved(page: Page, running: Lab, name: str) -> Any:
@@ -112,7 +95,7 @@ def test_a_lesson(tab: Page, lessons: Lab, name: str) -> None:
     for cell in notebook.cells:
         raised = [output for output in cell.get("outputs", []) if output.output_type == "error"]
         assert bool(raised) == ("raises-exception" in cell.metadata.get("tags", [])), (cell.id, raised)
-    assert pictures(notebook) == pictures(nbformat.read(NOTEBOOKS / name, as_version=4))
+    assert pictures(notebook) == pictures(executed(Path(name).stem))
     shown = inspectors(notebook)
     roots = tab.locator(".mg-root")
     roots.nth(len(shown) - 1).wait_for(timeout=PATIENCE * 1000)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -33,6 +36,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     built = subprocess.run([sys.executable, "-m", "website", "--to", str(target)], cwd=ROOT, capture_output=True,
                            text=True)
     assert built.returncode == 0, built.stdout + built.stderr
+    assert built.stdout.splitlines()[-1] == f"The site is in {target}: open {target / 'index.html'}"
     return target
 
 
@@ -45,6 +49,45 @@ def offline(browser: Browser) -> Iterator[tuple[Page, list[str]]]:
     page.on("pageerror", lambda error: wrong.append(str(error)))
     yield page, wrong
     context.close()
+
+
+ASKED = re.compile(r'<(?:img|script|link|source|a|iframe)\b[^>]*?\s(?:src|href|srcset)="([^"#?]+)')
+
+
+def test_every_resource_of_every_page_is_there(site: Path) -> None:
+    missing, asked = set(), set()
+    for page in site.rglob("*.html"):
+        for name in ASKED.findall(page.read_text(encoding="utf-8")):
+            if re.match(r"[a-z]+:|//", name):
+                continue
+            asked.add(name)
+            if not (page.parent / unquote(unescape(name))).exists():
+                missing.add((page.relative_to(site).as_posix(), name))
+    assert len(asked) > 100 and missing == set()
+
+
+def test_the_gallery_is_live(site: Path, offline: tuple[Page, list[str]]) -> None:
+    page, wrong = offline
+    page.goto((site / "gallery.html").as_uri(), wait_until="load")
+    places = page.locator(".live[data-minigrad]")
+    assert places.count() >= 10 and places.locator("> *").count() == places.count()
+    assert places.locator(".mg-error").count() == 0
+    for picture in page.locator("article img:visible").all():
+        picture.scroll_into_view_if_needed()
+        page.wait_for_function("image => image.complete && image.naturalWidth > 0", arg=picture.element_handle())
+    assert page.locator("article img").count() and wrong == []
+
+
+def test_an_inspector_is_within_the_first_screen(site: Path, offline: tuple[Page, list[str]]) -> None:
+    page, wrong = offline
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto((site / "index.html").as_uri(), wait_until="load")
+    root = page.locator(".live .mg-root").first
+    box = root.bounding_box()
+    assert box is not None and box["y"] + box["height"] <= 800, box
+    shown = root.text_content() or ""
+    assert "x · [2]" in shown and "w · [2]" in shown, shown  # the leaves have their names
+    assert wrong == []
 
 
 @pytest.mark.parametrize("lesson", LESSONS)

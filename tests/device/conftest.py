@@ -16,7 +16,7 @@ from tests.device.strict import COUNTS, OWNERS
 @pytest.fixture
 def cuda() -> Iterator[StandIn]:
     """`device="cuda"` is the stand-in."""
-    before = registry.BACKENDS.copy(), registry.OF_TYPE.copy(), registry.ARRAYS
+    before = registry.BACKENDS.copy(), registry.BACKEND_OF.copy(), registry.ARRAYS
     backend = StandIn()
     registry.install(backend)
     COUNTS.to_host = COUNTS.current = 0
@@ -25,8 +25,8 @@ def cuda() -> Iterator[StandIn]:
     registry.MultiDevice.set_active(False)
     registry.BACKENDS.clear()
     registry.BACKENDS.update(before[0])
-    registry.OF_TYPE.clear()
-    registry.OF_TYPE.update(before[1])
+    registry.BACKEND_OF.clear()
+    registry.BACKEND_OF.update(before[1])
     registry.ARRAYS = before[2]
 
 

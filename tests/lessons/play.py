@@ -9,12 +9,18 @@ from typing import Any
 import nbformat
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+EXECUTED = Path(__file__).with_name("executed")
 Notebook = Any
 
 
 def lesson(name: str) -> Notebook:
-    """The committed notebook."""
+    """A lesson as a student opens it."""
     return nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
+
+
+def executed(name: str) -> Notebook:
+    """The executed copy of a lesson, with its outputs."""
+    return nbformat.read(EXECUTED / f"{name}.ipynb", as_version=4)
 
 
 def write(notebook: Notebook, values: dict[str, str], whys: dict[str, str], cells: dict[str, str]) -> Notebook:
@@ -26,7 +32,7 @@ def write(notebook: Notebook, values: dict[str, str], whys: dict[str, str], cell
 
     for cell in written.cells:
         cell.source = cells.get(cell.id, cell.source)
-        cell.source = fill(r'^(?:recall|predict)\("([^"]+)", \.\.\.\)$', cell.source,
+        cell.source = fill(r'^(?:recall|predict)\("([^"]+)"\)$', cell.source,
                            lambda id: f'{"recall" if id[0] == "q" else "predict"}("{id}", {values[id]})'
                            if id in values else None)
         for id, letter in whys.items():

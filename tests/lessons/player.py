@@ -95,7 +95,8 @@ def _run(shell: InteractiveShell, id: str, source: str) -> Ran:
     with capture_output() as captured:
         result = shell.run_cell(source, store_history=True)
     error = result.error_before_exec or result.error_in_exec
-    return Ran(id, captured.stdout + captured.stderr, type(error).__name__ if error else "",
+    shown = [output.data.get("text/plain", "") for output in captured.outputs]
+    return Ran(id, "\n".join([captured.stdout + captured.stderr, *shown]), type(error).__name__ if error else "",
                time.process_time() - start)
 
 

@@ -74,10 +74,17 @@ the belief, fifteen for the predictions (collect them by show of hands before an
 inspector, the rest for the exercises, which go on at home.
 """
 
-# The capstone answers no question of its own.
-PROJECT = """Afterwards a student can read the graph of a model that they have not seen before, and can give autograd an
-operation, with the tests that it must pass.
-"""
+OPENING = 4  # cells: the title, the first inspector, its still picture and how long the lesson takes
+
+# These answer no question of the list.
+PROJECTS = {
+    0: "Afterwards a student has written automatic differentiation for single numbers, and knows what a parent, a "
+       "slope and a gradient are. Nothing is assumed but Python and the derivative of a product.",
+    13: "Afterwards a student can read the graph of a model that they have not seen before, and can give autograd an "
+        "operation, with the tests that it must pass.",
+    16: "Afterwards a student has written the loop of a backward pass, and can say of a wrong one at which call it "
+        "goes wrong: too early, too often, or with a part of the sum.",
+}
 
 
 def lessons() -> dict[int, tuple[str, Any]]:
@@ -90,7 +97,7 @@ def sizes() -> list[str]:
     lines = ["| lesson | minutes | cells | words | predictions | exercises |", "|---|---|---|---|---|---|"]
     for name, notebook in lessons().values():
         title = notebook.cells[0].source
-        minutes = re.search(r"About (\d+) minutes", title)
+        minutes = re.search(r"[Aa]bout (\d+) minutes", "\n".join(cell.source for cell in notebook.cells[:OPENING]))
         words = sum(len(cell.source.split()) for cell in notebook.cells if cell.cell_type == "markdown")
         count = {tag: sum(tag in tags(cell) for cell in notebook.cells) for tag in ("predict", "check")}
         lines.append(f"| [{heading(title)}](../notebooks/{name}.ipynb) | {minutes[1] if minutes else ''} | "
@@ -112,7 +119,7 @@ def goals(number: int) -> list[str]:
     """What a student can answer afterwards."""
     answered = [asked.text for asked in ASKED.values() if number in asked.lessons]
     if not answered:
-        return [PROJECT]
+        return [PROJECTS[number], ""]
     return ["Afterwards a student can answer, by running something:\n", *(f"- {text}" for text in answered), ""]
 
 

@@ -5,13 +5,19 @@ from types import ModuleType
 
 import pytest
 
-from minigrad_lessons import check, hint, predict, recall, reveal, same_in_torch
+from minigrad_lessons import check, hint, notes, predict, recall, reveal, same_in_torch
+from minigrad_lessons.bank import PREDICTIONS, QUESTIONS
 from minigrad_lessons.build import transcribe
+from minigrad_lessons.forms import form_of, read
 from minigrad_lessons.hint import hints_of
+from minigrad_lessons.values import same
 from tests.groups import has_torch, require
+from tests.lessons.answers import KEYS
+from tests.lessons.answers.kinds import Key
 
 Capture = pytest.CaptureFixture[str]
-same = importlib.import_module("minigrad_lessons.same_in_torch")  # the package's name `same_in_torch` is the function
+torch_side = importlib.import_module("minigrad_lessons.same_in_torch")  # in the package that name is the function
+predicting = importlib.import_module("minigrad_lessons.predict")  # likewise
 
 
 def said(capture: Capture) -> str:
@@ -19,7 +25,7 @@ def said(capture: Capture) -> str:
 
 
 def test_a_reveal_shows_nothing_before_the_prediction(capsys: Capture) -> None:
-    predict("1.5", ...)
+    predict("1.5")
     reveal("1.5", "the secret", why="c")
     text = said(capsys)
     assert "not yet" in text and "secret" not in text and "holds" not in text
@@ -29,22 +35,30 @@ def test_not_to_know_shows_the_run_and_asks_why(capsys: Capture) -> None:
     predict("1.5", "?")
     reveal("1.5", 3)
     text = said(capsys)
-    assert "The run says: 3." in text and "You left it open" in text
+    assert "The run says 3." in text and "You left it open" in text
     assert all(f"      {letter}  " in text for letter in "abc") and "holds" not in text
 
 
-def test_a_prediction_can_be_taken_back(capsys: Capture) -> None:
+def test_a_prediction_can_be_changed_before_the_run(capsys: Capture) -> None:
     predict("1.5", 4)
-    predict("1.5", ...)
+    predict("1.5", 3)
     reveal("1.5", 3)
-    assert "The run says" not in said(capsys)
+    assert "You said 3. The same." in said(capsys)
 
 
 def test_an_unknown_wrong_prediction_gets_a_hint_and_no_name(capsys: Capture) -> None:
-    predict("1.5", 17)
-    reveal("1.5", 3)
+    predict("3.1", 17)
+    reveal("3.1", 2)
     text = said(capsys)
-    assert "It differs." in text and "People say so" not in text and "Run the lines one by one" in text
+    assert "The run disagrees." in text and "A thought that leads" not in text and "Run the lines one by one" in text
+
+
+@pytest.fixture(autouse=True)
+def nothing_said() -> None:
+    """Each test is a student who has not begun."""
+    predicting._said.clear()
+    predicting._waiting.clear()
+    predicting._revealed.clear()
 
 
 @pytest.mark.parametrize("word", ["yes", "true", " True"])
@@ -59,7 +73,36 @@ def test_yes_is_true_and_no_is_false(word: str, capsys: Capture) -> None:
 def test_a_letter_that_is_no_reason(capsys: Capture) -> None:
     predict("1.5", 3)
     reveal("1.5", 3, why="d")
-    assert "d is none of the reasons: write one of a, b, c." in said(capsys)
+    assert "d is none of the reasons: choose one of a, b, c." in said(capsys)
+
+
+@pytest.mark.parametrize(("id", "answer", "asks"), [
+    ("1.1", 7, "True or False"), ("1.1", "maybe", "True or False"), ("1.1", None, "True or False"),
+    ("3.1", True, "a number, such as 7"), ("3.1", [1], "a number, such as 7"), ("3.1", "many", "a number, such as 7"),
+    ("1.3", 3, "a number, such as 7"), ("4.5", "error", "a number, such as 7, or None"),
+    ("4.3", [1, 2, 3], "a list, such as [7, 7]"), ("4.3", 2, "a list, such as [7, 7]"),
+    ("2.1", [1, 2], "a list, such as [False, False]"), ("8.4", "None", "a list, such as [7, 7], or error"),
+    ("3.4", 7, "the name of a class, such as Tensor, or None"), ("q0.1", 6, "a shape, such as (4, 5)"),
+    ("q0.1", [True], "a shape, such as (4, 5)"), ("q2.1", 7, "True or False"),
+])
+def test_what_does_not_fit_is_refused_and_not_noted(id: str, answer: object, asks: str, capsys: Capture) -> None:
+    before = notes.kept()
+    ask = recall if id.startswith("q") else predict
+    ask(id, answer)
+    assert f"does not fit this question. It asks for {asks}." in said(capsys)
+    if ask is predict:
+        assert id not in predicting._said
+    assert notes.kept() == before
+
+
+@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
+def test_every_answer_of_the_keys_fits_its_question(key: Key) -> None:
+    wrong = {id: [answer for answer, _ in answers] for id, answers in (key.predict_wrong | key.recall_wrong).items()}
+    for id, right in (key.predict | key.recall).items():
+        form = form_of(PREDICTIONS[id] if id in PREDICTIONS else QUESTIONS[id])
+        for answer in (right, *wrong[id]):
+            assert same(read(form, eval(answer)), read(form, answer)), (id, answer)
+        assert all(not same(read(form, eval(right)), example) for example in (form.asks.rpartition("such as ")[2],))
 
 
 @pytest.mark.parametrize("ask", [lambda: predict("9.9", 1), lambda: recall("q9.9", 1)])
@@ -74,7 +117,7 @@ def test_recall_tells_how_to_find_out_and_never_the_answer(capsys: Capture) -> N
     recall("q0.4", 1234)
     text = said(capsys)
     assert text.count("To find out: measure it") == 3 and "24" not in text
-    assert "that is not what the run gives" in text
+    assert "1234: not what the run gives." in text
 
 
 @pytest.mark.parametrize("name", check.__all__)
@@ -98,7 +141,7 @@ def test_twelve_means_all_twelve(capsys: Capture) -> None:
 
 
 def test_a_program_that_was_changed_needs_pytorch(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(same, "pytorch", lambda: None)
+    monkeypatch.setattr(torch_side, "pytorch", lambda: None)
 
     @same_in_torch
     def program(torch: ModuleType) -> None:
@@ -111,7 +154,7 @@ def test_a_program_that_was_changed_needs_pytorch(capsys: Capture, monkeypatch: 
 def test_a_difference_is_shown(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     other = ModuleType("torch")
     other.__version__ = "0"  # type: ignore[attr-defined]  # a stand-in for PyTorch
-    monkeypatch.setattr(same, "pytorch", lambda: other)
+    monkeypatch.setattr(torch_side, "pytorch", lambda: other)
 
     @same_in_torch
     def program(torch: ModuleType) -> None:
@@ -123,6 +166,6 @@ def test_a_difference_is_shown(capsys: Capture, monkeypatch: pytest.MonkeyPatch)
 
 def test_the_stored_transcripts_are_what_pytorch_prints() -> None:
     require("torch", has_torch(), "PyTorch 2.13 is not installed")
-    library = same.pytorch()
+    library = torch_side.pytorch()
     assert library is not None
-    assert transcribe(library) == same.transcripts()
+    assert transcribe(library) == torch_side.transcripts()

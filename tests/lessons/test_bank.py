@@ -60,7 +60,7 @@ def test_one_reason_survives_and_the_engine_contradicts_the_others(id: str) -> N
 
 def test_right_reasons_are_not_always_the_same_letter() -> None:
     for key in KEYS.values():
-        assert len(set(key.why.values())) == 3
+        assert not key.why or len(set(key.why.values())) == 3
 
 
 @pytest.mark.parametrize(("answer", "found", "agree"), [
@@ -90,7 +90,7 @@ def test_what_is_no_function_and_what_is_open_is_said(capsys: pytest.CaptureFixt
     check.twelve(dict.fromkeys(TWELVE, "?"), w=torch.ones(2, 2), data=torch.ones(2), layer=torch.nn.Linear(2, 2),
                  x=torch.ones(2))
     said = capsys.readouterr().out
-    assert "hand over the function itself: check.non_leaf(build)" in said
-    assert "hand over the function itself: check.walk(walk)" in said
+    assert "pass the function itself: check.non_leaf(build)" in said
+    assert "pass the function itself: check.walk(walk)" in said
     assert "It asks for the twelve expressions" in said and "You left 12 of 12 open" in said
     assert "passed" not in said

@@ -9,17 +9,16 @@ from typing import Any
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
-from minigrad_lessons.bank import QUESTIONS
 from minigrad_lessons.lint import lint
 from tests.lessons.answers import KEYS
-from tests.lessons.play import Notebook, lesson
+from tests.lessons.play import Notebook, executed, lesson
 
 FIRST = "01_tensors_and_leaves"
 
 
 @pytest.mark.parametrize("name", sorted(KEYS))
 def test_the_committed_lessons_keep_the_rules(name: str) -> None:
-    assert lint(lesson(name), int(name[:2])) == []
+    assert lint(lesson(name), executed(name), int(name[:2])) == []
 
 
 def place(notebook: Notebook, id: str) -> int:
@@ -60,22 +59,27 @@ AGAINST: dict[str, tuple[Callable[[Notebook], object], str]] = {
     "faded before worked": (lambda n: move(n, "faded", place(n, "worked")), "faded comes before worked"),
     "summary before PyTorch": (lambda n: move(n, "summary-intro", 3), "section:summary comes before"),
     "no inspector": (lambda n: n.cells.pop(place(n, "inspector-intro")), "no cell with the tag section:inspector"),
+    "a picture late": (lambda n: move(n, "setup", 5), "no cell with the tag opening among the first 5"),
+    "a quiz first": (lambda n: move(n, "recall", 1), "recall: a cell of code before the first inspector"),
+    "no picture": (lambda n: cell(n, "setup").outputs.clear(), "setup: the opening cell shows no inspector"),
+    "no still": (lambda n: move(n, "still", 9), "the cell below it must be the one with its still picture"),
+    "another lesson": (lambda n: replace(n, "worked", "reason", "because"), "the executed copy is of another lesson"),
     "too few predictions": (drop_predictions, "3 predictions; at least 4"),
     "a cell between": (lambda n: n.cells.insert(place(n, "r2"), new_markdown_cell("Well?", id="between")),
                        "p2: the next cell must be the one that reveals 1.2"),
     "another reveal": (lambda n: replace(n, "r1", '"1.1"', '"1.2"'), "must be the one that reveals 1.1"),
-    "predicted already": (lambda n: replace(n, "p1", "...", "True"), "p1: a predict cell holds one predict(id, ...)"),
+    "predicted already": (lambda n: replace(n, "p1", '"1.1"', '"1.1", True'), "p1: a predict cell holds one predict("),
     "not in the bank": (lambda n: (replace(n, "p1", "1.1", "1.9"), replace(n, "r1", "1.1", "1.9")),
                         "1.9 is no prediction of lesson 1"),
     "belief unrefuted": (lambda n: n.cells.pop(place(n, "belief-wanted-run")), "a belief must be followed by a run"),
     "recall of itself": (lambda n: replace(n, "recall", '"q0.1"', '"q1.1"'), "q1.1 is about lesson 1; lesson 1"),
-    "recall answered": (lambda n: replace(n, "recall", '"q0.2", ...', '"q0.2", 9'), "q0.2 is answered"),
+    "recall answered": (lambda n: replace(n, "recall", '"q0.2"', '"q0.2", 9'), "q0.2 is answered"),
     "recall unknown": (lambda n: replace(n, "recall", '"q0.1"', '"q0.7"'), "there is no question q0.7"),
-    "another question": (lambda n: replace(n, "recall", "# f(x) = x", "# g(x) = x"), "above q0.5 must stand"),
-    "four recalls": (lambda n: replace(n, "recall", 'recall("q0.5", ...)', ""), "4 recall questions; a lesson asks 5"),
+    "four recalls": (lambda n: replace(n, "recall", 'recall("q0.5")', ""), "4 recall questions; a lesson asks 5"),
     "a long cell": (lambda n: replace(n, "worked", "def", "\n" * 15 + "def"), "worked: 25 lines"),
-    "many cells": (lambda n: n.cells.extend(new_code_cell("1", id=f"more-{i}") for i in range(9)), "at most 45"),
-    "many words": (lambda n: n.cells.append(new_markdown_cell("word " * 1800, id="words")), "at most 1800"),
+    "many cells": (lambda n: n.cells.extend(new_code_cell("1", id=f"more-{i}") for i in range(9)), "at most 48"),
+    "many words": (lambda n: n.cells.append(new_markdown_cell("word " * 1500, id="words")), "at most 1500"),
+    "a long text": (lambda n: replace(n, "rule", "You may", "word " * 60 + "You may"), "words; a cell of prose has at"),
     "a long float": (lambda n: prints(n, "0.1234"), "0.1234 is printed with more than 3 digits"),
     "an address": (lambda n: prints(n, "<Node at 0x7f00450bbb20>"), "0x7f00450bbb20, which differs by machine"),
     "a path": (lambda n: prints(n, "/tmp/x.py"), "which differs by machine"),
@@ -93,7 +97,8 @@ AGAINST: dict[str, tuple[Callable[[Notebook], object], str]] = {
     "a question unknown": (lambda n: tag(n, "card", "answers:row99"), "answers:row99 names nothing"),
     "a claim unknown": (lambda n: tag(n, "card", "contradicts:row1"), "contradicts:row1 names nothing"),
     "an answer in words": (lambda n: tag(n, "rule", "answers:row1"), "answers:row1 stands on a cell that prints no"),
-    "an answer unprinted": (lambda n: tag(n, "setup", "answers:row1"), "answers:row1 stands on a cell that prints no"),
+    "an answer unprinted": (lambda n: (tag(n, "two-tensors", "answers:row1"), cell(n, "two-tensors").outputs.clear()),
+                            "answers:row1 stands on a cell that prints no"),
     "an id twice": (lambda n: cell(n, "r1").update(id="p1"), "p1: this id stands twice"),
     "an id by chance": (lambda n: cell(n, "worked").update(id="e2ae9f81"), "e2ae9f81: an id is made of words"),
 }
@@ -102,20 +107,45 @@ AGAINST: dict[str, tuple[Callable[[Notebook], object], str]] = {
 @pytest.mark.parametrize("example", sorted(AGAINST))
 def test_the_linter_finds(example: str) -> None:
     spoil, complaint = AGAINST[example]
+    notebook = copy.deepcopy(executed(FIRST))
+    spoil(notebook)
+    found = lint(lesson(FIRST), notebook, 1)
+    assert any(complaint in line for line in found), found
+
+
+def test_the_linter_finds_what_is_missing_in_a_workshop() -> None:
+    notebook = copy.deepcopy(executed("00_build_it_yourself"))
+    for each in notebook.cells:
+        each.metadata["tags"] = [tag for tag in each.metadata.get("tags", []) if tag != "check"]
+    cell(notebook, "setup").outputs.clear()
+    found = lint(lesson("00_build_it_yourself"), notebook, 0)
+    assert "there is no exercise" in found and "setup: the opening cell shows no inspector" in found, found
+
+
+HANDED_OUT: dict[str, tuple[Callable[[Notebook], object], str]] = {
+    "outputs": (lambda n: cell(n, "rule-run").outputs.append(new_output("stream", name="stdout", text="True")),
+                "rule-run: it is handed out with outputs"),
+    "a number": (lambda n: cell(n, "rule-run").update(execution_count=7), "rule-run: it is handed out with the number"),
+    "another text": (lambda n: replace(n, "rule", "rule", "law"), "the executed copy is of another lesson"),
+}
+
+
+@pytest.mark.parametrize("example", sorted(HANDED_OUT))
+def test_the_linter_finds_in_what_is_handed_out(example: str) -> None:
+    spoil, complaint = HANDED_OUT[example]
     notebook = copy.deepcopy(lesson(FIRST))
     spoil(notebook)
-    found = lint(notebook, 1)
-    assert any(complaint in line for line in found), found
+    assert any(complaint in line for line in lint(notebook, executed(FIRST), 1))
 
 
 @pytest.mark.parametrize(("id", "complaint"), [
     ("q1.1", "no recall question is about lesson 2"), ("q0.1", "q0.1 is about lesson 0; lesson 3 recalls [1, 2]"),
 ])
 def test_recall_is_spaced(id: str, complaint: str) -> None:
-    notebook = copy.deepcopy(lesson("03_next_functions"))
+    notebook = copy.deepcopy(executed("03_next_functions"))
     asked = cell(notebook, "recall")
-    asked.source = re.sub(r"# .*\nrecall\(\"q2\.\d\"", f'# {QUESTIONS[id].text}\nrecall("{id}"', asked.source)
-    found = lint(notebook, 3)
+    asked.source = re.sub(r"recall\(\"q2\.\d\"", f'recall("{id}"', asked.source)
+    found = lint(lesson("03_next_functions"), notebook, 3)
     assert any(complaint in line for line in found), found
 
 
@@ -124,6 +154,6 @@ def test_recall_is_spaced(id: str, complaint: str) -> None:
     ("1234.", False), ("-0.12345", True), ("100.0", False), ("1.0005", True),
 ])
 def test_three_digits_are_counted_as_people_count_them(text: str, wrong: bool) -> None:
-    notebook = copy.deepcopy(lesson(FIRST))
+    notebook = copy.deepcopy(executed(FIRST))
     prints(notebook, text)
-    assert bool(lint(notebook, 1)) is wrong
+    assert bool(lint(lesson(FIRST), notebook, 1)) is wrong

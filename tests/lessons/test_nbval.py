@@ -1,6 +1,6 @@
-"""nbval strict: each committed notebook prints, cell by cell, what is stored in it; with PyTorch and without.
+"""nbval strict: each lesson prints, cell by cell, what its executed copy holds; with PyTorch and without.
 
-By hand:  python -m pytest --nbval notebooks/
+By hand:  python -m pytest --nbval tests/lessons/executed/
 Without PyTorch the same, with a folder on PYTHONPATH in which `torch.py` raises ImportError.
 """
 
@@ -18,9 +18,10 @@ import nbformat
 import pytest
 
 from tests.groups import has_torch, require
+from tests.lessons.play import EXECUTED, executed
 
 ROOT = Path(__file__).parents[2]
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted(EXECUTED.glob("*.ipynb"))
 CELL = re.compile(r"^(?:.*/)?([\w-]+)::ipynb::Cell \d+ (PASSED|FAILED|ERROR)", re.MULTILINE)
 
 
@@ -77,7 +78,7 @@ CHANGES = (("is_leaf: True ", "is_leaf: False"), ("element 0 of tensors", "eleme
 
 def test_a_changed_output_is_found(tmp_path: Path) -> None:
     """A printed text, the words of an error, a name in a picture's text: the cells that hold them fail, no others."""
-    notebook, expected = nbformat.read(NOTEBOOKS[0], as_version=4), []
+    notebook, expected = executed("01_tensors_and_leaves"), []
     for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
         stored = changed = json.dumps(cell.outputs)
         for old, new in CHANGES:

@@ -28,7 +28,7 @@ def test_unsolved_it_runs_to_the_end_and_says_not_yet(name: str, run: Run) -> No
     assert asked
     for cell in asked:
         assert "not yet" in printed[cell], cell
-    assert printed["recall"].count("not yet") == len(key.recall)
+    assert printed.get("recall", "").count("not yet") == len(key.recall)
 
 
 @pytest.mark.parametrize("name", LESSONS)
@@ -36,7 +36,7 @@ def test_solved_everything_passes_and_every_reveal_agrees(name: str, run: Run) -
     key = KEYS[name]
     notebook = write(lesson(name), key.recall | key.predict, key.why, key.exercises)
     printed = run(notebook)
-    assert printed["recall"].count(": right.") == len(key.recall)
+    assert printed.get("recall", "").count(": right.") == len(key.recall)
     for id in key.predict:
         revealed = printed[cell_with(notebook, "reveal", id)]
         assert "The same." in revealed and f"Reason {key.why[id]} holds" in revealed, revealed
@@ -48,7 +48,7 @@ def test_solved_everything_passes_and_every_reveal_agrees(name: str, run: Run) -
 def test_the_walk_on_a_diamond_is_right_and_calls_too_often(run: Run) -> None:
     key = KEYS["03_next_functions"]
     printed = run(write(lesson("03_next_functions"), {}, {}, key.exercises))
-    assert "no tree: .grad is equal too, after 6 calls for 4 nodes" in printed["faded"], printed["faded"]
+    assert "no tree: .grad is right too, after 6 calls for 4 nodes" in printed["faded"], printed["faded"]
 
 
 @pytest.mark.parametrize("name", LESSONS)
@@ -61,10 +61,10 @@ def test_wrong_every_answer_is_rejected_by_its_name(name: str, run: Run) -> None
     for round in range(ROUNDS):
         for id, (_, words) in nth(key.recall_wrong, round).items():
             assert words in printed[f"recall-{round}"], id
-        assert ": right." not in printed[f"recall-{round}"]
+        assert ": right." not in printed.get(f"recall-{round}", "")
         for id, (_, words) in nth(key.predict_wrong, round).items():
             revealed = printed[f"{cell_with(given, 'reveal', id)}-{round}"]
-            assert "It differs." in revealed and words in revealed, revealed
+            assert "The run disagrees." in revealed and words in revealed, revealed
             assert f"Reason {wrong_reasons(key, round)[id]} does not hold" in revealed, revealed
         for cell, (_, words) in nth(key.exercises_wrong, round).items():
             judged = printed[f"{cell}-{round}"]

@@ -78,5 +78,28 @@ def test_a_way_of_ones_own_is_kept(shell: InteractiveShell) -> None:
     assert shell.custom_exceptions == RAISED
 
 
+EARLIER = {
+    "e.add_(w)\nreveal(\"1.4\", e.is_leaf)": ("`e`", None),
+    "w = torch.ones(2)\ny = w * 3\nprint(\"the tensor y:  \", y, data)": ("`data`", None),
+    "state_card(w=w, y=z)": ("`z`", None),
+    "state_card(w=w, y=y)": ("`state_card`", "the first cell of this lesson"),
+    "print(\"data.is_leaf:      \", data.is_leaf, same)": ("`data`", None),
+    "(w * data).sum().backward()\nreveal(\"1.3\", sum(leaf.grad is not None for leaf in (w, data)))":
+        ("`data`", "the one under “A common belief” that begins with `data = torch.tensor([5.0, 6.0])`"),
+}
+
+
+@pytest.mark.parametrize("code", EARLIER)
+def test_a_missing_name_is_told_by_the_cell_that_makes_it(shell: InteractiveShell, capsys: pytest.CaptureFixture[str],
+                                                          code: str) -> None:
+    name, cell = EARLIER[code]
+    text = told(shell, code, capsys).strip()
+    if cell is None:  # made by the very cell, by a later one, or by none: the error is shown as ever
+        assert "NameError: name" in text
+    else:
+        assert text.startswith(f"This cell needs {name}, which is made by ") and cell in text
+        assert text.endswith("Run that cell first, then this one again.") and len(text.splitlines()) == 1
+
+
 def test_outside_of_a_notebook_nothing_happens() -> None:
     shorten()

@@ -36,6 +36,12 @@ def test_both_libraries_print_the_same_losses(torch, script, options):
 
 
 @pytest.mark.parametrize("model", ["mlp", "cnn"])
+def test_a_compiled_step_prints_the_same_losses(model):
+    options = ("digits.py", "--lib", "minigrad", "--model", model, "--epochs", 3)
+    assert losses(printed(*options, "--compile")) == losses(printed(*options))
+
+
+@pytest.mark.parametrize("model", ["mlp", "cnn"])
 def test_digits_are_learned(model):
     text = printed("digits.py", "--lib", "minigrad", "--model", model)
     assert float(re.search(r"^test accuracy (\S+)$", text, re.MULTILINE)[1]) >= 0.97

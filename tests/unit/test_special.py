@@ -112,3 +112,7 @@ def test_the_tables_are_interpolations_in_chebyshev_points():
 def test_erf_of_float32():
     x = np.concatenate([drawn(-5, 5, 3000), tiny()[-10:]]).astype(np.float32)
     assert max(abs(_erf.erf_single(x) / _erf.erf(x.astype(np.float64)) - 1)) <= 3e-7
+    large = np.array([3.92, 4, 10, np.inf], np.float32)
+    assert (_erf.erf_single(large) == 1).all() and (_erf.erf_single(-large) == -1).all()
+    assert abs(_erf.erf_single(np.linspace(3, 4, 100_001, dtype=np.float32))).max() == 1
+    assert np.isnan(_erf.erf_single(np.float32(np.nan)))

@@ -15,7 +15,7 @@ import numpy as np
 
 from minigrad._base.device import Default, device
 from minigrad.backends.protocol import Backend
-from minigrad.backends.registry import BACKENDS, OF_TYPE, MultiDevice, check_devices, device_like
+from minigrad.backends.registry import BACKEND_OF, BACKENDS, MultiDevice, check_devices, device_like
 from minigrad.core import Node, Tensor
 from minigrad.ops._dispatch.op_wrappers import wrap_ops
 
@@ -42,7 +42,7 @@ def guarded(function: Function) -> Function:
             try:
                 return function(*args, **options)
             except ValueError:
-                check_devices(*[v for v in arrays_in((args, options)) if type(v) in OF_TYPE])
+                check_devices(*[v for v in arrays_in((args, options)) if type(v) in BACKEND_OF])
                 raise
 
     return call
@@ -53,7 +53,7 @@ def device_of(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Backend, 
     given = options.get("device")
     if given is None or isinstance(given, Tensor):
         for array in arrays_in((args, options)):
-            backend = OF_TYPE.get(type(array))
+            backend = BACKEND_OF.get(type(array))
             if backend is not None:
                 return backend, backend.index_of(array)
         given = Default.device
@@ -90,13 +90,13 @@ def together(*arrays: Any) -> list[Any]:
     Raises:
         RuntimeError: PyTorch's sentence, if they lie on several devices.
     """
-    check_devices(*[v for v in arrays if v.ndim or type(v) in OF_TYPE])
+    check_devices(*[v for v in arrays if v.ndim or type(v) in BACKEND_OF])
     return [v[()] if isinstance(v, np.ndarray) and not v.ndim else v for v in arrays]
 
 
 def same_device(*arrays: Any) -> None:
     """PyTorch's error where all must lie on one device, 0-d ones too; without a GPU it costs next to nothing."""
-    if OF_TYPE and any(type(v) in OF_TYPE for v in arrays):
+    if BACKEND_OF and any(type(v) in BACKEND_OF for v in arrays):
         check_devices(*arrays)
 
 

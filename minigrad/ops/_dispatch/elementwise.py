@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 from minigrad.backends.numpy import FLOAT16
 from minigrad.core import Node, Tensor, record1, record2, record_n
-from minigrad.core.graph import FIRST_OF_ALL
+from minigrad.core.graph import MAX_SEQUENCE_NR
 from minigrad.core.saved import NothingSaved
 from minigrad.ops._dispatch.templates import refuse
 from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, floating, promote_scalar
@@ -102,12 +102,12 @@ class BinaryFunction(Protocol):
 
 def needed_by_product(a: Tensor, b: Tensor) -> tuple[Tensor | None, ...]:
     """What a product saves: each operand only if the gradient of the other is needed."""
-    if not (a._requires_grad or b._requires_grad):  # that of a bias alone is
+    if not (a._requires_grad or b._requires_grad):  # only the gradient of a bias is needed
         return NOTHING_OF_TWO
     return a if b._requires_grad else None, b if a._requires_grad else None
 
 
-def unary_function(op: Any, doc: str) -> UnaryFunction:
+def unary_function(op: type[OfOne] | Any, doc: str) -> UnaryFunction:
     """The public function of an op of one tensor, with its docstring."""
     def function(input: Tensor) -> Tensor:
         result: Tensor = op.forward(input)
@@ -135,7 +135,7 @@ class Underived(Node, number=None):
     def fill(self, next_nodes: tuple[Any, ...], saved: tuple[Any, ...] = (), const: tuple[Any, ...] = (),
              sequence_nr: int | None = None, next_output_nrs: tuple[int, ...] | None = None) -> None:
         """Fill a new node that runs before all others once it is ready, as every node that only raises does."""
-        super().fill(next_nodes, saved, const, FIRST_OF_ALL, next_output_nrs)
+        super().fill(next_nodes, saved, const, MAX_SEQUENCE_NR, next_output_nrs)
 
     def name(self) -> str:
         """PyTorch's qualified name of this node."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from minigrad._base.warnings import warn
 from minigrad.autograd.inplace import check_memory, check_written
-from minigrad.core import LOCAL, Tensor, counter_of, owned
+from minigrad.core import LOCAL, Tensor, counter_of, materialized
 from minigrad.core.saved import refuse_outside_inference_mode
 
 RESIZED = (
@@ -49,7 +49,7 @@ def write(target: Tensor, value: Tensor, inputs: Sequence[Tensor]) -> None:
         check_written(value.array.astype(target.array.dtype), value)
         target.array = value.array.astype(target.array.dtype)
     else:
-        array = owned(target)
+        array = materialized(target)
         check_written(array, value)
         check_memory(array, tuple(v for v in inputs if v is not target), constant=False)
         array[...] = value.array

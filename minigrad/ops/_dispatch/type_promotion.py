@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.dtype import default_float, from_numpy_dtype, result_dtype
-from minigrad.backends.registry import OF_TYPE, Apart, device_like
+from minigrad.backends.registry import BACKEND_OF, MixedDeviceMetadata, device_like
 from minigrad.ops._dispatch.device_guard import together
 
 __all__ = ["NO_BOOLS_MINUS", "NO_BOOL_MINUS", "broadcast_and_promote", "broadcast_and_promote_all", "broadcast_shape",
@@ -40,7 +40,7 @@ def broadcast_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 def broadcast_and_promote(x: Any, y: Any) -> tuple[Any, Any, Fit]:
     """Two arrays in the dtype in which they meet, and what the engine must undo for each (`Node.input_metadata`)."""
-    if type(x) is not type(y) and OF_TYPE:
+    if type(x) is not type(y) and BACKEND_OF:
         (x, y), input_metadata = broadcast_and_promote_all(x, y)
         return x, y, input_metadata
     shape = broadcast_shape(x.shape, y.shape)
@@ -52,14 +52,14 @@ def broadcast_and_promote(x: Any, y: Any) -> tuple[Any, Any, Fit]:
 def broadcast_and_promote_all(*arrays: Any) -> tuple[list[Any], Fit]:
     """Any number of arrays in the dtype in which they meet, and their input metadata."""
     given = arrays
-    if OF_TYPE:
+    if BACKEND_OF:
         arrays = tuple(together(*arrays))
     like = arrays[0]
     for each in arrays[1:]:
         like = np.broadcast_to(np.zeros((), result_dtype(like, each)), broadcast_shape(like.shape, each.shape))
     dtype = like.dtype
-    if OF_TYPE and len({type(v) in OF_TYPE for v in given}) == 2:
-        input_metadata: Fit = Apart([(v.shape, v.dtype, device_like(v)) for v in given])
+    if BACKEND_OF and len({type(v) in BACKEND_OF for v in given}) == 2:
+        input_metadata: Fit = MixedDeviceMetadata([(v.shape, v.dtype, device_like(v)) for v in given])
     else:
         input_metadata = input_metadata_of(like.shape, dtype, *arrays)
     return [v if v.dtype is dtype else v.astype(dtype) for v in arrays], input_metadata
@@ -107,7 +107,7 @@ def promote_scalar(x: Any, number: Any, factor: bool = False) -> tuple[Any, Any]
 
 def wide(x: Any, number: Any) -> bool:
     """Whether float16 does not hold a number. On a device it is rounded first: the last bit may be another."""
-    return type(x) not in OF_TYPE and float(FLOAT16.type(number)) != number
+    return type(x) not in BACKEND_OF and float(FLOAT16.type(number)) != number
 
 
 class Wide(float):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.numpy import XP
-from minigrad.backends.registry import OF_TYPE, by_kernel
+from minigrad.backends.registry import BACKEND_OF, by_kernel
 from minigrad.core import Node, Tensor, record1, record2
 from minigrad.ops._dispatch import broadcast_and_promote, floating
 
@@ -108,7 +108,7 @@ class TanhBackward(Node):
         if type(g) is np.ndarray and g.ndim and g.shape == y.shape:
             out = y * y
             return np.multiply(g, np.subtract(1, out, out), out)
-        result = by_kernel("tanh_backward", g, y) if type(g) in OF_TYPE else None
+        result = by_kernel("tanh_backward", g, y) if type(g) in BACKEND_OF else None
         return g * (1 - y * y) if result is None else result
 
     @staticmethod

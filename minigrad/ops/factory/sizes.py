@@ -17,7 +17,7 @@ import numpy as np
 from minigrad._base.device import memory_format
 from minigrad._base.dtype import default_float
 from minigrad.backends.registry import HOST, as_strided, device_handle, device_like, moved, resolve_device
-from minigrad.core import Tensor, owned
+from minigrad.core import Tensor, materialized
 from minigrad.ops._dispatch import number_in, op, refuse, tensor_method
 from minigrad.ops._dispatch.memory_order import in_dense_order, in_format
 from minigrad.ops.factory.values import PLACED, Dtype, dtype_of, legacy_tensor, new_leaf, numpy_dtype, size_of
@@ -57,7 +57,7 @@ def sized(name: str, make: Maker, make_like: Maker, what: str) -> tuple[Creator,
 
 def array_like(make: Any, input: Tensor, dtype: Dtype, what: str, device: Any, format: memory_format | None) -> Any:
     """An array of the shape of a tensor, its memory in the same order, or in a format."""
-    array = in_dense_order(partial(make, dtype=numpy_dtype(dtype, input.array.dtype, what)), owned(input))
+    array = in_dense_order(partial(make, dtype=numpy_dtype(dtype, input.array.dtype, what)), materialized(input))
     array = in_format(array, format)
     if device is None or resolve_device(device) == input.device:
         return array

@@ -11,7 +11,7 @@ from minigrad._base.dtype import NOT_HERE, Default, Size, default_float, get_def
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.warnings import warn, warn_once
 from minigrad.backends.registry import HOST, device_handle, device_like, placed
-from minigrad.core import Tensor, owned, plain
+from minigrad.core import Tensor, materialized, plain
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.shape.views import Alias
 from minigrad.ops.tensor.copy import clone, to
@@ -35,7 +35,7 @@ def new_leaf(array: Any, requires_grad: bool = False, what: str = "tensor", devi
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     if device is not PLACED:
         array = placed(array, device)
-    # a 0-d array of NumPy's becomes a scalar (see `owned`)
+    # a 0-d array of NumPy's becomes a scalar (see `materialized`)
     return plain(array[()] if type(array) is np.ndarray else array, bool(requires_grad))
 
 
@@ -247,8 +247,8 @@ def asarray(obj: Any, *, dtype: Dtype = None, device: Any = None, copy: bool | N
     """
     shared = as_tensor(obj, dtype, device)
     if isinstance(obj, (Tensor, np.ndarray)):
-        source = owned(obj) if isinstance(obj, Tensor) else obj
-        same = type(shared.array) is type(source) and np.may_share_memory(owned(shared), source)
+        source = materialized(obj) if isinstance(obj, Tensor) else obj
+        same = type(shared.array) is type(source) and np.may_share_memory(materialized(shared), source)
         if copy is False and not same:
             raise ValueError("can't alias tensor with dtype "
                              f"'{obj.dtype if isinstance(obj, Tensor) else np.dtype(obj.dtype).name}' into dtype "

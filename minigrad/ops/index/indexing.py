@@ -14,9 +14,9 @@ from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn
 from minigrad.autograd.inplace import check_inplace, in_place
 from minigrad.backends.numpy import XP, add_at
-from minigrad.backends.registry import OF_TYPE, backend_of, device_like, device_of, is_array, moved
-from minigrad.core import Node, Tensor, owned, plain, record1, record_n
-from minigrad.core.record import NUMBER
+from minigrad.backends.registry import BACKEND_OF, backend_of, device_like, device_of, is_array, moved
+from minigrad.core import Node, Tensor, materialized, plain, record1, record_n
+from minigrad.core.record import SCALAR_OPERAND
 from minigrad.core.saved import saved_tensors
 from minigrad.core.saved_tensor import SavedTensor, saved_tensor_handle, saved_tensor_handles
 from minigrad.ops._dispatch import number_in, op, together
@@ -102,7 +102,7 @@ def as_array(part: Any) -> Any:
     if type(part) is int or part is None or part is ... or isinstance(part, (slice, bool)):
         return part
     if isinstance(part, (Tensor, np.ndarray)):
-        array = owned(part) if isinstance(part, Tensor) else part
+        array = materialized(part) if isinstance(part, Tensor) else part
         kind, size = array.dtype.kind, array.dtype.itemsize
         if kind == "u" and size == 1:
             if array.ndim:
@@ -204,7 +204,7 @@ def basic(input: Tensor, parts: Sequence[Any], originals: Sequence[Any],
         elif isinstance(part, bool) or is_array(part):
             if isinstance(part, bool):
                 result, part = Unsqueeze.forward(result, dim), np.zeros(int(part), np.int64)
-            if OF_TYPE:
+            if BACKEND_OF:
                 part = beside_it(part, input)
             rest.append(part)
             source = originals[position]
@@ -345,7 +345,7 @@ class IndexPut(Node):
     def forward(a: Tensor, value: Any, index: Any, indices: Indices, accumulate: bool = False) -> Tensor:
         x = a.array
         y = value.array if isinstance(value, Tensor) else number_in(value, x.dtype)
-        if OF_TYPE and (type(x) in OF_TYPE or type(y) in OF_TYPE):
+        if BACKEND_OF and (type(x) in BACKEND_OF or type(y) in BACKEND_OF):
             y = together(x, y)[1]
         if y.dtype != x.dtype and y.size == 1 and is_array(index) and index.dtype.kind == "b":
             y = number_in(y.reshape(()), x.dtype)
@@ -368,7 +368,7 @@ class IndexPut(Node):
             raise RuntimeError(f"shape mismatch: value tensor of shape {list(y.shape)} cannot be broadcast to indexing "
                                f"result of shape {list(x[index].shape)}") from None
         if not isinstance(value, Tensor):
-            return record_n(IndexPut, out, (a, NUMBER), indices, (index, accumulate))
+            return record_n(IndexPut, out, (a, SCALAR_OPERAND), indices, (index, accumulate))
         kind = (value.array.shape, value.array.dtype)
         return record_n(IndexPut, out, (a, value), indices, (index, accumulate), (None, kind))
 

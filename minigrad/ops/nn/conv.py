@@ -14,9 +14,9 @@ import numpy as np
 from minigrad._base.tensor_errors import IN_C
 from minigrad._base.warnings import warn_once
 from minigrad.backends.numpy import FLOAT16, FLOAT32, matmul
-from minigrad.backends.registry import OF_TYPE
+from minigrad.backends.registry import BACKEND_OF
 from minigrad.core import Node, Tensor, record2, record_n
-from minigrad.core.record import NUMBER
+from minigrad.core.record import SCALAR_OPERAND
 from minigrad.ops._dispatch import check_cast, check_kind, op
 from minigrad.ops._dispatch.memory_order import in_format_of
 from minigrad.ops.nn.pad import ConstantPadNd
@@ -146,7 +146,7 @@ class Convolution(Node):
             y += bias.array.reshape(-1, *(1,) * (y.ndim - 2))
         if y.ndim == 4 or x.dtype is FLOAT32:
             y = in_format_of(y, x, weights)
-        inputs = (a, w, NUMBER if bias is None else bias)
+        inputs = (a, w, SCALAR_OPERAND if bias is None else bias)
         return record_n(Convolution, y, inputs, (a, w), (window, size is not None))
 
     def backward(self, xp: Any, g: Any, a: Any, w: Any, window: Window, transposed: bool) -> tuple[Any, ...]:
@@ -206,7 +206,7 @@ def check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None, groups: int
     """PyTorch's errors for unlike devices and dtypes. Its library for float32, which it asks for larger inputs, is
     stricter."""
     x, w, k = input.array, weight.array, weight.array.ndim - 2
-    for name, part in (("weight", weight), ("bias", bias)) if OF_TYPE else ():
+    for name, part in (("weight", weight), ("bias", bias)) if BACKEND_OF else ():
         if part is not None and part.device != input.device:
             raise RuntimeError(f"Input type ({input.type()}) and {name} type ({part.type()}) should be the same")
     if not transposed and bias is not None and bias.array.dtype != x.dtype:

@@ -7,7 +7,7 @@ import numpy as np
 from minigrad._base.tensor_errors import IN_C
 from minigrad.backends.numpy import FLOAT32, add_at
 from minigrad.backends.registry import backend_of, device_like
-from minigrad.core import Node, Tensor, counter_of, owned, record1, record_n
+from minigrad.core import Node, Tensor, counter_of, materialized, record1, record_n
 from minigrad.ops._dispatch import Scaled, check_kind, op, same_device
 from minigrad.ops.index.index_select import check_rows
 from minigrad.ops.pointwise.arithmetic import Add
@@ -25,7 +25,7 @@ class Embedding(Node):
 
     @staticmethod
     def forward(table: Tensor, indices: Tensor, padding_idx: int, by_frequency: bool) -> Tensor:
-        w, i = table.array, owned(indices)
+        w, i = table.array, materialized(indices)
         return record_n(Embedding, w[i], (table,), (indices,), (padding_idx, by_frequency, i.copy(), w.shape))
 
     def backward(self, xp: Any, g: Any, saved: Any, padding_idx: int, by_frequency: bool, indices: Any,

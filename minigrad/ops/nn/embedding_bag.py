@@ -10,7 +10,7 @@ import numpy as np
 from minigrad.backends.numpy import add_at
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record_n
-from minigrad.core.record import NUMBER
+from minigrad.core.record import SCALAR_OPERAND
 from minigrad.ops._dispatch import same_device, underived
 from minigrad.ops.nn.embedding import counts_of, shorten
 
@@ -46,7 +46,7 @@ class EmbeddingBag(Node):
             out = out * share[:, None]
         layout = (indices, bags, kept, share, chosen, w.shape)
         saved = () if weights is None else (weights, table)
-        inputs = table, NUMBER if weights is None else weights
+        inputs = table, SCALAR_OPERAND if weights is None else weights
         return record_n(EmbeddingBag, out, inputs, saved, (mode, padding_idx, by_frequency, layout))
 
     def backward(self, xp: Any, g: Any, *values: Any) -> Any:
@@ -80,7 +80,7 @@ class OfTable(Node, name="EmbeddingBagBackward"):
     @staticmethod
     def forward(g: Tensor, weights: Tensor | None, *const: Any) -> Tensor:
         values = OfTable.values(g.array, None if weights is None else weights.array, *const)
-        return record_n(OfTable, values, (g, NUMBER if weights is None else weights))
+        return record_n(OfTable, values, (g, SCALAR_OPERAND if weights is None else weights))
 
     def backward(self, xp: Any, g: Any) -> Any:
         raise NotImplementedError("the derivative for '_embedding_bag_backward' is not implemented.")

@@ -13,7 +13,7 @@ import numpy as np
 from minigrad.backends.numpy import FLOAT16, FLOAT32, ONES, total
 from minigrad.backends.registry import by_kernel, device_like
 from minigrad.core import Node, Tensor, record_n
-from minigrad.core.record import NUMBER
+from minigrad.core.record import SCALAR_OPERAND
 from minigrad.ops._dispatch import op, refuse, same_device
 from minigrad.ops._dispatch.memory_order import in_format_of
 from minigrad.ops.pointwise.power import Pow
@@ -155,7 +155,7 @@ def finished(cls: type[Node], y: Any, a: Tensor, weight: Tensor | None, bias: Te
         y *= weight.array.reshape(along)
     if bias is not None and along is not None:
         y += bias.array.reshape(along)
-    inputs = (a, NUMBER if weight is None else weight, NUMBER if bias is None else bias)
+    inputs = (a, SCALAR_OPERAND if weight is None else weight, SCALAR_OPERAND if bias is None else bias)
     return record_n(cls, y, inputs, (a, weight), const, input_metadata_for(a, weight, bias))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from minigrad._base.dtype import default_float
 from minigrad.core import Node, Tensor, record1, record2
-from minigrad.core.record import NUMBER
+from minigrad.core.record import SCALAR_OPERAND
 from minigrad.ops._dispatch import NO_BOOLS_MINUS, broadcast_and_promote, check_minus, check_scale, promote_scalar
 from minigrad.ops._dispatch.type_promotion import NO_BOOL_MINUS
 
@@ -38,7 +38,7 @@ class Add(Node):
         x = a.array
         if not isinstance(b, Tensor):
             x, b = promote_scalar(x, b)
-            return b if b is NotImplemented else record2(Add, x + b, a, NUMBER)
+            return b if b is NotImplemented else record2(Add, x + b, a, SCALAR_OPERAND)
         y = b.array
         if type(x) is type(y) and (type(x) in SCALARS or (x.shape == y.shape and x.dtype is y.dtype)):
             return record2(Add, x + y, a, b)
@@ -66,7 +66,7 @@ class Sub(Node):
         if not isinstance(b, Tensor):
             check_minus_number(x, b)
             x, b = promote_scalar(x, b)
-            return b if b is NotImplemented else record2(Sub, x - b, a, NUMBER)
+            return b if b is NotImplemented else record2(Sub, x - b, a, SCALAR_OPERAND)
         y = b.array
         if x.dtype.kind == "b" or y.dtype.kind == "b":
             check_minus(x, y)
@@ -135,7 +135,7 @@ class Mul(Node):
         x = a.array
         if not isinstance(b, Tensor):
             x, b = promote_scalar(x, b, True)
-            return b if b is NotImplemented else record2(Mul, x * b, a, NUMBER, (None, b))
+            return b if b is NotImplemented else record2(Mul, x * b, a, SCALAR_OPERAND, (None, b))
         saved = a if b._requires_grad else None, b if a._requires_grad else None
         y = b.array
         if type(x) is type(y) and (type(x) in SCALARS or (x.shape == y.shape and x.dtype is y.dtype)):
@@ -157,7 +157,7 @@ class Div(Node):
             x = x.astype(default_float()) if not isinstance(b, Tensor) or b.array.dtype.kind != "f" else x
         if not isinstance(b, Tensor):
             x, b = promote_scalar(x, b, True)
-            return b if b is NotImplemented else record2(Div, x / b, a, NUMBER, (None, b))
+            return b if b is NotImplemented else record2(Div, x / b, a, SCALAR_OPERAND, (None, b))
         y = b.array
         saved = a if b._requires_grad else None, b
         if alike(x, y):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.tensor_data import note_read
-from minigrad.backends.registry import OF_TYPE, device_like
+from minigrad.backends.registry import BACKEND_OF, device_like
 from minigrad.core import Tensor, plain
 from minigrad.ops._dispatch import broadcast_and_promote, broadcast_shape, op, promote_scalar, same_device, together
 from minigrad.ops._dispatch.elementwise import BinaryFunction, UnaryFunction
@@ -49,7 +49,7 @@ def logical(ufunc: np.ufunc, doc: str) -> BinaryFunction:
         note_read(input, other)
         x, y = input.array, other.array
         broadcast_shape(x.shape, y.shape)
-        return plain(ufunc(*(together(x, y) if OF_TYPE else (x, y))))
+        return plain(ufunc(*(together(x, y) if BACKEND_OF else (x, y))))
 
     function.__doc__ = doc
     return function

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minigrad.backends.registry import OF_TYPE
+from minigrad.backends.registry import BACKEND_OF
 from minigrad.core import Node, Tensor, plain, record1, record2
-from minigrad.core.record import NUMBER
+from minigrad.core.record import SCALAR_OPERAND
 from minigrad.core.saved import NothingSaved
 from minigrad.ops._dispatch import broadcast_and_promote, check_kind, op, promote_scalar, underived
 from minigrad.ops.pointwise.arithmetic import Div
@@ -46,7 +46,7 @@ def floored(x: Any, y: Any) -> Any:
 def checked(x: Any, y: Any, kernel: str) -> None:
     """PyTorch's errors for bools, and for integers over 0."""
     check_kind(x, "b", kernel)
-    if x.dtype.kind != "f" and type(x) not in OF_TYPE and type(y) not in OF_TYPE and x.size and not np.all(y):
+    if x.dtype.kind != "f" and type(x) not in BACKEND_OF and type(y) not in BACKEND_OF and x.size and not np.all(y):
         raise RuntimeError("ZeroDivisionError")
 
 
@@ -74,7 +74,7 @@ class DivRounded(Node, name="Div", number=2):
         else:
             z = quotient(a, b, ROUNDED[rounding_mode], f"div_{rounding_mode}_cpu")
         if not isinstance(b, Tensor):
-            return record2(DivRounded, z, a, NUMBER, (None, b), (rounding_mode,))
+            return record2(DivRounded, z, a, SCALAR_OPERAND, (None, b), (rounding_mode,))
         input_metadata = broadcast_and_promote(a.array, b.array)[2]
         return record2(DivRounded, z, a, b, (a if b._requires_grad else None, b), (rounding_mode,), input_metadata)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.core import Node, Tensor, record1, record_n
-from minigrad.core.record import NUMBER
+from minigrad.core.record import SCALAR_OPERAND
 from minigrad.ops._dispatch import (
     OfTwo,
     binary_function,
@@ -142,8 +142,8 @@ class ClampTensors(Node, name="Clamp"):
         if low is None or high is None:
             missing = 1 if low is None else 2
             input_metadata = (*input_metadata[:missing], None, *input_metadata[missing:])
-        return record_n(ClampTensors, x, [NUMBER if v is None else v for v in (a, low, high)], (a, low, high), (),
-                        input_metadata)
+        inputs = [SCALAR_OPERAND if v is None else v for v in (a, low, high)]
+        return record_n(ClampTensors, x, inputs, (a, low, high), (), input_metadata)
 
     def backward(self, xp: Any, g: Any, a: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
         if low is None:

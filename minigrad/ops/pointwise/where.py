@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.warnings import warn_once
-from minigrad.backends.registry import OF_TYPE
+from minigrad.backends.registry import BACKEND_OF
 from minigrad.core import Node, Tensor, plain, record1, record_n
 from minigrad.ops._dispatch import (
     Operand,
@@ -50,7 +50,7 @@ class Where(Node):
         broadcast_shape(broadcast_shape(condition.array.shape, a.array.shape), b.array.shape)
         x, y, input_metadata = broadcast_and_promote(a.array, b.array)
         mask = condition.array
-        if OF_TYPE:
+        if BACKEND_OF:
             mask, x, y = together(mask, x, y)
         out = np.where(mask, x, y)
         if type(input_metadata) is tuple:

@@ -12,7 +12,7 @@ import numpy as np
 from minigrad.autograd.inplace import turn_in_place
 from minigrad.autograd.views import positions, record_view
 from minigrad.backends.registry import device_like
-from minigrad.core import Node, Tensor, owned, record2
+from minigrad.core import Node, Tensor, materialized, record2
 from minigrad.ops._dispatch import op, same_device
 from minigrad.ops.index.flat_indexing import elements_at, flat_indices, replace_at
 from minigrad.ops.shape.diagonal import diagonal_of, planes
@@ -33,7 +33,7 @@ class AsStridedOf(Node, name="AsStrided"):
 
     @classmethod
     def forward(cls, a: Tensor, size: Shape, strides: Shape, given: int | None) -> Tensor:
-        x, begin = owned(a), storage_offset(a)
+        x, begin = materialized(a), storage_offset(a)
         offset = begin if given is None else given
         check_strides(size, strides, offset)
         array = looking_at(untyped_storage(a), x.dtype, offset, size, strides)

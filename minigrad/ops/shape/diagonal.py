@@ -8,7 +8,7 @@ import numpy as np
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.autograd.views import record_view
 from minigrad.backends.registry import HOST, device_like, placed, resolve_device
-from minigrad.core import Node, Tensor, owned, plain, record1
+from minigrad.core import Node, Tensor, materialized, plain, record1
 from minigrad.ops._dispatch import number_in, op, refuse, tensor_method
 from minigrad.ops._dispatch.memory_order import row_by_row
 from minigrad.ops.index.flat_indexing import elements_at, flat_indices, scatter_into
@@ -25,7 +25,7 @@ class Diagonal(Node):
 
     @staticmethod
     def forward(a: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
-        x = owned(a)
+        x = materialized(a)
         return record_view(Diagonal, diagonal_of(x, offset, dim1, dim2), a, (x.shape, offset, dim1, dim2))
 
     def backward(self, xp: Any, g: Any, shape: Shape, offset: int, dim1: int, dim2: int) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from minigrad._base.dtype import promote_types, result_dtype
 from minigrad._base.type_name import type_name
-from minigrad.backends.registry import OF_TYPE, device_like
+from minigrad.backends.registry import BACKEND_OF, device_like
 from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.ops._dispatch import op, same_device
 from minigrad.ops._dispatch.memory_order import in_format_of, suggests_channels_last
@@ -27,7 +27,7 @@ class Stack(Node):
     def forward(tensors: Sequence[Tensor], dim: int) -> Tensor:
         arrays = [v.array for v in tensors]
         dtype, input_metadata = joined(arrays)
-        if dim or type(arrays[0]) in OF_TYPE:
+        if dim or type(arrays[0]) in BACKEND_OF:
             out = np.stack(arrays, dim, dtype=dtype, casting="unsafe")
         else:
             out = np.array(arrays, dtype)  # 5 × as fast

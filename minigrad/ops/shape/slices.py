@@ -5,7 +5,7 @@ from typing import Any
 
 from minigrad.autograd.views import record_view
 from minigrad.backends.registry import as_strided
-from minigrad.core import Node, Tensor, owned, record1
+from minigrad.core import Node, Tensor, materialized, record1
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.index.flat_indexing import flat_indices, scatter_into
 from minigrad.ops.shape.views import dim_of
@@ -20,7 +20,7 @@ class Select(Node):
 
     @staticmethod
     def forward(a: Tensor, dim: int, i: int) -> Tensor:
-        x = owned(a)
+        x = materialized(a)
         index = (*(slice(None),) * dim, i, ...)
         return record_view(Select, x[index], a, (index, x.shape))
 
@@ -33,7 +33,7 @@ class Slice(Node):
 
     @staticmethod
     def forward(a: Tensor, dim: int, part: slice) -> Tensor:
-        x = owned(a)
+        x = materialized(a)
         index = (*(slice(None),) * dim, part)
         return record_view(Slice, x[index], a, (index, x.shape))
 
@@ -62,7 +62,7 @@ class Unfold(Node):
 
     @staticmethod
     def forward(a: Tensor, dim: int, size: int, step: int) -> Tensor:
-        x = owned(a)
+        x = materialized(a)
         return record_view(Unfold, windows(x, dim, size, step), a, (x.shape, dim, size, step))
 
     def backward(self, xp: Any, g: Any, shape: Shape, dim: int, size: int, step: int) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.autograd.views import record_views
-from minigrad.core import ManyOutputs, Tensor, owned, record_many
+from minigrad.core import ManyOutputs, Tensor, materialized, record_many
 from minigrad.ops._dispatch import op
 from minigrad.ops.reduce.sums import one_of
 from minigrad.ops.shape.slices import Slice
@@ -26,7 +26,7 @@ class Unbind(ManyOutputs):
 
     @staticmethod
     def forward(a: Tensor, dim: int) -> tuple[Tensor, ...]:
-        x = owned(a)
+        x = materialized(a)
         front = (slice(None),) * dim
         return record_views(Unbind, [x[(*front, i, ...)] for i in range(x.shape[dim])], a, (dim,))
 
@@ -84,7 +84,7 @@ def parts_of(a: Tensor, sizes: Sequence[int], dim: int) -> list[Any]:
     """Slices of these sizes along a dimension."""
     ends = np.cumsum(sizes).tolist()
     front = (slice(None),) * dim
-    return [owned(a)[(*front, slice(end - size, end))] for size, end in zip(sizes, ends, strict=True)]
+    return [materialized(a)[(*front, slice(end - size, end))] for size, end in zip(sizes, ends, strict=True)]
 
 
 @op(method=True)

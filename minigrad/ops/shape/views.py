@@ -13,7 +13,7 @@ import numpy as np
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.autograd.views import record_view
 from minigrad.backends.registry import as_strided
-from minigrad.core import Node, Tensor, counter_of, owned, plain, record1
+from minigrad.core import Node, Tensor, counter_of, materialized, plain, record1
 from minigrad.core.evaluate import sum_to
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.reduce.sums import axes_of
@@ -68,7 +68,7 @@ class Alias(Node):
 
     @staticmethod
     def forward(a: Tensor) -> Tensor:
-        return record_view(Alias, owned(a)[...], a)
+        return record_view(Alias, materialized(a)[...], a)
 
     def backward(self, xp: Any, g: Any) -> Any:
         return g
@@ -86,7 +86,7 @@ class Reshaped(Node, number=None):
 class View(Reshaped):
     @classmethod
     def forward(cls, a: Tensor, shape: Shape) -> Tensor:
-        x = owned(a)
+        x = materialized(a)
         return record_view(cls, x.reshape(shape), a, (x.shape,))
 
 
@@ -105,7 +105,7 @@ class UnsafeView(View):
 class T(Node):
     @classmethod
     def forward(cls, a: Tensor) -> Tensor:
-        return record_view(cls, owned(a).T, a)
+        return record_view(cls, materialized(a).T, a)
 
     def backward(self, xp: Any, g: Any) -> Any:
         return xp.swapaxes(g, 0, 1) if g.ndim == 2 else g
@@ -116,7 +116,7 @@ class Transpose(Node):
 
     @classmethod
     def forward(cls, a: Tensor, i: int, j: int) -> Tensor:
-        x = owned(a)
+        x = materialized(a)
         return record_view(cls, x.swapaxes(i, j) if x.ndim else x[...], a, (i, j))
 
     def backward(self, xp: Any, g: Any, i: int, j: int) -> Any:
@@ -127,7 +127,7 @@ class Permute(Node):
     @staticmethod
     def forward(a: Tensor, axes: Shape) -> Tensor:
         back = tuple([axes.index(i) for i in range(len(axes))])
-        return record_view(Permute, owned(a).transpose(axes), a, (back,))
+        return record_view(Permute, materialized(a).transpose(axes), a, (back,))
 
     def backward(self, xp: Any, g: Any, back: Shape) -> Any:
         return xp.transpose(g, back)
@@ -136,7 +136,7 @@ class Permute(Node):
 class Unsqueeze(Node):
     @classmethod
     def forward(cls, a: Tensor, dim: int) -> Tensor:
-        x = owned(a)
+        x = materialized(a)
         return record_view(cls, np.expand_dims(x, dim_of(dim, x.ndim + 1)), a, (x.shape,))
 
     backward = Reshaped.backward
@@ -147,7 +147,7 @@ class Squeeze(Reshaped):
 
     @classmethod
     def forward(cls, a: Tensor) -> Tensor:
-        return record_view(cls, owned(a).squeeze(), a, (a.array.shape,))
+        return record_view(cls, materialized(a).squeeze(), a, (a.array.shape,))
 
 
 class SqueezeDim(Reshaped, name="Squeeze", number=1):
@@ -155,7 +155,7 @@ class SqueezeDim(Reshaped, name="Squeeze", number=1):
 
     @classmethod
     def forward(cls, a: Tensor, dim: int) -> Tensor:
-        x = owned(a)
+        x = materialized(a)
         axis = dim_of(dim, x.ndim)
         return record_view(cls, x.squeeze(axis) if x.ndim and x.shape[axis] == 1 else x[...], a, (x.shape,))
 
@@ -165,7 +165,7 @@ class SqueezeDims(Reshaped, name="Squeeze", number=2):
 
     @classmethod
     def forward(cls, a: Tensor, dims: Sequence[int]) -> Tensor:
-        x = owned(a)
+        x = materialized(a)
         axes = axes_of(dims, x.ndim) or ()
         return record_view(cls, x.squeeze(tuple([d for d in axes if x.shape[d] == 1])), a, (x.shape,))
 
@@ -173,7 +173,7 @@ class SqueezeDims(Reshaped, name="Squeeze", number=2):
 class Expand(Node):
     @staticmethod
     def forward(a: Tensor, shape: Shape) -> Tensor:
-        x = owned(a)
+        x = materialized(a)
         # what broadcast_to gives cannot be written to, and a part of it may be one where nothing is repeated
         strides = np.broadcast_to(x, shape).strides
         return record_view(Expand, as_strided(x, shape, strides), a, ((x.shape, x.dtype),))
@@ -189,7 +189,7 @@ def view(input: Tensor, *shape: Any) -> Tensor:
     Raises:
         RuntimeError: if the elements do not fit, or no view has that shape since the memory is not contiguous.
     """
-    x = owned(input)
+    x = materialized(input)
     if len(shape) == 1 and isinstance(shape[0], dtype_type):
         return as_dtype(input, shape[0])
     new = full_shape(shape_of(shape), x.size)
@@ -201,7 +201,7 @@ def view(input: Tensor, *shape: Any) -> Tensor:
 
 def as_dtype(input: Tensor, dtype: dtype_type) -> Tensor:
     """The same memory read as another dtype: no op of the graph, but of one version with its source."""
-    x = owned(input)
+    x = materialized(input)
     old, new = x.dtype.itemsize, dtype.itemsize
     what = f"to view {input.dtype.type_name} as {dtype.type_name} (different element sizes), but got"
     if old != new and x.ndim == 0:
@@ -218,7 +218,7 @@ def as_dtype(input: Tensor, dtype: dtype_type) -> Tensor:
 @op(method=True)
 def reshape(input: Tensor, *shape: Any) -> Tensor:
     """The same elements in another shape: a view where that is possible, else a copy."""
-    x = owned(input)
+    x = materialized(input)
     new = full_shape(shape_of(shape), x.size)
     if x.flags.c_contiguous:
         return View.forward(input, new)

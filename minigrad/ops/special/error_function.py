@@ -37,6 +37,7 @@ SINGLE = (
 TAYLOR = tuple([2 / math.sqrt(math.pi) * (-1) ** n / (math.factorial(n) * (2 * n + 1)) for n in range(13)])
 HALF_ROOT_PI = math.sqrt(math.pi) / 2
 WINITZKI = 0.147
+ROUNDS_TO_ONE = np.float32(3.92)  # from here on erf is nearer to 1 than to any other float32
 
 
 def polynomial(coefficients: tuple[float, ...], x: Any) -> Any:
@@ -83,7 +84,8 @@ def erf(x: Any) -> Any:
 def erf_single(x: Any) -> Any:
     """erf of float32, thirty times as fast, since no other function here is as common: x P(x²), right to 3e-7."""
     x = np.clip(x, -4, 4)
-    return x * polynomial(SINGLE, x * x / 8 - 1)
+    y = np.clip(x * polynomial(SINGLE, x * x / 8 - 1), -1, 1)
+    return np.where(abs(x) < ROUNDS_TO_ONE, y, np.sign(x))
 
 
 def near_zero(x: Any) -> Any:

@@ -13,9 +13,9 @@ from minigrad._base.device import memory_format as format_type
 from minigrad._base.dtype import bool as bool_
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.dtype import float16, float32, float64, int8, int16, int32, int64, uint8
-from minigrad.backends.registry import OF_TYPE, device_handle, device_like, moved, resolve_device
-from minigrad.core import Node, Tensor, owned, plain, record1, record2
-from minigrad.core.record import NUMBER
+from minigrad.backends.registry import BACKEND_OF, device_handle, device_like, moved, resolve_device
+from minigrad.core import Node, Tensor, materialized, plain, record1, record2
+from minigrad.core.record import SCALAR_OPERAND
 from minigrad.ops._dispatch import broadcast_shape, op, tensor_method
 from minigrad.ops._dispatch.memory_order import in_dense_order, in_format
 
@@ -46,7 +46,7 @@ class Copy(Node, number=None):
             value = np.asarray(src).astype(x.dtype)  # it may wrap around
             return record1(Copy, np.full(x.shape, value, like=device_like(x)), dest)
         y, back = src.array, tuple[Any, ...]()
-        if OF_TYPE and src.device != dest.device:
+        if BACKEND_OF and src.device != dest.device:
             y, back = moved(y, device_like(x)), (device_like(y),)
         try:
             out = np.broadcast_to(y, x.shape).astype(x.dtype)
@@ -118,7 +118,7 @@ def clone(input: Tensor, *, memory_format: format_type = preserve_format) -> Ten
 
 def copied(grad: Tensor) -> Tensor:
     """A leaf's first gradient in a recorded pass: a copy, by the op of `copy_`."""
-    return record2(Copy, np.array(grad.array, like=device_like(grad.array)), NUMBER, grad)
+    return record2(Copy, np.array(grad.array, like=device_like(grad.array)), SCALAR_OPERAND, grad)
 
 
 @tensor_method
@@ -128,7 +128,7 @@ def contiguous(input: Tensor, *, memory_format: format_type = contiguous_format)
     Raises:
         RuntimeError: if the tensor has not as many dimensions as the format, and for `preserve_format`.
     """
-    if lies_in(owned(input), memory_format):
+    if lies_in(materialized(input), memory_format):
         return input
     if memory_format is preserve_format:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
@@ -184,7 +184,7 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """
     device, dtype, copy, format = parse_to(*args, **kwargs)
     if format is not None and format.order is not None:
-        copy |= not lies_in(owned(input), format)
+        copy |= not lies_in(materialized(input), format)
     target_dtype = input.array.dtype if dtype is None else dtype.numpy
     if device is not None and (where := resolve_device(device)) != input.device:
         return laid_out(ToCopy.forward(input, target_dtype, device_handle(where)), format)

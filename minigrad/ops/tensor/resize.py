@@ -13,7 +13,7 @@ import numpy as np
 from minigrad._base.warnings import warn_once
 from minigrad.autograd.inplace import check_inplace
 from minigrad.backends.registry import device_like
-from minigrad.core import Tensor, counter_of, owned, plain
+from minigrad.core import Tensor, counter_of, materialized, plain
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.shape.views import expand_as, shape_of
 from minigrad.ops.tensor.storage import UntypedStorage, looking_at, storage_offset, untyped_storage
@@ -61,7 +61,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
             raise RuntimeError(f"Could not set tensor of type {C_TYPES[source.array.dtype.name]} to a tensor of "
                                f"type {C_TYPES[self.array.dtype.name]}")
         if size is None:
-            return replace_memory(self, owned(source))
+            return replace_memory(self, materialized(source))
         source = untyped_storage(source)
     memory = source.untyped() if isinstance(source, TypedStorage) else source
     dtype = self.array.dtype
@@ -147,7 +147,7 @@ def by_element(name: str, self: Tensor, function: Callable[..., Any], *others: T
     if self._requires_grad:
         raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
     values = [function(*numbers) for numbers in zip(*[v.array.ravel().tolist() for v in (self, *others)], strict=True)]
-    owned(self)[...] = np.array(values, self.array.dtype, like=device_like(self.array)).reshape(self.array.shape)
+    materialized(self)[...] = np.array(values, self.array.dtype, like=device_like(self.array)).reshape(self.array.shape)
     return self  # as in PyTorch, its version stays
 
 

@@ -33,7 +33,7 @@ from minigrad.backends.registry import (
     is_array,
     moved,
 )
-from minigrad.core import LOCAL, Tensor, owned, plain
+from minigrad.core import LOCAL, Tensor, materialized, plain
 from minigrad.core.tensor import VersionCounter
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops._dispatch.memory_order import strides_of
@@ -110,7 +110,7 @@ def root_of(array: Any) -> Any:
 @tensor_method
 def untyped_storage(self: Tensor) -> UntypedStorage:
     """The memory that this tensor shares with its views."""
-    array = owned(self)
+    array = materialized(self)
     backend = backend_of(array)
     if backend is not None:
         return UntypedStorage(backend.bytes_of(array, *backend.storage(array)))
@@ -126,7 +126,7 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
 @tensor_method
 def storage_offset(self: Tensor) -> int:
     """How many elements into its storage this tensor begins."""
-    array = owned(self)
+    array = materialized(self)
     if not array.size:
         return 0
     backend = backend_of(array)
@@ -137,7 +137,7 @@ def storage_offset(self: Tensor) -> int:
 @tensor_method
 def data_ptr(self: Tensor) -> int:
     """The address of the first element; 0 if there is none."""
-    return address(owned(self)) if self.array.size else 0
+    return address(materialized(self)) if self.array.size else 0
 
 
 @tensor_method
@@ -149,14 +149,14 @@ def size(self: Tensor, dim: int | None = None) -> Any:
 @tensor_method
 def stride(self: Tensor, dim: int | None = None) -> Any:
     """Steps between neighbours along each dimension (or one), in elements."""
-    steps = strides_of(owned(self))
+    steps = strides_of(materialized(self))
     return tuple(steps) if dim is None else steps[one_of(dim, len(steps))]
 
 
 @tensor_method
 def is_contiguous(self: Tensor, *, memory_format: memory_format = contiguous_format) -> bool:
     """Whether the elements lie in memory in row-major order, or in another format."""
-    return lies_in(owned(self), memory_format)
+    return lies_in(materialized(self), memory_format)
 
 
 @tensor_method
@@ -183,7 +183,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     if self._requires_grad and not force and LOCAL.grad_enabled:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     note_read(self)
-    array: np.ndarray[Any, Any] = owned(self)
+    array: np.ndarray[Any, Any] = materialized(self)
     if backend_of(array) is None:
         return array
     if not force and self.device.type != "cpu":

@@ -24,7 +24,7 @@ from typing import Any
 
 from minigrad.autograd.grad_mode import enable_grad
 from minigrad.autograd.graph import saved_tensors_hooks
-from minigrad.core import LOCAL, Node, edge_to
+from minigrad.core import LOCAL, Node, edge_target
 from minigrad.core.saved import saved_tensors, versions_of
 from minigrad.core.saved_tensor import pack_all
 from minigrad.utils.checkpoint._errors import another_number, other_facts, too_many, unpacked_twice
@@ -44,7 +44,7 @@ class Arguments(Node, number=None):
     own_input_grads = True
 
     def __init__(self, kept: Sequence[Any]) -> None:
-        self.fill(tuple([edge_to(tensor) for tensor in kept]), tuple(kept))
+        self.fill(tuple([edge_target(tensor) for tensor in kept]), tuple(kept))
         self.extras().versions = versions_of(tuple(kept))
         if LOCAL.saved_tensors_hooks:
             pack_all(self, ())

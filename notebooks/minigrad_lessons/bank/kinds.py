@@ -7,6 +7,7 @@ answer; a Reason is a rule, and `Why` tests the rule on small programs until the
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any
 
 import minigrad as torch
@@ -24,13 +25,18 @@ class Belief:
 
 @dataclass(frozen=True)
 class Question:
-    """A recall question; `run` finds the answer out, `look` tells the student how to do the same."""
+    """A recall question; `run` finds the answer out, `look` tells the student how to do the same.
+
+    `choices` are answers to click where a number is asked for and few make sense; `word` is a word that fits too.
+    """
 
     id: str
     text: str
     run: Callable[[], object]
     beliefs: tuple[Belief, ...]
     look: str
+    choices: tuple[str, ...] = ()
+    word: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,7 +98,8 @@ class Reason:
 class Why:
     """The question after a run, three reasons, and the cases that tell them apart.
 
-    `names` makes fresh names for each case, so that no case feels what an earlier one did.
+    `names` makes fresh names for each case, so that no case feels what an earlier one did. `shows` says how to read
+    what a case gives, and the first line of a function's docstring what that function does in a case.
     """
 
     text: str
@@ -100,6 +107,16 @@ class Why:
     cases: tuple[str, ...]
     observe: Callable[[Any], object]
     reasons: dict[str, Reason]
+    shows: str = ""
+
+    def notes(self, *codes: str) -> list[str]:
+        """What a reader of these cases has to know: how to read what they give, and the functions in them."""
+        names, found = self.names(), [self.shows] if self.shows else []
+        for name in dict.fromkeys(name for code in codes for name in Case(code, names).names_used()):
+            about = getattr(names[name], "__doc__", None) if isinstance(names[name], FunctionType) else None
+            if about and vars(torch).get(name) is not names[name]:
+                found.append(f"{name}: {about.splitlines()[0]}")
+        return found
 
     def found(self) -> dict[str, object]:
         """What the run gives for each case."""
@@ -116,12 +133,17 @@ class Why:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A prediction: the lesson's own cell gives the answer, the bank knows who would answer otherwise."""
+    """A prediction: the lesson's own cell gives the answer, the bank knows who would answer otherwise.
+
+    `choices` and `word` are as in `Question`.
+    """
 
     id: str
     beliefs: tuple[Belief, ...]
     why: Why
     look: str = field(default="Run the lines one by one in a new cell and print what they make.")
+    choices: tuple[str, ...] = ()
+    word: str = ""
 
 
 def fails(run: Callable[[], object], error: type[Exception] = RuntimeError) -> bool:

@@ -12,17 +12,19 @@ def _w() -> torch.Tensor:
 
 
 def _without_recording(make: Callable[[], torch.Tensor]) -> torch.Tensor:
+    """Runs a function inside no_grad."""
     with torch.no_grad():
         return make()
 
 
 def _filled(leaf: torch.Tensor, after: torch.Tensor) -> bool:
+    """Whether a leaf has a .grad after backward from `after`."""
     after.sum().backward()
     return leaf.grad is not None
 
 
 def nodes_run(make: Callable[[], torch.Tensor]) -> int:
-    """How many nodes the backward pass of `make()` runs."""
+    """How many nodes run in the backward pass of a result."""
     with record() as trace:
         make().backward()
     return sum(event["kind"] == "run" for event in trace.events)
@@ -61,22 +63,22 @@ def _linear_leaves(counts: Callable[[torch.Tensor], bool]) -> int:
 
 QUESTIONS = (
     Question(
-        "q1.1", "Is torch.ones(3) + 1 a leaf? True or False",
+        "q1.1", "Is torch.ones(3) + 1 a leaf?",
         lambda: (torch.ones(3) + 1).is_leaf,
         (Belief("a leaf is a tensor that I want gradients for", lambda: (torch.ones(3) + 1).requires_grad),),
         "print (torch.ones(3) + 1).is_leaf, and its grad_fn"),
     Question(
-        "q1.2", "w requires grad. Is w.clone() a leaf? True or False",
+        "q1.2", "w requires grad. Is w.clone() a leaf?",
         lambda: _w().clone().is_leaf,
         (Belief("a copy is a new tensor of my own, so it is a leaf", lambda: torch.tensor(_w().tolist()).is_leaf),),
         "print w.clone().grad_fn: is there a node?"),
     Question(
-        "q1.3", "w is a leaf that requires grad. What is w.grad_fn? None, or the name of its class, in quotes",
+        "q1.3", "w is a leaf that requires grad. What is w.grad_fn: None, or a node of which class?",
         lambda: None if _w().grad_fn is None else type(_w().grad_fn).__name__,
         (Belief("a leaf's grad_fn is the node that fills its .grad",
                 lambda: type((_w() * 2).grad_fn.next_functions[0][0]).__name__),
          Belief("every tensor that requires grad has a grad_fn that made it", lambda: type(_w()).__name__)),
-        "print w.grad_fn"),
+        "print w.grad_fn", word="None"),
     Question(
         "q1.4", "w requires grad, data does not. How many of w, data and w * data require grad?",
         lambda: sum(t.requires_grad for t in (_w(), torch.ones(2), _w() * torch.ones(2))),
@@ -86,9 +88,9 @@ QUESTIONS = (
                 lambda: len((_w(), torch.ones(2), _w() * torch.ones(2))))),
         "print requires_grad of all three"),
     Question(
-        "q1.5", "y is not a leaf. Does y.detach() require grad? True or False",
+        "q1.5", "y is not a leaf. Does y.detach() require grad?",
         lambda: (_w() * 2).detach().requires_grad,
-        (Belief("detach makes a copy that is like y in all things", lambda: (_w() * 2).clone().requires_grad),),
+        (Belief("detach makes a copy that is like y in every way", lambda: (_w() * 2).clone().requires_grad),),
         "print y.detach(): does the text name a grad_fn?"),
 )
 
@@ -101,7 +103,7 @@ PREDICTIONS = (
             "b": Reason("multiplying by a plain number is not counted as an operation",
                         lambda case: len(case.tensors()) < 2),
             "c": Reason("none of its inputs requires grad, so no operation was recorded",
-                        _needs_none)})),
+                        _needs_none)}, shows="True means that it is a leaf.")),
     Prediction(
         "1.2",
         (Belief("whatever is computed from w belongs to w's graph", lambda: not _w().requires_grad),),
@@ -109,8 +111,9 @@ PREDICTIONS = (
             ("without_recording(lambda: w * 3)", "without_recording(lambda: y)", "w * 3", "data * 3"), _is_leaf, {
                 "a": Reason("no node was recorded for it: its grad_fn is None", _no_node),
                 "b": Reason("inside no_grad every tensor is a leaf", lambda case: "without_recording" in case.code),
-                "c": Reason("its input w is a leaf, and the result takes that over",
-                            lambda case: all(t.is_leaf for t in case.tensors()))})),
+                "c": Reason("its input w is a leaf, and the result inherits that",
+                            lambda case: all(t.is_leaf for t in case.tensors()))},
+            shows="True means that it is a leaf.")),
     Prediction(
         "1.3",
         (Belief("backward fills the .grad of every leaf", lambda: sum(t.is_leaf for t in (_w(), torch.ones(2)))),
@@ -122,28 +125,31 @@ PREDICTIONS = (
                 "a": Reason("all of them", lambda case: True),
                 "b": Reason("those that require grad", lambda case: case.tensors()[0].requires_grad),
                 "c": Reason("the one on the left of the multiplication",
-                            lambda case: case.tensors()[0] is case.tensors()[1])})),
+                            lambda case: case.tensors()[0] is case.tensors()[1])},
+            shows="v is one more leaf that requires grad."), choices=("0", "1", "2")),
     Prediction(
         "1.4",
-        (Belief("a tensor is born a leaf, or not, and stays so", lambda: torch.zeros(2).is_leaf),),
+        (Belief("a tensor is born a leaf or not, and stays that way", lambda: torch.zeros(2).is_leaf),),
         Why("Why?", _names,
             ("torch.zeros(2)", "torch.zeros(2).add_(data)", "torch.zeros(2) + w", "torch.zeros(2).add_(w)"),
             _is_leaf, {
                 "a": Reason("a method that ends in _ always makes a non-leaf", lambda case: "_(" not in case.code),
                 "b": Reason("an operation was recorded as its origin: an input of it requires grad", _needs_none),
                 "c": Reason("a tensor of zeros that somebody changes stops being a leaf",
-                            lambda case: case.code == "torch.zeros(2)")})),
+                            lambda case: case.code == "torch.zeros(2)")}, shows="True means that it is a leaf.")),
     Prediction(
         "1.5",
         (Belief("only parameters are leaves", lambda: _linear_leaves(lambda t: isinstance(t, torch.nn.Parameter))),
-         Belief("only what I made with my own hands is a leaf", lambda: _linear_leaves(
+         Belief("only what I made myself is a leaf", lambda: _linear_leaves(
              lambda t: t.is_leaf and not isinstance(t, torch.nn.Parameter))),
          Belief("everything that has a name is a leaf", lambda: _linear_leaves(lambda t: True))),
-        Why("Why is layer(x) no leaf?", _names,
+        Why("Why is layer(x) not a leaf?", _names,
             ("layer(x)", "without_recording(lambda: layer(x))", "x * 2", "layer.weight * 2"), _is_leaf, {
                 "a": Reason("what a layer gives is never a leaf", lambda case: "layer(" not in case.code),
                 "b": Reason("what is computed from data is never a leaf", lambda case: "x" not in case.names_used()),
-                "c": Reason("operations on the parameters were recorded: it has a grad_fn", _no_node)})),
+                "c": Reason("operations on the parameters were recorded: it has a grad_fn", _no_node)},
+            shows="True means that it is a leaf."),
+        choices=("0", "1", "2", "3", "4")),
     Prediction(
         "1.6",
         (Belief("one node for each operation", lambda: _program().operators()),
@@ -157,5 +163,6 @@ PREDICTIONS = (
                             case.operators() + len(case.tensors())),
                 "b": Reason("one for each operation, and one for each leaf that requires grad", lambda case:
                             case.operators() + sum(t.requires_grad for t in case.tensors())),
-                "c": Reason("one for each operation", lambda case: case.operators())})),
+                "c": Reason("one for each operation", lambda case: case.operators())},
+            shows="v is one more leaf that requires grad.")),
 )

@@ -28,7 +28,7 @@ def _flag_set(before: bool) -> bool:
 
 
 def result_flag(when: str) -> bool:
-    """The flag of x * 3 if that of x is set at birth, before the operation, after the operation, or never."""
+    """Whether x * 3 requires grad if x is told so at birth, before the operation, after it, or never."""
     x = torch.ones(2, requires_grad=when == "at birth")
     if when == "before the operation":
         x.requires_grad_()
@@ -39,7 +39,7 @@ def result_flag(when: str) -> bool:
 
 
 def starts(flag: str) -> bool:
-    """Whether backward can start at a loss, the flag being set before it, after it, on the loss itself, or nowhere."""
+    """Whether backward can start at a loss if the flag is set before it, after it, on the loss itself, or nowhere."""
     x = torch.ones(2, requires_grad=flag == "before the loss")
     loss = (x * 3).sum()
     if flag == "after the loss":
@@ -77,13 +77,13 @@ def _five() -> tuple[Any, ...]:
 
 QUESTIONS = (
     Question(
-        "q2.1", "Does torch.tensor([1, 2]).requires_grad_() raise an error? True or False",
+        "q2.1", "Does torch.tensor([1, 2]).requires_grad_() raise an error?",
         lambda: fails(lambda: torch.tensor([1, 2]).requires_grad_()),
         (Belief("every tensor of numbers may require grad",
                 lambda: fails(lambda: torch.tensor([1.0, 2.0]).requires_grad_())),),
         "run it, and print the dtype of torch.tensor([1, 2])"),
     Question(
-        "q2.2", "w requires grad, y = w * 2. Does y.requires_grad_(False) raise an error? True or False",
+        "q2.2", "w requires grad, y = w * 2. Does y.requires_grad_(False) raise an error?",
         lambda: fails(lambda: (_w() * 2).requires_grad_(False)),
         (Belief("on a result, requires_grad_() does nothing", lambda: fails(lambda: (_w() * 2).requires_grad_())),),
         "run it; then try it with True"),
@@ -98,27 +98,27 @@ QUESTIONS = (
         "q2.4", "y = w * 2; y.retain_grad(); y.detach_(). [y.is_leaf, y.requires_grad, y.retains_grad], as a list?",
         lambda: _state(_retained().detach_()),
         (Belief("retains_grad is False for every leaf", lambda: _state((_w() * 2).detach_())),
-         Belief("a result stays a result, whatever is done to it", lambda: _state(_retained()))),
+         Belief("a result stays a result, whatever you do to it", lambda: _state(_retained()))),
         "print the three one by one, before and after detach_()"),
     Question(
-        "q2.5", "x = torch.ones(2); y = x * 3; x.requires_grad_(). Does y require grad now? True or False",
+        "q2.5", "x = torch.ones(2); y = x * 3; x.requires_grad_(). Does y require grad now?",
         lambda: _flag_set(before=False),
-        (Belief("y asks x for its flag when somebody looks", lambda: _flag_set(before=True)),),
+        (Belief("y looks up the flag of x when you read it", lambda: _flag_set(before=True)),),
         "run the three statements; is there a grad_fn in what y prints?"),
 )
 
 PREDICTIONS = (
     Prediction(
         "2.1",
-        (Belief("a result asks its inputs for the flag when somebody looks",
+        (Belief("a result looks up the flags of its inputs when you read it",
                 lambda: [result_flag("before the operation"), result_flag("before the operation")]),
-         Belief("a tensor has its flag from birth, and later it does not count",
+         Belief("a tensor gets its flag when it is made, and later changes do not count",
                 lambda: [result_flag("never"), result_flag("never")])),
         Why("When is the flag of a result decided?", _names,
             ('result_flag("after the operation")', 'result_flag("before the operation")', 'result_flag("at birth")',
              'result_flag("never")'),
             lambda value: value, {
-                "a": Reason("when somebody reads it", lambda case: case.arguments() != ["never"]),
+                "a": Reason("when you read it", lambda case: case.arguments() != ["never"]),
                 "b": Reason("when the operation runs, once and for all",
                             lambda case: case.arguments()[0] in ("before the operation", "at birth")),
                 "c": Reason("when its input is made", lambda case: case.arguments() == ["at birth"])})),
@@ -128,14 +128,15 @@ PREDICTIONS = (
          Belief("what is copied from w does not", lambda: sum(t.requires_grad for t in _five()[:-1]))),
         Why("Why does w > 0 not require grad?", _names, ("w > 0", "w * 1.0", "w.max()", "w.argmax()"),
             lambda value: value.requires_grad, {
-                "a": Reason("a comparison only looks at w; all that computes requires grad",
+                "a": Reason("a comparison only looks at w; everything that computes requires grad",
                             lambda case: ">" not in case.code),
-                "b": Reason("only + and * take the flag along", lambda case: "*" in case.code),
-                "c": Reason("its values are no floating numbers: there is nothing to differentiate",
-                            lambda case: case.value.dtype.is_floating_point)})),
+                "b": Reason("only + and * pass the flag on", lambda case: "*" in case.code),
+                "c": Reason("its values are not floating-point numbers: there is nothing to differentiate",
+                            lambda case: case.value.dtype.is_floating_point)},
+            shows="True means that it requires grad.")),
     Prediction(
         "2.3",
-        (Belief("the flag must be there when backward runs, no sooner", lambda: not starts("before the loss")),),
+        (Belief("the flag only has to be set by the time backward runs", lambda: not starts("before the loss")),),
         Why("From where can backward start?", _names,
             ('starts("after the loss")', 'starts("before the loss")', 'starts("on the loss itself")',
              'starts("nowhere")'),
@@ -148,7 +149,7 @@ PREDICTIONS = (
     Prediction(
         "2.4",
         (Belief("on a leaf retain_grad() does nothing", lambda: refused("w.retain_grad()")),),
-        Why("On what is retain_grad() refused?", _names,
+        Why("Where does retain_grad() raise an error?", _names,
             ('refused("data.retain_grad()")', 'refused("w.retain_grad()")', 'refused("(w * 2).retain_grad()")',
              'refused("(data * 2).retain_grad()")'),
             lambda value: value, {
@@ -158,12 +159,12 @@ PREDICTIONS = (
                 "c": Reason("on data that I made; on results it is allowed", lambda case: "(data." in case.code)})),
     Prediction(
         "2.5",
-        (Belief("four states are all: a leaf retains nothing",
+        (Belief("there are only four states: a leaf retains nothing",
                 lambda: sum(not (leaf and retains) for leaf, _, retains in _states())),
-         Belief("three free attributes, so all eight", lambda: 2 ** len(_state(_w()))),
+         Belief("the three attributes are independent, so all eight", lambda: 2 ** len(_state(_w()))),
          Belief("a leaf that does not require grad cannot retain one",
                 lambda: sum(requires or not retains for _, requires, retains in _states()))),
-        Why("Which combinations can not be?", _names,
+        Why("Which combinations are impossible?", _names,
             ("exists(False, False, False)", "exists(True, False, True)", "exists(True, True, True)",
              "exists(False, False, True)", "exists(False, True, True)"),
             lambda value: value, {
@@ -171,6 +172,6 @@ PREDICTIONS = (
                             lambda case: not (case.arguments()[0] and case.arguments()[2])),
                 "b": Reason("what does not require grad cannot retain one, and a result requires grad",
                             lambda case: bool(case.arguments()[1])),
-                "c": Reason("what is no leaf requires grad; all else is possible",
+                "c": Reason("a tensor that is not a leaf requires grad; everything else is possible",
                             lambda case: bool(case.arguments()[0] or case.arguments()[1]))})),
 )

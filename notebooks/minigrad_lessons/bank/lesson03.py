@@ -14,6 +14,7 @@ def _x() -> torch.Tensor:
 
 
 def _without_recording(make: Callable[[], object]) -> object:
+    """Runs a function inside no_grad."""
     with torch.no_grad():
         return make()
 
@@ -34,6 +35,7 @@ def _end_of_walk(tensor: torch.Tensor) -> Any:
 
 
 def _x_grad_after(calls: int) -> object:
+    """The x.grad after so many calls of the last node with a gradient of 1."""
     x = torch.tensor(1.0, requires_grad=True)
     end = _end_of_walk(x * 2)
     for _ in range(calls):
@@ -49,6 +51,7 @@ def _names() -> Names:
     one, dz = torch.tensor(1.0), torch.tensor([1.0, 1.0])
 
     def filled(node: Callable[[object], object], gradient: object) -> bool:
+        """Calls a node with a gradient, and tells whether x has a .grad then."""
         node(gradient)
         return x.grad is not None
 
@@ -112,7 +115,7 @@ QUESTIONS = (
         (Belief("only inputs that need a gradient get a pair", lambda: _pair(torch.ones(2) * _x(), 1)),),
         "print (data * x).grad_fn.next_functions; each input keeps its place"),
     Question(
-        "q3.2", "a, b, c = m.unbind(). Which integer stands in the first pair of (c * 5).grad_fn.next_functions?",
+        "q3.2", "a, b, c = m.unbind(). Which integer is in the first pair of (c * 5).grad_fn.next_functions?",
         lambda: _integers(_names()["c"] * 5)[0],
         (Belief("the integer is always 0", lambda: _integers(_x() * 5)[0]),
          Belief("it counts the inputs: c is the first", lambda: len(_integers(_x() * 5)[:1]))),
@@ -124,7 +127,7 @@ QUESTIONS = (
          Belief("x is a leaf and has no node", lambda: _empty_edges(_square()))),
         "print both pairs, and compare the nodes with `is`"),
     Question(
-        "q3.4", "z = x * 2; total = z.sum(); del z. Does total.backward() still fill x.grad? True or False",
+        "q3.4", "z = x * 2; total = z.sum(); del z. Does total.backward() still fill x.grad?",
         lambda: _without_the_product(lambda x, z: x.grad is not None),
         (Belief("the graph holds my tensors, and one of them is gone",
                 lambda: _without_the_product(lambda x, z: z is not None)),),
@@ -141,13 +144,14 @@ PREDICTIONS = (
     Prediction(
         "3.1",
         (Belief("one pair for each input that needs a gradient", lambda: 2 - _empty_edges(_x() * 5)),
-         Belief("next_functions points forward, to whoever uses the result", lambda: _users(_x() * 5))),
+         Belief("next_functions points forward, to the nodes that use the result", lambda: _users(_x() * 5))),
         Why("The second pair is (None, 0). What does such a pair stand for?", _names, (
             "x * 5", "x * data", "x * y", "data * x"), _empty_edges, {
             "a": Reason("the end of the graph: there is always one", lambda case: 1),
             "b": Reason("a plain number among the inputs",
                         lambda case: sum(not isinstance(side, torch.Tensor) for side in case.operands())),
-            "c": Reason("an input that needs no gradient; it keeps its place", _not_wanted)})),
+            "c": Reason("an input that needs no gradient; it keeps its place", _not_wanted)},
+            shows="The number counts the pairs without a node.")),
     Prediction(
         "3.2",
         (Belief("each input has a node of its own", lambda: len(_nodes_below(_x() * _x()))),
@@ -160,7 +164,8 @@ PREDICTIONS = (
                             lambda case: (2 - (case.operand_codes()[0] == case.operand_codes()[1]),
                                           len(set(case.operand_codes())))),
                 "c": Reason("equal values share a node",
-                            lambda case: (2, len({str(side.tolist()) for side in case.operands()})))})),
+                            lambda case: (2, len({str(side.tolist()) for side in case.operands()})))},
+            shows="(2, 1) means two pairs and one node; same_values is a leaf with the numbers of x.")),
     Prediction(
         "3.3",
         (Belief("the integer is always 0", lambda: [0 * i for i in _integers(_names()["b"] * _names()["c"])]),
@@ -171,7 +176,8 @@ PREDICTIONS = (
             "b": Reason("which output of the node in the pair this input was",
                         lambda case: [side.output_nr for side in case.operands()]),
             "c": Reason("which row of the big tensor the numbers came from",
-                        lambda case: ["abc".index(name) for name in case.names_used()])})),
+                        lambda case: ["abc".index(name) for name in case.names_used()])},
+            shows="The list holds the integers of the pairs.")),
     Prediction(
         "3.4",
         (Belief("a leaf has no node, so the walk ends with None", lambda: _x().grad_fn),
@@ -181,11 +187,12 @@ PREDICTIONS = (
             ("x_grad_after(0)", "x_grad_after(1)", "x_grad_after(2)", "x_grad_after(3)"), lambda value: value, {
                 "a": Reason("it puts it into x.grad, in place of what was there",
                             lambda case: 1.0 if _calls(case) else None),
-                "b": Reason("it hands it back; only backward() writes to x.grad", lambda case: None),
-                "c": Reason("it adds it to x.grad", lambda case: float(_calls(case)) if _calls(case) else None)})),
+                "b": Reason("it returns it; only backward() writes to x.grad", lambda case: None),
+                "c": Reason("it adds it to x.grad", lambda case: float(_calls(case)) if _calls(case) else None)}),
+        word="None"),
     Prediction(
         "3.5",
-        (Belief("to call a node is to run backward from there", lambda: _by_hand(lambda x: x.grad is None)),),
+        (Belief("calling a node runs backward from there", lambda: _by_hand(lambda x: x.grad is None)),),
         Why("When does a call by hand fill x.grad?", _names,
             ("filled(sum_node, one)", "filled(mul_node, dz)", "filled(last_node, dz)"), lambda value: value, {
                 "a": Reason("when I call the node that ends the walk, and only that one",
@@ -204,8 +211,9 @@ PREDICTIONS = (
                 "a": Reason("what comes out of a node always requires grad", lambda case: True),
                 "b": Reason("the formula ran as ordinary operations, and these were recorded",
                             lambda case: case.value.grad_fn is not None),
-                "c": Reason("it takes over the flag of the gradient that I put in",
-                            lambda case: case.names[case.names_used()[-1]].requires_grad)})),
+                "c": Reason("it inherits the flag of the gradient that I put in",
+                            lambda case: case.names[case.names_used()[-1]].requires_grad)},
+            shows="True means that it requires grad.")),
 )
 
 

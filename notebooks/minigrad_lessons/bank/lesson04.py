@@ -56,7 +56,7 @@ QUESTIONS = (
                 lambda: _doubled(lambda d, b: paths_to(d.grad_fn)[id(b.grad_fn)])),),
         "step through it in the inspector, or count the calls of a hook on b"),
     Question(
-        "q4.2", "x and y require grad. z = x + y; z.backward(). Does a second z.backward() raise? True or False",
+        "q4.2", "x and y require grad. z = x + y; z.backward(). Does a second z.backward() raise?",
         lambda: _second_backward(_x(1.0) + _x(2.0)),
         (Belief("the first backward destroys the graph", lambda: _second_backward(_x(1.0) * _x(2.0))),),
         "try it, then try x * y: what did each node save?"),
@@ -68,12 +68,12 @@ QUESTIONS = (
          Belief("y becomes one number first, by summing", lambda: _gradient_for([11.0, 11.0]))),
         "try it with [1, 0] and with [0, 1]: what arrives is multiplied by what goes in"),
     Question(
-        "q4.4", "y = x**3. g, = torch.autograd.grad(y, x). Is x.grad still None? True or False",
+        "q4.4", "y = x**3. g, = torch.autograd.grad(y, x). Is x.grad still None?",
         lambda: _still_none(torch.autograd.grad),
         (Belief("grad is backward by another name", lambda: _still_none(lambda y, x: y.backward())),),
         "print x.grad after the call"),
     Question(
-        "q4.5", "y = x**3. g, = torch.autograd.grad(y, x, retain_graph=True). Does g require grad? True or False",
+        "q4.5", "y = x**3. g, = torch.autograd.grad(y, x, retain_graph=True). Does g require grad?",
         lambda: _has_history(retain_graph=True),
         (Belief("retain_graph and create_graph are the same", lambda: _has_history(create_graph=True)),),
         "print g: does the text name a grad_fn?"),
@@ -106,6 +106,7 @@ def _vector(case: Case) -> list[float]:
 
 
 def _pulled(vector: list[float]) -> list[float]:
+    """The x.grad after y.backward(gradient=v)."""
     x = _x(1.0, 2.0)
     (x * x).backward(torch.tensor(vector))
     return [float(value) for value in grad_of(x).tolist()]
@@ -127,6 +128,7 @@ def _names() -> Names:
     cube = x**3
 
     def filled(run: Callable[[], object]) -> bool:
+        """Whether a call fills x.grad."""
         run()
         return x.grad is not None
 
@@ -142,25 +144,27 @@ PREDICTIONS = (
                 lambda: len([n for n in nodes_of((_names()["b"] + _names()["b"]).grad_fn) if n.next_functions]) - 1)),
         Why("How often does backward() run a node?", _names, ("a + a", "b + b", "(a + a) + a"), _nodes_run, {
             "a": Reason("once for each edge that leads to it", lambda case: _edges(case.value)),
-            "b": Reason("once, when all its gradients have come", lambda case: len(nodes_of(case.value.grad_fn))),
-            "c": Reason("once for each way that leads to it", lambda case: _ways(case.value))})),
+            "b": Reason("once, when all its gradients have arrived", lambda case: len(nodes_of(case.value.grad_fn))),
+            "c": Reason("once for each way that leads to it", lambda case: _ways(case.value))},
+            shows="The number says how often a node ran.")),
     Prediction(
         "4.2",
         (Belief("backward() without an argument is for scalars, of shape [] only",
                 lambda: _square_matrix().shape == ()),),
-        Why("Which results may begin without an argument?", _names,
+        Why("Which results can start backward without an argument?", _names,
             ("two * 3", "two.sum()", "one * 3", "(two * 3)[:1]"), lambda value: not fails(value.backward), {
                 "a": Reason("those of shape []", lambda case: case.value.shape == ()),
-                "b": Reason("those that a sum or a mean has made", lambda case: "sum" in case.code),
+                "b": Reason("those that a sum or a mean made", lambda case: "sum" in case.code),
                 "c": Reason("those that hold one number, in any shape",
-                            lambda case: len(case.value.reshape(-1)) == 1)})),
+                            lambda case: len(case.value.reshape(-1)) == 1)},
+            shows="True means that backward() may start there. two holds two numbers; one has the shape [1, 1].")),
     Prediction(
         "4.3",
         (Belief("gradient= only says where to begin; the numbers in it do not matter", lambda: _pulled([1.0, 1.0])),
          Belief("y becomes one number first, by summing", lambda: _pulled([11.0, 11.0]))),
         Why("What does gradient= mean?", _names,
             ("pull([1, 1])", "pull([1, 0])", "pull([0, 1])", "pull([1, 10])"), lambda value: value, {
-                "a": Reason("each number weighs its entry of y: it is the gradient of (y * v).sum()",
+                "a": Reason("each number is the weight of its entry of y: it is the gradient of (y * v).sum()",
                             lambda case: _pull(lambda y, v: (y * v).sum(), _vector(case))),
                 "b": Reason("y is summed, and the numbers too: it is the gradient of y.sum() * v.sum()",
                             lambda case: _pull(lambda y, v: y.sum() * v.sum(), _vector(case))),
@@ -169,21 +173,24 @@ PREDICTIONS = (
     Prediction(
         "4.4",
         (Belief("the first backward destroys the graph", lambda: _second_backward(_x(1.0) * _x(2.0))),),
-        Why("Which nodes complain when they are run again?", _names,
+        Why("Which nodes raise an error when they run again?", _names,
             ("x + y", "x * y", "x.exp()", "-x", "x * 5"), _second_backward, {
-                "a": Reason("those that had saved a value: it was let go", _saves),
+                "a": Reason("those that saved a value, because it was released", _saves),
                 "b": Reason("all: a graph can be used once", lambda case: True),
-                "c": Reason("products: they need both factors", lambda case: "*" in case.code)})),
+                "c": Reason("products: they need both factors", lambda case: "*" in case.code)},
+            shows="True means that the second backward raises an error.")),
     Prediction(
         "4.5",
         (Belief("grad is backward by another name", lambda: _after_backward()),),
-        Why("Who fills x.grad?", _names,
+        Why("What fills x.grad?", _names,
             ("filled(lambda: cube.backward())", "filled(lambda: torch.autograd.grad(cube, x))",
              "filled(lambda: cube.backward(inputs=[x]))",
              "filled(lambda: torch.autograd.grad(cube, x, create_graph=True))"), lambda value: value, {
-                "a": Reason("whoever computes the gradient of x", lambda case: True),
-                "b": Reason("backward(); grad() hands the gradient out instead", lambda case: "backward" in case.code),
-                "c": Reason("every call that does not name x", lambda case: case.names_used().count("x") == 0)})),
+                "a": Reason("every call that computes the gradient of x", lambda case: True),
+                "b": Reason("backward(); grad() returns the gradient instead", lambda case: "backward" in case.code),
+                "c": Reason("every call that does not name x", lambda case: case.names_used().count("x") == 0)},
+            shows="cube is x**3."),
+        word="None"),
 )
 
 

@@ -67,24 +67,24 @@ QUESTIONS = (
         (Belief("backward overwrites", lambda: _grad_after(1)),),
         "run it and print x.grad after each line"),
     Question(
-        "q5.2", "After optimiser.zero_grad(), what is the .grad of a parameter? A number, or \"None\"",
+        "q5.2", "After optimiser.zero_grad(), what is the .grad of a parameter?",
         lambda: _zeroed(set_to_none=True),
         (Belief("zero_grad leaves zeros", lambda: _zeroed(set_to_none=False)),),
-        "print it; zero_grad has an argument set_to_none, and its default is True"),
+        "print it; zero_grad has an argument set_to_none, and its default is True", word="None"),
     Question(
-        "q5.3", "y = x * x; y.backward(). How often does the AccumulateGrad of x run? A number",
+        "q5.3", "y = x * x; y.backward(). How often does the AccumulateGrad of x run?",
         lambda: _count("run"),
         (Belief("once for each edge that leads to it", lambda: _count("flow")),),
         "step through it in the inspector: two gradients arrive, then the node runs"),
     Question(
         "q5.4", "The loss is a mean. A batch is fed in 4 equal parts. By which number is each part's loss divided?",
         lambda: _divisor(4, lambda losses: losses.mean()),
-        (Belief("by nothing: a mean of parts is the mean of the whole",
+        (Belief("by nothing: the mean of the parts is the mean of the whole",
                 lambda: _divisor(4, lambda losses: losses.sum())),
-         Belief("each part is a fourth of the batch", lambda: 1 / _divisor(4, torch.mean))),
+         Belief("each part is a quarter of the batch", lambda: 1 / _divisor(4, torch.mean))),
         "compare the summed .grad of four parts with the .grad of the whole batch"),
     Question(
-        "q5.5", "g = x.grad after the first backward. After the second, is x.grad still the object g? True or False",
+        "q5.5", "g = x.grad after the first backward. After the second, is x.grad still the object g?",
         lambda: _second_pass(lambda first, now: now is first),
         (Belief("a sum is a new tensor", lambda: _second_pass(lambda first, now: (now + now) is first)),),
         "print g is x.grad; and look what g shows after the second pass"),
@@ -117,7 +117,7 @@ def set_zero(x: torch.Tensor) -> None:
 
 
 def _g_shows(*steps: Callable[[torch.Tensor], None]) -> float:
-    """What the name g, given to x.grad after a first pass, shows after these steps."""
+    """What g shows after these steps, when g was x.grad after a first pass."""
     x = _x()
     backward(x)
     g = grad_of(x)
@@ -144,7 +144,7 @@ def _if_a_name_for_grad(case: Case) -> float | None:
 
 
 def _moves(clear: str, momentum: float = 0.0) -> bool:
-    """Whether a step moves w after a step with a gradient and a clearing to "None" or to "zeros"."""
+    """Whether w moves in a step after one with a gradient, when .grad was cleared to "None" or to "zeros"."""
     w = _x()
     optimiser = torch.optim.SGD([w], lr=0.1, momentum=momentum)
     (w * 3).backward()
@@ -156,6 +156,7 @@ def _moves(clear: str, momentum: float = 0.0) -> bool:
 
 
 def _too_large(parts: int, reduce: Callable[[torch.Tensor], torch.Tensor]) -> int:
+    """By which factor the sum over so many parts is too large, for a loss of this kind."""
     return round(_divisor(parts, reduce))
 
 
@@ -183,13 +184,14 @@ def _names() -> Names:
 PREDICTIONS = (
     Prediction(
         "5.1",
-        (Belief("each edge adds for itself", lambda: _count("flow")),),
-        Why("How many gradients come to x's accumulator, and how often does it run?", _names,
+        (Belief("each edge adds on its own", lambda: _count("flow")),),
+        Why("How many gradients arrive at x's accumulator, and how often does it run?", _names,
             ("x * 3", "x * x", "x + x + x"), _come_and_run, {
-                "a": Reason("one comes for each use of x; they are added up first, and then it runs once",
+                "a": Reason("one for each use of x; they are added up first, and then it runs once",
                             lambda case: [_uses(case), 1]),
-                "b": Reason("one comes for each use of x, and it runs for each", lambda case: [_uses(case)] * 2),
-                "c": Reason("two edges to one node become one edge", lambda case: [1, 1])})),
+                "b": Reason("one for each use of x, and it runs for each", lambda case: [_uses(case)] * 2),
+                "c": Reason("two edges to one node become one edge", lambda case: [1, 1])},
+            shows="[2, 1] means that two gradients arrive and the accumulator runs once.")),
     Prediction(
         "5.2",
         (Belief("g is a copy of what x.grad was", lambda: _g_shows()),),
@@ -208,27 +210,29 @@ PREDICTIONS = (
             ('moves("None")', 'moves("zeros")', 'moves("None", momentum=0.9)', 'moves("zeros", momentum=0.9)'),
             lambda value: value, {
                 "a": Reason("never: without a gradient there is no step", lambda case: False),
-                "b": Reason("with momentum it rolls on, unless .grad is None: then w is left out",
+                "b": Reason("with momentum it keeps moving, unless .grad is None: then w is skipped",
                             lambda case: "momentum" in case.code and "zeros" in case.code),
-                "c": Reason("with momentum it rolls on, None counts as zero", lambda case: "momentum" in case.code)})),
+                "c": Reason("with momentum it keeps moving: None counts as zero",
+                            lambda case: "momentum" in case.code)}),
+        word="None"),
     Prediction(
         "5.4",
-        (Belief("a mean of parts is the mean of the whole", lambda: _divisor(4, torch.sum)),
-         Belief("each part is a fourth of the batch", lambda: 1 / _divisor(4, torch.mean))),
+        (Belief("the mean of the parts is the mean of the whole", lambda: _divisor(4, torch.sum)),
+         Belief("each part is a quarter of the batch", lambda: 1 / _divisor(4, torch.mean))),
         Why("How many times too large is the sum over the parts?", _names,
             ("too_large(2, mean)", "too_large(4, mean)", "too_large(4, sum)"), lambda value: value, {
                 "a": Reason("as many times as there are parts, if the loss is a mean: each divides by its own size",
                             lambda case: _number(case) if "mean" in case.code else 1),
                 "b": Reason("as many times as there are parts, whatever the loss is", _number),
-                "c": Reason("it is right in any case: gradients add up", lambda case: 1)})),
+                "c": Reason("none: it is right in any case, because gradients add up", lambda case: 1)})),
     Prediction(
         "5.5",
-        (Belief("without zero_grad the last gradient counts", lambda: _moved(3, clear=True)),
+        (Belief("without zero_grad, only the last gradient counts", lambda: _moved(3, clear=True)),
          Belief("the gradient is doubled each time", lambda: 0.1 * (2**3 - 1))),
         Why("How far does w go?", _names, ("moved(1)", "moved(2)", "moved(4)"), lambda value: value, {
-            "a": Reason("each step goes along the sum of all gradients so far",
+            "a": Reason("each step follows the sum of all gradients so far",
                         lambda case: round(0.1 * sum(range(_number(case) + 1)), 3)),
-            "b": Reason("each step goes along the last gradient", lambda case: round(0.1 * _number(case), 3)),
+            "b": Reason("each step follows the last gradient", lambda case: round(0.1 * _number(case), 3)),
             "c": Reason("each step goes twice as far as the one before",
                         lambda case: round(0.1 * (2 ** _number(case) - 1), 3))})),
 )

@@ -30,10 +30,12 @@ def _grad_of_y(prepare: Callable[[torch.Tensor], object]) -> float:
 
 
 def _times_ten(y: torch.Tensor) -> None:
+    """The tensor hook, which multiplies by 10."""
     y.register_hook(lambda gradient: gradient * 10)
 
 
 def _times_hundred(y: torch.Tensor) -> None:
+    """The pre-hook, which multiplies by 100."""
     y.grad_fn.register_prehook(lambda gradients: (gradients[0] * 100,))
 
 
@@ -50,7 +52,7 @@ QUESTIONS = (
          Belief("one for each use of y", lambda: len((y := _x() * 3, y * y)[1].grad_fn.next_functions))),
         "y.register_hook(print), then run backward"),
     Question(
-        "q6.2", "w is a leaf that requires grad. After w.retain_grad(), what is w.retains_grad? True or False",
+        "q6.2", "w is a leaf that requires grad. After w.retain_grad(), what is w.retains_grad?",
         lambda: _retains(_x()),
         (Belief("retain_grad() switches it on, whatever the tensor is", lambda: _retains(_x() * 3)),),
         "print it; a leaf keeps its gradient anyway"),
@@ -77,15 +79,17 @@ def _run(steps: tuple[Step, ...]) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _x_grad(*steps: Step) -> float:
+    """The x.grad after these were registered on y = x * 3, in this order."""
     return float(grad_of(_run(steps)[0]))
 
 
 def _y_grad(*steps: Step) -> float:
+    """The y.grad after these were registered on y = x * 3, in this order."""
     return float(grad_of(_run(steps)[1]))
 
 
 def retain(y: torch.Tensor) -> None:
-    """Keep y.grad."""
+    """Calls y.retain_grad()."""
     y.retain_grad()
 
 
@@ -160,6 +164,7 @@ Register = Callable[[torch.Tensor, Callable[[torch.Tensor], None]], None]
 
 
 def _ran(register: Register, start: Callable[[torch.Tensor, torch.Tensor], None]) -> bool:
+    """Whether a hook on x ran in this pass."""
     x = _x()
     seen: list[torch.Tensor] = []
     register(x, seen.append)
@@ -181,23 +186,23 @@ PREDICTIONS = (
         Why("What is kept in y.grad?", _names,
             ("y_grad(tensor_10, retain)", "y_grad(retain, tensor_10)", "y_grad(retain, pre_100)"),
             lambda value: value, {
-                "a": Reason("what the hooks left that were registered before retain_grad()", _before_retain),
-                "b": Reason("what all hooks of the tensor left; those of the node come later",
+                "a": Reason("what remains after the hooks that were registered before retain_grad()", _before_retain),
+                "b": Reason("what remains after all hooks of the tensor; those of the node come later",
                             lambda case: 10.0 ** case.names_used().count("tensor_10")),
-                "c": Reason("what all hooks left, those of the node too", _factor)})),
+                "c": Reason("what remains after all hooks, those of the node too", _factor)})),
     Prediction(
         "6.2",
-        (Belief("hooks look, they do not change what goes on", lambda: _x_grad()),
+        (Belief("hooks only look, and change nothing", lambda: _x_grad()),
          Belief("what is in y.grad goes on", lambda: 3 * _y_grad(retain, _times_ten))),
         Why("What goes on to x?", _names,
             ("x_grad()", "x_grad(tensor_10)", "x_grad(pre_100)", "x_grad(retain, tensor_10, pre_100)"),
             lambda value: value, {
                 "a": Reason("3 times what is in y.grad", lambda case: 3 * 10.0 ** case.names_used().count("tensor_10")),
                 "b": Reason("3: hooks only look", lambda case: 3.0),
-                "c": Reason("3 times what all hooks before the node left", lambda case: 3 * _factor(case))})),
+                "c": Reason("3 times what remains after all hooks before the node", lambda case: 3 * _factor(case))})),
     Prediction(
         "6.3",
-        (Belief("a hook that returns None says that there is no gradient", lambda: None),
+        (Belief("a hook that returns None means that there is no gradient", lambda: None),
          Belief("whatever a hook computes goes on", lambda: _x_grad(times_2))),
         Why("What does a hook change?", _names,
             ("x_grad(nothing)", "x_grad(times_2)", "x_grad(local_2)"), lambda value: value, {
@@ -205,10 +210,10 @@ PREDICTIONS = (
                             lambda case: 6.0 if "times_2" in case.code else 3.0),
                 "b": Reason("what it computes goes on, returned or not",
                             lambda case: 6.0 if "_2" in case.code else 3.0),
-                "c": Reason("nothing, it can only look", lambda case: 3.0)})),
+                "c": Reason("nothing: it can only look", lambda case: 3.0)}), word="None"),
     Prediction(
         "6.4",
-        (Belief("the hook is handed .grad, with what was in it", lambda: _if_hook_saw_the_sum(2)),
+        (Belief("the hook gets .grad, with what was in it before", lambda: _if_hook_saw_the_sum(2)),
          Belief("a hook runs once", lambda: _leaf(1) + 3)),
         Why("What does a hook on a leaf get?", _names, ("leaf(1)", "leaf(2)", "leaf(3)"), lambda value: value, {
             "a": Reason(".grad, when this pass has been added", lambda case: _if_hook_saw_the_sum(_passes(case))),
@@ -222,7 +227,7 @@ PREDICTIONS = (
         Why("Which hooks of x run?", _names,
             ("ran(tensor_hook, in_backward)", "ran(post_hook, in_backward)", "ran(tensor_hook, in_grad)",
              "ran(post_hook, in_grad)"), lambda value: value, {
-                "a": Reason("grad() adds to no .grad, so what comes after the addition does not run",
+                "a": Reason("grad() adds to no .grad, so hooks that follow the addition do not run",
                             lambda case: not {"post_hook", "in_grad"} <= set(case.names_used())),
                 "b": Reason("all, in both", lambda case: True),
                 "c": Reason("in grad() none", lambda case: "in_backward" in case.code)})),

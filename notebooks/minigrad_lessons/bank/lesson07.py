@@ -29,7 +29,7 @@ def _grad_of_product(doubled: Callable[[torch.Tensor], torch.Tensor]) -> object:
 
 
 def nested(*blocks: str) -> bool:
-    """Whether w * 2 is recorded inside of these blocks, the outermost first: "no" for no_grad, "enable"."""
+    """Whether w * 2 is recorded inside these blocks, from the outside in: no_grad or enable_grad."""
     with contextlib.ExitStack() as stack:
         for block in blocks:
             stack.enter_context({"no": torch.no_grad, "enable": torch.enable_grad}[block]())
@@ -47,7 +47,7 @@ def filled(forward: bool, backward: bool) -> bool:
 
 
 def arrives(between: str) -> tuple[bool, bool]:
-    """For v made from w: does a gradient of v land in v.grad, and does one land in w.grad?"""
+    """Whether a gradient reaches v.grad, and whether one reaches w.grad, for a v that is made from w like this."""
     w = _w()
     ways: dict[str, Callable[[], torch.Tensor]] = {
         "view": lambda: w.view(-1), "view under no_grad": lambda: _without_recording(lambda: w.view(-1)),
@@ -62,7 +62,7 @@ def _leaf_made_of_w(between: str) -> bool:
 
 
 def first_gets(second: str) -> bool:
-    """Whether the first of two layers gets a gradient, if this is done with the second."""
+    """Whether the first of two layers gets a gradient, if this is done to the second."""
     net, cut = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)), "detach()" in second
     if second == "requires_grad_(False)":
         net[1].requires_grad_(False)
@@ -84,22 +84,22 @@ def _names() -> Names:
 
 QUESTIONS = (
     Question(
-        "q7.1", "layer = torch.nn.Linear(1, 1); layer.eval(). Does layer(x) require grad? True or False",
+        "q7.1", "layer = torch.nn.Linear(1, 1); layer.eval(). Does layer(x) require grad?",
         lambda: _out_of_eval().requires_grad,
         (Belief("eval() stops gradients", lambda: _without_recording(_out_of_eval).requires_grad),),
         "print layer(x).requires_grad"),
     Question(
-        "q7.2", "w requires grad. Made under no_grad: v = w[:1], a view. Does v require grad? True or False",
+        "q7.2", "w requires grad. Made under no_grad: v = w[:1], a view. Does v require grad?",
         lambda: _without_recording(lambda: _w()[:1]).requires_grad,
         (Belief("whatever is made under no_grad has requires_grad False",
                 lambda: _without_recording(lambda: _w() * 2).requires_grad),),
-        "make such a view and print it: what does it say at its end?"),
+        "make such a view and print it: how does the text end?"),
     Question(
         "q7.3", "w = [3], y = w * 2 made under no_grad; outside, (y * w).sum().backward(). The number in w.grad?",
         lambda: _grad_of_product(lambda w: _without_recording(lambda: w * 2)),
         (Belief("the gradient goes back through y too", lambda: _grad_of_product(lambda w: w * 2)),
          Belief("what was made under no_grad stops the gradients of all that is computed from it", lambda: None)),
-        "run it. y is a plain number to this product"),
+        "run it. y is a plain number to this product", word="None"),
 )
 
 PREDICTIONS = (
@@ -107,18 +107,20 @@ PREDICTIONS = (
         "7.1",
         (Belief("the gradient goes back through y too", lambda: _grad_of_product(lambda w: w * 2)),
          Belief("what was made under no_grad stops the gradients of all that is computed from it", lambda: None)),
-        Why("What is y to the product?", _names, ("w * y", "y * w", "w * detached", "w * recorded"),
+        Why("What is y, as the product sees it?", _names, ("w * y", "y * w", "w * detached", "w * recorded"),
             lambda product: [None if node is None else node.name()
                              for node, _ in product.grad_fn.next_functions].count(None), {
                 "a": Reason("a result like any other: its pair leads to the node that made it", lambda case: 0),
                 "b": Reason("a plain number: no node made it, so its pair is (None, 0)",
                             lambda case: sum(t.grad_fn is None and not t.requires_grad for t in case.tensors())),
                 "c": Reason("the end of the graph: no pair of this product leads anywhere",
-                            lambda case: 2 * any(t.grad_fn is None and not t.requires_grad for t in case.tensors()))})),
+                            lambda case: 2 * any(t.grad_fn is None and not t.requires_grad for t in case.tensors()))},
+            shows="The number counts the pairs (None, 0). recorded is w * 2, and detached is the same with detach()."),
+        word="None"),
     Prediction(
         "7.2",
-        (Belief("v requires grad, so the gradient goes on through it to w", lambda: not arrives("view")[1]),),
-        Why("Where did it go? In brackets: does one land in v.grad, in w.grad?", _names,
+        (Belief("v requires grad, so the gradient passes through it to w", lambda: not arrives("view")[1]),),
+        Why("Where did it go?", _names,
             ('arrives("view under no_grad")', 'arrives("leaf of its own")', 'arrives("view")', 'arrives("product")'),
             lambda value: value, {
                 "a": Reason("into v.grad: v is a leaf that requires grad",
@@ -126,7 +128,7 @@ PREDICTIONS = (
                                           not _leaf_made_of_w(*map(str, case.arguments())))),
                 "b": Reason("to w as always, since v shares the memory of w",
                             lambda case: ("leaf" in case.code, "leaf" not in case.code)),
-                "c": Reason("nowhere: the view was not recorded, and it is no leaf of its own that would collect",
+                "c": Reason("nowhere: the view was not recorded, and it is not a leaf that collects a gradient",
                             lambda case: (case.arguments() == ["leaf of its own"],
                                           not _leaf_made_of_w(*map(str, case.arguments()))))})),
     Prediction(
@@ -135,7 +137,7 @@ PREDICTIONS = (
         Why("Which block decides?", _names,
             ('nested("no", "enable")', 'nested("enable", "no")', 'nested("no", "enable", "no")', 'nested()'),
             lambda value: value, {
-                "a": Reason("the innermost; without any block, recording is on",
+                "a": Reason("the innermost one; without a block, recording is on",
                             lambda case: (["enable", *case.arguments()])[-1] == "enable"),
                 "b": Reason("enable_grad, wherever it stands",
                             lambda case: not case.arguments() or "enable" in case.arguments()),
@@ -143,12 +145,12 @@ PREDICTIONS = (
     Prediction(
         "7.4",
         (Belief("under no_grad autograd is off altogether", lambda: filled(False, False)),),
-        Why("When is grad mode asked? In brackets: on while the loss is computed, on while backward runs", _names,
+        Why("When does grad mode matter?", _names,
             ("filled(True, False)", "filled(False, True)", "filled(True, True)", "filled(False, False)"),
             lambda value: value, {
                 "a": Reason("when backward runs", lambda case: case.arguments()[1]),
                 "b": Reason("both times", lambda case: all(case.arguments())),
-                "c": Reason("when an operation is recorded, and never again", lambda case: case.arguments()[0])})),
+                "c": Reason("only when an operation is recorded", lambda case: case.arguments()[0])})),
     Prediction(
         "7.5",
         (Belief("a frozen layer lets no gradient through", lambda: first_gets("under no_grad")),),
@@ -156,10 +158,10 @@ PREDICTIONS = (
             ('first_gets("requires_grad_(False)")', 'first_gets("under no_grad")', 'first_gets("behind detach()")',
              'first_gets("eval()")'),
             lambda value: value, {
-                "a": Reason("whether its layer is recorded: set to False, it does what no_grad does",
+                "a": Reason("whether its layer is recorded: False does what no_grad does",
                             lambda case: case.arguments() == ["eval()"]),
-                "b": Reason("whether this parameter wants a gradient, and nothing about the way through the layer",
+                "b": Reason("whether this parameter wants a gradient; it says nothing about the way through the layer",
                             lambda case: case.arguments()[0] in ("requires_grad_(False)", "eval()")),
-                "c": Reason("whether the layer is in training: one that is not, lets no gradient through",
+                "c": Reason("whether the layer is in training; otherwise it lets no gradient through",
                             lambda case: case.arguments()[0] not in ("requires_grad_(False)", "eval()"))})),
 )

@@ -39,7 +39,7 @@ WAYS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 
 
 def raises(operation: str, changed: str) -> bool:
-    """Whether backward raises if the result or the input of this operation was changed in place before."""
+    """Whether backward raises an error if the result or the input of this operation was changed in place."""
     a = _w() * 1
     y = getattr(torch, operation)(a)
     (y if changed == "result" else a).add_(1.0)
@@ -67,12 +67,12 @@ def error_in(order: str) -> bool:
 
 
 def noticed(way: str) -> bool:
-    """Whether backward of w * w raises after somebody wrote into w by this way."""
+    """Whether backward of w * w raises after w was written to in this way."""
     return grad_after(way) == "error"
 
 
 def grad_after(way: str) -> object:
-    """The gradient of w * w at [1, 2], if this is multiplied by 10 before backward; "error" if that raises."""
+    """The gradient of w * w at [1, 2], if this is multiplied by 10 before backward, or "error"."""
     w = _w()
     loss = (w * w).sum()
     with torch.no_grad():
@@ -98,20 +98,20 @@ QUESTIONS = (
         (Belief("detach makes a copy", lambda: _write_into(lambda w: w.detach().clone())),),
         "run these statements and print w"),
     Question(
-        "q8.2", "w requires grad. Does w.clone().sum().backward() fill w.grad? True or False",
+        "q8.2", "w requires grad. Does w.clone().sum().backward() fill w.grad?",
         lambda: _filled(lambda w: w.clone()),
         (Belief("a clone is cut off from the graph", lambda: _filled(lambda w: w.detach())),),
         "print w.clone().grad_fn, then run it"),
     Question(
-        "q8.3", "y = x.exp(); y.add_(1). Does y.sum().backward() raise an error? True or False",
+        "q8.3", "y = x.exp(); y.add_(1). Does y.sum().backward() raise an error?",
         lambda: _raises(lambda x: x.exp()),
-        (Belief("an operation in place is recorded like any other, so it never does harm",
+        (Belief("an in-place operation is recorded like any other, so it never causes an error",
                 lambda: _raises(lambda x: x * 2)),),
         "run it: which value does the formula of exp need?"),
     Question(
-        "q8.4", "y = x * 2; y.add_(1). Does y.sum().backward() raise an error? True or False",
+        "q8.4", "y = x * 2; y.add_(1). Does y.sum().backward() raise an error?",
         lambda: _raises(lambda x: x * 2),
-        (Belief("a change in place of a result always raises", lambda: _raises(lambda x: x.exp())),),
+        (Belief("changing a result in place always raises an error", lambda: _raises(lambda x: x.exp())),),
         "run it: which value does the formula of * 2 need?"),
 )
 
@@ -119,34 +119,34 @@ PREDICTIONS = (
     Prediction(
         "8.1",
         (Belief("add_ itself is refused, since y is needed", lambda: 1 + _made_of("clone()") + 1),
-         Belief("exp has its value by then; what is done to y afterwards does no harm", lambda: _made_of("clone()"))),
+         Belief("exp already has its value, so later changes to y do not matter", lambda: _made_of("clone()"))),
         Why("When is a change noticed?", _names,
             ('error_in("save, change, backward")', 'error_in("save, backward, change")',
              'error_in("change, save, backward")', 'error_in("save, change")'),
             lambda value: value, {
-                "a": Reason("as soon as somebody changes what was saved",
+                "a": Reason("as soon as a saved tensor is changed",
                             lambda case: "change" in str(case.arguments()[0]).partition("save")[2]),
                 "b": Reason("when backward needs a saved value whose version has moved on",
                             lambda case: case.arguments() == ["save, change, backward"]),
                 "c": Reason("when backward meets something that was ever changed in place",
                             lambda case: "change" in str(case.arguments()[0]).partition("backward")[0]
-                            and "backward" in str(case.arguments()[0]))})),
+                            and "backward" in str(case.arguments()[0]))}), choices=("0", "1", "2", "3")),
     Prediction(
         "8.2",
-        (Belief("a change in place of a result always raises", lambda: raises("exp", "result")),),
-        Why("Which changes do harm?", _names,
+        (Belief("changing a result in place always raises an error", lambda: raises("exp", "result")),),
+        Why("Which changes cause an error?", _names,
             ('raises("exp", "result")', 'raises("exp", "input")', 'raises("sin", "result")', 'raises("sin", "input")',
              'raises("neg", "input")', 'raises("square", "input")'),
             lambda value: value, {
-                "a": Reason("those of the result: the input was used already",
+                "a": Reason("those of the result: the input has been used already",
                             lambda case: case.arguments()[1] == "result"),
-                "b": Reason("those of the input: the result belongs to nobody but me",
+                "b": Reason("those of the input: the result is mine",
                             lambda case: case.arguments()[1] == "input"),
                 "c": Reason("those of the value that the formula of the derivative needs",
                             lambda case: NEEDED[str(case.arguments()[0])] == case.arguments()[1])})),
     Prediction(
         "8.3",
-        (Belief("what is detached has left the graph, so nobody notices", lambda: noticed(".data")),),
+        (Belief("a detached tensor has left the graph, so nothing notices", lambda: noticed(".data")),),
         Why("Which writes into w are noticed?", _names,
             ('noticed("detach()")', 'noticed(".data")', 'noticed("clone()")', 'noticed("a view")'),
             lambda value: value, {
@@ -158,16 +158,17 @@ PREDICTIONS = (
                             lambda case: case.arguments()[0] in ("clone()", "a view"))})),
     Prediction(
         "8.4",
-        (Belief("the node has kept a copy of w", lambda: grad_after("clone()")),
+        (Belief("the node kept a copy of w", lambda: grad_after("clone()")),
          Belief("whatever shares the memory is noticed", lambda: grad_after("detach()"))),
-        Why("What has the node of w * w kept?", _names,
+        Why("What did the node of w * w keep?", _names,
             ('grad_after(".data")', 'grad_after("clone()")', 'grad_after("nothing")'),
             lambda value: value, {
                 "a": Reason("a copy of the numbers of w", lambda case: [2.0, 4.0]),
-                "b": Reason("w itself, and it reads the numbers when it runs",
+                "b": Reason("w itself; it reads the numbers when it runs",
                             lambda case: [20.0, 40.0] if case.arguments() == [".data"] else [2.0, 4.0]),
-                "c": Reason("w, and what is done to it later is recorded too",
-                            lambda case: [200.0, 400.0] if case.arguments() == [".data"] else [2.0, 4.0])})),
+                "c": Reason("w, and later changes to it are recorded too",
+                            lambda case: [200.0, 400.0] if case.arguments() == [".data"] else [2.0, 4.0])}),
+        word="error"),
     Prediction(
         "8.5",
         (Belief("to() always makes a new tensor, and a new tensor is a result",
@@ -176,8 +177,8 @@ PREDICTIONS = (
             ("x.to(torch.float64)", "x.to(torch.float32)", "x.detach().to(torch.float64).requires_grad_()",
              "x.clone()"),
             lambda value: value.is_leaf, {
-                "a": Reason("all but those that computed new numbers", lambda case: True),
+                "a": Reason("all except those that computed new numbers", lambda case: True),
                 "b": Reason("those that were not made from x by any call", lambda case: False),
                 "c": Reason("those where nothing had to be done, or nothing was recorded",
-                            lambda case: case.value.grad_fn is None)})),
+                            lambda case: case.value.grad_fn is None)}, shows="True means that it is a leaf.")),
 )

@@ -90,7 +90,7 @@ def after_change(kept: str) -> object:
 
 
 def twice_differentiable(kept: str) -> bool:
-    """Whether the gradient of exp or of a cube can be differentiated once more, by what the Function has saved."""
+    """Whether the gradient can be differentiated again, depending on what the Function saved."""
     class Saves(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
@@ -109,7 +109,7 @@ def twice_differentiable(kept: str) -> bool:
 
 
 def through(code: str) -> tuple[bool, bool]:
-    """For a forward that returns this: is the result of apply the same object as x, and does it share its memory?"""
+    """Whether apply gives back x itself, and whether it shares memory with x, if forward returns this."""
     class Through(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: torch.Tensor) -> Any:
@@ -150,9 +150,18 @@ def _same_code(code: str, recorded: bool) -> bool:
         return bool(eval(code, {"x": _x()}).requires_grad)
 
 
+def inside(code: str) -> object:
+    """Whether an expression requires grad inside forward."""
+    return seen_inside(lambda x: eval(code, {"x": x}).requires_grad)
+
+
+def needed(*arguments: str) -> int:
+    """How many gradients backward must return for these arguments of forward."""
+    return _accepted(tuple(_x() if argument == "tensor" else None for argument in arguments))
+
+
 def _names() -> Names:
-    return {"inside": lambda code: seen_inside(lambda x: eval(code, {"x": x}).requires_grad),
-            "needed": lambda *arguments: _accepted(tuple(_x() if a == "tensor" else None for a in arguments)),
+    return {"inside": inside, "needed": needed,
             "after_change": after_change, "twice_differentiable": twice_differentiable, "through": through}
 
 
@@ -165,12 +174,12 @@ THREE = ("x", "x.view(-1)", "x * 2")
 
 QUESTIONS = (
     Question(
-        "q9.1", "Inside the forward of a Function: x requires grad, y = x * 2. Does y? True or False",
+        "q9.1", "Inside forward of a Function: x requires grad, y = x * 2. Does y require grad?",
         lambda: seen_inside(lambda x: (x * 2).requires_grad),
         (Belief("forward builds the graph", lambda: (_x() * 2).requires_grad),),
         "print y.requires_grad inside forward"),
     Question(
-        "q9.2", "x requires grad. What does x.requires_grad say inside of forward? True or False",
+        "q9.2", "x requires grad. What is x.requires_grad inside forward?",
         lambda: seen_inside(lambda x: x.requires_grad),
         (Belief("the inputs are detached on the way in", lambda: seen_inside(lambda x: x.detach().requires_grad)),),
         "print x.requires_grad inside forward"),
@@ -183,10 +192,10 @@ QUESTIONS = (
     Question(
         "q9.4", "forward computes x * 3 under enable_grad; backward returns grad * 100. What is x.grad?",
         lambda: _forward_enabled(direct=False),
-        (Belief("enable_grad in forward brings the real derivative back", lambda: _forward_enabled(direct=True)),),
+        (Belief("enable_grad in forward brings back the real derivative", lambda: _forward_enabled(direct=True)),),
         "write it and run it: what is the name of the output's grad_fn?"),
     Question(
-        "q9.5", "forward keeps ctx.x = x. Then x is changed in place. Does backward notice and raise? True or False",
+        "q9.5", "forward keeps ctx.x = x. Then x is changed in place. Does backward notice and raise?",
         lambda: after_change("ctx.x = x") == "error",
         (Belief("an attribute of ctx is watched like a saved tensor",
                 lambda: after_change("ctx.save_for_backward(x)") == "error"),),
@@ -199,14 +208,14 @@ PREDICTIONS = (
         (Belief("the inputs are detached on the way in",
                 lambda: seen_inside(lambda x: sum(eval(code, {"x": x.detach()}).requires_grad for code in THREE))),
          Belief("forward builds the graph", lambda: sum(_same_code(code, recorded=True) for code in THREE)),
-         Belief("only the input itself says True; nothing that is made in forward does",
+         Belief("only the input itself says True; nothing made in forward does",
                 lambda: seen_inside(lambda x: sum(eval(code, {"x": x}) is x for code in THREE)))),
-        Why("What does an expression inside of forward say?", _names,
+        Why("What is requires_grad of an expression inside forward?", _names,
             ('inside("x")', 'inside("x * 2")', 'inside("x.view(-1)")', 'inside("x.detach()")'), lambda value: value, {
-                "a": Reason("False, whatever it is: the inputs were detached", lambda case: False),
-                "b": Reason("what it would say under no_grad: the inputs are the same tensors as outside",
+                "a": Reason("always False: the inputs were detached", lambda case: False),
+                "b": Reason("what it would be under no_grad: the inputs are the same tensors as outside",
                             lambda case: _same_code(_arguments(case)[0], recorded=False)),
-                "c": Reason("what it would say outside: inputs that require grad hand it on",
+                "c": Reason("what it would be outside: inputs that require grad pass it on",
                             lambda case: _same_code(_arguments(case)[0], recorded=True))})),
     Prediction(
         "9.2",
@@ -218,39 +227,40 @@ PREDICTIONS = (
             lambda value: value, {
                 "a": Reason("one for each tensor among the inputs", lambda case: _arguments(case).count("tensor")),
                 "b": Reason("one for each output of forward", lambda case: 1),
-                "c": Reason("one for each argument behind ctx; None where there is no gradient",
+                "c": Reason("one for each argument after ctx; None where there is no gradient",
                             lambda case: len(_arguments(case)))})),
     Prediction(
         "9.3",
         (Belief("ctx keeps the value that x had", lambda: after_change("ctx.x = x.clone()")),
          Belief("a change is noticed, however the tensor was kept", lambda: after_change("ctx.save_for_backward(x)"))),
-        Why("What would have noticed?", _names,
+        Why("What would have noticed the change?", _names,
             ('after_change("ctx.x = x")', 'after_change("ctx.save_for_backward(x)")',
              'after_change("ctx.x = x.clone()")'), lambda value: value == "error", {
                 "a": Reason("only save_for_backward: it notes the version of the tensor",
                             lambda case: "save" in case.code),
-                "b": Reason("nothing: in a Function of one's own, nobody checks", lambda case: False),
-                "c": Reason("any way of keeping it, unless it is a copy", lambda case: "clone" not in case.code)})),
+                "b": Reason("nothing: in your own Function, nothing is checked", lambda case: False),
+                "c": Reason("any way of keeping it, unless it is a copy", lambda case: "clone" not in case.code)}),
+        word="error"),
     Prediction(
         "9.4",
         (Belief("with create_graph backward is recorded, so its result can be differentiated",
                 lambda: twice_differentiable("the input")),),
-        Why("What may be saved, so that a second derivative is possible?", _names,
+        Why("What may be saved if a second derivative is wanted?", _names,
             ('twice_differentiable("the input")', 'twice_differentiable("the output")',
              'twice_differentiable("an inner result")'), lambda value: value, {
                 "a": Reason("only inputs", lambda case: _arguments(case) == ["the input"]),
                 "b": Reason("inputs and outputs; an inner result was made with recording off and has no history",
                             lambda case: _arguments(case) != ["an inner result"]),
-                "c": Reason("nothing: a Function of one's own has only a first derivative", lambda case: False)})),
+                "c": Reason("nothing: your own Function has only a first derivative", lambda case: False)})),
     Prediction(
         "9.5",
         (Belief("apply gives back what forward returned", lambda: eval("x is x", {"x": _x()})),),
-        Why("In brackets: the same object as x? the same memory?", _names,
+        Why("What does apply give back?", _names,
             ('through("x")', 'through("x.view(-1)")', 'through("x * 1")'), lambda value: value, {
-                "a": Reason("apply copies what forward returns, so that it can have a node of its own",
+                "a": Reason("a copy of what forward returns, so that it can have a node of its own",
                             lambda case: (False, False)),
                 "b": Reason("apply gives back what forward returned",
                             lambda case: (_arguments(case) == ["x"], "*" not in case.code)),
-                "c": Reason("x has no room for a node: it gets a view of x, in the same memory",
+                "c": Reason("a view of x, in the same memory: x itself cannot take another node",
                             lambda case: (False, "*" not in case.code))})),
 )

@@ -114,7 +114,7 @@ def modes(way: str) -> list[bool]:
 
 
 def flag(way: str, detaches: bool) -> bool:
-    """The flag of the output of a block that detaches its result, or does not."""
+    """Whether the output of a block requires grad, if the block detaches its result or does not."""
     def block(x: torch.Tensor) -> torch.Tensor:
         return (x * 2).detach() if detaches else x * 2
 
@@ -139,17 +139,17 @@ def _call(case: Case) -> tuple[list[Any], dict[str, Any]]:
 
 QUESTIONS = (
     Question(
-        "q10.1", "A block runs under checkpoint; then backward runs. How often does the block begin in all?",
+        "q10.1", "A block runs under checkpoint; then backward runs. How often does the block start in all?",
         lambda: _starts(lambda block: checkpoint(block, _x(), use_reentrant=False)),
         (Belief("checkpoint keeps what it needs, so the block runs once", lambda: _starts(lambda block: block(_x()))),),
         "let the block print a word at its start"),
     Question(
-        "q10.2", "x needs no gradient, layer's weights do. Does checkpoint(layer, x, use_reentrant=False) need one?",
+        "q10.2", "x needs no gradient, a layer's weights do. Does checkpoint(layer, x, use_reentrant=False) need one?",
         lambda: _out(use_reentrant=False),
-        (Belief("the output follows the inputs that I hand over", lambda: _out(use_reentrant=True)),),
+        (Belief("the output follows the inputs that I pass in", lambda: _out(use_reentrant=True)),),
         "print requires_grad of the output, with use_reentrant=False and with True"),
     Question(
-        "q10.3", "Dropout in a checkpointed block: does the second run draw the same mask? True or False",
+        "q10.3", "Dropout in a checkpointed block: does the second run draw the same mask?",
         lambda: same_mask_again(),
         (Belief("every run draws a new mask", lambda: same_mask_again(preserve_rng_state=False)),),
         "let the block note its masks"),
@@ -160,7 +160,7 @@ QUESTIONS = (
          Belief("nothing is recorded, so nothing is kept", lambda: _kept(_without_recording))),
         "count what a pack hook around it gets"),
     Question(
-        "q10.5", "Non-reentrant. Behind the block's last operation stands a print. Does it print twice? True or False",
+        "q10.5", "Non-reentrant. A print follows the block's last operation. Does it print twice?",
         lambda: _ends_again(),
         (Belief("in backward the whole block runs again", lambda: _ends_again(early_stop=False)),),
         "put a print there, and call it with early_stop=False too"),
@@ -170,7 +170,7 @@ PREDICTIONS = (
     Prediction(
         "10.1",
         (Belief("the first run is under no_grad, since nothing is to be kept", lambda: modes("reentrant")[0]),),
-        Why("Grad mode in each run of the block?", _names,
+        Why("What is grad mode in each run of the block?", _names,
             ('modes("non-reentrant")', 'modes("reentrant")', 'modes("plain")'), lambda value: value, {
                 "a": Reason("off, then on: nothing is recorded until backward",
                             lambda case: [False, True] if "plain" not in case.code else [True]),
@@ -189,30 +189,31 @@ PREDICTIONS = (
             ('again("exp", "sin", "+ 1")', 'again("exp", "+ 1", "+ 1")', 'again("exp", "sin", "exp")',
              'again("exp", "sin", "+ 1", use_reentrant=True)'), lambda value: value, {
                 "a": Reason("nowhere, it runs to its end", lambda case: len(_call(case)[0])),
-                "b": Reason("as soon as the last saved value is there again; reentrant never stops early",
+                "b": Reason("as soon as the last saved value is there again; the reentrant kind never stops early",
                             lambda case: len(_call(case)[0]) if _call(case)[1] else _last_keeper(_call(case)[0])),
-                "c": Reason("in front of the last operation: the output is known already",
+                "c": Reason("before the last operation: the output is known already",
                             lambda case: len(_call(case)[0]) - 1)})),
     Prediction(
         "10.3",
         (Belief("the output says what the function's own result says", lambda: flag("plain", True)),),
-        Why("Who decides about the flag?", _names,
+        Why("What decides whether out requires grad?", _names,
             ('flag("reentrant", True)', 'flag("non-reentrant", True)', 'flag("non-reentrant", False)',
              'flag("plain", True)'), lambda value: value, {
-                "a": Reason("reentrant: the inputs, since the output belongs to one node of checkpoint's own; "
+                "a": Reason("reentrant: the inputs, because the output belongs to a node of checkpoint; "
                             "non-reentrant: the function",
                             lambda case: _call(case)[0][0] == "reentrant" or not _call(case)[0][1]),
                 "b": Reason("the function, always", lambda case: not _call(case)[0][1]),
-                "c": Reason("checkpoint, always: what it gives back requires grad",
+                "c": Reason("checkpoint, always: what it returns requires grad",
                             lambda case: _call(case)[0][0] != "plain" or not _call(case)[0][1])})),
     Prediction(
         "10.4",
-        (Belief("checkpoint remembers what the block drew", lambda: same_mask_again()),),
-        Why("Why is the mask the same in the second run, if it is?", _names,
+        (Belief("checkpoint remembers which mask the block drew", lambda: same_mask_again()),),
+        Why("If the mask is the same in the second run, why?", _names,
             ("same_mask()", "same_mask(preserve_rng_state=False)", "same_mask(use_reentrant=True)",
              "same_mask(preserve_rng_state=False, use_reentrant=True)"), lambda value: value, {
                 "a": Reason("the mask is one of the values that are kept", lambda case: True),
-                "b": Reason("only reentrant does it over exactly", lambda case: "use_reentrant" in _call(case)[1]),
-                "c": Reason("the state of the random generator is noted, and set back before the second run",
+                "b": Reason("only the reentrant kind repeats it exactly",
+                            lambda case: "use_reentrant" in _call(case)[1]),
+                "c": Reason("the state of the random generator is saved, and restored before the second run",
                             lambda case: "preserve_rng_state" not in _call(case)[1])})),
 )

@@ -20,7 +20,7 @@ def _parts() -> dict[str, object]:
 
 
 def parameters_of(part: str) -> int:
-    """How many parameters a module has to which this was assigned."""
+    """How many parameters a module has after this was assigned to it."""
     module = nn.Module()
     module.part = _parts()[part]
     return len(list(module.parameters()))
@@ -89,7 +89,7 @@ def _names() -> Names:
 
 QUESTIONS = (
     Question(
-        "q11.1", "self.layers = [nn.Linear(2, 1)] in a module, and nothing else. How many parameters has it?",
+        "q11.1", "self.layers = [nn.Linear(2, 1)] in a module, and nothing else. How many parameters does it have?",
         lambda: parameters_of("a list of Linears"),
         (Belief("a list of layers is registered", lambda: parameters_of("a ModuleList")),),
         "count list(net.parameters()); then use nn.ModuleList"),
@@ -99,12 +99,12 @@ QUESTIONS = (
         (Belief("the optimiser knows my loss, and there is none", lambda: stepped(None)),),
         "run it"),
     Question(
-        "q11.3", "w requires grad. Does torch.optim.SGD([w * 1], lr=0.1) raise an error? True or False",
+        "q11.3", "w requires grad. Does torch.optim.SGD([w * 1], lr=0.1) raise an error?",
         lambda: refused("w * 1"),
         (Belief("whatever requires grad can be optimised", lambda: refused("w")),),
-        "run it, and read what it says about leaves"),
+        "run it, and read what the error says about leaves"),
     Question(
-        "q11.4", "w is a parameter. Is it a leaf after optimizer.step()? True or False",
+        "q11.4", "w is a parameter. Is it a leaf after optimizer.step()?",
         lambda: after("step()")[1],
         (Belief("a step is an operation, so the new w is a result", lambda: after("w = w - g")[1]),),
         "print w.grad_fn after a step"),
@@ -138,16 +138,16 @@ PREDICTIONS = (
             ('refused("w.double()")', 'refused("w * 1")', 'refused("w.detach()")', 'refused("w.detach().double()")',
              'refused("w")'),
             lambda value: value, {
-                "a": Reason("what is no leaf: a step would change a result, and nobody computes with it again",
+                "a": Reason("what is not a leaf: a step would change a result that is not used again",
                             lambda case: case.arguments()[0] in ("w.double()", "w * 1")),
-                "b": Reason("what is no Parameter", lambda case: case.arguments() != ["Parameter(w)"]),
+                "b": Reason("what is not a Parameter", lambda case: case.arguments() != ["Parameter(w)"]),
                 "c": Reason("what was converted to another dtype", lambda case: "double" in case.code)})),
     Prediction(
         "11.3",
         (Belief("a step is an operation, so the new w is a result", lambda: after("w = w - g")),
          Belief("a step makes a new leaf and puts it in the place of the old one",
                 lambda: after("w = w - g, under no_grad"))),
-        Why("What does a step do to w?  In brackets: the same object, a leaf", _names,
+        Why("What does a step do to w?", _names,
             ('after("step()")', 'after("w.sub_(g), under no_grad")', 'after("w = w - g")',
              'after("w = w - g, under no_grad")'),
             lambda value: value, {
@@ -164,22 +164,22 @@ PREDICTIONS = (
             ("stepped(None, 0.5)", "stepped(0.0, 0.5)", "stepped(0.0)", "stepped(None)", "stepped(1.0)"),
             lambda value: value != 1.0, {
                 "a": Reason("all, if there is weight decay", lambda case: "0.5" in case.code or "(1.0" in case.code),
-                "b": Reason("those with a .grad; then the rule may move them, even if the gradient is 0",
+                "b": Reason("those with a .grad; they may move even if the gradient is 0",
                             lambda case: case.arguments()[0] is not None and case.arguments() != [0.0]),
                 "c": Reason("those whose .grad is not 0", lambda case: case.arguments()[0] not in (None, 0.0))})),
     Prediction(
         "11.5",
         (Belief("everything in the formula gets a .grad",
                 lambda: len(("weight", "bias", "x", "out", "target", "loss"))),
-         Belief("all that requires grad gets a .grad, results too",
+         Belief("everything that requires grad gets a .grad, results too",
                 lambda: sum(map(has_grad, ("weight", "bias", "out that retains it", "out that retains it"))))),
-        Why("Who keeps a .grad?", _names,
+        Why("What keeps a .grad?", _names,
             ('has_grad("weight")', 'has_grad("out")', 'has_grad("x")', 'has_grad("x that requires grad")',
              'has_grad("frozen weight")', 'has_grad("out that retains it")'),
             lambda value: value, {
                 "a": Reason("parameters, and nothing else", lambda case: "weight" in case.code),
                 "b": Reason("leaves that require grad, and results that were asked to retain it",
                             lambda case: case.arguments()[0] == "weight" or "that" in case.code),
-                "c": Reason("all that requires grad",
+                "c": Reason("everything that requires grad",
                             lambda case: case.arguments()[0] not in ("x", "frozen weight"))})),
 )

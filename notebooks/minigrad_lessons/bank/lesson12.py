@@ -82,7 +82,8 @@ PREDICTIONS = (
     Prediction(
         "12.3",
         (Belief("relu is x there, and so is its derivative of any order 1", lambda: curvature("relu", 2.0) + 1.0),
-         Belief("a function that is no straight line has a curvature", lambda: round(curvature("softplus", 2.0), 3))),
+         Belief("a function that is not a straight line has a curvature",
+                lambda: round(curvature("softplus", 2.0), 3))),
         Why("Where is there no curvature at all?", _names,
             ('curvature("relu", 2.0)', 'curvature("relu", -1.0)', 'curvature("softplus", 2.0)',
              'curvature("tanh", 0.5)'),
@@ -90,7 +91,7 @@ PREDICTIONS = (
                 "a": Reason("for all activation functions: they are made of straight parts", lambda case: True),
                 "b": Reason("where the slope does not change with x: that of relu is 1 or 0",
                             lambda case: "relu" in case.code),
-                "c": Reason("for relu where it is open; where it is shut, it is bent",
+                "c": Reason("for relu where it is positive; where it is zero, it is curved",
                             lambda case: case.arguments() == ["relu", 2.0])})),
     Prediction(
         "12.4",
@@ -99,7 +100,7 @@ PREDICTIONS = (
             ('leads("a * b")', 'leads("a * a")', 'leads("a * a * b")', 'leads("a + b")'),
             lambda value: value, {
                 "a": Reason("always: it is the gradient by a", lambda case: True),
-                "b": Reason("when a stands in the formula of this gradient; for a * b that is b",
+                "b": Reason("when a is part of the formula of this gradient; for a * b, that formula is b",
                             lambda case: str(case.arguments()[0]).count("a") > 1),
                 "c": Reason("whenever it requires grad", lambda case: "*" in case.code)})),
 )

@@ -44,7 +44,7 @@ PREDICTIONS = (
         "13.1",
         (Belief("a frozen parameter has an AccumulateGrad too; it just gets nothing", lambda: leaves("none")),
          Belief("one for each layer that learns", lambda: len((leaves("first"),)))),
-        Why("Who has an AccumulateGrad?", _names,
+        Why("What has an AccumulateGrad?", _names,
             ('leaves("first")', 'leaves("none")', 'leaves("none", True)', 'leaves("last", True)'),
             lambda value: value, {
                 "a": Reason("every parameter", lambda case: 4),
@@ -60,23 +60,23 @@ PREDICTIONS = (
             lambda value: value, {
                 "a": Reason("when what comes into it requires grad",
                             lambda case: "first" not in case.code or "True" in case.code),
-                "b": Reason("always: it stands before a layer that learns", lambda case: True),
+                "b": Reason("always: it comes before a layer that learns", lambda case: True),
                 "c": Reason("when the layer before it learns", lambda case: "first" not in case.code)})),
     Prediction(
         "13.3",
         (Belief("what needs no gradient leaves no pair at all", lambda: empty("none", True)),
          Belief("bias, data and weight of the frozen layer: three", lambda: len(("bias", "data", "weight")))),
-        Why("Where does (None, 0) stand?", _names,
+        Why("Where is there a pair (None, 0)?", _names,
             ('empty("first")', 'empty("none")', 'empty("none", True)', 'empty("first", True)', 'empty("last", True)'),
             lambda value: value, {
                 "a": Reason("for each frozen parameter", lambda case: 0 if "none" in case.code else 2),
                 "b": Reason("for the data alone", lambda case: int("True" not in case.code)),
-                "c": Reason("at nodes that were recorded, for each input of theirs that needs no gradient",
+                "c": Reason("at recorded nodes, for each input that needs no gradient",
                             lambda case: empty(*case.arguments()))})),  # type: ignore[arg-type]  # literals of a call
     Prediction(
         "13.4",
         (Belief("only parameters are accumulated into", lambda: leaves("first")),
-         Belief("with the data the whole first layer is back in the graph", lambda: leaves("none", True))),
+         Belief("with the data, the whole first layer is back in the graph", lambda: leaves("none", True))),
         Why("And why is the first layer recorded now, though it is frozen?", _names,
             ('has_relu("first", True)', 'has_relu("first")', 'has_relu("none")'),
             lambda value: value, {

@@ -48,3 +48,8 @@ def grad_of(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.grad is None:
         raise ValueError("this tensor has no .grad")
     return tensor.grad
+
+
+def takes(node: Any) -> int:
+    """How many gradients a node takes when it is called: one for each output of its operation."""
+    return int(node.outputs)

@@ -78,7 +78,7 @@ def non_leaf(build: Callable[[torch.Tensor], torch.Tensor]) -> None:
     if not isinstance(result, torch.Tensor):
         report.misconception(name, f"build must return a tensor; it returned {report.a(result)}.")
     elif result is w:
-        report.misconception(name, "this is w itself. A second name for a tensor is no second tensor.")
+        report.misconception(name, "this is w itself. A second name for a tensor does not make a second tensor.")
     elif result.is_leaf:
         report.misconception(name, _why_leaf(result, w), "Its grad_fn is None, so it is a leaf.")
     elif computed := [type(node).__name__ for node in nodes_of(result.grad_fn) if not _moves(node)]:
@@ -149,12 +149,16 @@ def _judge_way(way: Callable[[torch.Tensor], torch.Tensor], y: torch.Tensor) -> 
 
 
 def _calls(function: Any) -> tuple[str, ...]:
-    """The names that a function looks up, those of its inner functions too: what it calls, however it is written."""
+    """The names that a function looks up, those of its inner functions too: what it calls, however it is written.
+
+    `.data` counts as `detach`: both give a tensor outside the graph that shares its memory.
+    """
     function = getattr(function, "func", function)
     code = getattr(function, "__code__", None)
     if code is None or function.__module__.partition(".")[0] == torch.__name__:
         return (report.name_of(function),)
-    return tuple(dict.fromkeys(_names(code, function.__globals__, set())))
+    names = _names(code, function.__globals__, set())
+    return tuple(dict.fromkeys("detach" if name == "data" else name for name in names))
 
 
 def _names(code: CodeType, around: dict[str, Any], seen: set[CodeType]) -> list[str]:

@@ -47,7 +47,7 @@ def result_flag(student: Callable[..., Any]) -> None:
     fits = [text for text, rule in RULES if all(bool(rule(*case)) == bool(said[case]) for case in CASES)]
     mode, flags = wrong
     report.misconception(
-        name, f'this is the rule "{fits[0]}".' if fits else "it differs from the run.",
+        name, f'this is the rule "{fits[0]}".' if fits else "it does not agree with the run.",
         f"Recording {'on' if mode else 'off'}, flags of the inputs {', '.join(map(str, flags))}: you say "
         f"{bool(said[wrong])}, the run says {flag_of(*wrong)}.")
 
@@ -81,7 +81,7 @@ ROWS: dict[str, State] = {"third": (False, True, False), "fourth": (False, True,
 # A state that is not the one that was asked for, and what led there.
 MISSED: dict[tuple[str, State], str] = {
     ("third", (True, True, False)): "this is a leaf still: nothing was recorded. A result is what is asked for.",
-    ("fourth", (False, True, False)): "nobody asked it to keep its gradient.",
+    ("fourth", (False, True, False)): "it was never asked to keep its gradient.",
     ("fourth", (True, True, False)): "on a leaf retain_grad() does nothing, without a word. Ask a result.",
     ("fifth", (True, False, False)): "t.detach() is a new tensor, which knows nothing of retain_grad(). The tensor "
                                      "itself must become a leaf: there is a method with _ at its end.",

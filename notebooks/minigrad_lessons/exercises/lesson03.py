@@ -60,7 +60,7 @@ def _on_a_diamond(student: Walk) -> str:
     with record() as trace:
         fault = _judge_tree(student, _diamond)
     calls = sum(event["kind"] == "call" for event in trace.events)
-    judged = ".grad differs" if fault else ".grad is equal too"
+    judged = ".grad is wrong" if fault else ".grad is right too"
     nodes = len(nodes_of(loss.grad_fn))
     return f"(b * b).sum() with b = x * 3, no tree: {judged}, after {calls} calls for {nodes} nodes"
 
@@ -99,7 +99,7 @@ def _why_raised(error: Exception, student: Walk, holds_none: bool) -> str:
 def _why_different(found: dict[str, Any], wanted: dict[str, Any]) -> str:
     missing = [key for key, grad in found.items() if grad is None]
     if len(missing) == len(found):
-        return ("no leaf received anything. The gradients land when the walk calls the last nodes: "
+        return ("none of the leaves received anything. Gradients arrive when the walk calls the last nodes: "
                 "it has to go on below, to their end.")
     if missing:
         return f"{', '.join(missing)}.grad is None: the walk followed one edge only. A node may have several inputs."

@@ -83,7 +83,7 @@ def event_order(answer: object) -> None:
     if [letter for letter in letters if letter != "C"] == list(REGISTERED):
         text = "this is the order in which they were registered. It does not matter between different kinds of hooks."
     elif max(place[letter] for letter in "ABDG") > min(place[letter] for letter in "CEF"):
-        text = "x has its turn when y's node is done: before that, no gradient has come to x."
+        text = "x comes after y's node: before that, no gradient has reached x."
     else:
         text = next(text for pair, text in MISTAKES if place[pair[0]] < place[pair[1]])
     report.misconception(name, text)
@@ -221,7 +221,7 @@ def _why_no_lists(log: Mapping[str, Any]) -> str:
         if any(isinstance(value, torch.Tensor) and value.numel() > 1 for value in values):
             return "whole gradients were logged. One number per pass is asked for: the norm, grad.norm().item()."
         if not all(isinstance(value, int | float | torch.Tensor) for value in values):
-            return f"in the list of {key} there is something that is no number."
+            return f"in the list of {key} there is something that is not a number."
     return ""
 
 
@@ -258,7 +258,7 @@ def _alike(a: list[float], b: list[float]) -> bool:
 
 HINTS = {
     "event_order": (
-        "The gradient comes to y before it comes to x. Who has it first: the tensor y, or the node that made y?",
+        "The gradient reaches y before it reaches x. Which comes first: the tensor y, or the node that made y?",
         "At y: the tensor's hooks, then y.grad is kept, then the node with what runs before and after it.",
         "At x: the tensor hook, then the addition, then the post-accumulate hook. Begin with D, B, G.",
     ),

@@ -36,7 +36,7 @@ def modes(answers: object) -> None:
     """Judge the 2 x 2 of train and eval, grad mode on and off: by running dropout in each quarter."""
     name = "check.modes"
     if not isinstance(answers, Mapping) or set(answers) != set(QUARTERS):
-        report.misconception(name, "hand over the dictionary with its four keys, as it was given.")
+        report.misconception(name, "pass the dictionary with its four keys, as it was given.")
         return
     if any(part is ... for pair in answers.values() for part in (pair if isinstance(pair, tuple) else (pair,))):
         report.not_yet(name, "Put True or False in place of the dots.")
@@ -52,7 +52,7 @@ def modes(answers: object) -> None:
                 return
             if said != found[place]:
                 belief = next((text for text, rule in RULES[place] if rule(*quarter) == said), "it is a guess")
-                report.misconception(name, f'somebody says so who thinks: "{belief}"',
+                report.misconception(name, f'a thought that leads there: "{belief}"',
                                      f"{_named(quarter)}: {SAYS[place]} You say {said}, the run says {found[place]}.")
                 return
     report.passed(name, *(f"{_named(quarter)}: recorded {recorded}, differ {differ}"

@@ -30,7 +30,7 @@ def _why_no_parameter(tensor: Any) -> str:
     if not isinstance(tensor, torch.Tensor):
         return f"it must return a tensor; it returned a {type(tensor).__name__}."
     if not tensor.is_leaf:
-        return (f"no leaf: {type(tensor.grad_fn).__name__} stands behind it. It required grad before it was converted, "
+        return (f"not a leaf: {type(tensor.grad_fn).__name__} made it. It required grad before it was converted, "
                 "so the conversion was recorded.")
     if tensor.dtype is not torch.float64:
         return f"its dtype is {str(tensor.dtype).removeprefix('torch.')}; float64 is asked for."

@@ -13,7 +13,7 @@ Make = Callable[[torch.Tensor], tuple[Any, ...]]
 def _ready(name: str, student: Any, called: str) -> bool:
     """True for a Function whose blanks are filled; else it has been said what is missing."""
     if not isinstance(student, type) or not issubclass(student, torch.autograd.Function):
-        report.misconception(name, f"hand over the class itself, a torch.autograd.Function: {name}({called})")
+        report.misconception(name, f"pass the class itself, a torch.autograd.Function: {name}({called})")
         return False
     if any(report.has_dots(getattr(student, part)) for part in ("forward", "backward")):
         report.not_yet(name, f"Fill in the blanks of {called}.")
@@ -154,7 +154,7 @@ RETURNS: dict[str, Make] = {
 KINDS = ("fine", "number", "shape", "type")
 BELIEFS = {
     ("grad", "fine"): "an input for which nothing is returned gets None",
-    ("grad, None", "type"): "None is no gradient, so it is a wrong type",
+    ("grad, None", "type"): "None is not a gradient, so it is a wrong type",
     ("grad, None", "number"): "None does not count",
     ("grad, grad, None", "number"): "a None too many is a gradient too many",
     ("grad, grad, grad", "fine"): "what is too many is left out",
@@ -189,7 +189,7 @@ def returns(answers: object) -> None:
     """Judge what a student expects of each `return`: "fine", or an error about the number, the shape or the type."""
     name = "check.returns"
     if not isinstance(answers, Mapping) or set(answers) != set(RETURNS):
-        report.misconception(name, "hand over the dictionary with its eight keys, as it was given.")
+        report.misconception(name, "pass the dictionary with its eight keys, as it was given.")
         return
     if any(said is ... for said in answers.values()):
         report.not_yet(name, 'Write "fine", "number", "shape" or "type" in place of the dots.')
@@ -202,7 +202,7 @@ def returns(answers: object) -> None:
         if word != found:
             belief = BELIEFS.get((code, word))
             report.misconception(
-                name, f'somebody says so who thinks: "{belief}"' if belief else
+                name, f'a thought that leads there: "{belief}"' if belief else
                 "put this return into a Function of your own and read its error, or ask hint(\"returns\").",
                 f"return {code}: you say {word}, the run says {found}.")
             return

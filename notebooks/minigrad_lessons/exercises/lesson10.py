@@ -62,7 +62,7 @@ def by_hooks(student: Any) -> None:
 def _why_raised(error: Exception, student: Any) -> str:
     text = str(error)
     if isinstance(error, IndexError):
-        return "under this number there is no value. Either nothing was collected in the second run (is recording on " \
+        return "there is no value under this number. Either nothing was collected in the second run (is recording on " \
                "there, does its pack hook keep the values?), or the numbers do not begin at 0."
     if "indices must be integers" in text or "only integer tensors" in text:
         return "pack must return one number, the place of this value: unpack gets it, and looks there."
@@ -88,7 +88,7 @@ def _why_not_checkpoint(grad: Any, plain: Any, held: int, least: int, before: in
         return "x got no gradient."
     if held > least + ONE:
         return "too much is held when backward begins: pack must let the tensors go."
-    return "" if torch.allclose(grad, plain) else "the gradient differs: each number must get the value that was " \
+    return "" if torch.allclose(grad, plain) else "the gradient is wrong: each number must get the value that was " \
                                                  "saved under it, in the same order."
 
 
@@ -199,7 +199,7 @@ def _judge_silence(name: str, x: torch.Tensor) -> None:
         report.misconception(name, "both runs save the same, and checkpoint has nothing to say.")
     else:
         report.misconception(name, "the second run has other values, of the same shape. checkpoint compares shape, "
-                                   "dtype and device, never values: the gradient is wrong, and nobody says so.")
+                                   "dtype and device, never values: the gradient is wrong, and no error says so.")
 
 
 HINTS = {

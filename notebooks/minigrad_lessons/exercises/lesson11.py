@@ -78,7 +78,7 @@ def momentum(student: Callable[..., Any]) -> None:
     if not fits and path[0] > 1.0:
         fits = "w went uphill: sub_ takes away already, so give it no minus"
     first = next(at for at, (a, b) in enumerate(zip(path, _ours())) if abs(a - b) >= 1e-6)
-    report.misconception(name, f"{fits or 'the path differs'}.",
+    report.misconception(name, f"{fits or 'it takes another path'}.",
                          f"After step {first + 1} your w is {path[first]:.3g}, that of SGD is {_ours()[first]:.3g}.")
 
 
@@ -86,7 +86,7 @@ def module(student: Any) -> None:
     """Judge a class that notes what is assigned, as nn.Module does: its parameters, their order, its call."""
     name = "check.module"
     if not isinstance(student, type):
-        report.misconception(name, "hand over the class itself: check.module(MyModule)")
+        report.misconception(name, "pass the class itself: check.module(MyModule)")
         return
     blank = [part for part in ("__setattr__", "parameters", "__call__") if part in vars(student)
              and report.has_dots(vars(student)[part])]
@@ -253,7 +253,8 @@ HINTS = {
         "momentum * velocity + w.grad, and lr * velocity.",
     ),
     "module": (
-        "Note in __setattr__, read in parameters(). Where can the note be kept, if there is no __init__ to make it?",
+        "Register in __setattr__, and read in parameters(). Where can the list be kept if there is no __init__ to make "
+        "it?",
         "`self.__dict__` has everything that was assigned, under its name, in order. Then __setattr__ need not do more "
         "than object.__setattr__.",
         "In parameters(): for value in self.__dict__.values(): a Parameter is yielded, a MyModule yields from its own "

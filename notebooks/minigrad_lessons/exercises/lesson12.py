@@ -174,7 +174,7 @@ def _why_eikonal(found: torch.Tensor, wanted: float) -> str:
 
 HINTS = {
     "divergence": (
-        "n shall be differentiated once more. What must be said when it is computed?",
+        "n will be differentiated once more. Which option does that need when n is computed?",
         "create_graph=True. Of the gradient of n[:, k] only the derivative by coordinate k counts.",
         "create_graph=True, and second[:, k].",
     ),

@@ -94,7 +94,7 @@ def operation(student: Function, reference: Reference, at: Sequence[float]) -> N
     """Judge a Function of one tensor against its reference, as minigrad's own operations are tested."""
     name = "check.operation"
     if not isinstance(student, type) or not issubclass(student, torch.autograd.Function):
-        report.misconception(name, "hand over the class itself, a torch.autograd.Function.")
+        report.misconception(name, "pass the class itself, a torch.autograd.Function.")
         return
     if any(report.has_dots(getattr(student, part)) for part in ("forward", "backward")):
         report.not_yet(name, f"Write forward and backward of {student.__name__}.")

@@ -66,7 +66,7 @@ def is_function(name: str, asked: str, *functions: object) -> bool:
     """True if all can be called; else say what to hand over."""
     if all(callable(function) for function in functions):
         return True
-    misconception(name, f"hand over the function itself: {name}({asked})")
+    misconception(name, f"pass the function itself: {name}({asked})")
     return False
 
 

@@ -51,7 +51,7 @@ class Truths:
                 values[code] = self.run(code, {"torch": torch, **names})
             except Exception as error:  # noqa: BLE001 (whatever it raises is told)
                 report.misconception(self.name, f"{code} raised {report.first_line(error)}. "
-                                                f"Hand over {self.hand_over} too.")
+                                                f"Pass {self.hand_over} too.")
                 return
         wrong = [code for code, answer in said.items() if answer not in (..., self.holds(values[code]))]
         if wrong:
@@ -73,12 +73,12 @@ class Truths:
         thought, rule = max(self.beliefs, key=lambda belief: agreement(belief[1]))
         explained = agreement(rule)[0]
         if len(wrong) == 1:
-            text = f'1 differs; one thought that fits: "{thought}".' if explained else "1 differs."
+            text = f'1 is wrong; a thought that fits: "{thought}".' if explained else "1 is wrong."
         elif explained:
-            text = f'{explained} of the {len(wrong)} that differ fit the thought "{thought}".'
+            text = f'{explained} of the {len(wrong)} wrong answers fit the thought "{thought}".'
         else:
-            text = f"{len(wrong)} differ, and no one thought explains them."
-        report.misconception(self.name, text, f"What differs from the run: {'; '.join(wrong)}",
+            text = f"{len(wrong)} are wrong, and no single thought explains them."
+        report.misconception(self.name, text, f"What does not agree with the run: {'; '.join(wrong)}",
                              f"For each: {self.look[0].lower()}{self.look[1:]}")
 
 

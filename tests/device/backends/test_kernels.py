@@ -11,7 +11,7 @@ from cupy_backends.cuda.libs import nvrtc
 
 from minigrad.backends.kernels import KERNELS
 from minigrad.backends.philox import Philox, Source, philox
-from minigrad.backends.registry import HOST, OF_TYPE
+from minigrad.backends.registry import BACKEND_OF, HOST
 from tests.device.host_kernels import parameters, reals, source
 
 EVERY = [(name, real) for name in KERNELS for real in reals(name)]
@@ -64,7 +64,7 @@ def test_a_source_asks_for_the_kernel_where_its_numbers_are_made(on_the_host, mo
     stream.manual_seed(5)
     source = Source(stream, HOST, 512)
     wanted = source.draw(3000).tolist()
-    monkeypatch.setitem(OF_TYPE, np.ndarray, Backend())
+    monkeypatch.setitem(BACKEND_OF, np.ndarray, Backend())
     stream.set_offset(0)
     assert source.draw(3000).tolist() == wanted
     assert asked == ["philox"]

@@ -4,6 +4,7 @@ They are in the source distribution, for teachers, and never in the wheel.
 """
 
 from tests.lessons.answers import (
+    lesson00,
     lesson01,
     lesson02,
     lesson03,
@@ -17,10 +18,12 @@ from tests.lessons.answers import (
     lesson11,
     lesson12,
     lesson13,
+    lesson16,
 )
 from tests.lessons.answers.kinds import Key
 
 KEYS: dict[str, Key] = {
+    "00_build_it_yourself": lesson00.KEY,
     "01_tensors_and_leaves": lesson01.KEY,
     "02_requires_grad": lesson02.KEY,
     "03_next_functions": lesson03.KEY,
@@ -34,4 +37,5 @@ KEYS: dict[str, Key] = {
     "11_modules_and_optimisers": lesson11.KEY,
     "12_higher_order": lesson12.KEY,
     "13_capstone": lesson13.KEY,
+    "16_build_the_engine": lesson16.KEY,
 }

@@ -64,7 +64,7 @@ SET_MODE_WRONG: tuple[Wrong, ...] = (
      "as a statement did nothing"),
     (SET_MODE.replace("switch(self.before)", "switch(self.before)\n        return True"), "it swallows errors"),
     (SET_MODE.replace("torch.is_grad_enabled()", "nothing"), "set_mode raised NameError"),
-    (SET_MODE.replace("check.set_mode(set_mode)", "check.set_mode(set_mode(True))"), "hand over the function itself"),
+    (SET_MODE.replace("check.set_mode(set_mode)", "check.set_mode(set_mode(True))"), "pass the function itself"),
 )
 DECORATOR_WRONG: tuple[Wrong, ...] = (
     ("def without_grad(function):\n    with torch.no_grad():\n        return function\n\n\n"
@@ -112,7 +112,7 @@ KEY = Key(
     predict={"7.1": "6", "7.2": "True", "7.3": "True", "7.4": "True", "7.5": "True"},
     predict_wrong={
         "7.1": (("12", "the gradient goes back through y too"), ('"None"', "stops the gradients of all that")),
-        "7.2": (("False", "the gradient goes on through it to w"),),
+        "7.2": (("False", "so the gradient passes through it to w"),),
         "7.3": (("False", "the outer block wins"),),
         "7.4": (("False", "under no_grad autograd is off altogether"),),
         "7.5": (("False", "a frozen layer lets no gradient through"),),

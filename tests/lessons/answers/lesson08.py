@@ -28,7 +28,7 @@ AT_ONCE = "torch.ones(3, dtype=torch.float64, requires_grad=True)"
 AFTERWARDS = "torch.ones(3).double().requires_grad_()"
 PARAMETER_WRONG: tuple[Wrong, ...] = (
     (parameter("torch.ones(3, requires_grad=True).double()", AFTERWARDS), "so the conversion was recorded"),
-    (parameter(AT_ONCE, "torch.ones(3, requires_grad=True).to(torch.float64)"), "no leaf: ToCopyBackward0"),
+    (parameter(AT_ONCE, "torch.ones(3, requires_grad=True).to(torch.float64)"), "not a leaf: ToCopyBackward0"),
     (parameter("torch.ones(3, requires_grad=True)", AFTERWARDS), "its dtype is float32"),
     (parameter(AT_ONCE, "torch.ones(3).double()"), "does not require grad"),
     (parameter(AT_ONCE, "torch.zeros(3).double().requires_grad_()"), "three ones are asked for"),
@@ -63,10 +63,10 @@ KEY = Key(
     },
     predict={"8.1": "3", "8.2": "False", "8.3": "True", "8.4": "[20, 40]", "8.5": "True"},
     predict_wrong={
-        "8.1": (("2", "add_ itself is refused"), ("0", "what is done to y afterwards does no harm")),
-        "8.2": (("True", "a change in place of a result always raises"),),
-        "8.3": (("False", "has left the graph, so nobody notices"),),
-        "8.4": (("[2, 4]", "the node has kept a copy of w"), ('"error"', "whatever shares the memory is noticed")),
+        "8.1": (("2", "add_ itself is refused"), ("0", "later changes to y do not matter")),
+        "8.2": (("True", "changing a result in place always raises an error"),),
+        "8.3": (("False", "has left the graph, so nothing notices"),),
+        "8.4": (("[2, 4]", "the node kept a copy of w"), ('"error"', "whatever shares the memory is noticed")),
         "8.5": (("False", "to() always makes a new tensor"),),
     },
     why={"8.1": "b", "8.2": "c", "8.3": "a", "8.4": "b", "8.5": "c"},

@@ -52,7 +52,7 @@ SQUARE_WRONG: tuple[Wrong, ...] = (
     (square(back="x, = ctx.saved_tensors; return grad * 2 + x"), "[6, -20] is right"),
     (square(back="x, = ctx.saved_tensors; return grad * 2 * x, grad"), "so backward returns one gradient"),
     (square(back="x, = ctx.saved_tensors; return (grad * 2 * x).sum()"), "must have the shape of x"),
-    (square().replace("check.square(Square)", "check.square(Square.apply)"), "hand over the class itself"),
+    (square().replace("check.square(Square)", "check.square(Square.apply)"), "pass the class itself"),
 )
 MATMUL_WRONG: tuple[Wrong, ...] = (
     (matmul("a.T @ grad, grad @ b.T"), "in the wrong order"),
@@ -68,7 +68,7 @@ MATMUL_WRONG: tuple[Wrong, ...] = (
 )
 RETURNS_WRONG: tuple[Wrong, ...] = (
     (returns(d="number"), "a None too many is a gradient too many"),
-    (returns(c="type"), "None is no gradient, so it is a wrong type"),
+    (returns(c="type"), "None is not a gradient, so it is a wrong type"),
     (returns(f="fine"), "one number is spread over the shape of the input"),
     (returns(g="shape"), "a gradient must have exactly the shape of its input"),
     (returns(h="fine"), "a number is a tensor with one number in it"),
@@ -92,7 +92,7 @@ KEY = Key(
     recall={"q8.1": "9", "q8.3": "True", "q7.2": "True", "q7.3": "6", "q5.1": "6"},
     recall_wrong={
         "q8.1": (("1", "detach makes a copy"),),
-        "q8.3": (("False", "so it never does harm"),),
+        "q8.3": (("False", "so it never causes an error"),),
         "q7.2": (("False", "whatever is made under no_grad has requires_grad False"),),
         "q7.3": (("12", "the gradient goes back through y too"), ('"None"', "stops the gradients of all that")),
         "q5.1": (("3", "backward overwrites"),),

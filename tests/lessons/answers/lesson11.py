@@ -79,7 +79,7 @@ KEY = Key(
     recall={"q10.1": "2", "q10.2": "True", "q9.1": "False", "q9.2": "True", "q7.1": "True"},
     recall_wrong={
         "q10.1": (("1", "so the block runs once"),),
-        "q10.2": (("False", "the output follows the inputs that I hand over"),),
+        "q10.2": (("False", "the output follows the inputs that I pass in"),),
         "q9.1": (("True", "forward builds the graph"),),
         "q9.2": (("False", "the inputs are detached on the way in"),),
         "q7.1": (("False", "eval() stops gradients"),),

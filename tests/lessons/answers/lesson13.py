@@ -72,7 +72,7 @@ SNAKE_WRONG: tuple[Wrong, ...] = (
      .replace("        x, = ctx.saved_tensors\n", "").replace("(1 + torch.sin(2 * x))\n\ndef", "ctx.slope\n\ndef"),
      "the second derivative is lost"),
     (SNAKE.replace("check.operation(Snake,", "check.operation(Snake(),") .replace("Snake(),", "Snake.apply,"),
-     "hand over the class itself"),
+     "pass the class itself"),
 )
 
 KEY = Key(

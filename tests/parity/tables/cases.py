@@ -1,6 +1,6 @@
 """The table of ops: one line each, `(the call, its leaves)`. `m` is the library, torch or minigrad.
 
-A new op gets its line here, or in `cases_<subject>.py` (see `tables.py`). `compare.py` says what is compared: values,
+A new op gets its line here, or in `cases_<subject>.py` beside it. `compare.py` says what is compared: values,
 dtype, shape, graph, three derivatives.
 """
 

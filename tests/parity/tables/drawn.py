@@ -1,6 +1,6 @@
 """The table of ops with drawn shapes: one line each, `(the call, what it is given)`. `m` is torch or minigrad.
 
-A new op gets its line here, or in `drawn_<subject>.py` (see `tables.py`). What is drawn: empty,
+A new op gets its line here, or in `drawn_<subject>.py` beside it. What is drawn: empty,
 one-element and 0-d tensors, dimensions of size 1, operands that broadcast, inputs that want no gradient.
 `test_drawn.py` says what is compared.
 """

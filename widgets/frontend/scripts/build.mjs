@@ -1,4 +1,4 @@
-// Builds the two bundles and the style sheet into the Python package. The same sources give the same bytes.
+// Builds the three bundles and the style sheet into the Python package. The same sources give the same bytes.
 import { build } from "esbuild";
 
 const here = new URL("..", import.meta.url).pathname;
@@ -14,5 +14,6 @@ const shared = {
 };
 
 await build({ ...shared, entryPoints: ["src/widget.ts"], format: "esm", outfile: `${target}inspector.js` });
+await build({ ...shared, entryPoints: ["src/card.ts"], format: "esm", outfile: `${target}card.js` });
 await build({ ...shared, entryPoints: ["src/standalone.ts"], format: "iife", outfile: `${target}player.js` });
 await build({ ...shared, entryPoints: ["src/style.css"], outfile: `${target}inspector.css` });

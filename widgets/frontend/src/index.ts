@@ -7,6 +7,7 @@
  */
 import { aliasView } from "./views/aliasview";
 import type { Aliases } from "./views/aliasview";
+import { Card } from "./views/card";
 import { Comparison } from "./views/comparison";
 import { Explorer } from "./views/explorer";
 import type { Exploration } from "./views/explorer";
@@ -15,6 +16,7 @@ import { ledgerView } from "./views/ledger";
 import type { Ledger } from "./views/ledger";
 import { Link } from "./page/link";
 import type { Model } from "./page/link";
+import { arrive } from "./page/cells";
 import { html } from "./page/dom";
 import type { Stepped } from "./views/stepped";
 import { parseTrace } from "./trace/types";
@@ -23,6 +25,8 @@ export function render({ model, el }: { model: Model; el: HTMLElement }): () => 
   try {
     const view = viewOf(model);
     el.append(view.element);
+    // The first picture of a notebook is there to be stepped through at once; the others do not take the keyboard.
+    if (!(view instanceof Card)) arrive(view.element, () => view.element, "notebook");
     return () => view.dispose();
   } catch (error) {
     el.append(html("p", { class: "mg-root mg-error", role: "alert" }, `The inspector cannot show this: ${String(error)}`));
@@ -31,7 +35,8 @@ export function render({ model, el }: { model: Model; el: HTMLElement }): () => 
 }
 
 /** Which view a model is of, by the traits that it has. */
-function viewOf(model: Model): Comparison | Explorer | Inspector | Stepped {
+function viewOf(model: Model): Card | Comparison | Explorer | Inspector | Stepped {
+  if (model.get("face")) return new Card(model);
   if (model.get("traces")) return compare(model);
   if (model.get("exploration")) return new Explorer(model.get("exploration") as Exploration, new Link(model));
   if (model.get("aliases")) return aliasView(model.get("aliases") as Aliases, new Link(model));

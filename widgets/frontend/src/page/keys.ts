@@ -2,6 +2,8 @@
  * The keyboard. JupyterLab's own shortcuts listen further out (`b` inserts a cell, `d d` deletes one), so every key
  * that is pressed inside the inspector ends here, except those that lead out of it or belong to the browser.
  */
+import { advance } from "./cells";
+
 export interface Actions {
   back(): void;
   forward(): void;
@@ -65,6 +67,11 @@ export function listen(root: HTMLElement, actions: Actions): () => void {
   const handle = (event: KeyboardEvent): void => {
     if (leavesUs(event, root)) return;
     event.stopPropagation();
+    if (event.key === "Enter" && event.shiftKey) {
+      event.preventDefault();
+      advance(root);
+      return;
+    }
     const act = table[event.key];
     if (!act || event.altKey || ownKey(event)) return;
     event.preventDefault();

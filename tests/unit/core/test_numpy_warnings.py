@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from minigrad.core.engine import SILENCE, quiet
+from minigrad.core.engine import SILENCE, ignore_numpy_warnings
 
 OPS = {
     "sqrt of 0": (lambda m, x: x.sqrt(), 0.0, [np.inf]),
@@ -78,8 +78,8 @@ def test_filters_about_other_warnings_change_nothing(m):
         warnings.simplefilter("error", DeprecationWarning)
         warnings.simplefilter("ignore")
         before = np.geterr()
-        with quiet():
+        with ignore_numpy_warnings():
             assert np.geterr() == before
         warnings.simplefilter("error")
-        with quiet():
+        with ignore_numpy_warnings():
             assert set(np.geterr().values()) == {"ignore"}

@@ -1,0 +1,83 @@
+"""How a question is put: as a card to click on in a notebook, as text in a terminal and where no widget runs."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from minigrad._base.optional import MissingExtra, optional
+
+Line = tuple[str, str]  # a tone (good, bad, refused, code, quiet or nothing), and the text
+
+
+@dataclass(frozen=True)
+class Face:
+    """What stands on a card; `minigrad_widgets.question_card` says what each part means.
+
+    `head` begins the text form, `how` ends it: it says how to answer where nothing can be clicked.
+    """
+
+    head: str
+    label: str
+    text: str = ""
+    choices: tuple[tuple[str, str], ...] = ()
+    stacked: bool = False
+    field: str = ""
+    chosen: str = ""
+    locked: bool = False
+    lines: tuple[Line, ...] = ()
+    done: bool = False
+    how: str = ""
+
+    @property
+    def plain(self) -> str:
+        """The card as text."""
+        first = f"{self.head}  {self.text}".rstrip()
+        told = [f"      {text}" if tone == "code" else f"    {text}" for tone, text in self.lines]
+        open_reasons = self.choices if self.stacked and not self.chosen else ()
+        options = [f"      {value}  {shown}" for value, shown in open_reasons]
+        return "\n".join([first, *told, *options, *([f"    {self.how}"] if self.how else [])])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The face as the widget wants it."""
+        return {"label": self.label, "text": self.text, "choices": list(map(list, self.choices)), "field": self.field,
+                "stacked": self.stacked, "chosen": self.chosen, "locked": self.locked, "done": self.done,
+                "lines": list(map(list, self.lines)), "plain": self.plain}
+
+
+class Shown:
+    """A face on display, and what turns an answer into the next one."""
+
+    def __init__(self, face: Face, judge: Callable[[str], Face]) -> None:
+        self.face, self._judge = face, judge
+        self.widget: Any = None
+
+    def show(self) -> None:
+        """Put it on display: as a widget, or printed where there are none."""
+        try:
+            made = optional("minigrad_widgets.question_card", "lessons").QuestionCard
+        except MissingExtra:
+            made = None
+        if made is None or not hasattr(builtins, "get_ipython"):  # that name is there while IPython runs a cell
+            print(self.face.plain)
+            return
+        self.widget = made(self.face.to_dict(), lambda answer: self.answer(answer).to_dict())
+        optional("IPython.display", "lessons").display(self.widget)
+
+    def answer(self, answer: str) -> Face:
+        """Judge an answer, and put the new face on."""
+        self.put(self._judge(answer))
+        return self.face
+
+    def put(self, face: Face) -> None:
+        """Put another face on what is on display."""
+        self.face = face
+        if self.widget is not None:
+            self.widget.face = face.to_dict()
+
+
+def refused(face: Face, text: str) -> Face:
+    """The same card, with why the answer was refused."""
+    return replace(face, chosen="", lines=(("refused", text),), done=False)

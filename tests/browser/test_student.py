@@ -1,0 +1,218 @@
+"""A student at work on a lesson, in a window of 1,280 × 800: by the keyboard alone, and by the mouse alone.
+
+The first inspector, a question from memory, a prediction, its run and the reason; answers that do not fit, wrong ones
+and right ones. `MINIGRAD_SHOTS=folder` keeps a picture of each stage.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.groups import has_browser, installed, require
+
+pytestmark = pytest.mark.browser
+require("browser", has_browser() and installed("jupyterlab"), "chromium, playwright or jupyterlab is not installed")
+
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from minigrad_lessons.bank import PREDICTIONS
+from minigrad_lessons.bank.kinds import Prediction
+from tests.browser.fixtures import context, keep
+from tests.browser.jupyter import PATIENCE, Lab, open_notebook, settings
+from tests.lessons.answers import KEYS
+from tests.lessons.play import lesson
+
+WALKED = ("01_tensors_and_leaves", "03_next_functions", "10_checkpoint")
+THEMES = {"mouse": "JupyterLab Light", "keyboard": "JupyterLab Dark"}
+FAR = PATIENCE * 1000
+
+
+class Student:
+    """Goes through a lesson cell by cell; a subclass has a mouse or a keyboard, and nothing else."""
+
+    def __init__(self, page: Page, name: str) -> None:
+        self.page, self.name = page, name
+        self.ids = [cell.id for cell in lesson(name).cells]
+
+    def cell(self, id: str) -> Locator:
+        """A cell of the lesson."""
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(self.ids.index(id))
+
+    def card(self, id: str, at: int = 0) -> Locator:
+        """A question card that a cell shows."""
+        found = self.cell(id).locator(".mg-question-card").nth(at)
+        found.wait_for(timeout=FAR)
+        return found
+
+    def at(self) -> int:
+        """The place of the cell that would run next."""
+        cells = self.page.locator(".jp-Notebook .jp-Cell")
+        return int(cells.evaluate_all("all => all.findIndex(cell => cell.classList.contains('jp-mod-active'))"))
+
+    def run_through(self, id: str) -> None:
+        """Run the cells up to this one, one after the other."""
+        prompt = self.cell(id).locator(".jp-InputPrompt")
+        for _ in range(3 * len(self.ids)):
+            if prompt.inner_text().strip() not in ("", "[ ]:"):
+                break
+            self.run_one()
+        expect(prompt).to_have_text(re.compile(r"\[\d+\]"), timeout=FAR)
+
+    def run_one(self) -> None:
+        """Run the cell that is chosen, and go on to the next."""
+        raise NotImplementedError
+
+    def step(self, root: Locator) -> None:
+        """The next step in the inspector that came last."""
+        raise NotImplementedError
+
+    def choose(self, card: Locator, value: str) -> None:
+        """Choose an answer."""
+        raise NotImplementedError
+
+    def type(self, card: Locator, text: str) -> None:
+        """Type an answer, and send it."""
+        raise NotImplementedError
+
+    def shot(self, stage: str) -> None:
+        """Keep a picture."""
+        keep(self.page, f"student-{self.name[:2]}-{type(self).__name__.lower()}-{stage}")
+
+
+class Mouse(Student):
+    """Clicks; only an answer that has to be typed is typed."""
+
+    def run_one(self) -> None:
+        before = self.at()
+        self.page.locator("[data-jp-item-name='run'] jp-button").click()
+        self.page.wait_for_function("before => [...document.querySelectorAll('.jp-Notebook .jp-Cell')].findIndex("
+                                    "cell => cell.classList.contains('jp-mod-active')) !== before", arg=before)
+
+    def step(self, root: Locator) -> None:
+        root.get_by_role("button", name="one step forward").click()
+
+    def choose(self, card: Locator, value: str) -> None:
+        card.locator(f".mg-choice[data-value='{value}']").click()
+
+    def type(self, card: Locator, text: str) -> None:
+        card.locator(".mg-field").fill(text)
+        card.locator(".mg-answer").click()
+
+
+class Keyboard(Student):
+    """Presses keys, and relies on the keyboard being where it is wanted."""
+
+    def run_one(self) -> None:
+        self.page.keyboard.press("Shift+Enter")
+        self.page.wait_for_timeout(250)
+
+    def step(self, root: Locator) -> None:
+        expect(root).to_be_focused(timeout=FAR)
+        self.page.keyboard.press("ArrowRight")
+
+    def choose(self, card: Locator, value: str) -> None:
+        choices = card.locator(".mg-choice")
+        values = choices.evaluate_all("all => all.map(each => each.dataset.value)")
+        self.page.wait_for_function("card => card.contains(document.activeElement)", arg=card.element_handle())
+        for _ in values:
+            if self.page.evaluate("document.activeElement.dataset.value") == value:
+                break
+            self.page.keyboard.press("ArrowRight")
+        self.page.keyboard.press("Enter")
+
+    def type(self, card: Locator, text: str) -> None:
+        expect(card.locator(".mg-field")).to_be_focused()
+        self.page.keyboard.press("ControlOrMeta+a")
+        self.page.keyboard.type(text)
+        self.page.keyboard.press("Enter")
+
+
+@pytest.fixture(params=[Mouse, Keyboard], ids=["mouse", "keyboard"])
+def student(request: pytest.FixtureRequest, browser: Browser, lessons: Lab) -> Iterator[Callable[[str], Student]]:
+    """Opens a lesson: by the mouse in the light theme, by the keyboard in the dark one."""
+    settings(lessons.home, THEMES[request.param.__name__.lower()])
+    window = context(browser, viewport={"width": 1280, "height": 800})
+    page = window.new_page()
+
+    def opens(name: str) -> Student:
+        open_notebook(page, lessons, f"{name}.ipynb")
+        return request.param(page, name)
+
+    yield opens
+    for session in lessons.ask("api/sessions"):
+        lessons.ask(f"api/sessions/{session['id']}", "DELETE")
+    window.close()
+    settings(lessons.home, "JupyterLab Light")
+
+
+def wrong_of(entry: Prediction, right: str) -> str:
+    return next(letter for letter in entry.why.reasons if letter != right)
+
+
+@pytest.mark.parametrize("name", WALKED)
+def test_a_student_begins_a_lesson(student: Callable[[str], Student], name: str) -> None:
+    """Look, step, remember, predict, run and reason; a wrong answer first, then a right one."""
+    at_work, key = student(name), KEYS[name]
+    at_work.shot("0-opened")
+    at_work.run_through("setup")
+    root = at_work.cell("setup").locator(".mg-root")
+    root.wait_for(timeout=FAR)
+    before = root.get_attribute("data-step")
+    at_work.step(root)
+    expect(root).not_to_have_attribute("data-step", before or "")
+    at_work.shot("1-stepped")
+    recalls(at_work, key.recall, {id: wrong[0][0] for id, wrong in key.recall_wrong.items()})
+    at_work.shot("2-recalled")
+    id = next(iter(key.predict))
+    predicted(at_work, id, key.predict[id], key.predict_wrong[id][0][0])
+    reasoned(at_work, id, key.why[id])
+
+
+def recalls(at_work: Student, right: dict[str, str], wrong: dict[str, str]) -> None:
+    """The first question from memory: a wrong answer, then the right one."""
+    at_work.run_through("recall")
+    id, card = next(iter(right)), at_work.card("recall")
+    for answers, tone in ((wrong, "bad"), (right, "good")):
+        answer = str(eval(answers[id]))
+        if card.locator(".mg-field").count():
+            at_work.type(card, "no idea")
+            expect(card.locator("[data-tone=refused]")).to_be_visible(timeout=FAR)
+            at_work.type(card, answer)
+        else:
+            at_work.choose(card, answer)
+        expect(card.locator(f"[data-tone={tone}]")).to_be_visible(timeout=FAR)
+    expect(card).to_have_attribute("data-done", "true")
+
+
+def predicted(at_work: Student, id: str, right: str, wrong: str) -> None:
+    """A wrong prediction, and its run, which says so."""
+    at_work.run_through("p1")
+    card = at_work.card("p1")
+    at_work.shot("3-asked")
+    if card.locator(".mg-field").count():
+        at_work.type(card, "a word or two")
+        expect(card.locator("[data-tone=refused]")).to_be_visible(timeout=FAR)
+        at_work.type(card, wrong)
+    else:
+        at_work.choose(card, wrong)
+    expect(card).to_have_attribute("data-done", "true", timeout=FAR)
+    at_work.run_through("r1")
+    expect(at_work.card("r1")).to_contain_text(f"You said {wrong}. The run disagrees.", timeout=FAR)
+    assert right != wrong
+    at_work.shot("4-revealed")
+
+
+def reasoned(at_work: Student, id: str, right: str) -> None:
+    """A reason that does not hold, then the one that does."""
+    card = at_work.card("r1")
+    at_work.choose(card, wrong_of(PREDICTIONS[id], right))
+    expect(card.locator("[role=status] [data-tone=bad]")).to_be_visible(timeout=FAR)
+    at_work.shot("5-wrong-reason")
+    at_work.choose(card, right)
+    expect(card.locator("[role=status] [data-tone=good]")).to_be_visible(timeout=FAR)
+    at_work.shot("6-right-reason")
+    assert at_work.page.evaluate("document.activeElement.closest('.jp-Cell')") is not None
+    assert at_work.at() > at_work.ids.index("r1") or isinstance(at_work, Mouse)

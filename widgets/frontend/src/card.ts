@@ -1,0 +1,11 @@
+/** The question card as a widget of its own: a lesson has many, and each is saved with its script in the notebook. */
+import type { Model } from "./page/link";
+import { Card } from "./views/card";
+
+export default {
+  render({ model, el }: { model: Model; el: HTMLElement }): () => void {
+    const card = new Card(model);
+    el.append(card.element);
+    return () => card.dispose();
+  },
+};
