@@ -7,8 +7,6 @@ distributions out of these.
 
 import os
 import struct
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -92,17 +90,6 @@ class Stream(Seeded):
         """The next `n` words of 64 bits, of two draws each, the higher half first."""
         halves = self.draw(2 * n).reshape(n, 2)
         return halves[:, 0] << np.uint64(32) | halves[:, 1]
-
-    @contextmanager
-    def all_or_nothing(self) -> Iterator[None]:
-        """A block that draws and then keeps a number; if an interrupt breaks it off, the state is that of before."""
-        bits = self.twister()
-        state, fresh, cached = bits.state, self._fresh, self.cached
-        try:
-            yield
-        except BaseException:
-            bits.state, self._fresh, self.cached = state, fresh, cached
-            raise
 
     def state_bytes(self) -> bytes:
         """The state as PyTorch's `get_state` lays it out."""
