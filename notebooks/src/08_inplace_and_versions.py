@@ -15,7 +15,7 @@ import warnings
 import minigrad as torch
 from minigrad.recorder import record
 from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
-from minigrad_widgets import AliasView, state_card
+from minigrad_widgets import AliasView, explain, state_card
 
 with record() as first:
     w = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -315,9 +315,22 @@ y = w.exp()
 y.add_(1)
 y.sum().backward()
 
+# %% [markdown] id=explain-intro
+# The message names neither line of your program. `explain` runs the program again under the recorder, finds the line
+# that changed the tensor and the line that needed it, and suggests what to write instead. It does the same for a
+# program that uses PyTorch.
+
+# %% id=explain
+def step():
+    y = w.exp()
+    y.add_(1)
+    y.sum().backward()
+
+explain(step)
+
 # %% [markdown] id=anomaly-intro
-# The hint in it is worth following. In **anomaly mode** each node notes the line that made it, and if it fails, a
-# warning names that line. This is slow, so switch it on to search and off again afterwards.
+# PyTorch has its own way to find the line that made the failing node. In **anomaly mode** each node notes the line that
+# made it, and if it fails, a warning names that line. This is slow, so switch it on to search and off again afterwards.
 
 # %% id=anomaly
 with warnings.catch_warnings(record=True) as said, torch.autograd.set_detect_anomaly(True, check_nan=False):

@@ -15,7 +15,7 @@ from minigrad import nn
 from minigrad.recorder import record
 from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
 from minigrad_lessons.lines import Lines
-from minigrad_widgets import ParameterLedger
+from minigrad_widgets import ParameterLedger, checkup
 
 with record() as first:
     w = nn.Parameter(torch.tensor([1.0, -2.0]))
@@ -316,6 +316,26 @@ class Curve(Lines):
         return "the loss at the end of each epoch: " + ("it fell" if losses[-1] < losses[0] else "it did not fall")
 
 Curve({"loss": losses}, "epoch", "loss")
+
+# %% [markdown] id=checkup-intro
+# ## A training step with three mistakes
+#
+# This step runs without an error, and learns badly. Find what is wrong with it before you run the cell. `checkup` runs
+# any training step a few times under the recorder, of PyTorch too, and says what it finds; afterwards everything is as
+# it was before.
+
+# %% id=checkup
+net = Net(nn.ModuleList)
+optimizer = torch.optim.Adam(net.layers[2].parameters(), lr=0.01)
+
+def step():
+    scores = net(images[:64])
+    loss = nn.functional.cross_entropy(scores.softmax(1), labels[:64])
+    loss.backward()
+    optimizer.step()
+
+for finding in checkup(step, model=net, optimizer=optimizer).findings:
+    print(f"{finding.rule}: {finding.what}")
 
 # %% [markdown] id=torch-intro tags=section:torch
 # ## The same thing in PyTorch

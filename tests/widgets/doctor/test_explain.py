@@ -44,6 +44,12 @@ def test_a_warning_that_comes_once_per_program_is_explained_again(library: str) 
     assert not importlib.import_module(library).is_warn_always_enabled()
 
 
+def test_a_program_whose_source_nobody_has() -> None:
+    names: dict[str, Any] = {"m": minigrad}
+    exec("def f():\n    y = m.ones(2, requires_grad=True).exp().sum()\n    y.backward()\n    y.backward()", names)
+    assert explain(names["f"]).rule == "second-backward"
+
+
 def test_the_table_knows_enough() -> None:
     assert len(TEXTS) >= 40 and len(PROGRAMS) >= 40
 

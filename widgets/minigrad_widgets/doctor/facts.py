@@ -211,8 +211,8 @@ class Facts:
                           and (name := self.tensors[call.tensor]["name"])]}
         for call in self.of_kind("backward"):
             if call.at is not None and not found["loss"]:
-                lines = self.trace.files[call.at[0]]["lines"]
-                found["loss"] = re.findall(r"(\w+)\.backward\(", lines[call.at[1] - 1])
+                lines = self.trace.files[call.at[0]]["lines"][call.at[1] - 1:]  # none for code without a file
+                found["loss"] = re.findall(r"(\w+)\.backward\(", lines[0] if lines else "")
         return {usual: own[0] for usual, own in found.items() if own}
 
     def of_kind(self, *kinds: str) -> list[Call]:
