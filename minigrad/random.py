@@ -5,9 +5,9 @@ the numbers of the rest of the program (`fork_rng`).
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
+from minigrad._base.contexts import contextmanager, ensure
 from minigrad._base.device import device
 from minigrad.backends.registry import resolve_device
 from minigrad.ops.random.generator import (
@@ -40,8 +40,5 @@ def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True, _caller
     wanted = None if devices is None else [
         resolve_device(device(kind, each) if isinstance(each, int) else each) for each in devices]
     state, states = get_rng_state(), device_states(wanted)
-    try:
+    with ensure(set_device_states, states, wanted is None), ensure(set_rng_state, state):
         yield
-    finally:
-        set_rng_state(state)
-        set_device_states(states, wanted is None)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from types import FrameType, TracebackType
 from typing import Any
 
+from minigrad._base.contexts import safe_exit
 from minigrad._base.files import replace_file
 from minigrad.trace.build import LIBRARIES, Builder, Large
 from minigrad.trace.data import Trace
@@ -62,7 +63,7 @@ class record:
         observer = self._new_observer()
         try:
             trace: Trace = observer.start()
-            self._observer, self._frame = observer, sys._getframe(1)
+            self._observer, self._frame, self._entered = observer, sys._getframe(1), True
         except BaseException:  # an interrupt may come at any line; without `__exit__` the observer would stay on
             observer.detach()
             raise
@@ -78,15 +79,26 @@ class record:
             raise RuntimeError("nothing can be recorded: minigrad is not imported")
         return OBSERVERS[-1](Trace, self._times)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 traceback: TracebackType | None) -> None:
+    def _leave(self, kind: type[BaseException] | None, error: BaseException | None,
+               traceback: TracebackType | None) -> None:
         observer, frame = self._observer, self._frame
-        self._observer = self._frame = None
         if observer is None or frame is None:
             raise RuntimeError("this recorder is not on")
-        if self._names is not None:
+        if self._names is None:
+            self._stop(observer, frame, error)
+        else:
             observer.stop(error, self._names)
-            return
+        self._observer = self._frame = None
+
+    def _leave_at_once(self, *error: Any) -> None:
+        if self._observer is not None:
+            self._observer.detach()
+        self._observer = self._frame = None
+
+    __exit__ = safe_exit(_leave, again=_leave_at_once)
+
+    def _stop(self, observer: Any, frame: FrameType, error: BaseException | None) -> None:
+        """Stop with the variables of a frame, and note where its block ended."""
         names = frame.f_locals
         try:
             observer.stop(error, names)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from minigrad._base.contexts import safe_exit
 from minigrad._base.type_name import type_name
 
 TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
@@ -26,7 +27,7 @@ class device:
         TypeError: for anything else.
     """
 
-    __slots__ = ("before", "index", "type")
+    __slots__ = ("_entered", "_guard", "before", "index", "type")
 
     type: str
     index: int | None
@@ -62,10 +63,11 @@ class device:
         self.index = index
 
     def __enter__(self) -> device:
-        self.before = Default.device
+        self.before, self._entered = Default.device, True
         Default.device = self
         return self
 
+    @safe_exit
     def __exit__(self, *raised: object) -> None:
         Default.device = self.before
 

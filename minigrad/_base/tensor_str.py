@@ -7,12 +7,12 @@ lessons compare printed tensors with PyTorch's.
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from minigrad._base.contexts import contextmanager, ensure
 from minigrad._base.dtype import default_dtype
 from minigrad.backends.registry import host
 
@@ -46,12 +46,9 @@ def get_printoptions() -> dict[str, Any]:
 @contextmanager
 def printoptions(**options: Any) -> Iterator[None]:
     """Settings for the length of a `with` block."""
-    before = get_printoptions()
-    set_printoptions(**options)
-    try:
+    with ensure(vars(OPTIONS).update, get_printoptions()):
+        set_printoptions(**options)
         yield
-    finally:
-        set_printoptions(**before)
 
 
 class Writer:

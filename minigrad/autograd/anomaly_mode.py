@@ -14,6 +14,7 @@ import warnings
 from types import FrameType
 from typing import Any
 
+from minigrad._base.contexts import safe_exit
 from minigrad._base.type_name import type_name
 from minigrad.core import LOCAL
 from minigrad.core.grad_mode import UNUSUAL
@@ -50,14 +51,11 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
         if not isinstance(value, bool):
             raise TypeError(f"set_anomaly_enabled(): argument '{name}' (position {position}) must be bool, not "
                             f"{type_name(value)}")
-    if enabled != ANOMALY.enabled:
-        UNUSUAL.set("anomaly mode", enabled)
-        UNUSUAL.on_new_node = note if enabled else None
-        if enabled:
-            UNUSUAL.pass_wrappers.insert(0, watch_pass)  # the innermost: others return their gradients one at a time
-        else:
-            UNUSUAL.pass_wrappers.remove(watch_pass)
     ANOMALY.enabled, ANOMALY.check_nan = enabled, check_nan
+    UNUSUAL.set("anomaly mode", enabled)
+    UNUSUAL.on_new_node = note if enabled else None
+    others = [wrap for wrap in UNUSUAL.pass_wrappers if wrap is not watch_pass]
+    UNUSUAL.pass_wrappers = [watch_pass] * enabled + others  # the innermost: others return gradients one at a time
 
 
 class detect_anomaly:
@@ -73,8 +71,10 @@ class detect_anomaly:
                       "enabled for debugging.", stacklevel=2)
 
     def __enter__(self) -> None:
+        self._entered = True
         set_anomaly_enabled(True, self.check_nan)
 
+    @safe_exit
     def __exit__(self, *error: object) -> None:
         set_anomaly_enabled(self.prev, self.prev_check_nan)
 
@@ -89,8 +89,10 @@ class set_detect_anomaly:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, *error: object) -> None:
+    def _leave(self, *error: object) -> None:
         set_anomaly_enabled(self.prev, self.prev_check_nan)
+
+    __exit__ = safe_exit(_leave, entered=True)
 
 
 # what recording does

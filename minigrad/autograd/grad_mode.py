@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar, cast
 
+from minigrad._base.contexts import safe_exit
 from minigrad._base.type_name import type_name
 from minigrad.core import LOCAL, is_grad_enabled
 from minigrad.core.grad_mode import is_inference_mode_enabled, switch
@@ -20,17 +21,6 @@ __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mod
            "set_grad_enabled", "set_multithreading_enabled"]
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-def enter(grad_enabled: bool, inference: bool | None = None) -> bool:
-    """Switch for a block that is being entered, and return the grad mode of before, which an interrupt brings back."""
-    before = LOCAL.grad_enabled, LOCAL.inference
-    try:
-        switch(grad_enabled, inference)
-        return before[0]
-    except BaseException:
-        switch(*before)
-        raise
 
 
 class _DecoratorContextManager:
@@ -109,8 +99,10 @@ class no_grad(_NoParamDecoratorContextManager):
     """Nothing inside is recorded: results have `requires_grad=False`, whatever they were computed from."""
 
     def __enter__(self) -> None:
-        self.prev = enter(False)
+        self.prev, self._entered = LOCAL.grad_enabled, True
+        switch(False)
 
+    @safe_exit
     def __exit__(self, *error: Any) -> None:
         switch(self.prev)
 
@@ -119,8 +111,10 @@ class enable_grad(_NoParamDecoratorContextManager):
     """Ops are recorded again, inside of a block without grad mode."""
 
     def __enter__(self) -> None:
-        self.prev = enter(True)
+        self.prev, self._entered = LOCAL.grad_enabled, True
+        switch(True)
 
+    @safe_exit
     def __exit__(self, *error: Any) -> None:
         switch(self.prev)
 
@@ -136,7 +130,12 @@ class set_grad_enabled(_DecoratorContextManager):
             raise TypeError("set_grad_enabled(): argument 'enabled' (position 1) must be bool, not "
                             f"{type_name(mode)}")
         self.mode = mode
-        self.prev = enter(mode)
+        self.prev = LOCAL.grad_enabled
+        try:
+            switch(mode)
+        except BaseException:  # an interrupt: nothing was made that could switch back
+            switch(self.prev)
+            raise
 
     def __call__(self, function: F) -> F:
         switch(self.prev)
@@ -145,8 +144,10 @@ class set_grad_enabled(_DecoratorContextManager):
     def __enter__(self) -> None:
         switch(self.mode)
 
-    def __exit__(self, *error: Any) -> None:
+    def _leave(self, *error: Any) -> None:
         switch(self.prev)
+
+    __exit__ = safe_exit(_leave, entered=True)
 
     def __repr__(self) -> str:
         return f"{type(self).__module__}.{type(self).__qualname__}(mode={self.mode})"
@@ -170,9 +171,10 @@ class inference_mode(_DecoratorContextManager):
         self.mode = mode
 
     def __enter__(self) -> None:
-        self.prev = LOCAL.grad_enabled, LOCAL.inference
-        enter(not self.mode, self.mode)
+        self.prev, self._entered = (LOCAL.grad_enabled, LOCAL.inference), True
+        switch(not self.mode, self.mode)
 
+    @safe_exit
     def __exit__(self, *error: Any) -> None:
         switch(*self.prev)
 
@@ -193,8 +195,9 @@ class _unsafe_preserve_version_counter(_DecoratorContextManager):
         self.prev_versions = tuple([t._version for t in self.tensors])
 
     def __enter__(self) -> None:
-        pass
+        self._entered = True
 
+    @safe_exit
     def __exit__(self, *error: Any) -> None:
         for tensor, version in zip(self.tensors, self.prev_versions, strict=True):
             if tensor._version_counter is not None:  # else it was never written to
@@ -217,8 +220,10 @@ class set_multithreading_enabled(_DecoratorContextManager):
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, *error: Any) -> None:
+    def _leave(self, *error: Any) -> None:
         LOCAL.multithreading = self.prev
+
+    __exit__ = safe_exit(_leave, entered=True)
 
     def clone(self) -> set_multithreading_enabled:
         return self.__class__(self.mode)

@@ -67,16 +67,16 @@ class Seen(Tracker):
         if above is not None:
             node = self.numbers.get(id(above))
             above = self.node(above) if node is None else node
-        ref = self.tensors[key] = TrackedRef(t, self.on_tensor_gone)
-        number = self.tensor_count
-        self.tensor_count = number + 1
-        size = array.nbytes
+        ref, number, size = TrackedRef(t, self.on_tensor_gone), self.tensor_count, array.nbytes
         there = type(array) in BACKEND_OF
         hold = (id(array), size) if array.base is None and not there else memory(array)
         ref.key, ref.number, ref.array_id, ref.storage = key, number, id(array), hold[0]
         ref.writes = self.writes.get(hold[0], 0)
-        self.log.append(("tensor", t._requires_grad, above, 0 if rare is None else rare.output_nr,
-                         type(t).__name__ == "Parameter", *hold, size, self.copy(array)))
+        entry = ("tensor", t._requires_grad, above, 0 if rare is None else rare.output_nr,
+                 type(t).__name__ == "Parameter", *hold, size, self.copy(array))
+        self.tensors[key] = ref  # no interrupt comes between these three (track.py, NOTE 2)
+        self.tensor_count = number + 1
+        self.log.append(entry)
         if t._extras is not None or array.base is not None or there:
             self.shares(t, number)
         if t._grad is not None:
@@ -108,12 +108,14 @@ class Seen(Tracker):
         """The memory of a tensor's `.grad` counts as gradient for as long as that lives."""
         ref = self.grads.get(id(grad))
         if ref is None:
-            ref = self.grads[id(grad)] = TrackedRef(grad, self.grad_gone)
-            ref.key, ref.number = id(grad), self.grad_count
+            ref, key, array_id = TrackedRef(grad, self.grad_gone), id(grad), id(grad.array)
+            ref.key, ref.number, ref.array_id = key, self.grad_count, array_id
+            self.grads[key] = ref
             self.grad_count += 1
         elif ref.array_id == id(grad.array):
             return
-        ref.array_id = id(grad.array)
+        else:
+            ref.array_id = id(grad.array)
         self.log.grad(ref.number, memory(grad.array), tensor)
 
     # nodes
@@ -145,21 +147,21 @@ class Seen(Tracker):
             return found
         leaf = getattr(target, "variable", None) if isinstance(target, Node) else target
         if leaf is None:
-            self.log.append(("node", self.name(target), target.sequence_nr, self.at))
             found = self.new_node(target)
             self.unlinked.append((target, found))
             return found
         tensor = self.tensor(leaf)
         found = self.numbers.get(id(leaf))
         if found is None:
-            found = self.numbers[id(leaf)] = self.node_count
+            key, entry = id(leaf), ("leaf", tensor, self.at)
+            found = self.numbers[key] = self.node_count
             self.node_count += 1
-            self.log.append(("leaf", tensor, self.at))
-            self.unnamed.append(self.tensors[id(leaf)])
+            self.log.append(entry)
+            self.unnamed.append(self.tensors[key])
         if target is not leaf:
-            self.numbers[id(target)] = found
-            ref = self.nodes[id(target)] = TrackedRef(target, self.on_node_gone)
-            ref.key, ref.number = id(target), found
+            ref, key = TrackedRef(target, self.on_node_gone), id(target)
+            ref.key, ref.number = key, found
+            self.nodes[key], self.numbers[key] = ref, found
         return found
 
     def name(self, node: Node) -> str:
@@ -170,11 +172,12 @@ class Seen(Tracker):
 
     def new_node(self, node: Node) -> int:
         """The number of a new node, which is watched from now on."""
-        key, number = id(node), self.node_count
+        key, number, ref = id(node), self.node_count, TrackedRef(node, self.on_node_gone)
+        entry = ("node", self.name(node), node.sequence_nr, self.at)
+        ref.key, ref.number = key, number
+        self.nodes[key], self.numbers[key] = ref, number
         self.node_count = number + 1
-        ref = self.nodes[key] = TrackedRef(node, self.on_node_gone)
-        ref.key = key
-        ref.number = self.numbers[key] = number
+        self.log.append(entry)
         return number
 
     def saved(self, node: Node, outputs: Sequence[Any]) -> tuple[Any, tuple[tuple[int, int], ...]] | None:

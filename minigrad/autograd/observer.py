@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy import generic
 
+from minigrad._base.contexts import leave
 from minigrad._base.tensor_data import READERS
 from minigrad.autograd.arithmetic import formula_of
 from minigrad.autograd.forward_arithmetic import Reader
@@ -34,7 +35,8 @@ __all__ = ["CONSTANTS", "WATCHING", "Observer"]
 
 FUNCTION = "Function.apply"
 SLICES = "CopySlices"
-GRAD_MODE = {switch.__code__.co_filename, no_grad.__enter__.__code__.co_filename}  # what switches modes for users
+# What switches modes for users.
+GRAD_MODE = {function.__code__.co_filename for function in (switch, no_grad.__enter__, leave)}
 WATCHING: list[Observer] = []  # the observers that listen, of all threads: a module looks here before it is called
 
 

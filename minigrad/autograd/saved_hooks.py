@@ -5,11 +5,11 @@ them a graph can hold less memory (`save_on_cpu`, checkpointing) or show what it
 core/saved_tensor.py.
 """
 
-import contextlib
 import weakref
 from collections.abc import Iterator
 from typing import Any
 
+from minigrad._base.contexts import contextmanager, safe_exit
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.core import LOCAL, counter_of
 from minigrad.core.saved_tensor import CALLABLES, PackHook, SavedTensor, UnpackHook, pack_all, wrong_arguments
@@ -46,19 +46,22 @@ class saved_tensors_hooks:
             raise wrong_arguments("_push_saved_tensors_default_hooks", CALLABLES, self.pack_hook, self.unpack_hook)
         if LOCAL.saved_tensors_hooks_disabled is not None:
             raise RuntimeError(LOCAL.saved_tensors_hooks_disabled)
-        before = LOCAL.saved_tensors_hooks
-        LOCAL.saved_tensors_hooks = (*before, (self.pack_hook, self.unpack_hook))
-        try:
-            LOCAL.update()
-        except BaseException:  # an interrupt: the block is not entered
-            LOCAL.saved_tensors_hooks = before
-            raise
+        self.hooks = self.pack_hook, self.unpack_hook
+        LOCAL.saved_tensors_hooks, self._entered = (*LOCAL.saved_tensors_hooks, self.hooks), True
+        LOCAL.update()
 
-    def __exit__(self, *error: Any) -> None:
+    def _leave(self, *error: Any) -> None:
         if not LOCAL.saved_tensors_hooks:
             raise RuntimeError("saved_tensors_hooks was left without having been entered")
         LOCAL.saved_tensors_hooks = LOCAL.saved_tensors_hooks[:-1]
         LOCAL.update()
+
+    def _leave_again(self, *error: Any) -> None:
+        if LOCAL.saved_tensors_hooks and LOCAL.saved_tensors_hooks[-1] is self.hooks:
+            LOCAL.saved_tensors_hooks = LOCAL.saved_tensors_hooks[:-1]
+        LOCAL.update()
+
+    __exit__ = safe_exit(_leave, again=_leave_again)
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -79,7 +82,7 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(pack_to_cpu, unpack_from_cpu)
 
 
-@contextlib.contextmanager
+@contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     """A block in which `saved_tensors_hooks` cannot be entered: for code that does not work with them.
 
@@ -153,7 +156,7 @@ class _AllowMutationOnSavedContext:
 MUTATION: list[_AllowMutationOnSavedContext] = []  # the one that is open
 
 
-@contextlib.contextmanager
+@contextmanager
 def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutationOnSavedContext]:
     """A block in which saved tensors may be written to in place: what a graph needs of them is cloned just before.
 
@@ -166,9 +169,9 @@ def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutationOnSavedContext]:
         raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
     kept = _AllowMutationOnSavedContext()
     with saved_tensors_hooks(kept.pack, kept.unpack):
-        MUTATION.append(kept)
         try:
+            MUTATION.append(kept)
             yield kept
         finally:
+            del MUTATION[:]
             kept.clear()
-            MUTATION.remove(kept)

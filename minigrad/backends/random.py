@@ -65,15 +65,13 @@ def rounded(x: Array, dtype: np.dtype[Any]) -> Array:
 def normal_blocks(stream: Stream, n: int, dtype: np.dtype[Any]) -> Array:
     """Blocks of 8 + 8 uniforms; where 16 does not divide `n` the last 16 are drawn once more."""
     whole = n - n % 16
+    # For float16 PyTorch fills a block at a time, and draws nothing for an unfinished one.
+    first = whole if dtype == np.float16 else n
     with stream.lock:
-        if dtype == np.float16:  # PyTorch fills a block at a time here, and draws nothing for an unfinished one
-            drawn = np.zeros(n, np.float32)
-            drawn[:whole] = fractions(stream, whole, dtype)
-        else:
-            drawn = fractions(stream, n, dtype)
-        last = fractions(stream, 16, dtype) if n % 16 else None
+        both = fractions(stream, first + 16 * (n > whole), dtype)  # one draw: an interrupt comes before or after it
+    drawn, last = both[:n], both[first:].copy()
     box_muller(drawn[:whole].reshape(-1, 2, 8))
-    if last is not None:
+    if n > whole:
         drawn[-16:] = last
         box_muller(drawn[-16:].reshape(1, 2, 8))
     return drawn
@@ -88,19 +86,21 @@ def box_muller(pairs: Array) -> None:
 
 
 def normal_pairs(stream: Stream, n: int) -> Array:
-    """Pairs of doubles, of an angle and a distance each; the second of a pair waits in the stream for the next call."""
+    """Pairs of doubles, of an angle and a distance each; the second of a pair waits in the stream for the next call.
+
+    An interrupt in here can leave the draws taken and the same number waiting as before: to keep NumPy's state for that
+    case would take twice as long as the draw.
+    """
     out = np.empty(n)
     with stream.lock:
-        if n and stream.cached is not None:
-            out[0], stream.cached, start = stream.cached, None, 1
-        else:
-            start = 0
+        start = int(n > 0 and stream.cached is not None)
+        out[:start] = stream.cached
         angle, far = fractions(stream, 2 * ((n - start + 1) // 2), FLOAT64).reshape(-1, 2).T
         radius = np.sqrt(-2.0 * np.log1p(-far))
         both = np.stack([radius * np.cos(2.0 * math.pi * angle), radius * np.sin(2.0 * math.pi * angle)], 1).ravel()
         out[start:] = both[:n - start]
-        if len(both) > n - start:
-            stream.cached = float(both[-1])
+        if n:
+            stream.cached = float(both[-1]) if len(both) > n - start else None
     return out
 
 

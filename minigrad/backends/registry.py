@@ -5,7 +5,6 @@ The CPU needs none of the methods of `minigrad.backends.protocol.Backend`: its a
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from typing import Any, ClassVar
 
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided as strided
 
+from minigrad._base.contexts import contextmanager, ensure
 from minigrad._base.device import ACCELERATOR, CPU, NO_CUPY, NO_GPU, Default, device
 from minigrad._base.optional import MissingExtra, optional
 from minigrad.backends.protocol import Backend
@@ -126,12 +126,14 @@ def use_device_of(array: Any) -> None:
 def device_guard(array: Any = None) -> Iterator[None]:
     """A block in which the device of an array is in use; that of before comes back, whatever the block did."""
     before = [(backend, backend.current_device()) for backend in BACKENDS.values() if backend.device_count()]
-    try:
-        use_device_of(array)
-        yield
-    finally:
+
+    def put_back() -> None:
         for backend, index in before:
             backend.set_device(index)
+
+    with ensure(put_back):
+        use_device_of(array)
+        yield
 
 
 def check_in_use(result: Any, operands: Sequence[Any]) -> None:

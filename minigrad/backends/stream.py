@@ -82,8 +82,9 @@ class Stream(Seeded):
 
     def draw(self, n: int) -> Array:
         """The next `n` words of 32 bits, as uint64."""
+        twister = self.twister()
         self._fresh = self._fresh and not n
-        return self.twister().random_raw(n)
+        return twister.random_raw(n)
 
     def draw64(self, n: int) -> Array:
         """The next `n` words of 64 bits, of two draws each, the higher half first."""
@@ -109,9 +110,10 @@ class Stream(Seeded):
         seed, left, seeded, at, *rest = STATE.unpack(state)
         if not (seeded and 0 < left <= XP and at <= XP):
             raise RuntimeError("Invalid mt19937 state")
-        self._seed, self._fresh = seed, left == 1 and at == 0
+        # All at once: an interrupt comes before or after it.
+        bits = twister_at(np.array(rest[:XP], np.uint64).astype(np.uint32), XP + 1 - left)
+        self._seed, self._fresh, self._bits = seed, left == 1 and at == 0, bits
         self.cached = rest[XP + 1] if rest[XP + 3] else None
-        self._bits = twister_at(np.array(rest[:XP], np.uint64).astype(np.uint32), XP + 1 - left)
 
 
 def twister_at(words: Any, position: int) -> np.random.MT19937:

@@ -2,8 +2,8 @@
 
 Reasons that are too long for a comment are numbered, and comments name the number. NOTE 1 (the order of nodes) and
 NOTE 3 (who may keep a gradient) are in engine.py, NOTE 2 (saved outputs) in saved.py, NOTE 5 (passes inside passes) in
-reentrant.py, NOTE 6 (leaves in edges) in graph.py. NOTE 4 is about nested checkpoints, 7 to 9 about memory, imports and
-devices, each beside what it explains.
+reentrant.py, NOTE 6 (leaves in edges) in graph.py. NOTE 4 is about nested checkpoints, 7 to 10 about memory, imports,
+devices and interrupts, each beside what it explains.
 """
 
 from minigrad.core.grad_mode import LOCAL, is_grad_enabled

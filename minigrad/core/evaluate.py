@@ -6,9 +6,9 @@ order in which things happen.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
+from minigrad._base.contexts import contextmanager
 from minigrad._base.hooks import HookDict, NodeHooks, call_post_accumulate, check_result, check_results
 from minigrad.backends.registry import MultiDevice, device_guard, device_of, lies_on, name_of, use_device_of
 from minigrad.core.grad_mode import LOCAL, switch

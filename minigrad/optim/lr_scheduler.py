@@ -11,9 +11,9 @@ import warnings
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any, SupportsFloat
 
+from minigrad._base.contexts import contextmanager
 from minigrad.core import Tensor
 from minigrad.optim.optimizer import Optimizer
 
@@ -126,8 +126,8 @@ class LRScheduler:
     @contextmanager
     def _while(self, flag: str) -> Iterator[None]:
         """A flag that is up in a `with` block."""
-        setattr(self, flag, True)
         try:
+            setattr(self, flag, True)
             yield
         finally:
             setattr(self, flag, False)

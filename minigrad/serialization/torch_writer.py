@@ -247,10 +247,15 @@ def archive_of(obj: Any, stem: str, file: Any) -> None:
              "byteorder": sys.byteorder.encode()}
     parts |= {f"data/{key}": memory for key, _, memory in pickle.storages.values()}
     parts["version"] = b"3\n"
-    with zipfile.ZipFile(file, "w") as archive:
+    archive = zipfile.ZipFile(file, "w")
+    try:
         for name, data in parts.items():
             info = zipfile.ZipInfo(f"{stem}/{name}")
             begin = archive.fp.tell() + 30 + len(info.filename.encode()) + 4  # type: ignore[union-attr]  # it is open
             gap = -begin % ALIGNMENT
             info.extra = b"FB" + struct.pack("<H", gap) + b"Z" * gap
             archive.writestr(info, memoryview(data).cast("B") if len(data) else b"")
+        archive.close()
+    except BaseException:
+        archive.fp = None  # it cannot be closed where an interrupt broke off a part, and would raise another error
+        raise

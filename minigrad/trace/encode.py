@@ -13,6 +13,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from minigrad._base.contexts import ensure
 from minigrad.trace.build import CELL, Builder
 from minigrad.trace.ledger import ACTIVATION, PARAMETER, SAVED, Ledger, Storage
 from minigrad.trace.schema import EVENTS
@@ -48,14 +49,10 @@ class Encoder:
         if not entries:
             return
         del self.log[:len(entries)]
-        was_on = gc.isenabled()
-        gc.disable()  # what is made here stays, and has no cycles: collections would walk over it for nothing
-        try:
+        with ensure(gc.enable if gc.isenabled() else gc.disable):
+            gc.disable()  # what is made here stays, and has no cycles: collections would walk over it for nothing
             for method, *arguments in entries:
                 getattr(self, method)(*arguments)
-        finally:
-            if was_on:
-                gc.enable()
 
     # events
     def event(self, kind: str, at: Place, depth: int, fields: dict[str, Any]) -> None:

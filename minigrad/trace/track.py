@@ -3,8 +3,12 @@
 Objects go in; numbers, sizes and copies of small arrays come out and are put into the log, of which `encode` makes the
 trace. `minigrad.autograd.observed` and the PyTorch reader add how tensors and nodes of their library are looked at.
 
-NOTE (nothing is kept alive). A log holds no tensor. Objects are known here by their `id()`, which is theirs only as
+NOTE 1 (nothing is kept alive). A log holds no tensor. Objects are known here by their `id()`, which is theirs only as
 long as they live: a weak reference to each tells when it has gone.
+
+NOTE 2 (interrupts). Ctrl-C raises KeyboardInterrupt where a function begins, where one written in C has returned, or at
+the end of a turn of a loop, never between two plain assignments. What must agree (a table, a count and the log's entry)
+is therefore worked out first, and then stored by assignments, of which the call of `log.append` is the last.
 """
 
 import gc
@@ -122,13 +126,19 @@ class Tracker:
     def module_begin(self, module: Any) -> None:
         """A module is called; inside of another one it is known by its path from there."""
         name = next((inside[id(module)] for inside in reversed(self.modules) if id(module) in inside), None)
+        outermost: list[tuple[weakref.ref[Any], int]] = []
+        called: list[tuple[Any, ...]] = []
         if not self.modules:
-            self.outermost.append((weakref.ref(module), self.scope_count))
-            for called, _ in names_in(self.base, {id(module): module}, self.copies).values():
-                self.local_names.append(("scope_name", self.scope_count, called))
+            outermost = [(weakref.ref(module), self.scope_count)]
+            found = names_in(self.base, {id(module): module}, self.copies).values()
+            called = [("scope_name", self.scope_count, variable) for variable, _ in found]
+        inside = {id(inner): path for path, inner in module.named_modules() if path}
+        entry = ("module_begin", name, type(module).__name__)
+        self.outermost += outermost  # from here on, see NOTE 2
+        self.local_names += called
         self.scope_count += 1
-        self.modules.append({id(inner): path for path, inner in module.named_modules() if path})
-        self.log.append(("module_begin", name, type(module).__name__))
+        self.modules += [inside]
+        self.log.append(entry)
 
     def module_end(self) -> None:
         """The call of the module that began last is over, by its end or by an error."""
@@ -140,16 +150,18 @@ class Tracker:
         """The number of a checkpointed call."""
         ref = self.calls.get(id(call))
         if ref is None or ref() is not call:
-            ref = self.calls[id(call)] = TrackedRef(call)
+            key, ref = id(call), TrackedRef(call)
             ref.number = self.call_count
+            self.calls[key] = ref
             self.call_count += 1
         number: int = ref.number
         return number
 
     def keep(self, owner: Any, holds: list[tuple[int, int]]) -> None:
         """As long as `owner` lives, this memory counts as saved."""
-        ref = self.kept[self.kept_count] = TrackedRef(owner, self.on_kept_gone)
+        ref = TrackedRef(owner, self.on_kept_gone)
         ref.number = self.kept_count
+        self.kept[ref.number] = ref
         self.kept_count += 1
         self.log.append(("hold", ("kept", ref.number), holds, SAVED))
 

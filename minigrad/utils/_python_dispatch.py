@@ -17,9 +17,11 @@ is seen as the op of which it is made, a custom Function as the ops inside of it
 """
 
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any
 
+from minigrad._base.contexts import safe_exit
 from minigrad._base.locks import new_lock
 from minigrad.core import LOCAL, Node
 from minigrad.ops._dispatch.op_wrappers import is_part, wrap_ops
@@ -40,15 +42,23 @@ class TorchDispatchMode:
         raise NotImplementedError
 
     def __enter__(self) -> Any:
-        MODES_ON.add(1)
-        LOCAL.dispatch_modes = (*LOCAL.dispatch_modes, self)
+        LOCAL.dispatch_modes, self._entered = (*LOCAL.dispatch_modes, self), True
         LOCAL.update()
+        MODES_ON.update()
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def _leave(self, *error: Any) -> None:
         LOCAL.dispatch_modes = LOCAL.dispatch_modes[:-1]
         LOCAL.update()
-        MODES_ON.add(-1)
+        MODES_ON.update()
+
+    def _leave_again(self, *error: Any) -> None:
+        if self in LOCAL.dispatch_modes[-1:]:
+            LOCAL.dispatch_modes = LOCAL.dispatch_modes[:-1]
+        LOCAL.update()
+        MODES_ON.update()
+
+    __exit__ = safe_exit(_leave, again=_leave_again)
 
 
 def dispatched(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[..., Any]:
@@ -75,17 +85,16 @@ def dispatched(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[
 
 
 class ModesOn:
-    """How many modes are on in all threads: with the first all ops get the wrapper, with the last it goes."""
+    """The threads that have modes on: with the first all ops get the wrapper, with the last it goes."""
 
     def __init__(self) -> None:
-        self.lock, self.count = new_lock(), 0
+        self.lock, self.threads = new_lock(), set[int]()
 
-    def add(self, n: int) -> None:
-        """One more mode, or one less."""
+    def update(self) -> None:
+        """Say whether this thread has modes on. Call it when `LOCAL.dispatch_modes` was changed."""
         with self.lock:
-            self.count += n
-            if self.count == max(n, 0):
-                wrap_ops(dispatched, on=n > 0)
+            (self.threads.add if LOCAL.dispatch_modes else self.threads.discard)(threading.get_ident())
+            wrap_ops(dispatched, on=bool(self.threads))
 
 
 MODES_ON = ModesOn()

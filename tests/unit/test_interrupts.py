@@ -1,129 +1,42 @@
-"""A KeyboardInterrupt in each call in turn: nothing stays on that should be off, and the next step works."""
+"""A KeyboardInterrupt at points of each kind of work leaves nothing on; children of `fork()` do not wait for locks."""
 
 from __future__ import annotations
 
-import gc
-import inspect
 import os
 import signal
-import sys
 import threading
-from pathlib import Path
-from types import FrameType
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
 import minigrad
-from minigrad.autograd.observer import WATCHING
-from minigrad.core import LOCAL
-from minigrad.core.grad_mode import UNUSUAL
-from minigrad.recorder import record
-from minigrad.utils.checkpoint import checkpoint
+from minigrad.core.grad_mode import switch
+from tests.reliability.interrupts import failures
+from tests.reliability.work import KINDS
 
-LEAVING = ("__exit__", "__del__")
-PACKAGE = str(Path(minigrad.__file__).parent)
+MOST = 300  # points of a kind that are tried here; `python -m tests.reliability` tries all
 
 
-def interrupted(program: Any, at: int) -> bool:
-    """Run a program and raise KeyboardInterrupt in the call number `at` of a function of the package; whether it did.
-
-    Python delivers a signal where a function begins. In `__exit__` nothing written in Python could undo a mode after
-    it, in PyTorch as little as here, so that calls from there do not count.
-    """
-    calls = 0
-
-    def trace(frame: FrameType, event: str, argument: Any) -> None:
-        nonlocal calls
-        if not frame.f_code.co_filename.startswith(PACKAGE) or leaving(frame):
-            return
-        calls += 1
-        if calls == at:
-            raise KeyboardInterrupt
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        program()
-    except KeyboardInterrupt:
-        return True
-    finally:
-        sys.settrace(before)
-    return False
+@pytest.mark.parametrize("name", KINDS)
+def test_an_interrupt_leaves_nothing_on(name: str) -> None:
+    coarse = list(failures(KINDS[name], stride=29))
+    stride = max(1, len(coarse) * 29 // MOST)
+    results = coarse + list(failures(KINDS[name], stride=stride))
+    assert [each for each in results if each is not None] == []
+    assert len(results) > 50
 
 
-def leaving(frame: FrameType | None) -> bool:
-    """Whether a function runs in an `__exit__`, where an object is freed, or is a generator, which may be closed."""
-    if frame is not None and frame.f_code.co_flags & inspect.CO_GENERATOR:
-        return True
-    while frame is not None and frame.f_code.co_name not in LEAVING and not frame.f_code.co_name.endswith("_gone"):
-        frame = frame.f_back
-    return frame is not None
-
-
-def forward_and_backward() -> None:
-    x = minigrad.ones(2, requires_grad=True)
-    (x * x).exp().sum().backward()
-
-
-def without_grad() -> None:
-    with minigrad.no_grad(), minigrad.inference_mode():
+def test_a_mode_that_stays_on_is_found() -> None:
+    def careless() -> Iterator[None]:
+        switch(False)
         minigrad.ones(2) * 2
+        switch(True)
+        yield
 
-
-def recorded() -> None:
-    with record() as trace:
-        forward_and_backward()
-    assert trace.events
-
-
-def hooked() -> None:
-    x = minigrad.ones(2, requires_grad=True)
-    y = x * 2
-    y.register_hook(lambda grad: grad * 2)
-    x.register_post_accumulate_grad_hook(lambda leaf: None)
-    with minigrad.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
-        (y * y).sum().backward(create_graph=False)
-
-
-def recomputed() -> None:
-    x = minigrad.ones(2, requires_grad=True)
-    checkpoint(lambda x: x.exp().sin(), x, use_reentrant=False).sum().backward()
-
-
-def optimised() -> None:
-    layer = minigrad.nn.Linear(2, 1)
-    optimizer = minigrad.optim.Adam(layer.parameters())
-    for _ in range(2):
-        optimizer.zero_grad()
-        layer(minigrad.ones(3, 2)).sum().backward()
-        optimizer.step()
-
-
-def drawn() -> None:
-    minigrad.manual_seed(0)
-    minigrad.randn(20).bernoulli_(0.5)
-
-
-PROGRAMS = [forward_and_backward, without_grad, recorded, hooked, recomputed, optimised, drawn]
-
-
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
-def test_in_every_call(program: Any) -> None:
-    program()  # what is imported or made once is there
-    usual, at = gc.get_threshold(), 1
-    while interrupted(program, at):
-        assert LOCAL.grad_enabled and not LOCAL.inference, at
-        assert LOCAL.saved_tensors_hooks == () and LOCAL.graph_task is None, at
-        assert LOCAL.observer is None and WATCHING == [], at
-        with minigrad.no_grad():
-            assert not minigrad.ones(2, requires_grad=True).exp().requires_grad, at
-        assert UNUSUAL.modes == set(), at
-        assert gc.get_threshold() == usual, at
-        at += 1 + at // 300  # every call of the first 300, then fewer
-    assert at > 10
-    program()
-    recorded()
+    try:
+        assert any("grad mode" in (each or "") for each in failures(careless))
+    finally:
+        switch(True)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

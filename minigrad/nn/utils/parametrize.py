@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from minigrad._base.contexts import contextmanager
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.core import Tensor
 from minigrad.nn.modules.container import ModuleDict, ModuleList

@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
+from minigrad._base.contexts import contextmanager, ensure
 from minigrad.core import Tensor
 from minigrad.nn.modules.module import Module
 
@@ -68,13 +68,15 @@ def exchange(module: Module, name: str, tensor: Any) -> Any:
 def exchanged(module: Module, tensors: Mapping[str, Tensor]) -> Iterator[None]:
     """Inside, these tensors are in the places of a module's own."""
     own: dict[str, Any] = {}
-    try:
+
+    def put_back() -> None:
+        for name, tensor in own.items():
+            exchange(module, name, tensor)
+
+    with ensure(put_back):
         for name, tensor in tensors.items():
             own[name] = exchange(module, name, tensor)
         yield
-    finally:
-        for name, tensor in own.items():
-            exchange(module, name, tensor)
 
 
 def functional_call(module: Module, parameters_and_buffers: dict[str, Tensor], args: Any = None,

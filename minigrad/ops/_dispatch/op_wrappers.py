@@ -15,6 +15,7 @@ __all__ = ["bind_forwards", "is_part", "op_nodes", "wrap_new_ops", "wrap_ops"]
 
 Wrapper = Callable[[Any, type[Node] | None], Any]  # of a forward and its class; None: the class is the first argument
 WRAPPERS: list[Wrapper] = []  # those that are on, the innermost first
+APPLIED: list[tuple[Wrapper, ...] | None] = [()]  # the one entry: those that all ops have, None while that changes
 FORWARDS: dict[type[Node], Any] = {}  # by class: its forward as it was written, a static method or a class method
 WRAPPED: dict[tuple[Any, ...], Any] = {}  # by class and wrappers: what was made of the forward
 BOUND: list[tuple[type, str, type[Node]]] = []  # attributes that are an op's forward: class, name, class of the op
@@ -37,8 +38,11 @@ def is_part(forward: Any) -> bool:
 
 def wrap_ops(wrapper: Wrapper, on: bool) -> None:
     """Put a wrapper around the forward of each op, outside of those that are there, or take it off."""
-    (WRAPPERS.append if on else WRAPPERS.remove)(wrapper)
-    update_ops()
+    others = [each for each in WRAPPERS if each is not wrapper]
+    if (wrapper in WRAPPERS) != on:
+        WRAPPERS[:] = [*others, wrapper] if on else others
+    if APPLIED[0] != tuple(WRAPPERS):  # also if an interrupt broke off the last change
+        update_ops()
 
 
 def wrap_new_ops() -> None:
@@ -49,6 +53,7 @@ def wrap_new_ops() -> None:
 
 def update_ops() -> None:
     """Give each op the wrappers that are on, and no others."""
+    APPLIED[0] = None
     for cls in op_nodes():
         forward = FORWARDS[cls] if cls in FORWARDS else FORWARDS.setdefault(cls, vars(cls).get("forward"))
         if isinstance(forward, (staticmethod, classmethod)):
@@ -58,6 +63,7 @@ def update_ops() -> None:
         setattr(owner, name, function if owner is Tensor else staticmethod(function))
     for rewrap in REBOUND:
         rewrap()
+    APPLIED[0] = tuple(WRAPPERS)
 
 
 def wrapped(cls: type[Node], forward: Any) -> Any:

@@ -5,12 +5,12 @@ is not kept: it is computed again when the pass needs it. Memory is paid with a 
 _reentrant.py and _non_reentrant.py are each to be read whole. Lesson 10 does.
 """
 
-import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from minigrad._base.contexts import contextmanager
 from minigrad.autograd.graph import saved_tensors_hooks
 from minigrad.core import LOCAL
 from minigrad.nn.modules.container import Sequential
@@ -61,24 +61,26 @@ def noop_context_fn() -> Contexts:
     return nullcontext(), nullcontext()
 
 
-@contextlib.contextmanager
+@contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
     """A block in whose checkpoints, whatever they say, a recomputation stops at the last tensor needed, or never."""
-    EARLY_STOP.append(enable)
+    before = list(EARLY_STOP)
     try:
+        EARLY_STOP.append(enable)
         yield
     finally:
-        EARLY_STOP.pop()
+        EARLY_STOP[:] = before
 
 
-@contextlib.contextmanager
+@contextmanager
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
     """A block whose checkpoints go by this, whatever their `debug` says; None: each goes by its own."""
-    DEBUG.append(enabled)
+    before = list(DEBUG)
     try:
+        DEBUG.append(enabled)
         yield
     finally:
-        DEBUG.pop()
+        DEBUG[:] = before
 
 
 def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+from minigrad._base.contexts import safe_exit
+
 __all__ = ["GraphExecGroup"]
 
 GROUP = threading.local()
@@ -21,9 +23,10 @@ class GraphExecGroup:
     def __enter__(self) -> GraphExecGroup:
         if self.current() is not None:
             raise RuntimeError(f"GraphExecGroup contexts cannot be nested. Already inside group {self.current()}")
-        GROUP.current = self
+        GROUP.current, self._entered = self, True
         return self
 
+    @safe_exit
     def __exit__(self, *error: object) -> None:
         GROUP.current = None
 

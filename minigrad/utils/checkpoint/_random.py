@@ -5,9 +5,10 @@ nothing had been run again.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from minigrad._base.contexts import contextmanager
 from minigrad.backends.registry import HOST, device_like, device_of
 from minigrad.core import Tensor
 from minigrad.ops.random.generator import device_states, set_device_states

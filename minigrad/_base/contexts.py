@@ -1,0 +1,104 @@
+"""Contexts that are left even if Ctrl-C comes at the moment of leaving them.
+
+Python delivers an interrupt where a function begins. If that function is `__exit__`, nothing of it has run: a grad mode
+would stay off, or a recorder on, silently. `safe_exit` decorates an `__exit__` so that it runs all the same, and
+`contextmanager` makes such a context of a generator.
+
+NOTE 10 (interrupts in `__exit__`). A `with` statement looks up `__exit__` before it calls `__enter__`, and keeps what
+it got until the block has been left. `safe_exit` gives it a fresh callable that nobody else holds, and a weak reference
+to that callable says when it is gone. Usually `__exit__` has run by then. If an interrupt kept it from running or broke
+it off, it is called then, before any handler of the interrupt runs. So a second call must do what is still to be done.
+"""
+
+import contextlib
+import functools
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, ParamSpec, TypeVar
+
+__all__ = ["contextmanager", "ensure", "safe_exit"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class safe_exit:
+    """Decorates an `__exit__`. Its class sets `_entered` to True as soon as there is something to undo (NOTE 10).
+
+    Args:
+        function: the `__exit__`.
+        again: what is called instead, with the same arguments, after an interrupt.
+        entered: what `_entered` is before `__enter__` runs: True where `__init__` has changed something already.
+    """
+
+    def __init__(self, function: Callable[..., Any], again: Callable[..., Any] | None = None,
+                 entered: bool = False) -> None:
+        self.function, self.again, self.entered = function, again or function, entered
+        self.__doc__ = function.__doc__
+
+    def __get__(self, context: Any, owner: type | None = None) -> Any:
+        if context is None:
+            return self.function
+        call = functools.partial(leave, self.function, context)
+        guard = getattr(context, "_guard", None)
+        if guard is None or guard() is None:  # else the block has been entered, and somebody looks at its context
+            context._entered = self.entered
+            context._guard = weakref.ref(call, functools.partial(abandoned, self.again, context))
+        return call
+
+
+def leave(function: Callable[..., Any], context: Any, *error: Any) -> Any:
+    """Call an `__exit__`, and note that it has run."""
+    try:
+        result = function(context, *error)
+    except (KeyboardInterrupt, MemoryError):
+        raise  # it did not come to its end, and is called again
+    except BaseException:
+        context._entered = False
+        raise
+    context._entered, context._guard = False, None
+    return result
+
+
+def abandoned(again: Callable[..., Any], context: Any, guard: Any) -> None:
+    """Leave a context whose `with` statement is over."""
+    if context._guard is guard:
+        context._guard = None
+        if context._entered:
+            context._entered = False
+            again(context, None, None, None)
+
+
+class ensure:
+    """A block after which a function has been called, whatever happened; it bears to be called twice."""
+
+    def __init__(self, function: Callable[..., Any], *args: Any) -> None:
+        self.function, self.args = function, args
+
+    def __enter__(self) -> None:
+        self._entered = True
+
+    @safe_exit
+    def __exit__(self, *error: Any) -> None:
+        self.function(*self.args)
+
+
+class SafeGenerator(contextlib._GeneratorContextManager[T]):
+    """A context made of a generator whose `finally` runs even if an interrupt comes before the generator goes on."""
+
+    def __enter__(self) -> T:
+        value = super().__enter__()
+        self._entered = True
+        return value
+
+    __exit__ = safe_exit(contextlib._GeneratorContextManager.__exit__, lambda context, *error: context.gen.close())
+
+
+def contextmanager(function: Callable[P, Iterator[T]]) -> Callable[P, contextlib.AbstractContextManager[T]]:
+    """As `contextlib.contextmanager`, but the block is left even if an interrupt comes at that moment."""
+
+    @functools.wraps(function)
+    def context(*args: P.args, **kwargs: P.kwargs) -> contextlib.AbstractContextManager[T]:
+        return SafeGenerator(function, args, kwargs)  # type: ignore[arg-type]  # typeshed asks for a Generator
+
+    return context
