@@ -46,7 +46,7 @@ def test_no_key_gets_out(book: Book, name: str) -> None:
     root, press = book.widget(name), book.page.keyboard.press
     before = book.state()
     book.page.evaluate("window.leaked === undefined ? read.listen() : window.leaked.length = 0")
-    for key in [*LETTERS, "d", "d", "Shift+Enter", "Shift+M", "ArrowDown", "ArrowUp", "Enter", "Delete"]:
+    for key in [*LETTERS, "d", "d", "Shift+M", "ArrowDown", "ArrowUp", "Enter", "Delete"]:
         press(key)
     assert book.state() == before
     for _ in range(30):
@@ -60,6 +60,23 @@ def test_no_key_gets_out(book: Book, name: str) -> None:
     assert book.state() == before
     for field in root.locator(".mg-find").all():
         field.fill("")
+
+
+def test_shift_enter_leads_to_the_next_cell(book: Book) -> None:
+    """As from any cell, but what is in a widget has run already: nothing runs, and no cell is new."""
+    root = book.widget("forward")
+    before = book.state()
+    root.press("Shift+Enter")
+    book.page.wait_for_function("at => document.querySelectorAll('.jp-Notebook .jp-Cell')[at]"
+                                ".classList.contains('jp-mod-active')", arg=active(before) + 1)
+    after = book.state()
+    assert [[kind, *rest] for kind, _, *rest in after] == [[kind, *rest] for kind, _, *rest in before]
+    assert active(after) == active(before) + 1
+
+
+def active(state: list[Any]) -> int:
+    """The place of the active cell."""
+    return [is_active for _, is_active, *_ in state].index(True)
 
 
 @pytest.fixture
