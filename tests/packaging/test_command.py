@@ -96,7 +96,7 @@ def test_a_file_in_the_place_of_the_folder(tmp_path: Path, capsys: pytest.Captur
 
 def test_reset_says_where_the_old_lesson_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / LESSONS[0]).write_text("my answers")
-    assert main(["lab", "--to", str(tmp_path), "--reset", "01"]) == 0
+    assert main(["lab", "--to", str(tmp_path), "--reset", LESSONS[0][:2]]) == 0
     said = capsys.readouterr().out
     backup = Path(said.strip().rpartition("Yours is kept in ")[2])
     assert backup.read_text() == "my answers" and f"{LESSONS[0]} is as it was given, in {tmp_path}\n" in said
