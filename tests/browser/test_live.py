@@ -95,11 +95,12 @@ def test_the_keyboard_and_the_pointer_change_numbers(seen: Page) -> None:
     box.focus()
     box.press("ArrowUp")
     expect(root.locator(".mg-livesaid")).to_have_text("live: w[1, 1] = -0.9, recorded -1.")
-    handle = root.locator(".mg-handle", has_text="w[0, 0]").bounding_box()
-    assert handle
-    seen.mouse.move(handle["x"] + 5, handle["y"] + 5)
+    handle = root.locator(".mg-handle", has_text="w[0, 0]")
+    handle.hover(position={"x": 5, "y": 5})  # scrolls there, and waits until nothing moves or covers it
+    at = handle.bounding_box()
+    assert at
     seen.mouse.down()
-    seen.mouse.move(handle["x"] + 25, handle["y"] + 5, steps=4)
+    seen.mouse.move(at["x"] + 25, at["y"] + 5, steps=4)
     seen.mouse.up()
     expect(field(root, "w[0, 0]")).to_have_value("3")
     expect(root.locator(".mg-livesaid")).to_contain_text("w[0, 0] = 3., recorded 2.")
