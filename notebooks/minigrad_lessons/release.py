@@ -17,7 +17,7 @@ from minigrad_lessons.folder import LessonError, Report, fill, shipped
 from minigrad_lessons.lint import tags
 
 Notebook = Any
-POINTS = {"faded": 1, "open": 2}
+POINTS = {"puzzle": 1, "faded": 1, "open": 2}  # by the first of these tags that a cell has
 REQUIREMENTS = "# What the lessons need.\nminigrad-kit[lessons]=={version}\n"
 CONFIG = '''"""nbgrader's configuration for the lessons of minigrad."""
 

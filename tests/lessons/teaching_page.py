@@ -53,9 +53,9 @@ same system and Python; carry the folder `wheels` over, and there
 | `nbgrader export` | all points, in `grades.csv` |
 
 Below each exercise stands a locked cell that runs the exercise's check again on what the student wrote: it looks at
-what the program did, at gradients and traces, never at a widget or at what is printed. A faded example gives 1 point,
-an open exercise 2. Predictions and recall are not graded, and should not be: who fears a wrong prediction does not
-learn from it. The grader's Python needs `minigrad-kit[lessons]` too.
+what the program did, at gradients and traces, never at a widget or at what is printed. A faded example or a puzzle
+gives 1 point, an open exercise 2. Predictions and recall are not graded, and should not be: who fears a wrong
+prediction does not learn from it. The grader's Python needs `minigrad-kit[lessons]` too.
 
 **Progress.** `progress()` shows a student how far they are. It is kept in `.minigrad/progress.jsonl` beside their
 lessons, one line for each answer, and nowhere else. Where there is no folder `.minigrad`, as in what nbgrader hands
@@ -84,6 +84,8 @@ PROJECTS = {
         "operation, with the tests that it must pass.",
     16: "Afterwards a student has written the loop of a backward pass, and can say of a wrong one at which call it "
         "goes wrong: too early, too often, or with a part of the sum.",
+    21: "Afterwards a student has used 21 facts of autograd, each in a line of their own: what makes a gradient zero, "
+        "NaN or None, in which order nodes run, what keeps memory, and what raises which error.",
 }
 
 
