@@ -80,6 +80,7 @@ export class GraphPane {
   private readonly tied = new Map<BoxId, Element[]>();
   private marked = new Map<BoxId, string>();
   private readonly lights = new Lights();
+  private followed: readonly number[] = [];
   private flowing: ReadonlySet<string> = new Set();
   private scene: Scene | null = null;
 
@@ -130,6 +131,7 @@ export class GraphPane {
     }
     for (const [id, box] of this.drawing.boxes) this.addNode(id, box, boxes);
     for (const tie of this.ties) this.addTie(tie, wires, texts);
+    this.follow(this.followed);
     this.outline.show(this.groups.folded);
     this.map.show(this.drawing.boxes.values(), this.drawing.size);
   }
@@ -346,6 +348,13 @@ export class GraphPane {
     const boxes = [...new Set(nodes.map((id) => this.groups.owner[id] ?? id))];
     const groups = boxes.flatMap((id) => this.nodes.get(id)?.group ?? []);
     this.lights.show("data-called", [...groups, ...this.drawnEdges(edges)]);
+  }
+
+  /** Marks the nodes of the tensors that a number reaches. */
+  follow(nodes: readonly number[]): void {
+    this.followed = nodes;
+    const boxes = [...new Set(nodes.map((id) => this.groups.owner[id] ?? id))];
+    this.lights.show("data-followed", boxes.flatMap((id) => this.nodes.get(id)?.group ?? []));
   }
 
   private drawnEdges(keys: readonly string[]): Element[] {
