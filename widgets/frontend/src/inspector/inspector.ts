@@ -28,7 +28,7 @@ import { WholeWindow } from "../page/whole";
 import type { Maybe, Trace } from "../trace/types";
 
 const TITLES = { forward: "forward", backward: "backward", traversal: "call by hand", checkpoint: "checkpoint", all: "every step" };
-const LABEL = "minigrad inspector; left and right arrow step, space plays, f fills the window";
+const LABEL = "minigrad inspector; left and right arrow step, space plays, f fills the window, digits fold the graph";
 const ALL: Changed = { nodes: null, edges: null };
 
 export class Inspector {
@@ -103,7 +103,7 @@ export class Inspector {
 
   /** Another number is followed, or none: it reaches these nodes. */
   private reached(nodes: readonly number[]): void {
-    this.graph.follow(nodes);
+    this.graph.annotate("data-followed", new Map(nodes.map((id) => [id, "true"])));
     this.show({ nodes: [], edges: [] });
   }
 
@@ -142,6 +142,7 @@ export class Inspector {
       choose: () => this.clicked(this.selected ?? this.lens.lit),
       walk: (direction: 1 | -1) => this.walk(direction),
       fill: () => this.whole.toggle(),
+      level: (at: number) => this.graph.levels.choose(at),
       escape: () => this.whole.close(),
       fold: (by: 1 | -1) => this.graph.foldAround(this.selected ?? this.lens.lit ?? this.lens.ready[0] ?? 0, by),
     };
