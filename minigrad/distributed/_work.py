@@ -9,6 +9,7 @@ to each rank per call, and that even a broadcast starts only when all have calle
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,24 +35,18 @@ class Call:
 
     def encoded(self) -> bytes:
         """As bytes of a fixed length."""
-        sends = ",".join(map(str, self.sends))
-        return "\0".join([self.what, sends, self.label, ""]).encode()[:ANNOUNCEMENT].ljust(ANNOUNCEMENT, b"\0")
+        rows = [",".join(map(str, counts)) for counts in (self.sends, self.receives)]
+        return "\0".join([self.what, *rows, self.label, ""]).encode()[:ANNOUNCEMENT].ljust(ANNOUNCEMENT, b"\0")
 
     @classmethod
     def decoded(cls, data: bytes | bytearray) -> Call:
         """What `encoded` made."""
-        what, sends, label = ([*data.decode(errors="replace").split("\x00"), "", ""])[:3]
-        return cls(what, label, [int(n) for n in sends.split(",") if n])
-
-    def agrees(self, other: Call, rank: int, other_rank: int) -> bool:
-        """Whether this call of `rank` goes together with that of another rank."""
-        if self.what != other.what:
-            return False
-        return not self.receives or self.receives[other_rank] == other.sends[rank]
+        what, sends, receives, label = [*data.decode(errors="replace").split("\0"), "", "", ""][:4]
+        return cls(what, label, *[[int(n) for n in counts.split(",") if n] for counts in (sends, receives)])
 
     def __str__(self) -> str:
-        sends = f" with input_split_sizes {list(self.sends)}" if self.sends else ""
-        return f"{self.what}{sends}" + (f" for {self.label}" if self.label else "")
+        splits = f", splits {list(self.sends)} to {list(self.receives)}" if self.sends else ""
+        return f"{self.what}{splits}" + (f" for {self.label}" if self.label else "")
 
 
 class Work:
@@ -106,18 +101,21 @@ class Work:
         return [rank for rank, data in self.heard.items() if not data[0]]
 
     def disagreement(self) -> Exception | None:
-        """What is wrong about the announcements that are there."""
+        """What is wrong about the announcements that are there. All ranks find the same, from the same messages."""
         rank = self.group.rank()
-        for other, call in ((other, Call.decoded(data)) for other, data in self.heard.items() if data[0]):
+        calls = {other: Call.decoded(data) for other, data in self.heard.items() if data[0]}
+        for other, call in calls.items():
             if call.what == LEFT:
                 return DistBackendError(
                     f"Rank {other} has left the process group while rank {rank} is running {self.call}.\n\nAll ranks "
                     "of a group must make the same calls: look for what ends the program of that rank earlier.")
-            if not self.call.agrees(call, rank, other):
-                return DistBackendError(
-                    f"Detected mismatch between collectives on ranks. Rank {rank} is running collective: {self.call}, "
-                    f"but Rank {other} is running collective: {call}.\n\nAll ranks of a group must make the same "
-                    "calls, in the same order, with the same shapes and dtypes.")
+            if call.what != self.call.what:
+                return mismatch(rank, self.call, other, call)
+        if self.call.sends:
+            calls[rank] = self.call
+            for (one, a), (two, b) in itertools.permutations(calls.items(), 2):
+                if a.sends[two] != b.receives[one]:
+                    return mismatch(one, a, two, b)
         return None
 
     def too_late(self, seconds: float) -> Exception:
@@ -129,6 +127,14 @@ class Work:
             why = f"{list_of('rank', missing)} {'has' if len(missing) == 1 else 'have'} not called it."
         return DistBackendError(f"Timed out after {seconds:g} s: rank {self.group.rank()} is running {self.call}; {why}"
                                 "\n\nThe limit is the `timeout` of init_process_group.")
+
+
+def mismatch(one: int, a: Call, two: int, b: Call) -> Exception:
+    """The error when two ranks make different calls."""
+    return DistBackendError(
+        f"Detected mismatch between collectives on ranks. Rank {one} is running collective: {a}, but Rank {two} is "
+        f"running collective: {b}.\n\nAll ranks of a group must make the same calls, in the same order, with the same "
+        "shapes and dtypes.")
 
 
 def list_of(word: str, numbers: Sequence[int]) -> str:

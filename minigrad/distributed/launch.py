@@ -73,7 +73,7 @@ class Job:
 
     def run(self) -> int:
         """Start them, and wait until all have ended."""
-        environment = {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", **os.environ}
+        environment = {"OMP_NUM_THREADS": "1", **os.environ}
         previous = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGINT)}
         process = subprocess.Popen(self.command, stdout=subprocess.PIPE, env=environment, text=True,
                                    encoding="utf-8", errors="replace", start_new_session=True)

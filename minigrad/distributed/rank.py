@@ -7,6 +7,7 @@ which imports nothing but Python's own modules: so even a rank that is killed le
 """
 
 import ctypes
+import io
 import os
 import runpy
 import signal
@@ -56,6 +57,8 @@ def end_with(parent: int) -> None:
 
 def run(folder: str, program: str, rank: str) -> int:
     """Run the program in this process."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)  # a rank's line is seen at once, and as a whole
     try:
         runpy.run_path(program, run_name="__main__")
     except SystemExit as end:
