@@ -5,6 +5,8 @@
     minigrad lab --no-browser        print the address instead
     minigrad lab --reset 3           put lesson 3 back as it was given; what was there is kept
 
+    minigrad run -n 4 train.py       a program in four processes (minigrad.distributed.launch; needs no lessons)
+
 The second time, the same folder is opened as it was left. For teachers:
 
     minigrad lessons release --to DIR              a folder to hand out, with no answers in it
@@ -26,11 +28,11 @@ from types import FrameType
 from typing import Any
 
 import minigrad
-from minigrad_lessons import build, load, release
+from minigrad_lessons import build, release
 from minigrad_lessons import folder as lessons_in
 from minigrad_lessons.folder import LessonError, Report
 from minigrad_lessons.server import Lab, check_installed, choose_port
-from minigrad_lessons.teaching import class_report
+from minigrad_lessons.teaching import class_report, load
 
 Commands = Any  # argparse has no public name for it
 
@@ -54,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"minigrad {minigrad.__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     _lab_options(commands)
+    commands.add_parser("run", help="start a program in several processes: minigrad run -n 4 train.py", add_help=False)
     lessons = commands.add_parser("lessons", help="for teachers: hand the lessons out, measure, build")
     _lessons_options(lessons.add_subparsers(dest="task", required=True))
     return parser
