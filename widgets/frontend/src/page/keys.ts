@@ -14,8 +14,11 @@ export interface Actions {
   walk(direction: 1 | -1): void;
   fold?(by: 1 | -1): void;
   fill?(): void;
+  slide?(): void;
   escape?(): void;
 }
+
+const PAGES: Record<string, string> = { PageUp: "ArrowLeft", PageDown: "ArrowRight" };
 
 function leavesUs(event: KeyboardEvent, root: HTMLElement): boolean {
   if (event.key === "Escape") return !root.hasAttribute("data-whole");
@@ -62,6 +65,7 @@ export function listen(root: HTMLElement, actions: Actions): () => void {
     " ": () => actions.toggle(),
     Enter: () => actions.choose(),
     f: () => actions.fill?.(),
+    s: () => actions.slide?.(),
     Escape: () => actions.escape?.(),
   };
   const handle = (event: KeyboardEvent): void => {
@@ -72,7 +76,9 @@ export function listen(root: HTMLElement, actions: Actions): () => void {
       advance(root);
       return;
     }
-    const act = table[event.key];
+    // In the slide view the keys of a presenter's clicker step; elsewhere they scroll the page.
+    const paged = root.hasAttribute("data-slide") ? PAGES[event.key] : undefined;
+    const act = table[paged ?? event.key];
     if (!act || event.altKey || ownKey(event)) return;
     event.preventDefault();
     act();
