@@ -14,6 +14,7 @@ export class SlideView {
   private before = false;
   /** Whether the screen is ours to give back. */
   private asked = false;
+  private held = false;
 
   /** `changed` hears of it once the view has its new size. */
   constructor(
@@ -60,6 +61,7 @@ export class SlideView {
     this.size();
     this.changed(true);
     this.asked = !document.fullscreenElement;
+    this.held = false;
     const asked = this.asked ? document.documentElement.requestFullscreen?.() : undefined;
     asked?.catch((error: unknown) => console.info("minigrad: the slide view fills the window, not the screen", error));
   }
@@ -77,7 +79,8 @@ export class SlideView {
   /** The browser's own Escape gives the screen back and is no key of ours. */
   private readonly screen = (): void => {
     if (!this.on) return this.giveBack(); // it may have been left before the screen was there
-    if (!document.fullscreenElement) return this.leave();
+    if (!document.fullscreenElement) return this.held ? this.leave() : undefined; // a late word of an earlier time
+    this.held = true;
     this.whole.show(false); // what came to the top before the page filled the screen is under it now
     this.whole.show(true);
     this.root.focus({ preventScroll: true });
