@@ -91,6 +91,7 @@ export class Graphs {
       const changed = lens.goTo(steps[at] ?? 0);
       graph.update(lens.scene(selected), changed.nodes, changed.edges);
       write(said, lens.text);
+      said.title = lens.text;
       if (lens.focus !== null) graph.reveal(lens.focus);
     });
   }
