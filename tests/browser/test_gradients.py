@@ -275,6 +275,7 @@ def test_zooming_goes_from_the_model_to_its_ops(seen: Page) -> None:
             seen.mouse.wheel(0, 120)
             seen.wait_for_timeout(60)
         assert level(root) == wanted
+    root.locator(".mg-node[data-scope] .mg-box").hover()
     for _ in range(60):
         if boxes(root)[0] != model:
             break

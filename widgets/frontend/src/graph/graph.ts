@@ -238,13 +238,15 @@ export class GraphPane {
     return done;
   }
 
-  /** The call of a module whose box is at a point of the pane, or nearest to it; null where none is folded. */
+  /** The call of a module whose box is nearest to a point of the pane, of those in view; null where none is folded there. */
   private foldedAt(at: Point): Maybe {
     const [x, y] = this.viewport.pointAt(at);
     let [best, nearest]: [Maybe, number] = [null, Infinity];
+    const { left, top: above, right, bottom } = this.viewport.region;
     for (const [id, box] of this.drawing.boxes) {
+      if (id >= 0 || box.x < left || box.x > right || box.y < above || box.y > bottom) continue;
       const far = Math.hypot(Math.max(0, Math.abs(box.x - x) - box.width / 2), Math.max(0, Math.abs(box.y - y) - HEIGHT / 2));
-      if (far < nearest) [best, nearest] = [id < 0 ? scopeOf(id) : null, far];
+      if (far < nearest) [best, nearest] = [scopeOf(id), far];
     }
     return best;
   }
