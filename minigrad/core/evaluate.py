@@ -73,7 +73,7 @@ def evaluate_with_hooks(task: GraphTask, node: Node, hooks: NodeHooks, grads: Se
 
 
 def run_node(task: GraphTask, node: Node, grads: Sequence[Any], sum_broadcast: bool = True,
-                can_steal: bool = False) -> tuple[Any, ...]:
+             can_steal: bool = False) -> tuple[Any, ...]:
     """Compute the gradients of a node's inputs as user code sees them.
 
     They have the shapes and dtypes of the inputs, unless `sum_broadcast` is False. None stands where an input has no

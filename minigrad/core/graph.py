@@ -242,7 +242,7 @@ class AccumulateGrad(Node, number=None):
     def accumulate(self, task: Any, grad: Any, can_steal: bool) -> tuple[()]:
         """Add to `.grad`; there are no inputs to give gradients to. A leaf that ceased to require grad gets none.
 
-        An `can_steal` gradient becomes the `.grad` without a copy: nobody else can see it (NOTE 3 in engine.py).
+        With `can_steal` the gradient itself becomes the `.grad`: nobody else can see its array (NOTE 3 in engine.py).
         """
         leaf = self.variable
         if leaf._grad_fn is not None:

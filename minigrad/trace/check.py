@@ -15,6 +15,8 @@ DEEPEST, LONGEST = 100, 1_000  # calls inside of calls in one expression, and al
 MANY = 1_000_000  # no node has so many outputs, nothing is so deep
 FILE = Record("A source text.", name="str: its name", lines="[str]: its lines")
 PREVIEW = Record("The preview of an array.", shape="[int]: its shape", dtype="str: its dtype")
+PROCESS = Record("Which of several processes was recorded.", rank="int: its number", ranks="int: how many there were",
+                 began="number?: when the recording began, in seconds since 1970")
 UNKNOWN = Record("An event of a kind that this version does not know.")
 Sizes = Mapping[str, int]
 Test = Callable[[Any, Sizes], bool]
@@ -61,6 +63,8 @@ def check(data: Any) -> None:
     check_acyclic(parents, "scope")
     check_acyclic([[edge[0] for edge in node["next"] if edge is not None] for node in data["nodes"]], "node")
     check_layout(data["layout"], sizes)
+    if "process" in data:
+        check_fields(data["process"], PROCESS, sizes, "its 'process'")
     for step, event in enumerate(data["events"]):
         kind = event.get("kind")
         if not isinstance(kind, str):
@@ -88,9 +92,9 @@ def check_whole(data: Any) -> None:
     if data.get("version") != VERSION:
         raise ValueError(f"this trace has version {short(data.get('version'))}; this library reads version {VERSION}")
     kinds = {**dict.fromkeys(("files", "values", "tensors", "nodes", "events", *LATER), list),
-             "formulas": dict, "layout": dict, "library": str}
+             "formulas": dict, "layout": dict, "library": str, "process": dict}
     for key, kind in kinds.items():
-        if key not in data and key not in (*LATER, "library"):
+        if key not in data and key not in (*LATER, "library", "process"):
             raise ValueError(f"this is not a whole trace: it has no {key!r}")
         if not isinstance(data.get(key, kind()), kind) and not (key == "layout" and data[key] is None):
             raise ValueError(f"this is not a trace: its {key!r} is no {kind.__name__}")
@@ -132,14 +136,20 @@ def check_fields(entry: Mapping[str, Any], record: Record, sizes: Sizes, what: s
 def check_value(value: Mapping[str, Any], what: str) -> None:
     """A preview has as many numbers as its shape says, or statistics."""
     check_fields(value, PREVIEW, {}, what)
-    found, stats = value.get("data"), value.get("stats")
+    found, stats, whole = value.get("data"), value.get("stats"), value.get("entries")
     if type(found) is list and stats is None:
-        good = len(found) == prod(value["shape"]) and all(is_entry(x) for x in found)
+        good = whole is None and are_entries(found, value["shape"])
     else:
         good = found is None and type(stats) is dict and all(
             key in stats and is_entry(stats[key], None) for key in ("min", "max", "mean", "norm", "nan", "inf"))
+        good = good and (whole is None or type(whole) is list and are_entries(whole, value["shape"]))
     if not good:
         raise ValueError(f"this is not a whole trace: {what} does not hold what its shape {short(value['shape'])} asks")
+
+
+def are_entries(numbers: Sequence[Any], shape: Sequence[int]) -> bool:
+    """As many numbers as a shape says."""
+    return len(numbers) == prod(shape) and all(is_entry(x) for x in numbers)
 
 
 def is_entry(x: Any, *also: Any) -> bool:

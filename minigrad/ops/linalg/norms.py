@@ -134,7 +134,7 @@ def norm(input: Tensor, p: Order = "fro", dim: Dims = None, keepdim: bool = Fals
 
 
 def linalg_norm(input: Tensor, ord: Order = None, dim: Dims = None, keepdim: bool = False, *,
-         dtype: dtype_type | None = None) -> Tensor:
+                dtype: dtype_type | None = None) -> Tensor:
     """A norm of vectors or of matrices (`torch.linalg.norm`).
 
     `dim` of one dimension: of vectors; of two: of matrices; None: of the whole, as a vector if `ord` is None.

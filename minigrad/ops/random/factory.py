@@ -44,7 +44,7 @@ def drawn(name: str, draw: Any, what: str) -> tuple[Callable[..., Tensor], Calla
 
 
 def empty_like_input(input: Tensor, dtype: DType | None, what: str, device: Where,
-                 format: memory_format | None) -> tuple[Any, Any]:
+                     format: memory_format | None) -> tuple[Any, Any]:
     """An array with the shape, and the order in memory, of `input`, or in a format, of its dtype or another; and where
     the numbers are to lie."""
     x = raw(input.array)

@@ -23,6 +23,8 @@ export interface Value {
   shape: number[];
   dtype: string;
   data?: Scalar[];
+  /** Beside statistics: all numbers of a tensor that no op of the recording made. */
+  entries?: Scalar[];
   stats?: { min: Scalar; max: Scalar; mean: Scalar; norm: Scalar; nan: number; inf: number };
   /** Whether it was computed from numbers that were changed, in the place of what was `recorded`. */
   live?: boolean;
@@ -54,6 +56,8 @@ export interface Trace {
   /** The arithmetic of derivatives. Older traces have none. */
   expressions?: Expression[];
   events: TraceEvent[];
+  /** Which of several processes was recorded, and when; absent where there is one. */
+  process?: { rank: number; ranks: number; began: number | null };
   layout: Layout | null;
   /** The steps at which the grad mode changes; the inspector adds it. */
   modes?: [step: number, mode: Mode][];
