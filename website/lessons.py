@@ -10,14 +10,14 @@ import nbformat
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
-from minigrad_lessons.in_page import SHEETS
 from website.pages import REPOSITORY, ROOT
+from website.sheets import SHEETS
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
 LAUNCH = "https://mybinder.org/v2/gh/{project}/v{version}?urlpath=lab/tree/notebooks/{name}"
 PROJECT = "/".join(REPOSITORY.split("/")[-2:])
-ASK_FOR_SHEETS = "from minigrad_lessons.in_page import show_sheets\nshow_sheets()"
+ASK_FOR_SHEETS = f"import sys\nsys.path.append({str(ROOT)!r})\nfrom website.sheets import show_sheets\nshow_sheets()"
 TO_BINDER = '<p class="needs-python">This needs Python: <a href="{launch}">solve it in Binder</a>.</p>'
 STILL_NOTE = "*For pages on which nothing runs"  # it stands above the still picture of a lesson
 MOST_BYTES = 3_000_000  # of a lesson that is saved with the state of its widgets

@@ -82,7 +82,7 @@ class Shown:
             self.widget.face = face.to_dict()
 
 
-displayed: dict[str, Shown] = {}  # by the ids of their widgets; minigrad_lessons/in_page.py asks for it
+displayed: dict[str, Shown] = {}  # by the ids of their widgets; website/sheets.py asks for it
 
 
 def refused(face: Face, text: str) -> Face:

@@ -22,13 +22,14 @@ import { Panes } from "./panes";
 import { QueueStrip } from "./queue";
 import { Ribbon } from "./ribbon";
 import { Share } from "../page/share";
+import { SlideView } from "../page/slide";
 import { SourcePane } from "./source";
 import { Transport } from "../page/transport";
 import { WholeWindow } from "../page/whole";
 import type { Maybe, Trace } from "../trace/types";
 
 const TITLES = { forward: "forward", backward: "backward", traversal: "call by hand", checkpoint: "checkpoint", all: "every step" };
-const LABEL = "minigrad inspector; left and right arrow step, space plays, f fills the window, digits fold the graph";
+const LABEL = "minigrad inspector; left and right arrow step, space plays, f fills the window, s shows it to a class, digits fold the graph";
 const ALL: Changed = { nodes: null, edges: null };
 
 export class Inspector {
@@ -51,6 +52,7 @@ export class Inspector {
   private readonly transport: Transport;
   private readonly ribbon: Ribbon;
   private readonly whole = new WholeWindow(this.element);
+  private readonly slide = new SlideView(this.element, this.whole, (on) => this.graph.viewport.readFrom(on ? "afar" : "near"));
   private readonly tabs: HTMLButtonElement[] = [];
   private readonly undo: (() => void)[] = [];
 
@@ -103,7 +105,7 @@ export class Inspector {
 
   /** Another number is followed, or none: it reaches these nodes. */
   private reached(nodes: readonly number[]): void {
-    this.graph.annotate("data-followed", new Map(nodes.map((id) => [id, "true"])));
+    this.graph.annotate("data-followed", { nodes: new Map(nodes.map((id) => [id, "true"])) });
     this.show({ nodes: [], edges: [] });
   }
 
@@ -111,12 +113,13 @@ export class Inspector {
     this.transport.pause();
     this.graph.viewport.dispose();
     this.source.dispose();
+    this.slide.dispose();
     this.link.flush();
     for (const undo of this.undo) undo();
   }
 
   private assemble(): void {
-    const head = html("div", { class: "mg-head" }, this.text, this.ribbon.tag, this.tabList(), new Share(this.link).element, this.whole.button);
+    const head = html("div", { class: "mg-head" }, this.text, this.ribbon.tag, this.tabList(), new Share(this.link).element, this.slide.button, this.whole.button);
     const panes = new Panes(this.source.element, this.graph.element, this.details.element);
     panes.element.append(this.called.card);
     const foot = html("div", { class: "mg-foot" }, this.queue.element, this.memory.element, this.transport.element);
@@ -143,7 +146,7 @@ export class Inspector {
       walk: (direction: 1 | -1) => this.walk(direction),
       fill: () => this.whole.toggle(),
       level: (at: number) => this.graph.levels.choose(at),
-      escape: () => this.whole.close(),
+      ...this.slide.keys,
       fold: (by: 1 | -1) => this.graph.foldAround(this.selected ?? this.lens.lit ?? this.lens.ready[0] ?? 0, by),
     };
   }

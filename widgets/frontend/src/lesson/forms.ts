@@ -1,4 +1,4 @@
-/** Reads an answer as minigrad_lessons/forms.py does, and takes the digest of it as minigrad_lessons/in_page.py does. */
+/** Reads an answer as minigrad_lessons/forms.py does, and takes the digest of it as website/sheets.py does. */
 import { literal } from "./literal";
 import type { Value } from "./literal";
 

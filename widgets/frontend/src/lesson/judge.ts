@@ -7,7 +7,7 @@ type Line = [tone: string, text: string];
 /** What is said to an answer, by its digest; `other` and `open` are there too. */
 type Verdicts = Record<string, Line[]>;
 
-/** What minigrad_lessons/in_page.py gives for a card. `sealed` is base64, so that nobody reads it by accident. */
+/** What website/sheets.py gives for a card. `sealed` is base64, so that nobody reads it by accident. */
 export type Sheet =
   | { kind: "predict"; id: string; form: Form; noted: string; open: string }
   | { kind: "recall"; id: string; form: Form; sealed: string }

@@ -15,7 +15,8 @@ from dataclasses import asdict
 from math import floor, isfinite
 from typing import Any
 
-from minigrad._base.optional import optional
+from IPython.display import display
+
 from minigrad_lessons.bank import PREDICTIONS, QUESTIONS
 from minigrad_lessons.bank.kinds import Prediction, Question
 from minigrad_lessons.cards import Line, Shown, displayed
@@ -58,7 +59,7 @@ def sealed(value: object) -> str:
 def show_sheets() -> None:
     """Display the sheets of all cards that this kernel has put on display, by the ids of their widgets."""
     found = {model: _sheet(shown) for model, shown in displayed.items()}
-    optional("IPython.display", "lessons").display({SHEETS: found}, raw=True)
+    display({SHEETS: found}, raw=True)  # type: ignore[no-untyped-call]  # IPython has no types
 
 
 def _sheet(shown: Shown) -> Sheet:

@@ -15,9 +15,9 @@ import pytest
 from minigrad_lessons.bank import PREDICTIONS, QUESTIONS
 from minigrad_lessons.cards import Face
 from minigrad_lessons.forms import Misfit, form_of, misfit, read
-from minigrad_lessons.in_page import SAID, digest, predict_sheet, recall_sheet, reveal_sheet
 from minigrad_lessons.values import show
 from tests.lessons.answers import KEYS
+from website.sheets import SAID, digest, predict_sheet, recall_sheet, reveal_sheet
 
 predicting = importlib.import_module("minigrad_lessons.predict")  # the package has the function under that name
 recalling = importlib.import_module("minigrad_lessons.recall")
@@ -63,7 +63,7 @@ def written() -> str:
 
 
 def test_the_page_is_held_to_what_python_says_today() -> None:
-    assert FILE.read_text(encoding="utf-8") == written(), "python -m tests.lessons.test_in_page writes the file"
+    assert FILE.read_text(encoding="utf-8") == written(), "python -m tests.lessons.test_sheets writes the file"
 
 
 def verdicts(sheet: dict[str, Any]) -> dict[str, list[list[str]]]:
