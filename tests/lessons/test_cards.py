@@ -44,7 +44,11 @@ def tones(face: dict[str, Any]) -> list[str]:
 
 
 def stored() -> list[dict[str, str]]:
-    return [json.loads(line) for line in notes.FILE.read_text().split("\n") if line] if notes.FILE.exists() else []
+    """The notes in the file, each without its time, which it must have."""
+    lines = notes.FILE.read_text().split("\n") if notes.FILE.exists() else []
+    found = [json.loads(line) for line in lines if line]
+    assert all(note.pop("at") > 0 for note in found)
+    return found
 
 
 def test_a_prediction_is_clicked_revealed_and_given_a_reason(shown: list[Any]) -> None:
