@@ -77,6 +77,17 @@ class Student:
         """Type an answer, and send it."""
         raise NotImplementedError
 
+    def write(self, id: str, code: str) -> None:
+        """Put other code into a cell, and run it."""
+        self.edit(id)
+        self.page.keyboard.press("ControlOrMeta+a")
+        self.page.keyboard.insert_text(code)
+        self.page.keyboard.press("Shift+Enter")
+
+    def edit(self, id: str) -> None:
+        """Go into the editor of a cell."""
+        raise NotImplementedError
+
     def shot(self, stage: str) -> None:
         """Keep a picture."""
         keep(self.page, f"student-{self.name[:2]}-{type(self).__name__.lower()}-{stage}")
@@ -100,6 +111,9 @@ class Mouse(Student):
     def type(self, card: Locator, text: str) -> None:
         card.locator(".mg-field").fill(text)
         card.locator(".mg-answer").click()
+
+    def edit(self, id: str) -> None:
+        self.cell(id).locator(".cm-content").click()
 
 
 class Keyboard(Student):
@@ -127,6 +141,13 @@ class Keyboard(Student):
         expect(card.locator(".mg-field")).to_be_focused()
         self.page.keyboard.press("ControlOrMeta+a")
         self.page.keyboard.type(text)
+        self.page.keyboard.press("Enter")
+
+    def edit(self, id: str) -> None:
+        for _ in self.ids:
+            if self.at() == self.ids.index(id):
+                break
+            self.page.keyboard.press("ArrowUp")
         self.page.keyboard.press("Enter")
 
 
@@ -169,6 +190,40 @@ def test_a_student_begins_a_lesson(student: Callable[[str], Student], name: str)
     id = next(iter(key.predict))
     predicted(at_work, id, key.predict[id], key.predict_wrong[id][0][0])
     reasoned(at_work, id, key.why[id])
+
+
+def test_two_actions_lead_to_the_first_picture(student: Callable[[str], Student]) -> None:
+    """Twice Shift+Enter, or twice the button that runs: within a minute the inspector of lesson 1 is there."""
+    at_work = student("01_tensors_and_leaves")
+    for _ in range(2):
+        at_work.run_one()
+    root = at_work.cell("setup").locator(".mg-root")
+    root.wait_for(timeout=60_000)
+    before = root.get_attribute("data-step")
+    at_work.step(root)
+    expect(root).not_to_have_attribute("data-step", before or "")
+
+
+def test_a_beginner_writes_code(student: Callable[[str], Student]) -> None:
+    """Lesson 0: the picture, then an exercise that is run as it came, with a wrong answer and with the right one."""
+    at_work, key = student("00_build_it_yourself"), KEYS["00_build_it_yourself"]
+    at_work.shot("0-opened")
+    at_work.run_through("setup")
+    root = at_work.cell("setup").locator(".mg-root")
+    root.wait_for(timeout=FAR)
+    at_work.step(root)
+    at_work.shot("1-stepped")
+    at_work.run_through("slopes")
+    said = at_work.cell("slopes").locator(".jp-OutputArea-output")
+    expect(said).to_contain_text("not yet", timeout=FAR)
+    at_work.shot("2-not-yet")
+    (wrong, words), right = key.exercises_wrong["slopes"][0], key.exercises["slopes"]
+    at_work.write("slopes", wrong)
+    expect(said).to_contain_text(words, timeout=FAR)
+    at_work.shot("3-wrong")
+    at_work.write("slopes", right)
+    expect(said).to_contain_text("passed.", timeout=FAR)
+    at_work.shot("4-right")
 
 
 def recalls(at_work: Student, right: dict[str, str], wrong: dict[str, str]) -> None:
