@@ -11,6 +11,7 @@ from textwrap import wrap
 
 from minigrad.trace.schema import (
     COMMON,
+    COMMUNICATION,
     DERIVED,
     EVENTS,
     FORMAT,
@@ -30,7 +31,8 @@ TYPES = ROOT / "widgets" / "frontend" / "src" / "trace" / "events.ts"
 BEGIN, END = "<!-- {}: made by `python -m tests.trace_page` -->\n", "<!-- the end of {} -->\n"
 RECORDS = {"TensorRecord": TENSOR, "NodeRecord": NODE, "Scope": SCOPE, "Common": COMMON}
 GROUPS = {"What the user's code runs": FORWARD, "What a backward pass does": PASS,
-          "Checkpoints that run again, calls by hand, errors": OTHER}
+          "Checkpoints that run again, calls by hand, errors": OTHER,
+          "What several processes do together": COMMUNICATION}
 SCALARS = {"str": "string", "bool": "boolean"}  # all others are numbers
 WIDTH = 110  # of a comment in TypeScript
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from time import perf_counter
+from time import perf_counter, time
 from typing import TYPE_CHECKING, Any
 
 from numpy import generic
@@ -329,6 +329,9 @@ class TimedObserver(Observer):
 
     def start(self) -> Trace:
         trace = super().start()
+        if trace.process is not None:
+            trace.process["began"] = time()
+        self.origin = perf_counter()
         self.running: int | None = None  # the node whose derivative is being computed
         self.mark = perf_counter()
         return trace
@@ -342,6 +345,7 @@ class TimedObserver(Observer):
 
     def run(self, target: Any, gradients: Sequence[Any]) -> None:
         super().run(target, gradients)
+        self.timed()
         self.running, self.since = self.seen.numbers[id(target)], perf_counter()
 
     def ran(self) -> None:
@@ -366,10 +370,19 @@ class TimedObserver(Observer):
         super().accumulate(leaf, gradient)
         self.mark = perf_counter()
 
+    def backward_start(self, *facts: Any) -> None:
+        super().backward_start(*facts)
+        self.timed()
+
     def backward_end(self) -> None:
         self.running = None
         super().backward_end()
+        self.timed()
         self.mark = perf_counter()
+
+    def timed(self) -> None:
+        """The last event has happened now."""
+        self.log.append(("timed", perf_counter() - self.origin))
 
 
 def observer_of(trace: type[Trace], times: bool = False) -> Observer:

@@ -7,6 +7,7 @@ import numpy as np
 
 from minigrad.core import Tensor
 from minigrad.core.tensor import plain
+from minigrad.distributed._work import Label
 
 __all__ = ["MIB", "GradBucket", "assign_buckets"]
 
@@ -47,9 +48,11 @@ class GradBucket:
         if buffer.array is not self.array:
             self.array[...] = buffer.array
 
-    def label(self) -> str:
+    def label(self) -> Label:
         """As it is shown in errors and recordings."""
-        return f"bucket {self.number}: {', '.join(self.names)}"
+        label = Label(f"bucket {self.number}: {', '.join(self.names)}")
+        label.bucket, label.parameters = self.number, self.names
+        return label
 
 
 def assign_buckets(sizes: Sequence[tuple[Any, int]], order: Sequence[int], limits: Sequence[float]) -> list[list[int]]:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.distributed._errors import DistBackendError
+from minigrad.distributed._events import note_start
 from minigrad.distributed._work import ANNOUNCEMENT, LEFT, Call, Work, list_of
 
 __all__ = ["NON_MEMBER", "ProcessGroup"]
@@ -57,6 +58,7 @@ class ProcessGroup:
             DistBackendError: if an earlier call has timed out.
         """
         work, mine = self.new_work(call, result, begin, finish), call.encoded()
+        note_start(work)
         with self.lock:
             for other in [rank for rank in range(self.size()) if rank != self.rank()]:
                 work.heard[other] = data = bytearray(ANNOUNCEMENT)
@@ -70,6 +72,7 @@ class ProcessGroup:
                  finish: Callable[[Any], None] | None = None) -> Work:
         """Start a `send` or a `recv`, which nobody announces."""
         work = self.new_work(call, result, begin, finish)
+        note_start(work)
         with self.lock:
             self.start(work)
             self.pending.append(work)

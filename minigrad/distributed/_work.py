@@ -16,12 +16,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from minigrad.distributed._errors import DistBackendError
+from minigrad.distributed._events import note_end, note_wait
 from minigrad.futures import Future
 
-__all__ = ["ANNOUNCEMENT", "Call", "Work", "list_of"]
+__all__ = ["ANNOUNCEMENT", "LEFT", "Call", "Label", "Work", "list_of"]
 
 ANNOUNCEMENT = 512  # bytes; what is longer is cut
 LEFT = "left"  # what a rank announces that leaves the group
+
+
+class Label(str):
+    """What a call is for. Of a bucket of gradients a recording also shows its number and what is in it."""
+
+    __slots__ = ("bucket", "parameters")
+    bucket: int
+    parameters: list[str]
 
 
 @dataclass
@@ -62,6 +71,7 @@ class Work:
         self.sent: list[Any] = []  # our own announcements, and the memory that they are sent from
         self.heard: dict[int, bytearray] = {}  # what the others announce, by rank
         self.error: Exception | None = None
+        self.recorded: Any = None  # the observer of a recording, and the number of this call in it
         self.started = self.done = False
         self.times = [time.perf_counter(), 0.0, 0.0]  # when it was called, when all had announced it, when it ended
 
@@ -74,9 +84,11 @@ class Work:
             DistBackendError: if the ranks disagree about what they call, one has left, or the time is up.
         """
         limit = self.group.seconds if timeout is None else timeout.total_seconds()
+        note_wait(self)
         self.group.wait_for(self, limit)
         if self.error is not None:
             raise self.error
+        note_end(self)
         return True
 
     def is_completed(self) -> bool:

@@ -17,6 +17,7 @@ from typing import Any
 from minigrad._base.optional import optional
 from minigrad.distributed._process_group import NON_MEMBER, ProcessGroup
 from minigrad.distributed._work import Call
+from minigrad.trace.track import PROCESS
 
 __all__ = ["GroupMember", "default_pg_timeout", "destroy_process_group", "get_backend", "get_global_rank",
            "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size", "group", "group_of",
@@ -108,6 +109,7 @@ def init_process_group(backend: str | None = None, init_method: str | None = Non
     first = ProcessGroup(mpi, world, ranks, seconds)
     first.run(Call("init_process_group"), [], world.Ibarrier).wait()
     EVERYBODY.append(ProcessGroup(mpi, world.Dup(), ranks, seconds))
+    PROCESS.update(rank=world.rank, ranks=world.size)
     LAST.begin(mpi)
 
 
@@ -138,6 +140,7 @@ LAST = _Last()
 
 def leave_all() -> None:
     """Tell the other ranks that this one makes no more calls, so that they do not wait for it."""
+    PROCESS.clear()
     while EVERYBODY:
         EVERYBODY.pop().leave()
 

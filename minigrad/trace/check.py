@@ -15,6 +15,8 @@ DEEPEST, LONGEST = 100, 1_000  # calls inside of calls in one expression, and al
 MANY = 1_000_000  # no node has so many outputs, nothing is so deep
 FILE = Record("A source text.", name="str: its name", lines="[str]: its lines")
 PREVIEW = Record("The preview of an array.", shape="[int]: its shape", dtype="str: its dtype")
+PROCESS = Record("Which of several processes was recorded.", rank="int: its number", ranks="int: how many there were",
+                 began="number?: when the recording began, in seconds since 1970")
 UNKNOWN = Record("An event of a kind that this version does not know.")
 Sizes = Mapping[str, int]
 Test = Callable[[Any, Sizes], bool]
@@ -61,6 +63,8 @@ def check(data: Any) -> None:
     check_acyclic(parents, "scope")
     check_acyclic([[edge[0] for edge in node["next"] if edge is not None] for node in data["nodes"]], "node")
     check_layout(data["layout"], sizes)
+    if "process" in data:
+        check_fields(data["process"], PROCESS, sizes, "its 'process'")
     for step, event in enumerate(data["events"]):
         kind = event.get("kind")
         if not isinstance(kind, str):
@@ -88,9 +92,9 @@ def check_whole(data: Any) -> None:
     if data.get("version") != VERSION:
         raise ValueError(f"this trace has version {short(data.get('version'))}; this library reads version {VERSION}")
     kinds = {**dict.fromkeys(("files", "values", "tensors", "nodes", "events", *LATER), list),
-             "formulas": dict, "layout": dict, "library": str}
+             "formulas": dict, "layout": dict, "library": str, "process": dict}
     for key, kind in kinds.items():
-        if key not in data and key not in (*LATER, "library"):
+        if key not in data and key not in (*LATER, "library", "process"):
             raise ValueError(f"this is not a whole trace: it has no {key!r}")
         if not isinstance(data.get(key, kind()), kind) and not (key == "layout" and data[key] is None):
             raise ValueError(f"this is not a trace: its {key!r} is no {kind.__name__}")

@@ -16,6 +16,7 @@ from minigrad.trace.held import Held, Holders, held_text
 from minigrad.trace.pack import unpacked, written
 from minigrad.trace.schema import FORMAT, FORWARD, VERSION
 from minigrad.trace.text import events_text, frame_text
+from minigrad.trace.track import PROCESS
 from minigrad.trace.traverse import Traversal, traverse
 
 __all__ = ["Trace"]
@@ -34,6 +35,7 @@ class Trace:
     def __init__(self, library: str = "", encoder: Encoder | None = None) -> None:
         self.library = library
         self.layout: dict[str, Any] | None = None
+        self.process: dict[str, Any] | None = None if encoder is None or not PROCESS else {**PROCESS, "began": None}
         self._encoder = encoder  # has still to encode what was recorded
         self._parts = Parts() if encoder is None else encoder.parts
         self._fold: Fold | None = None
@@ -170,7 +172,8 @@ class Trace:
     def to_dict(self) -> dict[str, Any]:
         """The whole trace as a dict that JSON can hold. The lists are its own, the records in them the trace's."""
         parts = self._encoded()
-        return {"format": FORMAT, "version": VERSION, "library": self.library, "files": parts.files[:],
+        process = {} if self.process is None else {"process": dict(self.process)}
+        return {"format": FORMAT, "version": VERSION, "library": self.library, **process, "files": parts.files[:],
                 "values": parts.values[:], "tensors": parts.tensors[:], "nodes": parts.nodes[:],
                 "scopes": parts.scopes[:], "storages": parts.storages[:], "formulas": dict(parts.formulas),
                 "expressions": parts.expressions[:],
@@ -190,7 +193,7 @@ class Trace:
         parts.nodes, parts.formulas, parts.events = data["nodes"], data["formulas"], data["events"]
         for name in LATER:
             setattr(parts, name, data.get(name, []))
-        trace.layout = data["layout"]
+        trace.layout, trace.process = data["layout"], data.get("process")
         return trace
 
     def to_json(self) -> str:

@@ -187,6 +187,12 @@ class Encoder:
         times = self.parts.nodes[node].setdefault("seconds", [None, None])
         times[backward] = round((times[backward] or 0) + seconds, 9)
 
+    def timed(self, time: float, times: tuple[float, float, float] | None = None) -> None:
+        """When the last event happened; of an operation of several ranks also when it was called, begun and over."""
+        self.parts.events[-1]["time"] = round(time, 9)
+        if times is not None:
+            self.parts.events[-1]["times"] = [round(each, 9) for each in times]
+
     # what is held
     def hold(self, key: tuple[Any, ...], holds: Iterable[Hold], what: int, who: int | None = None) -> None:
         """Something holds this memory from now on, in place of what it held before: `("saved", node)` what a node has

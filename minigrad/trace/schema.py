@@ -11,8 +11,8 @@ and `(label:type,type)` is a list of that length, whose entries are called by th
 
 from typing import NamedTuple
 
-__all__ = ["COMMON", "DERIVED", "EVENTS", "FORMAT", "FORWARD", "INDEXED", "NODE", "OTHER", "PASS", "SCOPE", "TENSOR",
-           "VERSION", "Field", "Record"]
+__all__ = ["COMMON", "COMMUNICATION", "DERIVED", "EVENTS", "FORMAT", "FORWARD", "INDEXED", "NODE", "OTHER", "PASS",
+           "SCOPE", "TENSOR", "VERSION", "Field", "Record"]
 
 FORMAT, VERSION = "minigrad-trace", 1
 INDEXED = {"value": "values", "tensor": "tensors", "node": "nodes", "scope": "scopes", "file": "files",
@@ -87,6 +87,8 @@ COMMON = Record(
     file="file or absent: the file of the user's line that runs; it comes with `line`",
     line="int or absent: the number of that line, from 1",
     depth="nr or absent: how many backward passes and recomputations it is inside of, if any",
+    time="number or absent: when it happened, in seconds since the recording began. Only events of a backward pass and "
+         "of several ranks have it, in a recording with `times=True`",
     bytes="(parameters:int,activations:int,saved:int,gradients:int) or absent: the bytes that are held, where they "
           "differ from the event before",
     held="[(storage,what:nr,id:int?)] or absent: who has begun to hold a storage",
@@ -191,6 +193,22 @@ OTHER = {  # checkpoints that run again, calls by hand, errors
     "recompute_end": Record(
         "Such a run is over, by its end, an early stop or an error.", call="int: of which call"),
 }
-EVENTS = FORWARD | PASS | OTHER
+COMMUNICATION = {  # what several processes do together
+    "collective_start": Record(
+        "This rank has called an operation of several ranks.",
+        call="int: the number of the call, from 0",
+        op="str: the operation, with dtype and shape",
+        label="str: what it is for, or an empty text",
+        size="int: the bytes of the tensor that it was given",
+        bucket="int or absent: the number of the bucket of `DistributedDataParallel` that it sums",
+        parameters="[str] or absent: the parameters whose gradients are in it"),
+    "collective_wait": Record("This rank begins to wait for the end of such an operation.", call="int: of which call"),
+    "collective_end": Record(
+        "Such an operation is over, and this rank knows it.",
+        call="int: of which call",
+        times="(called:number,begun:number,ended:number) or absent: when this rank called it, when all ranks had, and "
+              "when it was over, as `time`"),
+}
+EVENTS = FORWARD | PASS | OTHER | COMMUNICATION
 # Nobody looks when these happen. They follow from other events by a rule that is the same for minigrad and PyTorch.
 DERIVED = frozenset({"ready", "release"})

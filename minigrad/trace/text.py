@@ -147,6 +147,10 @@ SENTENCES: dict[str, str | Callable[[Names, Event], str]] = {
                                      f"{'reentrant' if e['reentrant'] else 'non-reentrant'}",
     "checkpoint_end": "checkpoint {call} ends",
     "recompute_begin": "checkpoint {call} runs its function again",
+    "collective_start": lambda n, e: f"call {e['call']} of several ranks: {e['op']}" + (
+        f" for {e['label']}" if e["label"] else ""),
+    "collective_wait": "this rank waits for call {call}",
+    "collective_end": lambda n, e: f"call {e['call']} is over",
     "holder_filled": "checkpoint {call} has tensor {index} again: {value}",
     "early_stop": "checkpoint {call} has all that is needed, and stops",
     "recompute_end": "checkpoint {call} has run again",

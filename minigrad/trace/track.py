@@ -21,7 +21,7 @@ from minigrad.trace.build import Large, Whole
 from minigrad.trace.ledger import GRADIENT, SAVED, WAITING
 from minigrad.trace.names import drop_refilled, held_by, names_in
 
-__all__ = ["CHANGED", "NOWHERE", "OBSERVERS", "RARER", "Log", "TrackedRef", "Tracker"]
+__all__ = ["CHANGED", "NOWHERE", "OBSERVERS", "PROCESS", "RARER", "Log", "TrackedRef", "Tracker"]
 
 SHOWN = 64  # an array of at most so many values is copied whole
 BUDGET = 200_000  # after so many numbers, only arrays of at most FEW values are: a long trace stays small
@@ -35,8 +35,13 @@ CHANGED = -1  # in place of how often the memory of a tensor was written to: it 
 OBSERVERS: list[Callable[[type, bool], Any]] = []
 
 
+PROCESS: dict[str, int] = {}  # the `rank` of this process and how many `ranks` there are, while it is one of several
+
+
 class Log(list[tuple[Any, ...]]):
     """What is taken down while a program runs: entries of which `Encoder` makes the trace."""
+
+    calls = 0  # how many operations of several ranks have begun
 
     def event(self, kind: str, at: tuple[int | None, int | None], depth: int, /, **fields: Any) -> None:
         """Take down an event, with the fields that the schema asks for; a copy of an array stands for its preview."""

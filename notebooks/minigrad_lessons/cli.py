@@ -28,11 +28,11 @@ from types import FrameType
 from typing import Any
 
 import minigrad
-from minigrad_lessons import build, load, release
+from minigrad_lessons import build, release
 from minigrad_lessons import folder as lessons_in
 from minigrad_lessons.folder import LessonError, Report
 from minigrad_lessons.server import Lab, check_installed, choose_port
-from minigrad_lessons.teaching import class_report
+from minigrad_lessons.teaching import class_report, load
 
 Commands = Any  # argparse has no public name for it
 

@@ -86,9 +86,9 @@ def in_words(said: object) -> str:
 def reveal(id: str, found: object, why: object = ...) -> None:
     """Show what the run gave, beside the prediction; then ask why, and judge the reason by running it."""
     if id not in _said:
-        waiting = Shown(Face(id, f"Prediction {id}", "not yet: predict in the cell above, and what happened is told "
-                                                     "here."), lambda letter: _because(id, found, letter), "reveal",
-                        found)
+        face = Face(id, f"Prediction {id}", "not yet: make your prediction in the cell above. What happened will "
+                                            "appear here.")
+        waiting = Shown(face, lambda letter: _because(id, found, letter), "reveal", found)
         _waiting[id] = found, waiting
         waiting.show()
     elif unanswered(why):

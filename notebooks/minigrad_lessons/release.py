@@ -18,6 +18,7 @@ import nbformat
 from nbformat.v4 import new_code_cell
 
 import minigrad
+from minigrad.recorder import replace_file
 from minigrad_lessons.folder import LessonError, Report, fill, shipped
 from minigrad_lessons.lint import tags
 
@@ -39,7 +40,7 @@ def student_set(folder: Path) -> Report:
     A folder that was filled before is brought up to date; what was changed in it stays.
     """
     report = fill(folder, shipped())
-    (folder / "requirements.txt").write_text(REQUIREMENTS.format(version=minigrad.__version__), encoding="utf-8")
+    replace_file(folder / "requirements.txt", REQUIREMENTS.format(version=minigrad.__version__))
     return report
 
 
@@ -53,7 +54,7 @@ def nbgrader_course(folder: Path) -> list[str]:
         target.parent.mkdir(parents=True)
         nbformat.write(nbgrader_version(nbformat.read(path, as_version=4)), target)
         names.append(path.stem)
-    (folder / "nbgrader_config.py").write_text(CONFIG, encoding="utf-8")
+    replace_file(folder / "nbgrader_config.py", CONFIG)
     return names
 
 

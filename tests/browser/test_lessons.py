@@ -79,8 +79,10 @@ def steps(root: Locator) -> bool:
 def looked_at(page: Page, name: str) -> list[str]:
     """Texts that are too faint, in both themes, all the way down a lesson; a picture of each screen is kept."""
     panel, found = page.locator(".jp-NotebookPanel .jp-WindowedPanel-outer"), []
-    for theme, light in THEMES.items():
-        switch(page, theme, light)
+    now = page.locator("body").get_attribute("data-jp-theme-name")  # as the lesson before has left it
+    for theme, light in sorted(THEMES.items(), key=lambda each: each[0] != now):
+        if theme != now:
+            switch(page, theme, light)
         screen, end = panel.evaluate("""panel => [panel.clientHeight, panel.scrollTop +
           [...panel.querySelectorAll('.jp-Cell')].at(-1).getBoundingClientRect().bottom]""")
         for at, top in enumerate(range(0, int(end), screen - 60)):

@@ -25,6 +25,7 @@ from tests.browser.jupyter import PATIENCE, Lab, open_notebook, settings
 from tests.lessons.answers import KEYS
 from tests.lessons.play import lesson
 
+BUILT = {"00_build_it_yourself": "slopes", "21_puzzles": "zeros"}  # lessons that ask nothing, and their first exercise
 WALKED = ("01_tensors_and_leaves", "03_next_functions", "10_checkpoint")
 THEMES = {"mouse": "JupyterLab Light", "keyboard": "JupyterLab Dark"}
 FAR = PATIENCE * 1000
@@ -77,15 +78,8 @@ class Student:
         """Type an answer, and send it."""
         raise NotImplementedError
 
-    def write(self, id: str, code: str) -> None:
-        """Put other code into a cell, and run it."""
-        self.edit(id)
-        self.page.keyboard.press("ControlOrMeta+a")
-        self.page.keyboard.insert_text(code)
-        self.page.keyboard.press("Shift+Enter")
-
-    def edit(self, id: str) -> None:
-        """Go into the editor of a cell."""
+    def write(self, id: str, source: str) -> None:
+        """Put another text into a cell, and run it."""
         raise NotImplementedError
 
     def shot(self, stage: str) -> None:
@@ -112,8 +106,12 @@ class Mouse(Student):
         card.locator(".mg-field").fill(text)
         card.locator(".mg-answer").click()
 
-    def edit(self, id: str) -> None:
+
+    def write(self, id: str, source: str) -> None:
         self.cell(id).locator(".cm-content").click()
+        self.page.keyboard.press("ControlOrMeta+a")
+        self.page.keyboard.insert_text(source)
+        self.run_one()
 
 
 class Keyboard(Student):
@@ -143,12 +141,14 @@ class Keyboard(Student):
         self.page.keyboard.type(text)
         self.page.keyboard.press("Enter")
 
-    def edit(self, id: str) -> None:
-        for _ in self.ids:
-            if self.at() == self.ids.index(id):
-                break
-            self.page.keyboard.press("ArrowUp")
+
+    def write(self, id: str, source: str) -> None:
+        assert self.at() == self.ids.index(id)
         self.page.keyboard.press("Enter")
+        expect(self.cell(id).locator(".cm-content")).to_be_focused()
+        self.page.keyboard.press("ControlOrMeta+a")
+        self.page.keyboard.insert_text(source)
+        self.page.keyboard.press("ControlOrMeta+Enter")
 
 
 @pytest.fixture(params=[Mouse, Keyboard], ids=["mouse", "keyboard"])
@@ -192,6 +192,27 @@ def test_a_student_begins_a_lesson(student: Callable[[str], Student], name: str)
     reasoned(at_work, id, key.why[id])
 
 
+@pytest.mark.parametrize("name", BUILT)
+def test_a_student_writes_an_exercise(student: Callable[[str], Student], name: str) -> None:
+    """Look, step, and write: an answer that is wrong, and says so at once, then the right one."""
+    at_work, key, id = student(name), KEYS[name], BUILT[name]
+    at_work.run_through("setup")
+    root = at_work.cell("setup").locator(".mg-root")
+    root.wait_for(timeout=FAR)
+    before = root.get_attribute("data-step")
+    at_work.step(root)
+    expect(root).not_to_have_attribute("data-step", before or "")
+    at_work.shot("1-stepped")
+    while at_work.at() < at_work.ids.index(id):
+        at_work.run_one()
+    wrong, words = key.exercises_wrong[id][0]
+    for source, said in ((wrong, words), (key.exercises[id], "passed.")):
+        at_work.write(id, source)
+        expect(at_work.cell(id).locator(".jp-OutputArea")).to_contain_text(said, timeout=FAR)
+        at_work.cell(id).locator(".jp-OutputArea").scroll_into_view_if_needed()
+        at_work.shot(f"2-{said.strip('.')[:6]}")
+
+
 def test_two_actions_lead_to_the_first_picture(student: Callable[[str], Student]) -> None:
     """Twice Shift+Enter, or twice the button that runs: within a minute the inspector of lesson 1 is there."""
     at_work = student("01_tensors_and_leaves")
@@ -202,28 +223,6 @@ def test_two_actions_lead_to_the_first_picture(student: Callable[[str], Student]
     before = root.get_attribute("data-step")
     at_work.step(root)
     expect(root).not_to_have_attribute("data-step", before or "")
-
-
-def test_a_beginner_writes_code(student: Callable[[str], Student]) -> None:
-    """Lesson 0: the picture, then an exercise that is run as it came, with a wrong answer and with the right one."""
-    at_work, key = student("00_build_it_yourself"), KEYS["00_build_it_yourself"]
-    at_work.shot("0-opened")
-    at_work.run_through("setup")
-    root = at_work.cell("setup").locator(".mg-root")
-    root.wait_for(timeout=FAR)
-    at_work.step(root)
-    at_work.shot("1-stepped")
-    at_work.run_through("slopes")
-    said = at_work.cell("slopes").locator(".jp-OutputArea-output")
-    expect(said).to_contain_text("not yet", timeout=FAR)
-    at_work.shot("2-not-yet")
-    (wrong, words), right = key.exercises_wrong["slopes"][0], key.exercises["slopes"]
-    at_work.write("slopes", wrong)
-    expect(said).to_contain_text(words, timeout=FAR)
-    at_work.shot("3-wrong")
-    at_work.write("slopes", right)
-    expect(said).to_contain_text("passed.", timeout=FAR)
-    at_work.shot("4-right")
 
 
 def recalls(at_work: Student, right: dict[str, str], wrong: dict[str, str]) -> None:

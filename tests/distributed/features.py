@@ -19,6 +19,7 @@ from minigrad import nn
 from minigrad.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook, fp16_compress_hook
 from minigrad.distributed.fsdp import fully_shard
 from minigrad.nn.parallel import DistributedDataParallel
+from minigrad.recorder import Trace, record
 from tests.distributed.models import model_of, trained
 
 CHECKS: list[Callable[[int, int], None]] = []
@@ -176,6 +177,31 @@ def buckets_are_rebuilt_in_order_of_arrival(rank: int, ranks: int) -> None:
         sizes.append([bucket.names for bucket in model.reducer.buckets])
     assert [len(each) for each in sizes] == [1, 3, 3] and sizes[1] == sizes[2]
     assert [name for bucket in sizes[2] for name in bucket][:2] in (["4.weight", "4.bias"], ["4.bias", "4.weight"])
+
+
+@check
+def a_recording_knows_calls_and_its_rank(rank: int, ranks: int) -> None:
+    model = DistributedDataParallel(model_of(torch, "mlp"), bucket_cap_mb=0.001)
+    x = torch.ones(1, 8, dtype=torch.float64)
+    model(x).sum().backward()
+    with record() as plain:
+        model(x).sum().backward()
+    with record(times=True) as timed:
+        model(x).sum().backward()
+    assert plain.process == {"rank": rank, "ranks": ranks, "began": None}
+    assert timed.process is not None and abs(timed.process["began"] - time.time()) < 100
+    for trace, first in ((plain, 1), (timed, 0)):  # before the first forward the order of the buckets was sent
+        calls = [event for event in trace.events if event["kind"].startswith("collective")][3 * first:]
+        assert [event["kind"][11:] for event in calls] == ["start"] * 3 + ["wait", "end"] * 3
+        assert [event.get("bucket") for event in calls[:3]] == [0, 1, 2]
+        assert sorted(calls[1]["parameters"]) == ["2.bias", "2.weight"] and calls[1]["size"] == 8 * 16 * 17
+        runs = [step for step, event in enumerate(trace.events) if event["kind"] == "run"]
+        assert trace.events.index(calls[0]) < runs[-1]  # the first bucket is on its way while backward goes on
+        assert Trace.from_json(trace.to_json()) == trace and "call 0 of several ranks" in trace.text()
+    for event in calls[4::2]:
+        called, begun, ended = event["times"]
+        assert 0 < called <= begun <= ended <= event["time"] + 1e-6
+    assert not any("time" in event for event in plain.events)
 
 
 @check

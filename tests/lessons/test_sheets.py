@@ -49,7 +49,8 @@ def golden() -> dict[str, Any]:
             answers.append({"id": id, "form": {**asdict(form), "misfit": misfit(form, SAID)}, "typed": typed,
                             "digest": digest(id, value) if fits else None, "shown": show(value) if fits else None})
     recall = recalling._asking("q0.1", QUESTIONS["q0.1"])
-    waiting = Face("1.3", "Prediction 1.3", "not yet: predict in the cell above, and what happened is told here.")
+    waiting = Face("1.3", "Prediction 1.3", "not yet: make your prediction in the cell above. What happened will "
+                                            "appear here.")
     return {"answers": answers, "cards": {
         "recall": {"face": recall.to_dict(), "said": {}, "sheet": recall_sheet("q0.1")},
         "predict": {"face": predicting._asking("1.3").to_dict(), "said": {}, "sheet": predict_sheet("1.3")},

@@ -27,7 +27,7 @@ from minigrad_widgets.modes import WORDS, mode_at, modes
 from minigrad_widgets.page import PLAYER
 from minigrad_widgets.shorten import shorten
 from minigrad_widgets.text import Words, few, traversal_text
-from minigrad_widgets.widget import Widget
+from minigrad_widgets.widget import Widget, refuse_too_many_events
 
 STATE = ("trace", "lens", "step", "selected", "calls", "collapsed", "live", "ask", "answers", "score", "player")
 LENSES = ("backward", "forward", "traversal", "checkpoint", "all")
@@ -66,6 +66,7 @@ class Inspector(Widget):
 
     def __init__(self, trace: Trace, lens: str = "backward", step: int | None = None,
                  ask: bool | Iterable[str | Mapping[str, Any]] = (), live: bool | None = None) -> None:
+        refuse_too_many_events(trace)
         self._trace = trace
         self._data: dict[str, Any] = shorten(json.loads(json.dumps(trace.to_dict())))
         add_runs(self._data)

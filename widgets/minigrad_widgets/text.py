@@ -235,6 +235,11 @@ TELL: dict[str, Callable[[Words, Data], str]] = {
     ),
     "early_stop": lambda words, event: f"checkpoint {event['call']} has all that is needed: it stops early",
     "recompute_end": lambda words, event: f"checkpoint {event['call']}: the second run is over",
+    "collective_start": lambda words, event: (
+        f"call {event['call']} of several ranks: {event['op']}" + (f" for {event['label']}" if event["label"] else "")
+    ),
+    "collective_wait": lambda words, event: f"this rank waits for call {event['call']}",
+    "collective_end": lambda words, event: f"call {event['call']} is over",
     "error": lambda words, event: f"{event['type']}: {event['message']}",
 }
 LIMIT = 24

@@ -201,7 +201,7 @@ def product(x: Any, dim: int | None, keepdim: bool = False) -> Any:
     wide = FLOAT32 if x.dtype is FLOAT16 else x.dtype
     if backend_of(x) is not None:
         return x.prod(dim, wide, keepdims=keepdim).astype(x.dtype, copy=False)
-    return multiply(x, dim, wide, keepdims=keepdim).astype(x.dtype, copy=False)
+    return row_by_row(multiply(x, dim, wide, keepdims=keepdim).astype(x.dtype, copy=False))
 
 
 def exclusive(xp: Any, y: Any, dim: int) -> Any:

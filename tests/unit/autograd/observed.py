@@ -34,9 +34,12 @@ FIELDS = {  # of each kind of event: field and what it must be; a trailing ? all
     "holder_filled": {"call": COUNT, "index": COUNT, "value": "values?"},
     "early_stop": {"call": COUNT},
     "recompute_end": {"call": COUNT},
+    "collective_start": {"call": COUNT, "op": TEXT, "label": TEXT, "size": COUNT},
+    "collective_wait": {"call": COUNT},
+    "collective_end": {"call": COUNT},
     "error": {"type": TEXT, "message": TEXT},
 }
-ANYWHERE = {"kind", "file", "line", "depth", "bytes", "held", "dropped"}
+ANYWHERE = {"kind", "file", "line", "depth", "bytes", "held", "dropped", "time"}
 
 
 def check_field(trace, value, wanted):

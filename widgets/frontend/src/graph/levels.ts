@@ -1,7 +1,9 @@
 /** How much of a graph is folded, from one box for the model to every op: by buttons, by digits, and as one zooms. */
 import { html, mark } from "../page/dom";
-import { chain, depths } from "../trace/groups";
-import type { Trace } from "../trace/types";
+import { HEIGHT } from "../layout/geometry";
+import type { Drawing, Point, Region } from "../layout/geometry";
+import { chain, depths, scopeOf } from "../trace/groups";
+import type { Maybe, Trace } from "../trace/types";
 
 /** Beyond these scales the wheel folds and unfolds: texts are too small to read, or there is room for what is inside. */
 const [OUT, IN] = [0.42, 1.35];
@@ -9,6 +11,17 @@ const [OUT, IN] = [0.42, 1.35];
 const REST = 350;
 /** More nodes are never drawn all at once. */
 const MOST = 3_000;
+
+/** The folded call of a module whose box is nearest to a point, of those in view; null where there is none. */
+export function foldedAt({ boxes }: Drawing, [x, y]: Point, view: Region): Maybe {
+  let [best, nearest]: [Maybe, number] = [null, Infinity];
+  for (const [id, box] of boxes) {
+    if (id >= 0 || box.x < view.left || box.x > view.right || box.y < view.top || box.y > view.bottom) continue;
+    const far = Math.hypot(Math.max(0, Math.abs(box.x - x) - box.width / 2), Math.max(0, Math.abs(box.y - y) - HEIGHT / 2));
+    if (far < nearest) [best, nearest] = [scopeOf(id), far];
+  }
+  return best;
+}
 
 export class Levels {
   readonly element = html("div", { class: "mg-levels", role: "group", "aria-label": "how much is folded" });

@@ -105,7 +105,7 @@ export class Inspector {
 
   /** Another number is followed, or none: it reaches these nodes. */
   private reached(nodes: readonly number[]): void {
-    this.graph.annotate("data-followed", new Map(nodes.map((id) => [id, "true"])));
+    this.graph.annotate("data-followed", { nodes: new Map(nodes.map((id) => [id, "true"])) });
     this.show({ nodes: [], edges: [] });
   }
 

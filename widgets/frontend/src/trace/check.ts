@@ -8,6 +8,8 @@ const INDEXED: Record<string, string> = {
   value: "values", tensor: "tensors", node: "nodes", scope: "scopes", file: "files", storage: "storages", expression: "expressions",
 };
 const MANY = 1_000_000;
+/** Events of a trace that can be stepped through; minigrad_widgets/widget.py has the same limit. */
+export const MOST_EVENTS = 200_000;
 const [DEEPEST, LONGEST] = [100, 1_000];
 
 type Sizes = Readonly<Record<string, number>>;
@@ -117,6 +119,8 @@ export function check(data: unknown): void {
   const all = Object.fromEntries(lists.map((name) => [name, data[name] ?? []]));
   for (const [name, list] of Object.entries(all)) if (!Array.isArray(list)) refuse(`its ${name} are no list`);
   const sizes = Object.fromEntries(Object.entries(all).map(([name, list]) => [name, (list as unknown[]).length]));
+  const events = sizes["events"] ?? 0;
+  if (events > MOST_EVENTS) throw new Error(`this trace has ${events.toLocaleString("en")} events, and at most ${MOST_EVENTS.toLocaleString("en")} can be shown`);
   const rows = (name: string): Row[] => (all[name] as unknown[]).map((each, at) => (row(each) ? each : refuse(`entry ${at} of its ${name} is no record`)));
   const tables = { files: "name=str lines=[str]", scopes: RECORD_FIELDS["scopes"], tensors: RECORD_FIELDS["tensors"], nodes: RECORD_FIELDS["nodes"] };
   for (const [name, fields] of Object.entries(tables)) rows(name).forEach((each, at) => checkFields(each, fields ?? "", sizes, `entry ${at} of its ${name}`));

@@ -107,6 +107,12 @@ export function counterparts(first: Trace, second: Trace, pairs: readonly Pair[]
     });
     return { nodes: found, edges: edgeMarks(traces, nodes, side) };
   });
+  for (const side of SIDES) {
+    for (const [id, difference] of marks[side]?.nodes ?? []) {
+      const other = nodes[side].get(id);
+      if (difference === "other" && other !== undefined) marks[1 - side]?.nodes.set(other, "other");
+    }
+  }
   return { nodes, marks: marks as [Marks, Marks] };
 }
 
@@ -116,7 +122,7 @@ export function besideStep(pairs: readonly Pair[], step: number, last: readonly 
   let found = 0;
   for (const { steps } of pairs) {
     if (steps[0] !== null && steps[0] > step) break;
-    if (steps[1] !== null) found = steps[1];
+    if (steps[0] !== null && steps[1] !== null) found = steps[1];
   }
   return found;
 }

@@ -98,6 +98,12 @@ export function describe(trace: Trace, event: TraceEvent): string {
       return `checkpoint ${event.call} has all that is needed: it stops early`;
     case "recompute_end":
       return `checkpoint ${event.call}: the second run is over`;
+    case "collective_start":
+      return `call ${event.call} of several ranks: ${event.op}${event.label ? ` for ${event.label}` : ""}`;
+    case "collective_wait":
+      return `this rank waits for call ${event.call}`;
+    case "collective_end":
+      return `call ${event.call} is over`;
     case "error":
       return `${event.type}: ${event.message}`;
     default:

@@ -99,6 +99,11 @@ export interface Common {
   line?: number;
   /** How many backward passes and recomputations it is inside of, if any. */
   depth?: number;
+  /**
+   * When it happened, in seconds since the recording began. Only events of a backward pass and of several ranks
+   * have it, in a recording with `times=True`.
+   */
+  time?: number;
   /** The bytes that are held, where they differ from the event before. */
   bytes?: [parameters: number, activations: number, saved: number, gradients: number];
   /** Who has begun to hold a storage. */
@@ -339,6 +344,39 @@ export interface RecomputeEndEvent {
   call: number;
 }
 
+/** This rank has called an operation of several ranks. */
+export interface CollectiveStartEvent {
+  kind: "collective_start";
+  /** The number of the call, from 0. */
+  call: number;
+  /** The operation, with dtype and shape. */
+  op: string;
+  /** What it is for, or an empty text. */
+  label: string;
+  /** The bytes of the tensor that it was given. */
+  size: number;
+  /** The number of the bucket of `DistributedDataParallel` that it sums. */
+  bucket?: number;
+  /** The parameters whose gradients are in it. */
+  parameters?: string[];
+}
+
+/** This rank begins to wait for the end of such an operation. */
+export interface CollectiveWaitEvent {
+  kind: "collective_wait";
+  /** Of which call. */
+  call: number;
+}
+
+/** Such an operation is over, and this rank knows it. */
+export interface CollectiveEndEvent {
+  kind: "collective_end";
+  /** Of which call. */
+  call: number;
+  /** When this rank called it, when all ranks had, and when it was over, as `time`. */
+  times?: [called: number, begun: number, ended: number];
+}
+
 export type TraceEvent = Common &
   (
     | ForwardEvent
@@ -363,6 +401,9 @@ export type TraceEvent = Common &
     | HolderFilledEvent
     | EarlyStopEvent
     | RecomputeEndEvent
+    | CollectiveStartEvent
+    | CollectiveWaitEvent
+    | CollectiveEndEvent
   );
 
 /** What the user's code runs: the forward lens stops at these. */
@@ -380,7 +421,7 @@ export const RECORD_FIELDS: Readonly<Record<string, string>> = {
   tensors: "name=str? shape=[int] dtype=str requires_grad=bool is_leaf=bool node=node? output_nr=nr parameter=bool storage=int bytes=int value=value base?=tensor counter?=tensor version?=int read?=int offset?=whole strides?=[whole]",
   nodes: "name=str sequence_nr=whole? next=[(node,output_nr:nr)?] inputs=[tensor?] outputs=[tensor] saved=[(name:str,tensor?,value?)] variable?=tensor derivatives?=[expression?] seconds?=(forward:number?,backward:number?) parameters?=[(name:str,expression)] scope?=scope file?=file? line?=int?",
   scopes: "name=str? module=str parent=scope?",
-  common: "file?=file line?=int depth?=nr bytes?=(parameters:int,activations:int,saved:int,gradients:int) held?=[(storage,what:nr,id:int?)] dropped?=[(storage,what:nr,id:int?)]",
+  common: "file?=file line?=int depth?=nr time?=number bytes?=(parameters:int,activations:int,saved:int,gradients:int) held?=[(storage,what:nr,id:int?)] dropped?=[(storage,what:nr,id:int?)]",
 };
 
 /** The fields of each kind of event. */
@@ -407,4 +448,7 @@ export const EVENT_FIELDS: Readonly<Record<string, string>> = {
   holder_filled: "call=int index=int value=value?",
   early_stop: "call=int",
   recompute_end: "call=int",
+  collective_start: "call=int op=str label=str size=int bucket?=int parameters?=[str]",
+  collective_wait: "call=int",
+  collective_end: "call=int times?=(called:number,begun:number,ended:number)",
 };

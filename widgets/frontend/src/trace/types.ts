@@ -56,6 +56,8 @@ export interface Trace {
   /** The arithmetic of derivatives. Older traces have none. */
   expressions?: Expression[];
   events: TraceEvent[];
+  /** Which of several processes was recorded, and when; absent where there is one. */
+  process?: { rank: number; ranks: number; began: number | null };
   layout: Layout | null;
   /** The steps at which the grad mode changes; the inspector adds it. */
   modes?: [step: number, mode: Mode][];

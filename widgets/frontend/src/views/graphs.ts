@@ -56,7 +56,8 @@ export class Graphs {
     graph.element.setAttribute("aria-label", `graph of ${name}`);
     this.body.append(html("div", { class: "mg-side", "data-side": at }, html("h3", { class: "mg-name" }, name), said, graph.element));
     const marks = this.found?.marks[at];
-    graph.annotate("data-differs", marks?.nodes ?? new Map(), marks?.edges ?? new Map(), { other: "≠", only: at === 0 ? "−" : "+" });
+    const signs = { other: "≠", only: at === 0 ? "−" : "+" };
+    if (marks) graph.annotate("data-differs", { ...marks, signs });
     return { trace, lens: new BackwardLens(trace, "all", new Replay(trace)), graph, said, selected: null };
   }
 
@@ -91,6 +92,7 @@ export class Graphs {
       const changed = lens.goTo(steps[at] ?? 0);
       graph.update(lens.scene(selected), changed.nodes, changed.edges);
       write(said, lens.text);
+      said.title = lens.text;
       if (lens.focus !== null) graph.reveal(lens.focus);
     });
   }

@@ -1,0 +1,47 @@
+"""Reports what several ranks do together to a recorder."""
+
+from typing import Any
+
+from minigrad.core import LOCAL
+from minigrad.trace.track import NOWHERE
+
+__all__ = ["note_end", "note_start", "note_wait"]
+
+
+def note_start(work: Any) -> None:
+    """This rank has called an operation; what it gives back is kept in `work.recorded`."""
+    observer = LOCAL.observer
+    if observer is not None and hasattr(observer, "log"):
+        number, label = observer.log.calls, work.call.label
+        observer.log.calls, work.recorded = number + 1, (observer, number)
+        facts = {name: getattr(label, name) for name in ("bucket", "parameters") if hasattr(label, name)}
+        note(work, "collective_start", op=work.call.what, label=str(label), **facts,
+             size=sum(tensor.array.nbytes for tensor in work.result))
+
+
+def note_wait(work: Any) -> None:
+    """This rank begins to wait for it."""
+    if work.recorded is not None:
+        note(work, "collective_wait")
+
+
+def note_end(work: Any) -> None:
+    """It is over. Whoever waits a second time hears nothing new."""
+    if work.recorded is not None:
+        note(work, "collective_end", times=work.times)
+        work.recorded = None
+
+
+def note(work: Any, kind: str, times: Any = None, **fields: Any) -> None:
+    """Take down an event, unless the recording is over; with its time where the observer takes that."""
+    observer, number = work.recorded
+    if LOCAL.observer is not observer:
+        work.recorded = None
+        return
+    at = observer.builder.where(2) or NOWHERE
+    observer.log.event(kind, at, observer.depth + 1, call=number, **fields)
+    if hasattr(observer, "timed"):
+        observer.timed()
+        if times is not None:
+            origin = observer.origin
+            observer.log.append(("timed", times[2] - origin, [each - origin for each in times]))
