@@ -59,6 +59,33 @@ with record() as training:
 
 ParameterLedger(training)"""
 
+DEEP = """torch.manual_seed(0)
+layers = [layer for _ in range(5) for layer in (nn.Linear(10, 10), nn.Sigmoid())]
+deep, batch = nn.Sequential(*layers, nn.Linear(10, 3)), torch.randn(8, 10)
+with record() as passed:
+    nn.functional.cross_entropy(deep(batch), torch.arange(8) % 3).backward()
+"""
+
+DETACHED = """from minigrad_widgets import compare
+
+def step(detach=False):
+    w = torch.tensor([2.0, 3.0], requires_grad=True)
+    with record() as recorded:
+        h = w.sin()
+        if detach:
+            h = h.detach()
+        (h * w).sum().backward()
+    return recorded
+"""
+
+WRONG = """from minigrad_widgets import explain
+
+def train():
+    h = torch.sigmoid(torch.ones(3, requires_grad=True))
+    h += 1
+    h.sum().backward()
+"""
+
 LINKED = """from ipywidgets import IntSlider, Play, VBox, jslink
 
 inspector = Inspector(trace, lens="all")
@@ -74,7 +101,7 @@ VBox([play, slider, inspector])
 class Entry:
     """One picture: the program whose last line is the widget, and what is done with it before the picture is taken.
 
-    `acts` are keys to press, or `click SELECTOR`.
+    `acts` are keys to press, `click SELECTOR`, or `fill SELECTOR TEXT`, where neither has a space.
     """
 
     name: str
@@ -113,6 +140,29 @@ ENTRIES = [
           CHECKPOINTS + "\nInspector.compare({\n    \"plain\": step(),\n    \"reentrant\": step(use_reentrant=True),\n"
           "    \"non-reentrant\": step(use_reentrant=False),\n})", right(70),
           "three charts of bytes over one another: plain, reentrant, non-reentrant"),
+    Entry("differences", "What differs", "Two recordings side by side, at the same event: their graphs, in which signs "
+          "say what is only in one of them and where the numbers are others, and a table of both, event for event.",
+          DETACHED + "\ncompare({\"plain\": step(), \"detach\": step(detach=True)})", ("End",),
+          "two graphs beside each other; edges and nodes that differ are marked, and a table lists the events"),
+    Entry("live", "Live numbers", "Type a leaf's number, or drag it: every value and every gradient follows, in the "
+          "browser, without a kernel. What cannot follow says so.", "Inspector(trace, live=True)",
+          ("End", *("ArrowLeft",) * 2, "fill [aria-label='x[0]'] 3", "fill [aria-label='w[1]'] 2"),
+          "the list of leaves with two numbers changed, and gradients that differ from those that were recorded"),
+    Entry("follow", "Follow one number", "One number of a large tensor, followed all the way through: its entry, its "
+          "value and its gradient at each tensor that it reaches, and at each node the arithmetic of that entry.",
+          DEEP + "\nInspector(passed)", ("End", "click .mg-follow>summary",
+                                         "fill [aria-label$='dimension_0'] 2", "fill [aria-label$='dimension_1'] 4",
+                                         "click .mg-follow_tr:nth-child(3)_button"),
+          "a table of seven tensors with one entry of each; the nodes that it reaches are marked in the graph"),
+    Entry("heat", "Heat", "Edges in the colour of the gradient that went along them, and a bar for each leaf: here the "
+          "gradients vanish.", DEEP + "\nInspector(passed)", ("End", "click .mg-heatlist>summary"),
+          "bars that shrink from the last layer to the first, and edges whose colours do the same"),
+    Entry("cost", "Cost", "Boxes shaded by what their ops have saved, by FLOPs or, in a recording with `times=True`, "
+          "by the time of their ops or derivatives, and a list of the dearest.", DEEP + "\nInspector(passed)",
+          ("End", "click .mg-costlist>summary"), "nodes shaded by the bytes that they have saved, and a table of them"),
+    Entry("levels", "From the model to its ops", "The wheel, buttons or digits go from one box for the model to blocks "
+          "and to single ops.", DEEP + "\nInspector(passed)", ("End", "2"),
+          "eleven boxes, one for each layer of the model"),
     Entry("memory", "Memory", "Who holds how much at this step: parameters, activations, what is saved, gradients.",
           "Inspector(trace)", (*right(8), "click .mg-memory button"), "the memory pane, open: bytes by who holds them"),
     Entry("ask", "Ask mode", "It stops and asks which node runs next, what shape arrives, what `.grad` is then; the "
@@ -135,6 +185,9 @@ ENTRIES = [
           "from minigrad_widgets import AliasView\n\nwith record() as shared:\n    y = x * 2\n"
           "    v, d = y[:1], y.detach()\n    z = (y * y).sum()\n    d.add_(1)\n\nAliasView(shared)", ("End",),
           "one storage with three tensors on it, its version 1, and a node that saved version 0"),
+    Entry("explain", "Why it raised", "The doctor runs a program that raises, and says where that began and what to "
+          "do. docs/doctor.md lists what it knows.", WRONG + "\nexplain(train)",
+          alt="a card: the rule inplace-on-saved, the lines that are to blame, and what to do"),
     Entry("parameter-ledger", "Parameter ledger", "What each step does to values, gradients and versions of "
           "parameters.", TRAINING, ("End",), "a table: parameters against the events that changed them"),
 ]
@@ -186,7 +239,8 @@ What `minigrad_widgets` shows, each with the code that makes it. The pictures ar
 {program}```
 
 Every widget is stepped by its own buttons, by the arrow keys, Home, End and Space. The letter f lets the inspector fill
-the window, and Escape puts it back; the bars between its panes can be dragged. Each widget can be saved as a page that
+the window, and Escape puts it back; digits fold the graph, from 1 for the model to its ops, and so does the wheel; the
+bars between its panes can be dragged. Each widget can be saved as a page that
 needs no kernel and no network, `.to_html("page.html")`, or as a picture, `.to_svg()` and `.to_png()`; each is a
 deterministic text too, `.text`.
 """

@@ -19,7 +19,7 @@ Step through a backward pass, forwards and backwards in time. minigrad is PyTorc
 
 - **Learn.** Never seen autograd? [Build it yourself](lessons/00_build_it_yourself) in 40 lines. If you have called
   `backward()` before, start with [tensors and leaves](lessons/01_tensors_and_leaves). You predict, run, and see where
-  your idea and the engine part.
+  your idea and the engine part. For afterwards: [21 puzzles](lessons/21_puzzles), one line each.
 - **Teach.** [What to hand out, how long it takes, which wrong answers to expect](teaching.md), with nbgrader and
   [JupyterHub](jupyterhub.md). No answers are in what students install.
 - **Look into your own model.** [Five steps](your_own_model.md) from a PyTorch model to the layer where its gradient
@@ -49,6 +49,14 @@ lessons/*
 ```
 
 To print: the cheat sheet as {{download}}`SVG <print/cheatsheet.svg>` or {{download}}`PDF <print/cheatsheet.pdf>`.
+
+```{{toctree}}
+:caption: Teaching
+:glob:
+:maxdepth: 1
+
+teaching/*
+```
 
 ```{{toctree}}
 :caption: Reference

@@ -15,6 +15,7 @@ import io
 import json
 import math
 import os
+import re
 import sys
 import zlib
 from collections import Counter, OrderedDict
@@ -115,7 +116,17 @@ def safetensors_of(obj: Any) -> Callable[[str], None]:
     parts = [(key, CODES[x.dtype.name], list(x.shape), little(x)) for key, x in writer.arrays.items()]
     metadata = {"format": "pt", KEY: text, CHECKSUM: checksum(text, parts)}
     safetensors = optional("safetensors.numpy", "io")
-    return lambda name: safetensors.save_file(writer.arrays, name, metadata)
+
+    def write(name: str) -> None:
+        try:
+            safetensors.save_file(writer.arrays, name, metadata)
+        except Exception as error:
+            code = re.search(r"\(os error (\d+)\)", str(error))  # what the system said; the error itself is no OSError
+            if code is None:
+                raise
+            raise OSError(int(code[1]), os.strerror(int(code[1])), name) from error
+
+    return write
 
 
 def checksum(text: str, parts: Iterable[tuple[str, str, list[int], Any]]) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 from minigrad.recorder import replace_file
@@ -132,13 +132,22 @@ def _open(folder: Path) -> None:
 
 
 def _keep(target: Path, backups: Path) -> Path:
-    """Copy a lesson to `backups/`, under the first number that is free."""
+    """Copy a lesson to `backups/`, under the first number that is free, also where two commands do so at once."""
     backups.mkdir(exist_ok=True)
-    number = 1
-    while (backup := backups / f"{target.stem}.{number}.ipynb").exists():
-        number += 1
-    shutil.copy2(target, backup)
-    return backup
+    content = target.read_bytes()
+    for number in count(1):
+        backup = backups / f"{target.stem}.{number}.ipynb"
+        try:
+            backup.touch(exist_ok=False)  # the number is ours from here on
+        except FileExistsError:
+            continue
+        try:
+            replace_file(backup, content)
+        except OSError:
+            backup.unlink()
+            raise
+        return backup
+    raise AssertionError("there is always another number")
 
 
 def _copy(source: Path, target: Path) -> None:

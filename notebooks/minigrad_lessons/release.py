@@ -6,6 +6,11 @@ student writes in their place.
 
 import ast
 import copy
+import os
+import shlex
+import shutil
+import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +18,12 @@ import nbformat
 from nbformat.v4 import new_code_cell
 
 import minigrad
+from minigrad.recorder import replace_file
 from minigrad_lessons.folder import LessonError, Report, fill, shipped
 from minigrad_lessons.lint import tags
 
 Notebook = Any
-POINTS = {"faded": 1, "open": 2}
+POINTS = {"puzzle": 1, "faded": 1, "open": 2}  # by the first of these tags that a cell has
 REQUIREMENTS = "# What the lessons need.\nminigrad-kit[lessons]=={version}\n"
 CONFIG = '''"""nbgrader's configuration for the lessons of minigrad."""
 
@@ -34,7 +40,7 @@ def student_set(folder: Path) -> Report:
     A folder that was filled before is brought up to date; what was changed in it stays.
     """
     report = fill(folder, shipped())
-    (folder / "requirements.txt").write_text(REQUIREMENTS.format(version=minigrad.__version__), encoding="utf-8")
+    replace_file(folder / "requirements.txt", REQUIREMENTS.format(version=minigrad.__version__))
     return report
 
 
@@ -48,8 +54,21 @@ def nbgrader_course(folder: Path) -> list[str]:
         target.parent.mkdir(parents=True)
         nbformat.write(nbgrader_version(nbformat.read(path, as_version=4)), target)
         names.append(path.stem)
-    (folder / "nbgrader_config.py").write_text(CONFIG, encoding="utf-8")
+    replace_file(folder / "nbgrader_config.py", CONFIG)
     return names
+
+
+def nbgrader_command() -> str | None:
+    """What to write to run nbgrader; None if it is not installed.
+
+    It is looked for beside the Python that runs this first, so that its environment need not be activated: then it is
+    not found by its name, and is called by its path.
+    """
+    beside = os.pathsep.join([str(Path(sys.executable).parent), sysconfig.get_path("scripts")])
+    here, by_name = shutil.which("nbgrader", path=beside), shutil.which("nbgrader")
+    if here is None or by_name == here:
+        return None if by_name is None else "nbgrader"
+    return shlex.quote(here)
 
 
 def nbgrader_version(notebook: Notebook) -> Notebook:

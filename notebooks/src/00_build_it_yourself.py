@@ -12,7 +12,7 @@
 # %% id=setup tags=opening,inspector
 import minigrad as torch
 from minigrad.recorder import record
-from minigrad_lessons import check, table
+from minigrad_lessons import check, hint, table
 from minigrad_widgets import Inspector
 
 with record() as trace:
@@ -24,7 +24,8 @@ Inspector(trace)
 
 # %% [markdown] id=still
 # Click the picture and press → until the last step. Two numbers go in at the bottom, `a` and `b`; one comes out, `d`.
-# At the end both inputs have a second number, their **gradient**.
+# At the end both inputs have a second number, their **gradient**. (You need not know the code above yet.
+# `requires_grad=True` says: I want the gradient of this input. The boxes are the operations.)
 #
 # What does the gradient of `a` say about `d`? You will first measure it, then work it out by hand, and then write the
 # program that finds it.
@@ -52,6 +53,9 @@ print(f"a moves by {step}, d moves by {moved:.3f}: {moved / step:.3g} times as f
 #
 # Do it for any program. `slopes` gets a function and the list of its inputs, and returns one slope for each input. Two
 # blanks: which input is nudged, and what the movement is divided by.
+#
+# If you are stuck, write `hint("slopes")` into a new cell. Every exercise has three hints, under the name that follows
+# `check.`, and each one says more than the last.
 
 # %% id=slopes tags=faded,answer,check
 def slopes(program, inputs, step=1e-6):
@@ -178,22 +182,25 @@ check.tanh(Value)
 # %% [markdown] id=whole-intro
 # ## 7. All of it, in one class
 #
-# Put the parts together: one class `Value` with `__init__`, `__add__`, `__mul__`, `tanh` and `backward`, in 40 lines
+# Put the parts together: one class `Scalar` with `__init__`, `__add__`, `__mul__`, `tanh` and `backward`, in 40 lines
 # at most. The check runs it on programs you have not seen, and compares every gradient with minigrad's.
 
 # %% id=whole tags=open,answer,check
-class Value:
+class Scalar:
     def __init__(self, data, parents=(), slopes=()):
         ...
 
 
-check.value_class(Value)
+check.value_class(Scalar)
 
 # %% [markdown] id=train-intro
 # ## 8. The same program in minigrad
 #
 # This neuron has two weights and one input. A step against the gradient makes its loss smaller, and that is all there
-# is to training. Here it is with minigrad, whose tensors are used exactly as in PyTorch:
+# is to training. Here it is with minigrad, whose tensors are used exactly as in PyTorch.
+#
+# Two lines are new. `no_grad` keeps the step itself out of the record, and the gradients are set back to None because
+# `backward` adds to what is there. Lessons 7 and 5 are about them.
 
 # %% id=train
 w, bias = torch.tensor(0.5, requires_grad=True), torch.tensor(0.0, requires_grad=True)
@@ -208,9 +215,11 @@ for _ in range(5):
     w.grad = bias.grad = None
 
 # %% [markdown] id=yours-intro
-# If your class passes, `Value` can take the place of `torch.tensor` in the forward pass: try it with
-# `Value(0.5)` and `Value(0.0)`. Then step through one pass, and look for what you have built: where are the parents,
-# the slopes, the order, and the place where gradients add up?
+# If your class passes, `Scalar` can take the place of `torch.tensor` in the forward pass. Its numbers must all be
+# Scalars, so write `(w * Scalar(2.0) + bias).tanh() + Scalar(-0.2)`.
+#
+# Then step through one pass, and look for what you have built: where are the parents, the slopes, the order, and the
+# place where gradients add up?
 
 # %% id=inspector tags=inspector
 with record() as trace:

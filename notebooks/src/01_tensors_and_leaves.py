@@ -202,7 +202,7 @@ Inspector(trace)
 # %% id=worked tags=worked
 def reason(t):
     if t.grad_fn is not None:
-        return f"no leaf: made by {t.grad_fn.name()}"
+        return f"not a leaf: made by {t.grad_fn.name()}"
     if t.requires_grad:
         return "leaf: nothing made it, and its gradient is wanted"
     return "leaf: nothing was recorded, no gradient is wanted"
@@ -215,7 +215,8 @@ for t in (w, data, w * 3, data * 3):
 # ## Faded example: twelve tensors
 #
 # The first three are done. For the others, replace the dots with `True` (a leaf) or `False`. Decide from the text
-# alone; the check runs all twelve.
+# alone; the check runs all twelve. (`clone` copies a tensor, `detach` gives the same numbers without their history,
+# `ones_like` makes ones of the same shape.)
 #
 # If you are stuck, write `hint("twelve")` into a new cell. Every exercise has three hints, under the name that
 # follows `check.`, and each one says more than the last.

@@ -11,7 +11,7 @@
 # %% id=setup tags=opening
 import minigrad as torch
 from minigrad.recorder import record
-from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
+from minigrad_lessons import check, hint, predict, recall, reveal, same_in_torch, table
 from minigrad_widgets import Inspector, StateExplorer, explore
 
 with record() as first:
@@ -232,7 +232,7 @@ check.result_flag(result_requires_grad)
 # ## Open exercise: ten expressions
 #
 # Does it require grad? Answer True or False for each. Decide from the text; the check runs all ten. `unrecorded` runs
-# a function inside `no_grad`. If you are stuck: `from minigrad_lessons import hint`, then `hint("flags")`.
+# a function inside `no_grad`. If you are stuck, write `hint("flags")` into a new cell.
 
 # %% id=open1 tags=open,answer,check
 def unrecorded(run):

@@ -11,7 +11,7 @@
 # %% id=setup tags=opening
 import minigrad as torch
 from minigrad.recorder import record
-from minigrad_lessons import check, edge_table, predict, recall, reveal, same_in_torch
+from minigrad_lessons import check, edge_table, hint, predict, recall, reveal, same_in_torch
 from minigrad_widgets import Inspector
 
 with record() as first:
@@ -137,7 +137,7 @@ reveal("3.3", [integer for _, integer in (b * c).grad_fn.next_functions])
 # %% id=p4 tags=predict,answer
 # Follow the first pair, again and again, until it goes no further. You pass the sum and the product.
 #     total = (x * y).sum()
-# What is the walk's last stop? The name of its class
+# What is the walk's last stop? Give the name of its class.
 predict("3.4")
 
 # %% id=r4 tags=reveal,answer
@@ -219,7 +219,7 @@ print(x.grad, y.grad)
 # ## Faded example: `walk(node, grad)`
 #
 # Now do it for any tree. Two blanks are left: when is there nothing to visit, and what should happen to the node
-# below?
+# below? (`hint("walk")` in a new cell helps.)
 
 # %% id=faded tags=faded,answer,check
 def walk(node, grad):
@@ -264,9 +264,9 @@ def build_diamonds():
 check.diamond(build_diamonds)
 
 # %% [markdown] id=torch-intro tags=section:torch
-# As `check.walk` told you, `walk` leaves the right gradient in `.grad` even where ways meet: it delivers every part,
-# one by one. But it calls a node once for each *way* to it. `backward()` waits until all parts have arrived and runs
-# each node **once**. How it knows when to wait is lesson 4.
+# `walk` leaves the right gradient in `.grad` even where ways meet, as `check.walk` says when it passes: it delivers
+# every part, one by one. But it calls a node once for each *way* to it. `backward()` waits until all parts have
+# arrived and runs each node **once**. How it knows when to wait is lesson 4.
 #
 # ## The same thing in PyTorch
 #

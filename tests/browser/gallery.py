@@ -16,12 +16,14 @@ from PIL import Image
 from playwright.sync_api import Browser, Page
 
 from minigrad_widgets import StateCard
+from minigrad_widgets.doctor import Explanation
 from tests.browser.jupyter import chrome
 from tests.gallery import ENTRIES, IMAGES, PAGE, THEMES, Entry, page, run
 from tests.groups import chromium
 
 LARGEST = 60_000
 WIDTH = 1100
+SHOWN = ".mg-root, .mgd, table"
 PLAIN = """<meta charset="utf-8"><meta name="color-scheme" content="light dark">
 <body style="font: 13px system-ui, sans-serif; display: inline-block">{}</body>"""
 
@@ -47,6 +49,8 @@ def shoot(browser: Browser, path: Path, entry: Entry) -> None:
     shown = run(entry)
     if isinstance(shown, StateCard):
         path.write_text(PLAIN.format(shown.to_html()), encoding="utf-8")
+    elif isinstance(shown, Explanation):
+        path.write_text(shown.to_html(), encoding="utf-8")
     else:
         shown.to_html(path)
     for theme, file in zip(THEMES, entry.files, strict=True):
@@ -56,17 +60,21 @@ def shoot(browser: Browser, path: Path, entry: Entry) -> None:
         tab = context.new_page()
         tab.goto(path.as_uri())
         act(tab, entry)
-        save(IMAGES / file, tab.locator(".mg-root, table").first.screenshot())
+        save(IMAGES / file, tab.locator(SHOWN).first.screenshot())
         context.close()
 
 
 def act(tab: Page, entry: Entry) -> None:
     """Does with the widget what the entry says."""
-    root = tab.locator(".mg-root, table").first
+    root = tab.locator(SHOWN).first
     root.focus()
     for each in entry.acts:
         if each.startswith("click "):
-            root.locator(each.removeprefix("click ")).first.click()
+            root.locator(each.removeprefix("click ").replace("_", " ")).first.click()
+            root.focus()
+        elif each.startswith("fill "):
+            _, selector, text = each.split(" ")
+            root.locator(selector.replace("_", " ")).first.fill(text)
             root.focus()
         else:
             tab.keyboard.press(each)

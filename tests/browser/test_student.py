@@ -25,6 +25,7 @@ from tests.browser.jupyter import PATIENCE, Lab, open_notebook, settings
 from tests.lessons.answers import KEYS
 from tests.lessons.play import lesson
 
+BUILT = {"00_build_it_yourself": "slopes", "21_puzzles": "zeros"}  # lessons that ask nothing, and their first exercise
 WALKED = ("01_tensors_and_leaves", "03_next_functions", "10_checkpoint")
 THEMES = {"mouse": "JupyterLab Light", "keyboard": "JupyterLab Dark"}
 FAR = PATIENCE * 1000
@@ -77,6 +78,10 @@ class Student:
         """Type an answer, and send it."""
         raise NotImplementedError
 
+    def write(self, id: str, source: str) -> None:
+        """Put another text into a cell, and run it."""
+        raise NotImplementedError
+
     def shot(self, stage: str) -> None:
         """Keep a picture."""
         keep(self.page, f"student-{self.name[:2]}-{type(self).__name__.lower()}-{stage}")
@@ -100,6 +105,13 @@ class Mouse(Student):
     def type(self, card: Locator, text: str) -> None:
         card.locator(".mg-field").fill(text)
         card.locator(".mg-answer").click()
+
+
+    def write(self, id: str, source: str) -> None:
+        self.cell(id).locator(".cm-content").click()
+        self.page.keyboard.press("ControlOrMeta+a")
+        self.page.keyboard.insert_text(source)
+        self.run_one()
 
 
 class Keyboard(Student):
@@ -128,6 +140,15 @@ class Keyboard(Student):
         self.page.keyboard.press("ControlOrMeta+a")
         self.page.keyboard.type(text)
         self.page.keyboard.press("Enter")
+
+
+    def write(self, id: str, source: str) -> None:
+        assert self.at() == self.ids.index(id)
+        self.page.keyboard.press("Enter")
+        expect(self.cell(id).locator(".cm-content")).to_be_focused()
+        self.page.keyboard.press("ControlOrMeta+a")
+        self.page.keyboard.insert_text(source)
+        self.page.keyboard.press("ControlOrMeta+Enter")
 
 
 @pytest.fixture(params=[Mouse, Keyboard], ids=["mouse", "keyboard"])
@@ -169,6 +190,27 @@ def test_a_student_begins_a_lesson(student: Callable[[str], Student], name: str)
     id = next(iter(key.predict))
     predicted(at_work, id, key.predict[id], key.predict_wrong[id][0][0])
     reasoned(at_work, id, key.why[id])
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_a_student_writes_an_exercise(student: Callable[[str], Student], name: str) -> None:
+    """Look, step, and write: an answer that is wrong, and says so at once, then the right one."""
+    at_work, key, id = student(name), KEYS[name], BUILT[name]
+    at_work.run_through("setup")
+    root = at_work.cell("setup").locator(".mg-root")
+    root.wait_for(timeout=FAR)
+    before = root.get_attribute("data-step")
+    at_work.step(root)
+    expect(root).not_to_have_attribute("data-step", before or "")
+    at_work.shot("1-stepped")
+    while at_work.at() < at_work.ids.index(id):
+        at_work.run_one()
+    wrong, words = key.exercises_wrong[id][0]
+    for source, said in ((wrong, words), (key.exercises[id], "passed.")):
+        at_work.write(id, source)
+        expect(at_work.cell(id).locator(".jp-OutputArea")).to_contain_text(said, timeout=FAR)
+        at_work.cell(id).locator(".jp-OutputArea").scroll_into_view_if_needed()
+        at_work.shot(f"2-{said.strip('.')[:6]}")
 
 
 def recalls(at_work: Student, right: dict[str, str], wrong: dict[str, str]) -> None:

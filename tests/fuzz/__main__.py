@@ -1,6 +1,9 @@
 """`python -m tests.fuzz TARGET --minutes 60`: tries random inputs until the time is over, and prints what fails.
 
-`autograd`: random programs, under minigrad and PyTorch. `traces`, `saved`, `archives`: damaged files of each kind.
+`autograd`: random programs, under minigrad and PyTorch. `traces` (byte by byte), `schema` (traces in which a value is
+another one), `saved`, `archives`, `progress` and `manifests`: damaged files. `pages`: damaged exported pages, in
+Chromium. `folders`: commands that run at once in a folder of lessons. What fails is kept in tests/fuzz/files/cases, and
+tried by the tests from then on. `--engine atheris` has atheris choose the damages, where it is installed.
 """
 
 from __future__ import annotations
@@ -17,8 +20,11 @@ import torch
 import minigrad
 from tests.fuzz.differential.program import replayed, shortened
 from tests.fuzz.differential.search import differences, new_seed
+from tests.fuzz.files import coverage_guided
+from tests.fuzz.files.targets import CASES, damaged_file, failure
 from tests.fuzz.files.targets import TARGETS as FILES
-from tests.fuzz.files.targets import damaged_file, failures
+
+SLOW = 5.0  # seconds after which a file is told of, too
 
 
 def seeds(first: int, count: int | None, minutes: float) -> Iterator[int]:
@@ -48,11 +54,19 @@ def autograd(tried: Iterator[int]) -> int:
 
 def files(name: str, tried: Iterator[int]) -> int:
     """Damaged files of a kind; gives how many end in another error than the one that is meant for it."""
-    found, target = 0, FILES[name]
-    for number, how in failures(target, tried, time.monotonic):
-        found += 1
-        print(f"seed {number}: {how}\n    {damaged_file(target, number)!r:.2000}", flush=True)
-    print(f"{found} damaged files fail")
+    found = count = 0
+    for seed in tried:
+        count += 1
+        start, data = time.monotonic(), damaged_file(FILES[name], seed)
+        how = failure(FILES[name], data)
+        if how is None and (took := time.monotonic() - start) > SLOW:
+            how = f"it took {took:.0f} seconds"
+        if how:
+            found += 1
+            (CASES / name).mkdir(parents=True, exist_ok=True)
+            (CASES / name / str(seed)).write_bytes(data)
+            print(f"seed {seed}: {how}", flush=True)
+    print(f"{found} of {count} damaged files fail")
     return found
 
 
@@ -67,7 +81,13 @@ def main() -> int:
     parser.add_argument("--programs", "--files", type=int, default=None,
                         help="how many inputs (default: as many as fit into --minutes)")
     parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--engine", choices=["random", "atheris"], default="random")
     options = parser.parse_args()
+    if options.engine == "atheris":
+        if options.target not in FILES:
+            parser.error(f"atheris runs the targets {', '.join(FILES)}")
+        coverage_guided.run(options.target, FILES[options.target], options.minutes)
+        return 0
     seed = new_seed() if options.seed is None else options.seed
     print(f"the first seed is {seed}")
     return int(TARGETS[options.target](seeds(seed, options.programs, options.minutes)) > 0)

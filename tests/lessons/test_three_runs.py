@@ -48,7 +48,7 @@ def test_solved_everything_passes_and_every_reveal_agrees(name: str, run: Run) -
 def test_the_walk_on_a_diamond_is_right_and_calls_too_often(run: Run) -> None:
     key = KEYS["03_next_functions"]
     printed = run(write(lesson("03_next_functions"), {}, {}, key.exercises))
-    assert "no tree: .grad is right too, after 6 calls for 4 nodes" in printed["faded"], printed["faded"]
+    assert "not a tree: .grad is right too, after 6 calls for 4 nodes" in printed["faded"], printed["faded"]
 
 
 @pytest.mark.parametrize("name", LESSONS)

@@ -30,6 +30,9 @@ m.nn.parallel.DataParallel(m.nn.Identity())(m.ones(2))
 m.set_num_threads(1), m.get_num_threads()
 m.set_num_threads(0)
 m.set_num_threads("a")
+m.set_num_interop_threads(0)
+m.set_num_interop_threads("a")
+m.is_storage(m.ones(2).untyped_storage()), m.is_storage(m.ones(2)), m.is_storage(3)
 """
 
 
@@ -79,3 +82,12 @@ def test_an_unserializable_hook_gives_no_warning(torch, recwarn):
         tensor.register_hook(importlib.import_module(f"{lib.__name__}.utils.hooks").unserializable_hook(quiet))
         pickle.loads(pickle.dumps(tensor))
     assert [str(each.message) for each in recwarn if "will not be serialized" in str(each.message)] == []
+
+
+def test_ops_side_by_side_are_counted_once(monkeypatch):
+    monkeypatch.setattr(importlib.import_module("minigrad.compat.switches").Switches, "interop_threads", 0)
+    assert minigrad.get_num_interop_threads() >= 1
+    minigrad.set_num_interop_threads(3)
+    assert minigrad.get_num_interop_threads() == 3
+    with pytest.raises(RuntimeError, match="cannot set number of interop threads after parallel work has started"):
+        minigrad.set_num_interop_threads(3)

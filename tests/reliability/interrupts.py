@@ -1,161 +1,146 @@
-"""An interrupt at every point: nothing stays on that should be off, and the next step works.
+"""An interrupt at every point and at every line: nothing stays on that should be off, and the next step works.
 
 Python delivers a signal where a function begins or goes on after a `yield`, where a call of a function written in C
-returns, and at the end of a turn of a loop. Each of these is a *point*. `interrupted` raises KeyboardInterrupt at the
-n-th point of some work, or at its n-th line, as Python would.
+returns, and at the end of a turn of a loop. Each of these is a *point*: `points` raises KeyboardInterrupt at the n-th
+one. `lines` lets Ctrl-C come when the n-th line begins; Python then raises it at the next point, as it always does.
+`signals` sends real ones at random moments.
 """
 
 from __future__ import annotations
 
-import gc
+import _thread
+import random
+import signal
 import sys
-import threading
-import warnings
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
 import minigrad
-from minigrad._base.device import Default
-from minigrad._base.locks import LOCKS
-from minigrad._base.tensor_str import get_printoptions
-from minigrad.autograd.anomaly_mode import ANOMALY
-from minigrad.autograd.observer import WATCHING
-from minigrad.autograd.saved_hooks import MUTATION
-from minigrad.core import LOCAL
-from minigrad.core.grad_mode import UNUSUAL
-from minigrad.utils import _python_dispatch, checkpoint
+from tests.reliability.state import described, inside, left_behind, modes, random_states
 from tests.reliability.work import Work, run
 
-PACKAGE = str(Path(minigrad.__file__).parent)
+
+class Hit:
+    """Where some work was attacked, and what came out of it in place of the attack's own error."""
+
+    def __init__(self, where: str, error: BaseException | None = None) -> None:
+        self.where, self.error = where, error
 
 
-class Point:
-    """Counts the points (or the lines) of a program, and raises KeyboardInterrupt at one of them."""
+Attack = Callable[[Work, int], Hit | None]
+
+
+class CtrlC:
+    """`CTRL_C[signal.SIGINT]` is Ctrl-C: a subscript and no call, so that Python does not look for signals after it."""
+
+    __getitem__ = staticmethod(_thread.interrupt_main)
+
+
+CTRL_C = CtrlC()
+
+
+class Counter:
+    """Counts the points or the lines of a program, and interrupts it at one of them."""
 
     def __init__(self, at: int) -> None:
         self.at, self.seen, self.where = at, 0, ""
-        self.error: BaseException | None = None  # what came out in place of the interrupt
 
-    def reached(self, frame: FrameType, what: str) -> None:
+    def reached(self, frame: FrameType, what: str) -> bool:
+        """Whether this is the one; its place is noted."""
         self.seen += 1
         if self.seen == self.at:
-            file, name = frame.f_code.co_filename.removeprefix(PACKAGE), frame.f_code.co_name
-            self.where = f"{file}:{frame.f_lineno} {name} {what}"
-            raise KeyboardInterrupt
+            self.where = described(frame, frame.f_lineno, what)
+        return self.seen == self.at
 
     def profile(self, frame: FrameType, event: str, argument: Any) -> None:
         """Points, as `sys.setprofile` reports them."""
-        if event in ("call", "c_return") and inside(frame):
-            self.reached(frame, event)
+        if event in ("call", "c_return") and inside(frame, __file__) and self.reached(frame, event):
+            raise KeyboardInterrupt
 
     def trace(self, frame: FrameType, event: str, argument: Any) -> Any:
         """Lines, as `sys.settrace` reports them."""
-        if event == "line" and inside(frame):
-            self.reached(frame, event)
+        if event == "line" and inside(frame, __file__) and self.reached(frame, event):
+            CTRL_C[signal.SIGINT]
         return self.trace
 
 
-def inside(frame: FrameType | None) -> bool:
-    """Whether a frame belongs to the package or was called from it."""
-    while frame is not None and not frame.f_code.co_filename.startswith(PACKAGE):
-        if frame.f_code.co_filename == __file__:
-            return False
-        frame = frame.f_back
-    return frame is not None
-
-
-def interrupted(work: Work, at: int, lines: bool = False) -> Point | None:
-    """Do some work and interrupt it at a point, or a line; None if there are not so many."""
-    point = Point(at)
-    switch, function = (sys.settrace, point.trace) if lines else (sys.setprofile, point.profile)
+def attacked(work: Work, counter: Counter, switch: Callable[[Any], None], function: Any) -> Hit | None:
+    """Do some work while a counter looks on; None if it does not count so far."""
     before, sys.unraisablehook = sys.unraisablehook, lambda _: None  # an interrupt while an object is freed is printed
-    switch(function)
+    error = None
     try:
-        run(work)
+        switch(function)
+        try:
+            run(work)
+        finally:
+            switch(None)
     except KeyboardInterrupt:
         pass
-    except Exception as error:  # noqa: BLE001 (whichever it is, it hides the interrupt)
-        point.error = error
-    finally:
-        switch(None)
-        sys.unraisablehook = before
-    return point if point.where else None
+    except Exception as raised:  # noqa: BLE001 (whichever it is, it hides the interrupt)
+        error = raised
+    sys.unraisablehook = before
+    return Hit(counter.where, error) if counter.where else None
 
 
-def modes() -> dict[str, Any]:
-    """Everything that is on or off in this thread and in the process."""
-    return {
-        "grad mode": LOCAL.grad_enabled, "inference mode": LOCAL.inference, "hooks": LOCAL.saved_tensors_hooks,
-        "hooks disabled": LOCAL.saved_tensors_hooks_disabled, "dispatch modes": LOCAL.dispatch_modes,
-        "pass": LOCAL.graph_task, "recorder": LOCAL.observer, "recorders": list(WATCHING),
-        "anomaly mode": (ANOMALY.enabled, UNUSUAL.on_new_node, list(UNUSUAL.pass_wrappers)),
-        "device": Default.device, "garbage collector": (gc.isenabled(), gc.get_threshold()),
-        "warnings": list(warnings.filters), "errors of NumPy": np.geterr(), "print options": get_printoptions(),
-        "mutation": list(MUTATION), "early stop": list(checkpoint.EARLY_STOP),
-        "threads with modes": set(_python_dispatch.MODES_ON.threads), "profile": sys.getprofile(),
-    }
+def points(work: Work, at: int) -> Hit | None:
+    """Do some work, and raise KeyboardInterrupt at a point."""
+    counter = Counter(at)
+    return attacked(work, counter, sys.setprofile, counter.profile)
 
 
-def held_locks() -> list[Any]:
-    """The locks that another thread could not take."""
-    held = []
-
-    def look() -> None:
-        for lock in list(LOCKS):
-            if lock.acquire(blocking=False):
-                lock.release()
-            else:
-                held.append(lock)
-
-    thread = threading.Thread(target=look)
-    thread.start()
-    thread.join()
-    return held
+def lines(work: Work, at: int) -> Hit | None:
+    """Do some work, and let Ctrl-C come at the beginning of a line."""
+    counter = Counter(at)
+    return attacked(work, counter, sys.settrace, counter.trace)
 
 
-def random_states(work: Work) -> set[bytes]:
-    """The states of the default generator before and after each step of some work."""
-    states = {minigrad.get_rng_state().numpy().tobytes()}
-    for _ in work():
-        states.add(minigrad.get_rng_state().numpy().tobytes())
-    return states
-
-
-def left_behind(before: dict[str, Any], states: set[bytes]) -> list[str]:
-    """What an interrupt left changed."""
-    after = modes()
-    found = [f"{name}: {before[name]!r} -> {after[name]!r}" for name in before if before[name] != after[name]]
-    if minigrad.get_rng_state().numpy().tobytes() not in states:
-        found.append("random state")
-    if held_locks():
-        found.append("a lock is held")
-    return found
-
-
-def failures(work: Work, lines: bool = False, stride: int = 1) -> Iterator[str | None]:
-    """Interrupt some work at each point (or line), or each `stride`-th; for each None, or what was wrong afterwards."""
+def failures(work: Work, attack: Attack = points, stride: int = 1, first: int = 1) -> Iterator[str | None]:
+    """Attack some work at each place, or each `stride`-th; for each None, or what was wrong afterwards."""
     seed = minigrad.get_rng_state()
-    run(work)  # what is imported or made once is there
-    minigrad.set_rng_state(seed)
-    before, states, at = modes(), random_states(work), 1
+    for _ in range(2):  # what is imported, made or compiled once is there
+        run(work)
+        minigrad.set_rng_state(seed)
+    before, states, at = modes(), random_states(work), first
     while True:
         minigrad.set_rng_state(seed)
-        point = interrupted(work, at, lines)
-        if point is None:
+        hit = attack(work, at)
+        if hit is None:
             return
-        np.seterr(**(before["errors of NumPy"] if "_ufunc_config" in point.where else {}))  # NumPy's own contexts
-        wrong = left_behind(before, states)
-        gc.enable()
-        if point.error is not None:
-            wrong.append(f"the interrupt came out as {point.error!r}")
+        wrong = left_behind(before, states, hit.where)
+        if hit.error is not None:
+            wrong.append(f"it came out as {hit.error!r}")
         try:
             minigrad.set_rng_state(seed)
             run(work)
         except Exception as error:  # noqa: BLE001 (whichever it is, the next step does not work)
             wrong.append(f"the next step: {error!r}")
-        yield f"{point.where}: {'; '.join(wrong)}" if wrong else None
+        yield f"{hit.where}: {'; '.join(wrong)}" if wrong else None
         at += stride
+
+
+def signals(count: int, seed: int) -> Iterator[str | None]:
+    """Real signals at random moments of loops over `no_grad`; for each None, or what was wrong afterwards."""
+    drawn = random.Random(seed)
+    before, x = modes(), minigrad.ones(2, requires_grad=True)
+    np.seterr(**before["errors of NumPy"])
+    handler = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for _ in range(count):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, drawn.uniform(1e-5, 1e-3))
+                while True:
+                    with minigrad.no_grad():
+                        x * 2
+            except KeyboardInterrupt:
+                pass
+            after = modes()
+            wrong = [name for name in before if before[name] != after[name]]
+            with minigrad.no_grad():
+                wrong += ["the next no_grad does nothing"] * (x * 2).requires_grad
+            wrong += ["gradients stay off"] * (not (x * 2).requires_grad)
+            yield "; ".join(wrong) or None
+    finally:
+        signal.signal(signal.SIGALRM, handler)

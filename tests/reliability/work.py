@@ -148,10 +148,26 @@ def files() -> Iterator[None]:
     yield
 
 
+def compiled() -> Iterator[None]:
+    weight = torch.ones(2, requires_grad=True)
+
+    def step(x: torch.Tensor) -> torch.Tensor:
+        loss = nn.functional.dropout(x * weight, 0.5).sum()
+        loss.backward()
+        weight.grad = None
+        return loss
+
+    compiled_step = torch.compile(step)
+    for _ in range(3):  # the first call runs as it is, the second one traces, the third one runs the program
+        compiled_step(torch.ones(2))
+        yield
+
+
 KINDS: dict[str, Work] = {
     "forward": forward, "backward": backward, "grad modes": modes, "hooks": hooks, "recording": recording,
     "optimizer step": optimizer_step, "checkpoint": checkpointed, "DataLoader": loading,
     "random numbers": random_numbers, "writes in place": in_place, "anomaly mode": anomaly, "files": files,
+    "compile": compiled,
 }
 
 

@@ -12,6 +12,7 @@ import minigrad
 from minigrad.recorder import Trace, record
 from minigrad_widgets import AliasView, Comparison, Inspector, ParameterLedger, StateExplorer, explore
 from minigrad_widgets.widget import Widget
+from tests.reliability.soak import million_events
 
 
 def trace() -> Trace:
@@ -45,3 +46,7 @@ def test_a_closed_widget_dies(kind: type[Widget]) -> None:
 
 def test_every_widget_is_tried() -> None:
     assert set(WIDGETS) == {kind for kind in Widget.__subclasses__() if kind.__module__.startswith("minigrad_widgets")}
+
+
+def test_a_trace_of_a_million_events_is_refused_with_its_size_and_the_limit() -> None:
+    assert list(million_events()) == [None]

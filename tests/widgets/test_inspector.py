@@ -193,3 +193,16 @@ def test_an_empty_trace(lens: str) -> None:
     bundle: dict[str, Any] = Inspector(trace, lens=lens)._repr_mimebundle_()[0]
     assert bundle["text/plain"] == "Inspector: nothing was recorded"
     assert b64decode(bundle["image/png"]).startswith(PNG)
+
+
+def test_a_picture_has_the_arithmetic_of_its_step() -> None:
+    a, b = (torch.tensor(numbers, requires_grad=True) for numbers in ([1., 2.], [5., 6.]))
+    with record() as recorded:
+        (a * b).sum().backward()
+    step = next(at for at, event in enumerate(recorded.events) if event["kind"] == "flow" and event["to"] != 1)
+    texts = [Inspector(recorded, step=at).to_svg() for at in range(len(recorded.events))]
+    assert any("grad of a = grad · b = [1., 1.] · [5., 6.] = [5., 6.]" in text for text in texts[step:])
+    assert not any("grad of a" in text for text in texts[:step])
+    asking = Inspector(recorded, ask=True)
+    asking.step = step
+    assert "grad of a" not in asking.to_svg()

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from minigrad.recorder import Trace
 from minigrad_widgets import timeline
-from minigrad_widgets.widget import Widget
+from minigrad_widgets.widget import Widget, refuse_too_many_events
 
 
 class Comparison(Widget):
@@ -32,6 +32,8 @@ class Comparison(Widget):
     def __init__(self, traces: Mapping[str, Trace], step: int = 0) -> None:
         if not traces:
             raise ValueError("there is nothing to compare: give at least one trace")
+        for trace in traces.values():
+            refuse_too_many_events(trace)
         written = {str(name): trace.to_json() for name, trace in traces.items()}
         self._data: dict[str, dict[str, Any]] = {str(name): trace.to_dict() for name, trace in traces.items()}
         super().__init__(traces=written, step=step)

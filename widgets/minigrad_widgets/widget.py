@@ -14,10 +14,19 @@ import anywidget
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
+from minigrad.recorder import Trace
 from minigrad_widgets.canvas import FONT, to_png, to_svg, with_note
 from minigrad_widgets.page import STATIC, write_page
 
+MOST_EVENTS = 200_000  # the front end has the same limit
 STILL = "This is a saved picture. Run the cell to step through it."
+
+
+def refuse_too_many_events(trace: Trace) -> None:
+    """Raise a ValueError for a trace that no browser would step through."""
+    if len(trace) > MOST_EVENTS:
+        raise ValueError(f"this trace has {len(trace):,} events, and at most {MOST_EVENTS:,} can be shown: record a "
+                         "smaller part of the program, or fewer iterations")
 
 
 class Widget(anywidget.AnyWidget):

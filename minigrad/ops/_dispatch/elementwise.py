@@ -58,7 +58,7 @@ class OfTwo(Elementwise, number=None):
     def forward(cls, a: Tensor, b: Tensor) -> Tensor:
         """The function of each pair of elements."""
         x, y, input_metadata = a.array, b.array, None
-        if x.dtype is not y.dtype or x.shape != y.shape or type(x) is not type(y):
+        if x.dtype is not y.dtype or x.shape != y.shape or type(x) is not type(y) or not x.flags.c_contiguous:
             x, y, input_metadata = broadcast_and_promote(x, y)
         if cls.refuses is not NOTHING:
             check_kind(x, *cls.refuses)

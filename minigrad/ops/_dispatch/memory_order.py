@@ -40,6 +40,21 @@ def memory_order(shape: Sequence[int], *strides: Sequence[int]) -> list[int]:
     return inner_first[::-1]
 
 
+def in_order_of_first(shape: Sequence[int], x: Any, *others: Any) -> list[Any]:
+    """The other operands of an elementwise op, copied where need be into the order that its result has in PyTorch:
+    the first operand that tells two dimensions apart decides. To NumPy rows come first as soon as one has them so."""
+    steps = [[0] * (len(shape) - v.ndim) + [s if n == full else 0 for s, n, full in
+                                            zip(v.strides, v.shape, shape[len(shape) - v.ndim:], strict=True)]
+             for v in (x, *others)]
+    axes = memory_order(shape, *steps)
+    laid_out = []
+    for v in others:
+        own = [axis - len(shape) + v.ndim for axis in axes if axis >= len(shape) - v.ndim]
+        turned = v.transpose(own)
+        laid_out.append(v if turned.flags.c_contiguous else turned.copy("C").transpose(inverse(own)))
+    return laid_out
+
+
 def inverse(axes: list[int]) -> list[int]:
     """The order of dimensions that undoes another."""
     return sorted(range(len(axes)), key=axes.__getitem__)

@@ -11,6 +11,7 @@ import numpy as np
 from minigrad._base.dtype import default_float, from_numpy_dtype, result_dtype
 from minigrad.backends.registry import BACKEND_OF, MixedDeviceMetadata, device_like
 from minigrad.ops._dispatch.device_guard import together
+from minigrad.ops._dispatch.memory_order import in_order_of_first
 
 __all__ = ["NO_BOOLS_MINUS", "NO_BOOL_MINUS", "broadcast_and_promote", "broadcast_and_promote_all", "broadcast_shape",
            "check_cast", "check_minus", "input_metadata_of", "promote_scalar"]
@@ -45,8 +46,12 @@ def broadcast_and_promote(x: Any, y: Any) -> tuple[Any, Any, Fit]:
         return x, y, input_metadata
     shape = broadcast_shape(x.shape, y.shape)
     dtype = result_dtype(x, y)
+    given = x, y
+    if len(shape) > 1 and type(x) is np.ndarray and not (x.flags.c_contiguous and (x.shape == shape
+                                                                                  or y.flags.c_contiguous)):
+        y, = in_order_of_first(shape, x, y)
     return (x if x.dtype is dtype else x.astype(dtype), y if y.dtype is dtype else y.astype(dtype),
-            input_metadata_of(shape, dtype, x, y))
+            input_metadata_of(shape, dtype, *given))
 
 
 def broadcast_and_promote_all(*arrays: Any) -> tuple[list[Any], Fit]:
@@ -62,6 +67,8 @@ def broadcast_and_promote_all(*arrays: Any) -> tuple[list[Any], Fit]:
         input_metadata: Fit = MixedDeviceMetadata([(v.shape, v.dtype, device_like(v)) for v in given])
     else:
         input_metadata = input_metadata_of(like.shape, dtype, *arrays)
+    if like.ndim > 1 and type(arrays[0]) is np.ndarray and not all(v.flags.c_contiguous for v in arrays):
+        arrays = (arrays[0], *in_order_of_first(like.shape, *arrays))
     return [v if v.dtype is dtype else v.astype(dtype) for v in arrays], input_metadata
 
 

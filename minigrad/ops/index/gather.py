@@ -13,6 +13,7 @@ from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.core.saved import NothingSaved
 from minigrad.ops._dispatch import broadcast_shape, number_in, op, same_device
 from minigrad.ops._dispatch.elementwise import Underived
+from minigrad.ops._dispatch.memory_order import row_by_row
 from minigrad.ops.index.flat_indexing import (
     elements_at,
     first_out_of_range,
@@ -43,7 +44,7 @@ class Gather(Node):
     @staticmethod
     def forward(a: Tensor, index: Tensor, dim: int, sparse_grad: bool = False) -> Tensor:
         x = a.array
-        out = x.reshape(-1)[gather_indices(index.array, dim, x.shape)]
+        out = row_by_row(x.reshape(-1)[gather_indices(index.array, dim, x.shape)])
         return record_n(Gather, out, (a,), (a, index), (dim, sparse_grad, x.shape))
 
     def backward(self, xp: Any, g: Any, a: Any, index: Any, dim: int, sparse_grad: bool, shape: Shape) -> Any:

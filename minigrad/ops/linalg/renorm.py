@@ -6,6 +6,7 @@ import numpy as np
 
 from minigrad.core import Node, Tensor, record1
 from minigrad.ops._dispatch import Scaled, op
+from minigrad.ops._dispatch.memory_order import row_by_row
 from minigrad.ops.index.flat_indexing import raw
 from minigrad.ops.shape.views import dim_of
 
@@ -31,7 +32,7 @@ class Renorm(Node):
         else:
             norm = size.max(axes, keepdims=True)
         factor = np.where(norm > maxnorm, maxnorm / (norm + EPSILON), 1).astype(x.dtype)
-        return record1(Renorm, x * factor, a, (a,), (p, dim, maxnorm))
+        return record1(Renorm, row_by_row(x * factor), a, (a,), (p, dim, maxnorm))
 
     def backward(self, xp: Any, g: Any, x: Any, p: float, dim: int, maxnorm: float) -> Any:
         axes = tuple([d for d in range(len(x.shape)) if d != dim])

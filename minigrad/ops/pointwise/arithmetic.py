@@ -23,11 +23,13 @@ SCALARS = frozenset({np.float16, np.float32, np.float64})  # the types of 0-d re
 
 
 def alike(x: Any, y: Any) -> bool:
-    """Whether two arrays have the same shape and dtype, on the same kind of device: then nothing is to broadcast.
+    """Whether two arrays have the same shape and dtype, on the same kind of device, and the first lies row by row: then
+    nothing is to broadcast, and the result lies so too.
 
     Addition and multiplication ask it in their own words: a call would take a twentieth of their time.
     """
-    return type(x) is type(y) and (type(x) in SCALARS or (x.shape == y.shape and x.dtype is y.dtype))
+    return type(x) is type(y) and (
+        type(x) in SCALARS or (x.shape == y.shape and x.dtype is y.dtype and x.flags.c_contiguous))
 
 
 class Add(Node):
@@ -40,7 +42,8 @@ class Add(Node):
             x, b = promote_scalar(x, b)
             return b if b is NotImplemented else record2(Add, x + b, a, SCALAR_OPERAND)
         y = b.array
-        if type(x) is type(y) and (type(x) in SCALARS or (x.shape == y.shape and x.dtype is y.dtype)):
+        if type(x) is type(y) and (
+            type(x) in SCALARS or (x.shape == y.shape and x.dtype is y.dtype and x.flags.c_contiguous)):
             return record2(Add, x + y, a, b)
         x, y, input_metadata = broadcast_and_promote(x, y)
         return record2(Add, x + y, a, b, input_metadata=input_metadata)
@@ -138,7 +141,8 @@ class Mul(Node):
             return b if b is NotImplemented else record2(Mul, x * b, a, SCALAR_OPERAND, (None, b))
         saved = a if b._requires_grad else None, b if a._requires_grad else None
         y = b.array
-        if type(x) is type(y) and (type(x) in SCALARS or (x.shape == y.shape and x.dtype is y.dtype)):
+        if type(x) is type(y) and (
+            type(x) in SCALARS or (x.shape == y.shape and x.dtype is y.dtype and x.flags.c_contiguous)):
             return record2(Mul, x * y, a, b, saved)
         x, y, input_metadata = broadcast_and_promote(x, y)
         return record2(Mul, x * y, a, b, saved, input_metadata=input_metadata)

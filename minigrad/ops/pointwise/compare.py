@@ -25,7 +25,7 @@ def compared(op: Callable[[Any, Any], Any], a: Tensor, b: Operand) -> Tensor:
     x = a.array
     if isinstance(b, Tensor):
         y = b.array
-        if x.dtype is not y.dtype or x.shape != y.shape or type(x) is not type(y):
+        if x.dtype is not y.dtype or x.shape != y.shape or type(x) is not type(y) or not x.flags.c_contiguous:
             x, y, _ = broadcast_and_promote(x, y)
         return plain(op(x, y))
     number = b.item() if isinstance(b, np.generic) else b

@@ -90,6 +90,11 @@ class UntypedStorage:
         return on_device, (host(self.bytes), str(device_of(self.bytes)))
 
 
+def is_storage(obj: Any) -> bool:
+    """Whether something is the memory of a tensor (`tensor.untyped_storage()`)."""
+    return isinstance(obj, UntypedStorage)
+
+
 def on_device(memory: Any, device: str) -> UntypedStorage:
     """A storage that was pickled, on the device where it was."""
     return UntypedStorage(moved(memory, device_handle(device)))

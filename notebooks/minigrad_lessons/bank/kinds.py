@@ -41,7 +41,9 @@ class Question:
 
 @dataclass(frozen=True)
 class Case:
-    """One small program, an expression, with what it was made of and what it gave."""
+    """One small program, with what it was made of and what it gave: an expression, or a block of one expression, such
+    as `with torch.no_grad(): w * 3`.
+    """
 
     code: str
     names: Names
@@ -49,7 +51,12 @@ class Case:
     @property
     def value(self) -> Any:
         """What the expression gives."""
-        return eval(self.code, dict(self.names))
+        if not self.code.startswith("with "):
+            return eval(self.code, dict(self.names))
+        block, _, expression = self.code.partition(": ")
+        names = dict(self.names)
+        exec(f"{block}: value = {expression}", names)
+        return names["value"]
 
     def names_used(self) -> list[str]:
         """The names in the expression, in the order in which they are written."""

@@ -11,12 +11,6 @@ def _w() -> torch.Tensor:
     return torch.tensor([1.0, 2.0], requires_grad=True)
 
 
-def _without_recording(make: Callable[[], torch.Tensor]) -> torch.Tensor:
-    """Runs a function inside no_grad."""
-    with torch.no_grad():
-        return make()
-
-
 def _filled(leaf: torch.Tensor, after: torch.Tensor) -> bool:
     """Whether a leaf has a .grad after backward from `after`."""
     after.sum().backward()
@@ -35,7 +29,7 @@ def _names() -> Names:
     return {
         "torch": torch, "w": w, "v": torch.tensor([3.0, 4.0], requires_grad=True), "y": w * 2, "x": x,
         "data": torch.tensor([5.0, 6.0]), "layer": torch.nn.Linear(2, 1),
-        "without_recording": _without_recording, "filled": _filled, "nodes_run": nodes_run,
+        "filled": _filled, "nodes_run": nodes_run,
     }
 
 
@@ -108,9 +102,9 @@ PREDICTIONS = (
         "1.2",
         (Belief("whatever is computed from w belongs to w's graph", lambda: not _w().requires_grad),),
         Why("Why?", _names,
-            ("without_recording(lambda: w * 3)", "without_recording(lambda: y)", "w * 3", "data * 3"), _is_leaf, {
+            ("with torch.no_grad(): w * 3", "with torch.no_grad(): y", "w * 3", "data * 3"), _is_leaf, {
                 "a": Reason("no node was recorded for it: its grad_fn is None", _no_node),
-                "b": Reason("inside no_grad every tensor is a leaf", lambda case: "without_recording" in case.code),
+                "b": Reason("inside no_grad every tensor is a leaf", lambda case: "no_grad" in case.code),
                 "c": Reason("its input w is a leaf, and the result inherits that",
                             lambda case: all(t.is_leaf for t in case.tensors()))},
             shows="True means that it is a leaf.")),
@@ -144,7 +138,7 @@ PREDICTIONS = (
              lambda t: t.is_leaf and not isinstance(t, torch.nn.Parameter))),
          Belief("everything that has a name is a leaf", lambda: _linear_leaves(lambda t: True))),
         Why("Why is layer(x) not a leaf?", _names,
-            ("layer(x)", "without_recording(lambda: layer(x))", "x * 2", "layer.weight * 2"), _is_leaf, {
+            ("layer(x)", "with torch.no_grad(): layer(x)", "x * 2", "layer.weight * 2"), _is_leaf, {
                 "a": Reason("what a layer gives is never a leaf", lambda case: "layer(" not in case.code),
                 "b": Reason("what is computed from data is never a leaf", lambda case: "x" not in case.names_used()),
                 "c": Reason("operations on the parameters were recorded: it has a grad_fn", _no_node)},

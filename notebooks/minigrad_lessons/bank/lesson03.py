@@ -13,12 +13,6 @@ def _x() -> torch.Tensor:
     return torch.tensor([1.0, 2.0], requires_grad=True)
 
 
-def _without_recording(make: Callable[[], object]) -> object:
-    """Runs a function inside no_grad."""
-    with torch.no_grad():
-        return make()
-
-
 def _nodes_below(tensor: torch.Tensor) -> list[Any]:
     return [node for node, _ in tensor.grad_fn.next_functions]
 
@@ -58,7 +52,7 @@ def _names() -> Names:
     return {
         "torch": torch, "x": x, "y": y, "same_values": _x(), "data": torch.tensor([5.0, 6.0]), "a": a, "b": b, "c": c,
         "one": one, "dz": dz, "sum_node": total.grad_fn, "mul_node": z.grad_fn, "last_node": _end_of_walk(z),
-        "filled": filled, "x_grad_after": _x_grad_after, "without_recording": _without_recording,
+        "filled": filled, "x_grad_after": _x_grad_after,
     }
 
 
@@ -206,7 +200,7 @@ PREDICTIONS = (
         (Belief("a gradient is just numbers, it has no graph of its own",
                 lambda: _by_hand(lambda x: x.grad is not None and x.grad.requires_grad)),),
         Why("Why?", _names,
-            ("mul_node(dz)[0]", "without_recording(lambda: mul_node(dz)[0])", "sum_node(one)"),
+            ("mul_node(dz)[0]", "with torch.no_grad(): mul_node(dz)[0]", "sum_node(one)"),
             lambda value: value.requires_grad, {
                 "a": Reason("what comes out of a node always requires grad", lambda case: True),
                 "b": Reason("the formula ran as ordinary operations, and these were recorded",

@@ -167,7 +167,7 @@ def _method(name: str, value: Any, method: str, missing: str) -> bool:
         return False
     found = vars(value).get(method)
     if found is None:
-        report.misconception(name, f"your Value has no {method}.")
+        report.misconception(name, f"your {report.name_of(value)} has no {method}.")
         return False
     return report.to_judge(name, "Value", missing, found)
 
@@ -188,7 +188,7 @@ def order(student: Callable[[Any], Any], value: Any) -> None:
     fault = _why_order(found, [a, b, c, d, result])
     if fault:
         graph = "b from a; c from a and b; d from b and c; the result from d and a"
-        report.misconception(name, fault, f"The values were computed so: {graph}")
+        report.misconception(name, fault, f"The values were computed like this: {graph}")
     else:
         report.passed(name, "5 values, 7 parents: each value once, and before its parents")
 

@@ -80,16 +80,16 @@ ROWS: dict[str, State] = {"third": (False, True, False), "fourth": (False, True,
                           "sixth": (True, True, True)}
 # A state that is not the one that was asked for, and what led there.
 MISSED: dict[tuple[str, State], str] = {
-    ("third", (True, True, False)): "this is a leaf still: nothing was recorded. A result is what is asked for.",
+    ("third", (True, True, False)): "this is still a leaf: nothing was recorded. The exercise asks for a result.",
     ("fourth", (False, True, False)): "it was never asked to keep its gradient.",
-    ("fourth", (True, True, False)): "on a leaf retain_grad() does nothing, without a word. Ask a result.",
+    ("fourth", (True, True, False)): "on a leaf retain_grad() silently does nothing. Call it on a result.",
     ("fifth", (True, False, False)): "t.detach() is a new tensor, which knows nothing of retain_grad(). The tensor "
                                      "itself must become a leaf: there is a method with _ at its end.",
-    ("fifth", (False, True, True)): "this is still a result. What makes a leaf of the tensor itself?",
+    ("fifth", (False, True, True)): "this is still a result. What turns the tensor itself into a leaf?",
     ("fifth", (True, True, True)): "one call too many: it does not require grad in this state.",
-    ("sixth", (True, False, True)): "this is the fifth state. One flag is to be set again.",
-    ("sixth", (True, True, False)): "on a leaf retain_grad() does nothing, without a word. It must have been asked "
-                                    "while it was a result.",
+    ("sixth", (True, False, True)): "this is the fifth state. One flag still has to be set.",
+    ("sixth", (True, True, False)): "on a leaf retain_grad() silently does nothing. It must be called "
+                                    "while the tensor is still a result.",
 }
 
 
@@ -141,9 +141,10 @@ HINTS = {
     "flags": (
         "Ask three things: is the result made of floating numbers, was recording on, and did an input require grad at "
         "that moment?",
-        "detach() and long() give a tensor that does not require grad. What is computed from it and from w has still "
+        "detach() and long() give a tensor that does not require grad. What is computed from it and from w still has "
         "one input that does.",
-        "True are: w + data, w.detach() * w, w.clone(), and one more, in which a whole number is multiplied by w.",
+        "They are True for w + data, w.detach() * w, w.clone(), and one more, in which a whole number is multiplied by "
+        "w.",
     ),
     "reach": (
         "The inspector writes out the lines that lead to where you stand. Walk there first.",

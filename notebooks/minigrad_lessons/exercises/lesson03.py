@@ -55,14 +55,14 @@ def walk(student: Walk) -> None:
 
 
 def _on_a_diamond(student: Walk) -> str:
-    """What the walk does on a graph that is no tree."""
+    """What the walk does on a graph that is not a tree."""
     loss, _ = _diamond()
     with record() as trace:
         fault = _judge_tree(student, _diamond)
     calls = sum(event["kind"] == "call" for event in trace.events)
     judged = ".grad is wrong" if fault else ".grad is right too"
     nodes = len(nodes_of(loss.grad_fn))
-    return f"(b * b).sum() with b = x * 3, no tree: {judged}, after {calls} calls for {nodes} nodes"
+    return f"(b * b).sum() with b = x * 3, not a tree: {judged}, after {calls} calls for {nodes} nodes"
 
 
 def _judge_tree(student: Walk, tree: Callable[[], tuple[torch.Tensor, dict[str, torch.Tensor]]]) -> str:
@@ -90,7 +90,7 @@ def _why_raised(error: Exception, student: Walk, holds_none: bool) -> str:
     if "'NoneType' object is not callable" in text and not holds_none:
         return "the walk called None, and no pair of this tree holds None: go on with the node below."
     if "NoneType" in text and holds_none:
-        return "the walk stepped onto None. A pair (None, 0) means that this input needs no gradient: pass it by."
+        return "the walk stepped onto None. A pair (None, 0) means that this input needs no gradient: skip it."
     if "0-d" in text or "zip" in text or "iterate" in text or "iterable" in text:
         return "a node with one input returns a bare tensor, not a tuple with one tensor in it."
     return f"the walk {report.raised(error, student)}"

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import os
 import textwrap
 import traceback
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from typing import Any
 
 from minigrad_lessons import notes
 
+HERE = os.path.dirname(__file__)
 verdicts: dict[str, bool] = {}  # whether each check passed when it was last run
 
 
@@ -30,7 +32,7 @@ def passed(name: str, *lines: str) -> None:
 def misconception(name: str, text: str, *lines: str) -> None:
     """The answer does not stand, and the check knows what led to it."""
     verdicts[name] = False
-    notes.note("check", name.removeprefix("check."), "no")
+    notes.note("check", name.removeprefix("check."), "no", text)
     print(f"{name}: not right yet: {text}")
     for line in lines:
         print(f"    {line}")
@@ -104,8 +106,9 @@ def a(value: object) -> str:
 
 def raised(error: BaseException, function: object) -> str:
     """An error of a student's code, with the last line of that code that was running."""
-    cell = getattr(getattr(function, "__code__", None), "co_filename", None)
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == cell]
+    cell = getattr(getattr(function, "__code__", None), "co_filename", HERE)
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__)
+             if frame.filename == cell and not cell.startswith(HERE)]  # a check may run a function of its own
     return f"raised {first_line(error)}" + (f"; it is line {lines[-1]} of your cell." if lines else "")
 
 

@@ -76,19 +76,19 @@ def tanh(x):
 Value.tanh = tanh
 check.tanh(Value)"""
 
-WHOLE = """class Value:
+WHOLE = """class Scalar:
     def __init__(self, data, parents=(), slopes=()):
         self.data, self.parents, self.slopes, self.grad = data, parents, slopes, 0.0
 
     def __add__(self, other):
-        return Value(self.data + other.data, (self, other), (1.0, 1.0))
+        return Scalar(self.data + other.data, (self, other), (1.0, 1.0))
 
     def __mul__(self, other):
-        return Value(self.data * other.data, (self, other), (other.data, self.data))
+        return Scalar(self.data * other.data, (self, other), (other.data, self.data))
 
     def tanh(self):
         t = math.tanh(self.data)
-        return Value(t, (self,), (1 - t * t,))
+        return Scalar(t, (self,), (1 - t * t,))
 
     def backward(self):
         found = []
@@ -104,14 +104,14 @@ WHOLE = """class Value:
                 parent.grad += value.grad * slope
 
 
-check.value_class(Value)"""
+check.value_class(Scalar)"""
 RECURSION = WHOLE[:WHOLE.index("    def backward")] + """    def backward(self, grad=1.0):
         self.grad += grad
         for parent, slope in zip(self.parents, self.slopes):
             parent.backward(self.grad * slope)
 
 
-check.value_class(Value)"""
+check.value_class(Scalar)"""
 
 ADDS_UP = "parent.grad += value.grad * slope"
 
@@ -159,7 +159,7 @@ WHOLE_WRONG: tuple[Wrong, ...] = (
     (RECURSION, "before it was complete"),
     (WHOLE.replace(ADDS_UP, "parent.grad = value.grad * slope"), "got the gradient of one path"),
     (WHOLE.replace("(other.data, self.data)", "(self.data, other.data)"), "the slopes of a product"),
-    (WHOLE.replace("    def tanh", "    def tan"), "your Value has no tanh"),
+    (WHOLE.replace("    def tanh", "    def tan"), "your Scalar has no tanh"),
     (WHOLE.replace("        self.grad = 1.0\n", "        self.grad = 1.0\n" + "        # so\n" * 20),
      "40 are enough"),
 )

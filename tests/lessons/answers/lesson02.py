@@ -56,13 +56,13 @@ TEN_WRONG: tuple[Wrong, ...] = (
     (ten("ynnyynynny"), "under no_grad the flag still follows"),
 )
 ROWS_WRONG: tuple[Wrong, ...] = (
-    (rows(third=["t = torch.ones(2, requires_grad=True)"]), "this is a leaf still"),
-    (rows(fourth=["t = torch.ones(2, requires_grad=True)", "t.retain_grad()"]), "on a leaf retain_grad() does nothing"),
+    (rows(third=["t = torch.ones(2, requires_grad=True)"]), "this is still a leaf"),
+    (rows(fourth=["t = torch.ones(2, requires_grad=True)", "t.retain_grad()"]), "silently does nothing. Call it"),
     (rows(fifth=[*ROWS["fourth"], "t = t.detach()"]), "which knows nothing of retain_grad()"),
     (rows(fifth=["t = torch.ones(2)", "t.retain_grad()"]), "Ask earlier, while it is a result"),
     (rows(fifth=[*ROWS["fourth"], "t.requires_grad_(False)"]), "cannot be taken away"),
     (rows(sixth=ROWS["fifth"]), "this is the fifth state"),
-    (rows(sixth=["t = torch.ones(2, requires_grad=True)", "t.retain_grad()"]), "It must have been asked"),
+    (rows(sixth=["t = torch.ones(2, requires_grad=True)", "t.retain_grad()"]), "It must be called while"),
     (rows("t.retain_grad()", fourth=ROWS["third"]), "it returned None"),
 )
 

@@ -40,6 +40,8 @@ LAYERS = {
     "lp_pool2d": lambda lib, x: lib.nn.functional.lp_pool2d(x, 2, 2),
     "batch_norm": lambda lib, x: lib.nn.functional.batch_norm(x, None, None, training=True),
     "group_norm": lambda lib, x: lib.nn.functional.group_norm(x, 2),
+    "local_response_norm": lambda lib, x: lib.nn.functional.local_response_norm(x, 2),
+    "residual": lambda lib, x: lib.nn.functional.dropout(x + numbers(lib, *x.shape), 0.5),
     "instance_norm": lambda lib, x: lib.nn.functional.instance_norm(x),
     "upsample nearest": lambda lib, x: lib.nn.functional.interpolate(x, scale_factor=2),
     "upsample bilinear": lambda lib, x: lib.nn.functional.interpolate(x, scale_factor=2, mode="bilinear"),

@@ -52,6 +52,19 @@ def deterministic_algorithms(m):
 
 
 @programs
+def deterministic_by_number_or_word(m):
+    told = []
+    for mode in (1, "error", "warn", 2, 3, "seldom", None, 1.0, 0, "default"):
+        try:
+            m.set_deterministic_debug_mode(mode)
+        except (RuntimeError, TypeError) as error:
+            told.append(str(error))
+        told.append((m.get_deterministic_debug_mode(), m.are_deterministic_algorithms_enabled(),
+                     m.is_deterministic_algorithms_warn_only_enabled()))
+    return told
+
+
+@programs
 def precision_of_products(m):
     told = [m.get_float32_matmul_precision()]
     for precision in ("high", "unheard of", "highest"):

@@ -2,6 +2,8 @@
 import { html, mark, svg, write } from "../page/dom";
 import { brief, broken, nodeName, valueOf } from "../trace/format";
 import { arrange } from "../layout/arrange";
+import { Annotations } from "./annotations";
+import type { Annotation } from "./annotations";
 import { paintBadge } from "./badge";
 import { Finder } from "./finder";
 import { draw, HEIGHT, path } from "../layout/geometry";
@@ -18,6 +20,7 @@ import { bow, ties, told } from "./ties";
 import type { Tie } from "./ties";
 import type { Maybe, Trace } from "../trace/types";
 import { Culling } from "./culling";
+import { foldedAt, Levels } from "./levels";
 import { Lights } from "./lights";
 import { Minimap } from "./minimap";
 import { Outline } from "./outline";
@@ -67,6 +70,7 @@ export class GraphPane {
   private readonly culling = new Culling();
   private readonly layers = ["mg-edges", "mg-nodes", "mg-labels"].map((name) => svg("g", { class: name }));
   private readonly outline: Outline;
+  readonly levels: Levels;
   private readonly map: Minimap;
   groups: Groups;  // what stands in the graph now
   private drawing: Drawing;
@@ -80,6 +84,7 @@ export class GraphPane {
   private readonly tied = new Map<BoxId, Element[]>();
   private marked = new Map<BoxId, string>();
   private readonly lights = new Lights();
+  private readonly annotations = new Annotations();
   private flowing: ReadonlySet<string> = new Set();
   private scene: Scene | null = null;
 
@@ -97,6 +102,8 @@ export class GraphPane {
     this.frame = svg("svg", { class: "mg-svg", role: "group", tabindex: 0, "aria-label": label }, group);
     this.viewport = new Viewport(this.frame, group, outlook(this.drawing, null));
     this.outline = new Outline(trace, (wanted) => this.fold(wanted));
+    this.levels = new Levels(trace, (wanted) => this.fold(wanted));
+    this.viewport.onZoom = (factor, at, time) => this.zoomed(factor, at, time);
     this.map = new Minimap((to) => this.viewport.look(to));
     this.build();
     this.viewport.onMove = (region, far) => {
@@ -130,7 +137,9 @@ export class GraphPane {
     }
     for (const [id, box] of this.drawing.boxes) this.addNode(id, box, boxes);
     for (const tie of this.ties) this.addTie(tie, wires, texts);
+    this.annotations.draw(this.groups, this.drawing, this.nodes, this.edges);
     this.outline.show(this.groups.folded);
+    this.levels.show(this.groups.folded);
     this.map.show(this.drawing.boxes.values(), this.drawing.size);
   }
 
@@ -210,6 +219,18 @@ export class GraphPane {
     const look = first ?? (done ? "done" : "recorded");
     const saved = known.some((each) => each.saved === "held") ? "held" : known.some((each) => each.saved !== "") ? "released" : "";
     return { look, known: known.length > 0, word: first === "running" || first === "ready" ? STYLES[first].word : "", badge: "", saved };
+  }
+
+  /** Whether zooming around a point has folded or unfolded modules instead; what was unfolded is looked at then. */
+  private zoomed(factor: number, at: Point, time: number): boolean {
+    const scope = foldedAt(this.drawing, this.viewport.pointAt(at), this.viewport.region);
+    const done = this.levels.zoom(factor, this.viewport.scale, this.groups.folded, scope, time);
+    if (done && scope !== null && !this.groups.folded.has(scope)) {
+      const inside = this.trace.nodes.flatMap((node, id) => (chain(this.trace, node.scope).includes(scope) ? (this.boxAround(id) ?? []) : []));
+      const [xs, ys] = [inside.map(({ x }) => x), inside.map(({ y }) => y)];
+      this.viewport.look([(Math.min(...xs) + Math.max(...xs)) / 2, (Math.min(...ys) + Math.max(...ys)) / 2]);
+    }
+    return done;
   }
 
   /** Where the student is: the lit node, else the top. */
@@ -348,6 +369,12 @@ export class GraphPane {
     this.lights.show("data-called", [...groups, ...this.drawnEdges(edges)]);
   }
 
+  /** Gives nodes and edges an attribute, each with its own value, and takes it from all others. */
+  annotate(name: string, annotation: Annotation): void {
+    this.annotations.set(name, annotation);
+    this.annotations.draw(this.groups, this.drawing, this.nodes, this.edges);
+  }
+
   private drawnEdges(keys: readonly string[]): Element[] {
     return keys.flatMap((key) => this.edges.get(key) ?? []).flatMap(({ line, label }) => [line, label]);
   }
@@ -392,8 +419,9 @@ export class GraphPane {
     return html(
       "div",
       { class: "mg-zoom" },
-      make("+", "zoom in", () => this.viewport.zoom(1.3)),
-      make("−", "zoom out", () => this.viewport.zoom(1 / 1.3)),
+      this.levels.element,
+      make("+", "zoom in", () => this.viewport.zoomOrFold(1.3, performance.now())),
+      make("−", "zoom out", () => this.viewport.zoomOrFold(1 / 1.3, performance.now())),
       make("⤢", "show the whole graph", () => this.viewport.overview(this.middle())),
     );
   }

@@ -5,12 +5,15 @@ import type { Outlook } from "../layout/outlook";
 const FAR = 0.42;
 const SMALLEST = 0.04;
 const LARGEST = 2.5;
-const READABLE = 0.55;
-const LARGEST_FIT = 1.1;
-const COMFORTABLE = 0.8;
 const SIDE = 28;
-/** Above and below the drawing lie the tools and the legend. */
-const EDGE = 44;
+/**
+ * How large a graph is drawn. One that would be smaller than `readable` is shown in part, at `comfortable`; `edge` is
+ * left free above and below it, for the tools and the legend, and `margin` around the middle of a box that matters.
+ */
+const READERS = {
+  near: { readable: 0.55, comfortable: 0.8, largest: 1.1, edge: 44, margin: 40 },
+  afar: { readable: 1.4, comfortable: 2, largest: 2.4, edge: 18, margin: 100 },
+};
 
 export class Viewport {
   scale = 1;
@@ -18,10 +21,13 @@ export class Viewport {
   private y = 0;
   private view: Point = [640, 420];
   private touched = false;
+  private reader = READERS.near;
   /** What was last to be in view: a pane that gets its size later moves there then. */
   private wanted: [Point, number] | null = null;
   /** Called with what is in view whenever that changes. */
   onMove: (region: Region, far: boolean) => void = () => undefined;
+  /** Asked before the wheel or a button zooms around a point of the pane: whether it has folded or unfolded instead. */
+  onZoom: (factor: number, at: Point, time: number) => boolean = () => false;
   private readonly observer: ResizeObserver | null = null;
 
   constructor(
@@ -45,6 +51,13 @@ export class Viewport {
     this.fit();
   }
 
+  /** Draws for readers at the desk, or for those in the last row. */
+  readFrom(where: keyof typeof READERS): void {
+    this.reader = READERS[where];
+    this.fit();
+    if (this.wanted) this.reveal(...this.wanted);
+  }
+
   /** Brings a point into the middle. */
   look(at: Point): void {
     this.touched = true;
@@ -65,9 +78,9 @@ export class Viewport {
   fit(): void {
     this.touched = false;
     const { part, point } = this.outlook;
-    const region = [this.all, part].find((each) => !(this.fitting(each) < READABLE)) ?? part;
+    const region = [this.all, part].find((each) => !(this.fitting(each) < this.reader.readable)) ?? part;
     const scale = this.fitting(region);
-    this.scale = scale < READABLE ? COMFORTABLE : Math.max(scale, SMALLEST);
+    this.scale = scale < this.reader.readable ? this.reader.comfortable : Math.max(scale, SMALLEST);
     this.centerWithin(region, point);
   }
 
@@ -85,12 +98,12 @@ export class Viewport {
 
   /** The scale at which all of a region is in view. */
   private fitting({ left, top, right, bottom }: Region): number {
-    return Math.min((this.view[0] - 2 * SIDE) / (right - left), (this.view[1] - 2 * EDGE) / (bottom - top), LARGEST_FIT);
+    return Math.min((this.view[0] - 2 * SIDE) / (right - left), (this.view[1] - 2 * this.reader.edge) / (bottom - top), this.reader.largest);
   }
 
   /** Brings a point into the middle; above and below a region that fills the view, nothing of it is left empty. */
   private centerWithin({ left, top, right, bottom }: Region, [x, y]: Point): void {
-    const [wide, high] = [(this.view[0] - 2 * SIDE) / this.scale, (this.view[1] - 2 * EDGE) / this.scale];
+    const [wide, high] = [(this.view[0] - 2 * SIDE) / this.scale, (this.view[1] - 2 * this.reader.edge) / this.scale];
     const middle = bottom - top <= high ? (top + bottom) / 2 : Math.min(bottom - high / 2, Math.max(top + high / 2, y));
     this.center([right - left <= wide ? (left + right) / 2 : x, middle]);
   }
@@ -104,13 +117,24 @@ export class Viewport {
     this.apply();
   }
 
+  /** Zooms, unless that folds or unfolds modules. */
+  zoomOrFold(factor: number, time: number, at: Point = [this.view[0] / 2, this.view[1] / 2]): void {
+    if (!this.onZoom(factor, at, time)) this.zoom(factor, at);
+  }
+
+  /** The point of the drawing that is shown at a point of the pane. */
+  pointAt([x, y]: Point): Point {
+    return [(x - this.x) / this.scale, (y - this.y) / this.scale];
+  }
+
   /** Moves only as far as is needed to bring a box into view. */
   reveal([x, y]: Point, width: number): void {
     this.wanted = [[x, y], width];
     const left = this.x + (x - width / 2) * this.scale;
     const right = this.x + (x + width / 2) * this.scale;
     const middle = this.y + y * this.scale;
-    const out = left < 8 || right > this.view[0] - 8 || middle < 40 || middle > this.view[1] - 40;
+    const { margin } = this.reader;
+    const out = left < 8 || right > this.view[0] - 8 || middle < margin || middle > this.view[1] - margin;
     if (out) this.centerWithin(this.all, [x, y]);
   }
 
@@ -143,7 +167,7 @@ export class Viewport {
     event.preventDefault();
     event.stopPropagation();
     const bounds = this.frame.getBoundingClientRect();
-    this.zoom(Math.exp(-event.deltaY / 400), [event.clientX - bounds.left, event.clientY - bounds.top]);
+    this.zoomOrFold(Math.exp(-event.deltaY / 400), event.timeStamp, [event.clientX - bounds.left, event.clientY - bounds.top]);
   }
 
   private drag(event: PointerEvent): void {

@@ -13,9 +13,15 @@ export interface Actions {
   choose(): void;
   walk(direction: 1 | -1): void;
   fold?(by: 1 | -1): void;
+  /** A digit: how much of the graph is folded, counted from 0. */
+  level?(at: number): void;
   fill?(): void;
+  slide?(): void;
   escape?(): void;
 }
+
+const PAGES: Record<string, string> = { PageUp: "ArrowLeft", PageDown: "ArrowRight" };
+const DIGITS = ["1", "2", "3", "4", "5", "6", "7", "8", "9"];
 
 function leavesUs(event: KeyboardEvent, root: HTMLElement): boolean {
   if (event.key === "Escape") return !root.hasAttribute("data-whole");
@@ -62,7 +68,9 @@ export function listen(root: HTMLElement, actions: Actions): () => void {
     " ": () => actions.toggle(),
     Enter: () => actions.choose(),
     f: () => actions.fill?.(),
+    s: () => actions.slide?.(),
     Escape: () => actions.escape?.(),
+    ...Object.fromEntries(DIGITS.map((digit, at) => [digit, () => actions.level?.(at)])),
   };
   const handle = (event: KeyboardEvent): void => {
     if (leavesUs(event, root)) return;
@@ -72,7 +80,9 @@ export function listen(root: HTMLElement, actions: Actions): () => void {
       advance(root);
       return;
     }
-    const act = table[event.key];
+    // In the slide view the keys of a presenter's clicker step; elsewhere they scroll the page.
+    const paged = root.hasAttribute("data-slide") ? PAGES[event.key] : undefined;
+    const act = table[paged ?? event.key];
     if (!act || event.altKey || ownKey(event)) return;
     event.preventDefault();
     act();

@@ -19,15 +19,11 @@ export class WholeWindow {
     this.show(!this.on);
   }
 
-  close(): void {
-    if (this.on) this.show(false);
-  }
-
-  private get on(): boolean {
+  get on(): boolean {
     return this.root.hasAttribute("data-whole");
   }
 
-  private show(whole: boolean): void {
+  show(whole: boolean): void {
     const name = whole ? "back into the page (f or Escape)" : "fill the window (f)";
     mark(this.sign, "d", whole ? BACK : FILL);
     mark(this.button, "title", name);

@@ -8,6 +8,8 @@ const INDEXED: Record<string, string> = {
   value: "values", tensor: "tensors", node: "nodes", scope: "scopes", file: "files", storage: "storages", expression: "expressions",
 };
 const MANY = 1_000_000;
+/** Events of a trace that can be stepped through; minigrad_widgets/widget.py has the same limit. */
+export const MOST_EVENTS = 200_000;
 const [DEEPEST, LONGEST] = [100, 1_000];
 
 type Sizes = Readonly<Record<string, number>>;
@@ -80,10 +82,11 @@ function checkAcyclic(targets: readonly (readonly number[])[], what: string): vo
 function checkValue(value: Row, what: string): void {
   checkFields(value, "shape=[int] dtype=str", {}, what);
   const entry = (x: unknown): boolean => Number.isFinite(x) || typeof x === "boolean" || typeof x === "string";
-  const { data, stats } = value;
+  const { data, stats, entries } = value;
   const count = (value["shape"] as number[]).reduce((a, b) => a * b, 1);
-  const listed = Array.isArray(data) && stats === undefined && data.length === count && data.every(entry);
-  const counted = data === undefined && row(stats) && ["min", "max", "mean", "norm", "nan", "inf"].every((key) => stats[key] === null || entry(stats[key]));
+  const numbers = (x: unknown): boolean => Array.isArray(x) && x.length === count && x.every(entry);
+  const listed = stats === undefined && entries === undefined && numbers(data);
+  const counted = data === undefined && row(stats) && (entries === undefined || numbers(entries)) && ["min", "max", "mean", "norm", "nan", "inf"].every((key) => stats[key] === null || entry(stats[key]));
   if (!listed && !counted) refuse(`${what} does not hold what its shape asks`);
 }
 
@@ -116,6 +119,8 @@ export function check(data: unknown): void {
   const all = Object.fromEntries(lists.map((name) => [name, data[name] ?? []]));
   for (const [name, list] of Object.entries(all)) if (!Array.isArray(list)) refuse(`its ${name} are no list`);
   const sizes = Object.fromEntries(Object.entries(all).map(([name, list]) => [name, (list as unknown[]).length]));
+  const events = sizes["events"] ?? 0;
+  if (events > MOST_EVENTS) throw new Error(`this trace has ${events.toLocaleString("en")} events, and at most ${MOST_EVENTS.toLocaleString("en")} can be shown`);
   const rows = (name: string): Row[] => (all[name] as unknown[]).map((each, at) => (row(each) ? each : refuse(`entry ${at} of its ${name} is no record`)));
   const tables = { files: "name=str lines=[str]", scopes: RECORD_FIELDS["scopes"], tensors: RECORD_FIELDS["tensors"], nodes: RECORD_FIELDS["nodes"] };
   for (const [name, fields] of Object.entries(tables)) rows(name).forEach((each, at) => checkFields(each, fields ?? "", sizes, `entry ${at} of its ${name}`));

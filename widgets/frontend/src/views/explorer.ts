@@ -1,6 +1,7 @@
 /** The states of a tensor: a graph of them, what each call does in the one that is shown, and the lines that lead there. */
 import { html, mark, svg, write } from "../page/dom";
 import { listen } from "../page/keys";
+import { SlideView } from "../page/slide";
 import type { Link } from "../page/link";
 
 interface Move {
@@ -45,6 +46,7 @@ export class Explorer {
   private readonly lines = html("pre", { class: "mg-lines" });
   private readonly back = this.button("undo the last call", () => this.undo());
   private readonly restart = this.button("start over", () => this.go([this.walk[0] ?? 0]));
+  private readonly slide: SlideView;
   private readonly undoing: (() => void)[] = [];
   /** The number of a start, and the calls made since. */
   private walk: number[] = [0];
@@ -54,23 +56,26 @@ export class Explorer {
     private readonly found: Exploration,
     private readonly link: Link,
   ) {
-    const label = "state explorer; up and down arrow choose a call, Enter makes it, left arrow takes it back";
+    const label = "state explorer; up and down arrow choose a call, Enter makes it, left arrow takes it back, s shows it to a class";
     this.element = html("div", { class: "mg-root mg-explorer", tabindex: 0, role: "region", "aria-label": label });
+    this.slide = new SlideView(this.element);
     const panes = html("div", { class: "mg-explore" }, this.graph(), this.list());
     const buttons = html("div", { class: "mg-buttons" }, this.back, this.restart);
     const foot = html("div", { class: "mg-foot mg-program" }, this.lines, buttons);
-    this.element.append(html("div", { class: "mg-head" }, this.text), panes, this.table(), foot);
+    this.element.append(html("div", { class: "mg-head" }, this.text, this.slide.button), panes, this.table(), foot);
     this.undoing.push(listen(this.element, this.actions()), link.listen(() => this.told()));
     this.told();
   }
 
   dispose(): void {
+    this.slide.dispose();
     this.link.flush();
     for (const undo of this.undoing) undo();
   }
 
   private actions() {
     return {
+      ...this.slide.keys,
       back: () => this.undo(),
       forward: () => this.redo(),
       first: () => this.go([this.walk[0] ?? 0]),

@@ -1,6 +1,7 @@
 /** What the widgets share that show something at a step: the sentence, the transport, the keys, the link to Python. */
 import { html, mark, write } from "../page/dom";
 import { listen } from "../page/keys";
+import { SlideView } from "../page/slide";
 import type { Link } from "../page/link";
 import { Transport } from "../page/transport";
 
@@ -15,6 +16,7 @@ export class Stepped {
   private readonly text = html("output", { class: "mg-text", "aria-live": "polite" });
   private readonly transport = new Transport({ go: (position) => this.go(position) });
   private readonly undo: (() => void)[] = [];
+  private readonly slide: SlideView;
   private position = 0;
 
   /** `draw` shows a step in `body`; arrow keys up and down are the body's own. */
@@ -25,16 +27,18 @@ export class Stepped {
     body: HTMLElement,
     private readonly draw: (step: number) => void,
   ) {
-    const label = `${name}; left and right arrow step, space plays`;
+    const label = `${name}; left and right arrow step, space plays, s shows it to a class`;
     this.element = html("div", { class: "mg-root", tabindex: 0, role: "region", "aria-label": label });
     const foot = html("div", { class: "mg-foot" }, this.transport.element);
-    this.element.append(html("div", { class: "mg-head" }, this.text), body, foot);
+    this.slide = new SlideView(this.element);
+    this.element.append(html("div", { class: "mg-head" }, this.text, this.slide.button), body, foot);
     this.undo.push(listen(this.element, this.actions()), link.listen(() => this.told()));
     this.told();
   }
 
   dispose(): void {
     this.transport.pause();
+    this.slide.dispose();
     this.link.flush();
     for (const undo of this.undo) undo();
   }
@@ -46,7 +50,7 @@ export class Stepped {
   }
 
   private actions() {
-    return { ...this.transport.keys, choose: () => undefined, walk: () => undefined };
+    return { ...this.transport.keys, ...this.slide.keys, choose: () => undefined, walk: () => undefined };
   }
 
   private positionOf(step: number): number {
