@@ -105,12 +105,12 @@ def rank_lanes(traces: Sequence[Trace]) -> Figure:
             axes.broken_barh([span(each.called, each.begun)], (at, HEIGHT), facecolor=color, alpha=PALE)
             axes.broken_barh([span(each.begun, each.ended)], (at, HEIGHT), facecolor=color)
             if each.bucket is not None:
-                axes.text(span(each.begun, each.ended)[0], at + HEIGHT / 2, f" {each.bucket}", color="white", fontsize=8,
-                          va="center")
+                x, y = span(each.begun, each.ended)[0], at + HEIGHT / 2
+                axes.text(x, y, f" {each.bucket}", color="white", fontsize=8, va="center")
     axes.set_yticks(range(len(lanes)), [f"rank {lane.rank}" for lane in lanes])
     axes.set_ylim(len(lanes) - 0.4, -0.6)
     axes.set_xlabel("ms since the first rank began; a number is that of a bucket")
-    axes.legend(handles=[Patch(facecolor=color, alpha=alpha, label=label) for label, color, alpha in MEANINGS], loc="upper left",
-                bbox_to_anchor=(1, 1), frameon=False)
+    handles = [Patch(facecolor=color, alpha=alpha, label=label) for label, color, alpha in MEANINGS]
+    axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     return figure
