@@ -2,7 +2,7 @@
 
 Each stage is a program of its own, so that one cannot spoil the next. The end is a table: tests run and skipped per
 group, and minutes per stage. The exit status is 0 if every stage passed. A group that lacks what it needs (PyTorch, a
-browser, node) skips and says so; `MINIGRAD_REQUIRE=torch,browser,node` makes such a skip a failure.
+browser, node, MPI) skips and says so; `MINIGRAD_REQUIRE=torch,browser,node,mpi` makes such a skip a failure.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TESTS = {
     "packaging": ["tests/packaging"],
 }
 # What a group needs as a whole: with it required, not one test of the group may skip.
-NEEDS = {"parity": "torch", "browser": "browser", "frontend": "node"}
+NEEDS = {"parity": "torch", "browser": "browser", "frontend": "node", "distributed": "mpi"}
 NO_TESTS_COLLECTED = 5
 
 

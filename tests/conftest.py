@@ -9,7 +9,7 @@ import pytest
 
 from minigrad.backends import registry
 
-MARKS = {"parity": "torch", "browser": "browser", "frontend": "node"}
+MARKS = {"parity": "torch", "browser": "browser", "frontend": "node", "distributed": "mpi"}
 PRIVATE = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "MPLCONFIGDIR")
 
 

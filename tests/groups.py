@@ -1,11 +1,11 @@
-"""What a test may need beyond Python and NumPy: PyTorch, a browser, node.
+"""What a test may need beyond Python and NumPy: PyTorch, a browser, node, MPI.
 
 A test that needs one of them says so once, at the top of its file or fixture:
 
     require("torch", has_torch(), "PyTorch 2.13 is not installed")
 
 Where it is missing, the tests skip with that one line. The environment variable `MINIGRAD_REQUIRE` names the groups
-that must not be missing (`MINIGRAD_REQUIRE=torch,browser,node`): a skip is then a failure, so that a broken
+that must not be missing (`MINIGRAD_REQUIRE=torch,browser,node,mpi`): a skip is then a failure, so that a broken
 installation cannot look like a passing run.
 """
 
@@ -17,7 +17,9 @@ from importlib.metadata import PackageNotFoundError, version
 
 import pytest
 
-GROUPS = ("torch", "browser", "node")
+from minigrad.distributed.launch import mpiexec
+
+GROUPS = ("torch", "browser", "node", "mpi")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
@@ -44,6 +46,11 @@ def require(group: str, ok: object, why: str) -> None:
 def has_torch() -> bool:
     """Whether the PyTorch that minigrad is compared with is installed: other versions have other error texts."""
     return installed("torch").startswith("2.13.")
+
+
+def has_mpi() -> bool:
+    """Whether mpi4py is installed, and there is an mpiexec."""
+    return bool(installed("mpi4py") and mpiexec())
 
 
 def has_node() -> bool:

@@ -380,9 +380,10 @@ class TimedObserver(Observer):
         self.timed()
         self.mark = perf_counter()
 
-    def timed(self) -> None:
-        """The last event has happened now."""
-        self.log.append(("timed", perf_counter() - self.origin))
+    def timed(self, times: Iterable[float] | None = None) -> None:
+        """The last event has happened now; `times` are those of an operation of several ranks."""
+        since = None if times is None else [each - self.origin for each in times]
+        self.log.append(("timed", perf_counter() - self.origin, since))
 
 
 def observer_of(trace: type[Trace], times: bool = False) -> Observer:

@@ -41,7 +41,4 @@ def note(work: Any, kind: str, times: Any = None, **fields: Any) -> None:
     at = observer.builder.where(2) or NOWHERE
     observer.log.event(kind, at, observer.depth + 1, call=number, **fields)
     if hasattr(observer, "timed"):
-        observer.timed()
-        if times is not None:
-            origin = observer.origin
-            observer.log.append(("timed", times[2] - origin, [each - origin for each in times]))
+        observer.timed(times)

@@ -15,6 +15,7 @@ from minigrad.trace.frame import Fold, Frame
 from minigrad.trace.held import Held, Holders, held_text
 from minigrad.trace.pack import unpacked, written
 from minigrad.trace.schema import FORMAT, FORWARD, VERSION
+from minigrad.trace.simulate import Simulation, simulate
 from minigrad.trace.text import events_text, frame_text
 from minigrad.trace.track import PROCESS
 from minigrad.trace.traverse import Traversal, traverse
@@ -163,6 +164,16 @@ class Trace:
             ValueError: if no backward pass was recorded, or there is no such node.
         """
         return traverse(self._encoded(), self.library, calls)
+
+    def simulate(self, ranks: int, alpha: float, beta: float) -> Simulation:
+        """How long this step would take on so many ranks, by the alpha-beta model of docs/scale.md.
+
+        `alpha`: seconds for each message, `beta`: seconds for each of its bytes.
+
+        Raises:
+            ValueError: if the recording has no times, or no operation of several ranks.
+        """
+        return simulate(self.events, ranks, alpha, beta)
 
     def text(self, step: int | None = None) -> str:
         """All events in plain words, one per line, or the frame of one step; the same for every run of a program."""

@@ -187,7 +187,7 @@ class Encoder:
         times = self.parts.nodes[node].setdefault("seconds", [None, None])
         times[backward] = round((times[backward] or 0) + seconds, 9)
 
-    def timed(self, time: float, times: tuple[float, float, float] | None = None) -> None:
+    def timed(self, time: float, times: Sequence[float] | None = None) -> None:
         """When the last event happened; of an operation of several ranks also when it was called, begun and over."""
         self.parts.events[-1]["time"] = round(time, 9)
         if times is not None:

@@ -201,7 +201,12 @@ def a_recording_knows_calls_and_its_rank(rank: int, ranks: int) -> None:
     for event in calls[4::2]:
         called, begun, ended = event["times"]
         assert 0 < called <= begun <= ended <= event["time"] + 1e-6
+    waits = [event["time"] for event in calls[3:]]
+    assert waits == sorted(waits)  # a wait ends after it has begun, though the operation may have ended before
     assert not any("time" in event for event in plain.events)
+    step = timed.simulate(64, 1e-3, 1e-9)
+    assert len(step.communications) == 3 and step.exposed > 0.1  # 3 × 126 messages of 1 ms; backward takes less
+    assert abs(step.seconds - step.computing - step.exposed) < 1e-9 and timed.simulate(1, 1e-3, 1e-9).exposed == 0
 
 
 @check

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-import pytest
-
-from minigrad.distributed.launch import mpiexec
+from tests.groups import has_mpi, require
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -20,8 +17,7 @@ LIMIT = 240  # seconds until a job that hangs fails its test; the machine may be
 
 def need_mpi() -> None:
     """Skip the tests of a file where mpi4py or mpiexec is missing."""
-    if importlib.util.find_spec("mpi4py") is None or mpiexec() is None:
-        pytest.skip("mpi4py and mpiexec are not installed (extra mpi)", allow_module_level=True)
+    require("mpi", has_mpi(), "mpi4py and mpiexec are not installed (extra mpi)")
 
 
 def start(ranks: int, program: str, *arguments: object) -> subprocess.CompletedProcess[str]:

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import minigrad as torch
+import minigrad.distributed as dist
+from minigrad.nn.parallel import DistributedDataParallel
 from minigrad.recorder import Trace, record
 from minigrad.utils.checkpoint import checkpoint
 from minigrad_widgets.ask import choices, choose, wording
@@ -178,8 +180,23 @@ def zeroed() -> Trace:
     return trace
 
 
+def data_parallel() -> Trace:
+    """A pass of DistributedDataParallel on a single rank: its bucket is sent, waited for, and comes back."""
+    dist.init_process_group("mpi")
+    try:
+        layer = torch.nn.Linear(2, 1)
+        layer.load_state_dict({"weight": torch.tensor([[2.0, 3.0]]), "bias": torch.tensor([1.0])})
+        model = DistributedDataParallel(layer)
+        with record() as trace:
+            model(torch.tensor([[1.0, 2.0]])).sum().backward()
+    finally:
+        dist.destroy_process_group()
+    return trace
+
+
 PROGRAMS: list[Callable[[], Trace]] = [
     diamond, outputs, hooks, twice, nested, failing, by_hand, network, checkpointed, views, zeroed,
+    *([data_parallel] if dist.is_available() else []),
 ]
 
 
