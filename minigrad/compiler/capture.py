@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import re
 from collections.abc import Callable, Sequence
@@ -10,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from minigrad.compiler.convolution import whole
+from minigrad.compiler.loop_source import WITH_LOOPS
 from minigrad.compiler.passes import PASSES, Program
 from minigrad.compiler.program import Asked, Memory, View
 from minigrad.compiler.source import Source
@@ -21,6 +24,15 @@ from minigrad.core.tensor import counter_of, materialized, plain
 
 __all__ = ["Captured", "Effects", "Leaves", "capture", "leaves_of", "spec_of"]
 
+
+class Backend(NamedTuple):
+    """What a backend does with a step: what becomes one statement as a whole, and the passes."""
+
+    composite: Callable[..., Any]
+    passes: dict[str, Callable[[Program], Program]]
+
+
+BACKENDS = {"numpy": Backend(lambda *args: None, PASSES), "numba": Backend(whole, WITH_LOOPS)}
 KEPT_OUTSIDE = "a tensor that the step makes is kept outside of it, or comes from where no survey looks"
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
@@ -81,12 +93,12 @@ class Captured(NamedTuple):
     inputs: tuple[tuple[int, bool, Memory], ...] = ()  # number of a tensor, whether its `.grad` is meant, its memory
 
 
-def capture(function: Callable[..., Any], args: Any, kwargs: Any, fullgraph: bool) -> Captured:
+def capture(function: Callable[..., Any], args: Any, kwargs: Any, fullgraph: bool, backend: str) -> Captured:
     """Run a step once as a trace, and make a program of it. Whatever comes of it, the step has been done."""
     tensors: list[Tensor] = []
     others: list[Any] = []
     leaves_of((args, kwargs), tensors, others)
-    world, trace = World(), Trace(fullgraph)
+    world, trace = World(), Trace(fullgraph, BACKENDS[backend].composite)
     world.visit(function, getattr(function, "__name__", "step"))
     for other in others:
         world.visit(other, "argument")
@@ -117,8 +129,10 @@ def capture(function: Callable[..., Any], args: Any, kwargs: Any, fullgraph: boo
         return Captured(result, trace.broken, world, trace)
     effects = Effects(tuple(grads), tuple(cleared), deltas(counters, versions), make_result)
     parameters = [m for i, on_grad, m in inputs if i >= len(world.tensors) and not on_grad]
-    steps = passed(Program(tuple(trace.statements), tuple(views)))
+    steps = passed(Program(tuple(trace.statements), tuple(views)), BACKENDS[backend].passes)
     source = Source(steps[-1][1], parameters, scalars_used(trace, steps[-1][1]))
+    if source.loops:
+        source.constants.update(importlib.import_module("minigrad.compiler.kernels").made(source.loops))
     return Captured(result, None, world, trace, source, effects, tuple(steps), tuple(inputs))
 
 
@@ -133,10 +147,10 @@ def refusal(world: World, held: list[Tensor], check: Callable[[], bool]) -> tupl
     return None
 
 
-def passed(program: Program) -> list[tuple[str, Program]]:
+def passed(program: Program, passes: dict[str, Callable[[Program], Program]]) -> list[tuple[str, Program]]:
     """The program as it was traced, and after each pass."""
     steps = [("traced", program)]
-    for name, apply in PASSES.items():
+    for name, apply in passes.items():
         program = apply(program)
         steps.append((name, program))
     return steps

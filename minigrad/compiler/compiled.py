@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -28,7 +29,7 @@ __all__ = ["Compiled", "Explanation", "compile"]
 
 MOST_VARIANTS = 8
 ATTEMPTS = 3  # traces that may fail because the step makes state that later calls find, such as momentum
-BACKENDS = ("auto", "numpy")
+BACKENDS = ("auto", "numpy", "numba")
 STATE = ("a tensor that the step makes", "the step changes")
 
 
@@ -103,7 +104,7 @@ class Compiled:
     def _traced(self, key: Any, tensors: list[Any], args: Any, kwargs: Any) -> Any:
         """Trace this call; give its result, and keep its program."""
         with TRACING:
-            captured = capture(self._function, args, kwargs, self._fullgraph)
+            captured = capture(self._function, args, kwargs, self._fullgraph, self._backend)
         if captured.broken is None:
             self._variants.insert(0, Variant(captured, key, tensors))
             return captured.result
@@ -205,7 +206,15 @@ def compile(fn: Any = None, *, backend: str = "auto", fullgraph: bool = False, d
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
     if dynamic:
         raise ValueError("dynamic=True is not there: each shape gets a program of its own. Leave it out.")
-    return Compiled(fn, "numpy" if backend == "auto" else backend, fullgraph)
+    return Compiled(fn, backend_of(backend), fullgraph)
+
+
+def backend_of(asked: str) -> str:
+    """The backend that is meant."""
+    installed = importlib.util.find_spec("numba") is not None
+    if asked == "numba" and not installed:
+        raise ModuleNotFoundError("numba is not installed: pip install 'minigrad-kit[fast]', or backend=\"numpy\"")
+    return asked if asked != "auto" else "numba" if installed else "numpy"
 
 
 def explain(step: Any) -> Explanation:
