@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from minigrad.compiler.convolution import whole
 from minigrad.compiler.loop_source import WITH_LOOPS
 from minigrad.compiler.passes import PASSES, Program
+from minigrad.compiler.pooling import whole
 from minigrad.compiler.program import Asked, Memory, View
 from minigrad.compiler.source import Source
 from minigrad.compiler.tracer import Trace, Traced

@@ -12,7 +12,8 @@ import minigrad as torch
 
 __all__ = ["Made", "compare", "equal"]
 
-STEPS = 200
+BACKEND = __import__("os").environ.get("B","numpy")
+STEPS = int(__import__("os").environ.get("S","200"))
 TOLERANCE = {"float64": 1e-10, "float32": 1e-4}
 
 
@@ -49,7 +50,7 @@ def left_behind(make: Callable[[], Made], wrap: Callable[[Any], Any], steps: int
     return [found, tensors, grads, versions, torch.get_rng_state().numpy().tolist()], step
 
 
-def compare(make: Callable[[], Made], steps: int = STEPS, dtype: str = "float64", backend: str = "numpy",
+def compare(make: Callable[[], Made], steps: int = STEPS, dtype: str = "float64", backend: str = BACKEND,
             programs: int | None = 1, tolerance: float | None = None) -> Any:
     """Require the same results, tensors, gradients, versions and random numbers; `programs`: how many are made (None:
     whatever)."""
