@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import re
 from collections.abc import Callable, Sequence
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from minigrad._base.optional import optional
 from minigrad.compiler.loop_source import WITH_LOOPS
 from minigrad.compiler.passes import PASSES, Program
 from minigrad.compiler.pooling import whole
@@ -132,7 +132,8 @@ def capture(function: Callable[..., Any], args: Any, kwargs: Any, fullgraph: boo
     steps = passed(Program(tuple(trace.statements), tuple(views)), BACKENDS[backend].passes)
     source = Source(steps[-1][1], parameters, scalars_used(trace, steps[-1][1]))
     if source.loops:
-        source.constants.update(importlib.import_module("minigrad.compiler.kernels").made(source.loops))
+        machine_code = optional("minigrad.compiler.machine_code", "fast")
+        source.constants.update(machine_code.functions_of(dict(source.loops.values())))
     return Captured(result, None, world, trace, source, effects, tuple(steps), tuple(inputs))
 
 

@@ -79,8 +79,8 @@ class ConvolutionLoop:
             together *= 2
         self.dtype, self.channels, self.block = dtype, c, 2 if o % 2 == 0 else 1
         self.length, self.line = ((together - 1) * (h + ph) + out_h) * p, together * between + (ph + 1) * p + pw + kw
-        sizes = {"N": n, "C": c, "H": h, "W": width, "O": o, "I": out_h, "J": out_w, "M": together, "P": p, "Q": between,
-                 "S": self.line, "L": self.length, "B": self.block, "HW": h * width, "CHW": c * h * width,
+        sizes = {"N": n, "C": c, "H": h, "W": width, "O": o, "I": out_h, "J": out_w, "M": together, "P": p,
+                 "Q": between, "S": self.line, "L": self.length, "B": self.block, "HW": h * width, "CHW": c * h * width,
                  "IJ": out_h * out_w, "OIJ": o * out_h * out_w, "start": ph * p + pw, "zero": f"{dtype.name}(0)",
                  "x": "x2" if of_weight else "x1"}
         taps = [(k, i * p + j) for k, (i, j) in enumerate(itertools.product(range(kh), range(kw)))]
@@ -158,5 +158,6 @@ def noted(loop: Any, reads: Sequence[Traced], result: Any, scratch: Sequence[Vie
 def plain_window(a: Traced, b: Traced, window: Window) -> bool:
     """Whether a window moves by one over pictures of two dimensions, and is small."""
     return (len(window.kernel) == 2 and set(window.stride) == set(window.dilation) == {1} and window.groups == 1
-            and window.counts is None and all(p < k for p, k in zip(window.padding, window.kernel)) and window.kernel[0] * window.kernel[1] <= MOST_TAPS
-            and a.dtype == b.dtype and a.dtype.kind == "f" and a.dtype.itemsize > 2 and a.size > 0 and b.size > 0)
+            and window.counts is None and all(p < k for p, k in zip(window.padding, window.kernel))
+            and window.kernel[0] * window.kernel[1] <= MOST_TAPS and a.dtype == b.dtype and a.dtype.kind == "f"
+            and a.dtype.itemsize > 2 and a.size > 0 and b.size > 0)

@@ -8,7 +8,6 @@ compiled once, also when the model has ten layers that are alike.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -75,13 +74,13 @@ class Loop:
         read: dict[Memory, int] = {}
         written: dict[Memory, int] = {}
         local: set[Memory] = set()
-        types = self.types = {}
+        self.types: dict[Memory, Any] = {}
         for part in self.parts:
             for access in part.accesses:
-                types[access.memory] = access.dtype
+                self.types[access.memory] = access.dtype
                 if access.memory not in local:
                     read[access.memory] = max(access.extent, read.get(access.memory, 0))
-            types[part.write.memory] = part.write.dtype
+            self.types[part.write.memory] = part.write.dtype
             if part.write.memory in self.stored:
                 written[part.write.memory] = max(part.write.extent, written.get(part.write.memory, 0))
             local.add(part.write.memory)
@@ -92,7 +91,7 @@ class Loop:
                 self.arrays[memory] = f"x{len(self.arrays) + 1}"
         for i, memory in enumerate(written):
             self.arrays[memory] = f"y{i + 1}"
-        self.views = {m: line_of(m, max(read.get(m, 0), written.get(m, 0)), types[m]) for m in self.arrays}
+        self.views = {m: line_of(m, max(read.get(m, 0), written.get(m, 0)), self.types[m]) for m in self.arrays}
 
     def index(self, access: Access) -> str:
         """The place of an element in its line of memory."""
@@ -151,8 +150,8 @@ class Loop:
     def write_part(self, k: int) -> None:
         """The lines of a statement."""
         part, stage = self.parts[k], self.stages[k]
-        memory, dtype = part.write.memory, np.dtype(part.write.dtype)  # type: ignore[call-overload]  # object
-        views = [np.dtype(a.dtype).name for a in part.accesses if np.dtype(a.dtype).kind != "b"]
+        memory, dtype = part.write.memory, part.write.dtype
+        views = [a.dtype.name for a in part.accesses if a.dtype.kind != "b"]
         like = views[0] if views else dtype.name
         level = "row" if part.level == "row" and not part.sums else "element"
         operands = [self.element(a, stage, like, level) for a in part.reads]

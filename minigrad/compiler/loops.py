@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,8 +27,8 @@ from minigrad.compiler.spaces import Access, Cuts, access_of, cuts_of, disjoint,
 
 __all__ = ["Group", "Part", "grouped"]
 
-ARITHMETIC = {"add", "subtract", "multiply", "divide", "maximum", "minimum", "negative", "square", "sqrt", "exp", "tanh",
-              "log", "absolute", "where"}
+ARITHMETIC = {"add", "subtract", "multiply", "divide", "maximum", "minimum", "negative", "square", "sqrt", "exp",
+              "tanh", "log", "absolute"}
 COMPARISONS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
 LOGIC = {"bitwise_and", "bitwise_or", "bitwise_xor", "invert", "logical_and", "logical_or", "logical_not"}
 SUMS = {"add.reduce": 0.0, "maximum.reduce": -np.inf, "minimum.reduce": np.inf}
@@ -40,7 +40,7 @@ class Part(NamedTuple):
     """A statement in a loop: what it reads (numbers as they are), and what it writes."""
 
     statement: Statement
-    reads: tuple[object, ...]
+    reads: tuple[Any, ...]
     write: Access
     level: str
 
@@ -141,20 +141,17 @@ def part_of(statement: Statement) -> Part | None:
 def typed(statement: Statement) -> bool:
     """Whether a loop computes the same as NumPy: floats of one width, comparisons, and logic of bools."""
     name, out = statement.name, statement.out
-    views = [a for a in statement.args if isinstance(a, View)]
-    if not views or any(isinstance(a, (list, tuple, np.ndarray)) for a in statement.args if not isinstance(
-            a, (View, Formula))):
+    mask, args = (statement.args[0], statement.args[1:]) if name == "where" else (None, statement.args)
+    if any(isinstance(a, (list, tuple, np.ndarray)) and not isinstance(a, (View, Formula)) for a in args):
         return False
-    numbers = [a for a in statement.args if isinstance(a, np.generic)]
+    dtypes: set[Any] = {a.dtype for a in args if isinstance(a, (View, np.generic))}
     if name == "where":
-        views = [a for a in statement.args[1:] if isinstance(a, View)]
-        return (isinstance(statement.args[0], View) and statement.args[0].dtype == np.bool_ and out.dtype.kind == "f"
-                and all(a.dtype == out.dtype for a in [*views, *numbers]))
+        return isinstance(mask, View) and mask.dtype == np.bool_ and out.dtype.kind == "f" and dtypes <= {out.dtype}
     if name in ARITHMETIC:
-        return out.dtype.kind == "f" and out.dtype.itemsize >= 4 and all(a.dtype == out.dtype for a in [*views, *numbers])
+        return out.dtype.kind == "f" and dtypes == {out.dtype}
     if name in COMPARISONS:
-        return len({a.dtype for a in [*views, *numbers]}) == 1 and views[0].dtype.kind in "fi" and out.dtype == np.bool_
-    return name in LOGIC and all(a.dtype == np.bool_ for a in [*views, *numbers, out])
+        return out.dtype == np.bool_ and len(dtypes) == 1 and next(iter(dtypes)).kind in "fi"
+    return name in LOGIC and dtypes == {out.dtype} == {np.dtype(np.bool_)}
 
 
 def sum_of(statement: Statement) -> Part | None:
@@ -166,7 +163,8 @@ def sum_of(statement: Statement) -> Part | None:
     shape = [1 if k in axes else n for k, n in enumerate(x.shape)]
     if len(out.shape) != len(shape):
         kept = iter(out.strides)
-        out = out._replace(shape=tuple(shape), strides=tuple([0 if k in axes else next(kept) for k in range(len(shape))]))
+        strides = [0 if k in axes else next(kept) for k in range(len(shape))]
+        out = out._replace(shape=tuple(shape), strides=tuple(strides))
     part = placed(statement, (x,), out, x.shape, "late")
     if part is None:
         return None

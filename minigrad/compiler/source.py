@@ -68,7 +68,7 @@ class Source:
         self.header = [*[f"{s} = {text}" for text, s in self.formulas.items()], *self.views_of_parameters()]
         arguments = ", ".join([*[self.by_memory[m] for m in self.parameters], *self.scalars])
         step = "\n    ".join([f"def step({arguments}):", *self.header, *self.lines, "return"]) + "\n"
-        loops = "".join([loop.text.replace("def loop(", f"def {name}(", 1) + "\n\n" for name, loop in self.loops.values()])
+        loops = "".join([loop.text.replace("loop", name, 1) + "\n\n" for name, loop in self.loops.values()])
         self.text = loops + step
         self.first_line = loops.count("\n") + 2 + len(self.header)
         Source.count += 1

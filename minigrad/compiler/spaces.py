@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minigrad.compiler.program import Memory, View
 
@@ -27,7 +27,7 @@ class Access(NamedTuple):
     cuts: Cuts
     strides: tuple[int, ...]
     offset: int
-    dtype: object
+    dtype: Any
 
     def refined(self, cuts: Cuts) -> Access:
         """The same elements by finer dimensions."""
