@@ -169,6 +169,7 @@ def results_of(result: Any, every: list[Tensor], trace: Trace) -> tuple[list[Vie
     """The views of what a step returns, a function that makes the same of a run, and the result without its graph."""
     views: list[View] = []
     places = {id(t): i for i, t in enumerate(every)}
+    grads = {id(t._grad): i for i, t in enumerate(every) if t._grad is not None}
     memories = {id(t.array.memory) for t in every if isinstance(t.array, Traced)}
 
     def look(value: Any) -> tuple[Any, Any]:
@@ -176,6 +177,9 @@ def results_of(result: Any, every: list[Tensor], trace: Trace) -> tuple[list[Vie
             if id(value) in places:
                 number = places[id(value)]
                 return (lambda tensors, arrays: tensors[number]), value
+            if id(value) in grads:
+                owner = grads[id(value)]
+                return (lambda tensors, arrays: tensors[owner]._grad), value
             if not isinstance(value.array, Traced):
                 value.array = trace.outside(np.asarray(value.array))
             if id(value.array.memory) in memories:
