@@ -1,9 +1,10 @@
-"""The command `minigrad`, which is also `python -m minigrad`: hands over to the lessons.
+"""The command `minigrad`, which is also `python -m minigrad`: hands over to the lessons, `run` to the launcher.
 
 It stands here because the lessons cannot be imported without the packages of their extra, and the command must then be
-able to say so.
+able to say so. The launcher needs none of them.
 """
 
+import importlib
 import sys
 
 from minigrad._base.optional import MissingExtra, optional
@@ -11,6 +12,9 @@ from minigrad._base.optional import MissingExtra, optional
 
 def main() -> int:
     """Run the command; the exit status is 0, or 1 after an error that was explained."""
+    if sys.argv[1:2] == ["run"]:
+        ended: int = importlib.import_module("minigrad.distributed.launch").main(sys.argv[2:])
+        return ended
     try:
         status: int = optional("minigrad_lessons.cli", extra="lessons").main()
     except MissingExtra as error:

@@ -15,6 +15,7 @@ from typing import Any
 
 from minigrad._base.contexts import safe_exit
 from minigrad._base.files import replace_file
+from minigrad.trace.arithmetic import arithmetic
 from minigrad.trace.build import LIBRARIES, Builder, Large
 from minigrad.trace.data import Trace
 from minigrad.trace.encode import CALLS, FORMULAS, SAME, Encoder
@@ -26,7 +27,8 @@ from minigrad.trace.track import NOWHERE, OBSERVERS, RARER, Log, TrackedRef, Tra
 from minigrad.trace.traverse import Traversal
 
 __all__ = ["CALLS", "FORMULAS", "NOWHERE", "RARER", "SAME", "Builder", "Encoder", "Frame", "Held", "Large", "Log",
-           "Trace", "TrackedRef", "Tracker", "Traversal", "record", "register_library", "replace_file", "written"]
+           "Trace", "TrackedRef", "Tracker", "Traversal", "arithmetic", "record", "register_library",
+           "replace_file", "written"]
 
 
 def register_library(folder: str) -> None:

@@ -31,6 +31,7 @@ TESTS = {
              "tests/test_readme.py", "tests/test_runner.py"],
     "parity": ["tests/parity", "tests/programs", "tests/test_ops_page.py"],
     "device": ["tests/device"],
+    "distributed": ["tests/distributed"],
     "frontend": ["tests/frontend"],
     "lessons": ["tests/lessons"],
     "browser": ["tests/browser"],

@@ -51,6 +51,14 @@ lessons/*
 To print: the cheat sheet as {{download}}`SVG <print/cheatsheet.svg>` or {{download}}`PDF <print/cheatsheet.pdf>`.
 
 ```{{toctree}}
+:caption: Teaching
+:glob:
+:maxdepth: 1
+
+teaching/*
+```
+
+```{{toctree}}
 :caption: Reference
 :maxdepth: 2
 

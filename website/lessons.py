@@ -1,4 +1,4 @@
-"""The lessons as pages: each is run once more; where it shows an inspector, the page has it live, with no kernel."""
+"""The lessons as pages with no kernel: each is run once more; its inspectors are live, and its questions answerable."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -8,14 +8,17 @@ from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
-from nbformat.v4 import new_markdown_cell
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
+from minigrad_lessons.in_page import SHEETS
 from website.pages import REPOSITORY, ROOT
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
 LAUNCH = "https://mybinder.org/v2/gh/{project}/v{version}?urlpath=lab/tree/notebooks/{name}"
 PROJECT = "/".join(REPOSITORY.split("/")[-2:])
+ASK_FOR_SHEETS = "from minigrad_lessons.in_page import show_sheets\nshow_sheets()"
+TO_BINDER = '<p class="needs-python">This needs Python: <a href="{launch}">solve it in Binder</a>.</p>'
 STILL_NOTE = "*For pages on which nothing runs"  # it stands above the still picture of a lesson
 MOST_BYTES = 3_000_000  # of a lesson that is saved with the state of its widgets
 Notebook = Any  # nbformat has no types
@@ -35,9 +38,8 @@ def copy_lessons(target: Path, version: str) -> None:
             print(f"{path.stem}: {size / 1e6:.2f} MB with the state of its widgets")
             if size > MOST_BYTES:
                 raise ValueError(f"{path.name} with the state of its widgets has {size} bytes; at most {MOST_BYTES}")
+            _make_answerable(notebook, LAUNCH.format(project=PROJECT, version=version, name=path.name), path.stem)
             make_live(notebook, path.stem)
-            launch = LAUNCH.format(project=PROJECT, version=version, name=path.name)
-            notebook.cells[0].source += f"\n\n[Open this lesson in Binder]({launch})"
             nbformat.write(notebook, target / path.name)
 
 
@@ -46,7 +48,21 @@ def _run_lesson(path: Path) -> Notebook:
     for cell in notebook.cells:  # the page has the inspector itself, so it needs no still picture of it
         if cell.pop("attachments", None):
             cell.source = cell.source.partition(STILL_NOTE)[0].rstrip()
+    notebook.cells.append(new_code_cell(ASK_FOR_SHEETS))
     return run(notebook, path.parent)
+
+
+def _make_answerable(notebook: Notebook, launch: str, lesson: str) -> None:
+    """Put beside each question what the page judges it by; where Python is needed, lead to Binder."""
+    sheets = notebook.cells.pop().outputs[0]["data"][SHEETS]
+    widgets = notebook.metadata["widgets"][STATE]["state"]
+    for model, sheet in sheets.items():
+        widgets[model]["state"]["sheet"] = sheet
+    for cell in notebook.cells:
+        if "check" in cell.metadata.get("tags", ()):
+            cell.outputs.append(new_output("display_data", data={"text/html": TO_BINDER.format(launch=launch)}))
+    place = f'\n\n<div data-minigrad-lesson="{lesson}"></div>' if sheets else ""
+    notebook.cells[0].source += f"\n\n[Open this lesson in Binder]({launch}){place}"
 
 
 def run(notebook: Notebook, folder: Path) -> Notebook:

@@ -26,18 +26,20 @@ def copy_pages(target: Path, changed: Mapping[str, Callable[[str], str]]) -> Non
     `changed` has a function for each page, by its name, whose text is not to be shown as it stands.
     """
     named: set[str] = set()
-    for page in sorted((ROOT / "docs").glob("*.md")):
+    for page in sorted((ROOT / "docs").rglob("*.md")):
         text = changed.get(page.name, str)(page.read_text(encoding="utf-8"))
         text = PICTURE.sub(lambda found: BOTH.format(**found.groupdict()), text)
         text = UP.sub(lambda link: _link(link["text"], link["target"], named), text)
-        (target / page.name).write_text(text, encoding="utf-8")
+        place = target / page.relative_to(ROOT / "docs")
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(text, encoding="utf-8")
     for file in sorted(named):
         _source_page(file, target)
 
 
 def _link(text: str, target: str, named: set[str]) -> str:
     """A link that leads out of docs/: to the page of a source file, or to the repository."""
-    file, _, line = target.removeprefix("../").partition("#")
+    file, _, line = target.replace("../", "").partition("#")
     if not (ROOT / file).is_file() or not file.endswith(".py"):
         return f"[{text}]({REPOSITORY}/tree/main/{file})"
     named.add(file)

@@ -58,8 +58,12 @@ class Seen(Tracker):
             self.log.append(("moved", ref.number, *hold))
         return ref.number
 
-    def track_tensor(self, t: Any) -> int:
-        """Note a tensor that was not seen before; a view's base is noted before it."""
+    def output(self, t: Any) -> Any:
+        """The number of a tensor that an op has given."""
+        return self.tensor(t) if id(t) in self.tensors else self.track_tensor(t, made=True)
+
+    def track_tensor(self, t: Any, made: bool = False) -> int:
+        """Note a tensor that was not seen before, `made` by an op; a view's base is noted before it."""
         array, above, rare, key = t.array, t._grad_fn, t._extras, id(t)
         if rare is not None and rare.view is not None:
             self.tensor(rare.view.base)  # taking a view can have given it another array
@@ -73,7 +77,8 @@ class Seen(Tracker):
         ref.key, ref.number, ref.array_id, ref.storage = key, number, id(array), hold[0]
         ref.writes = self.writes.get(hold[0], 0)
         entry = ("tensor", t._requires_grad, above, 0 if rare is None else rare.output_nr,
-                 type(t).__name__ == "Parameter", *hold, size, self.copy(array))
+                 type(t).__name__ == "Parameter", *hold, size,
+                 self.copy(array) if made or above is not None else self.copy_given(array))
         self.tensors[key] = ref  # no interrupt comes between these three (track.py, NOTE 2)
         self.tensor_count = number + 1
         self.log.append(entry)

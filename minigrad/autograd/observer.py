@@ -111,7 +111,7 @@ class Observer:
         call = reader.call(sys._getframe(1), outputs)
         if node is None:
             self.log.event("forward", at, self.depth + 1, op=op, node=None, inputs=operands,
-                           outputs=tuple([tensor(t) for t in outputs]), expressions=call, reads=reader.reads)
+                           outputs=tuple([seen.output(t) for t in outputs]), expressions=call, reads=reader.reads)
         else:
             number = seen.numbers.get
             targets = tuple([n if (n := number(id(target))) is not None or target is None else seen.node(target)

@@ -153,10 +153,13 @@ def flat_order(base: Any) -> Any:
 class AsStrided(Node):
     """The node of a view whose base, or another view of it, was written to since the view was taken."""
 
-    def __init__(self, view: Any, base: Any) -> None:
-        self.fill((edge_target(base),), (), (geometry_of(view),), next_output_nrs=(base._output_nr,))
+    constants = ("", "size", "stride", "storage_offset")
 
-    def backward(self, xp: Any, g: Any, geometry: Geometry) -> Any:
+    def __init__(self, view: Any, base: Any) -> None:
+        const = geometry_of(view), view.array.shape, view.stride(), view.storage_offset()
+        self.fill((edge_target(base),), (), const, next_output_nrs=(base._output_nr,))
+
+    def backward(self, xp: Any, g: Any, geometry: Geometry, *_: Any) -> Any:
         return geometry.spread(xp, g) if 0 not in g.shape else xp.zeros(geometry.base, g)  # without a graph, as there
 
 

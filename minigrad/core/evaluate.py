@@ -14,7 +14,7 @@ from minigrad.backends.registry import MultiDevice, device_guard, device_of, lie
 from minigrad.core.grad_mode import LOCAL, switch
 from minigrad.core.graph import ACCUMULATING, AccumulateGrad, Node, target_of
 from minigrad.core.input_buffer import GraphTask, InputBuffer
-from minigrad.core.saved import Packed, is_tensor, saved_tensors
+from minigrad.core.saved import Packed, is_tensor, saved_arrays, saved_tensors
 from minigrad.core.tensor import Tensor, extras_of, plain
 
 __all__ = ["call_node", "check_device", "check_gradient", "evaluate_fully", "on_device_of", "run_node", "sum_to",
@@ -73,7 +73,7 @@ def evaluate_with_hooks(task: GraphTask, node: Node, hooks: NodeHooks, grads: Se
 
 
 def run_node(task: GraphTask, node: Node, grads: Sequence[Any], sum_broadcast: bool = True,
-                can_steal: bool = False) -> tuple[Any, ...]:
+             can_steal: bool = False) -> tuple[Any, ...]:
     """Compute the gradients of a node's inputs as user code sees them.
 
     They have the shapes and dtypes of the inputs, unless `sum_broadcast` is False. None stands where an input has no
@@ -82,7 +82,12 @@ def run_node(task: GraphTask, node: Node, grads: Sequence[Any], sum_broadcast: b
     if isinstance(node, AccumulateGrad):
         accumulate_with_hooks(task, node, grads[0], can_steal)
         return ()
-    if not node.own_input_grads and any(type(value) is Packed for value in node.saved or ()):
+    left_out = task.left_out if node.prunes else ()
+    packed = not node.own_input_grads and any(type(value) is Packed for value in node.saved or ())
+    if left_out and not node.own_input_grads and all(edge is None or edge in left_out for edge in node.next):
+        _ = saved_tensors(node) if packed else saved_arrays(node)  # raises for what was freed or changed
+        return (None,) * len(node.next)
+    if packed:
         results = input_grads_on_tensors(task, node, grads[0])
     else:
         results = node.input_grads(task, grads[0] if node.outputs == 1 else list(grads))
@@ -91,7 +96,6 @@ def run_node(task: GraphTask, node: Node, grads: Sequence[Any], sum_broadcast: b
         return results
     if sum_broadcast and node._extras is not None and node._extras.input_metadata is not None:
         results = sum_to_inputs(node, results, task.xp)
-    left_out = task.left_out if node.prunes else ()
     return tuple([None if edge is None or edge in left_out else g
                   for edge, g in zip(node.next, results, strict=True)])
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import operator
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -31,8 +31,8 @@ from minigrad.core.saved import saved_arrays, saved_constant, saved_tensors, sav
 from minigrad.core.saved_tensor import saved_tensor_handle
 from minigrad.core.tensor import Tensor, VersionCounter, extras_of, next_sequence_nr, plain
 
-__all__ = ["AccumulateGrad", "GradientEdge", "ManyOutputs", "Node", "NodeExtras", "accumulator_of", "edge_target",
-           "gradient_node", "known_accumulator", "output_nrs_of", "target_of"]
+__all__ = ["AccumulateGrad", "GradientEdge", "ManyOutputs", "Node", "NodeExtras", "accumulator_of", "attributes",
+           "edge_target", "gradient_node", "known_accumulator", "output_nrs_of", "target_of"]
 
 ACCUMULATING = new_lock()  # threads may add to one `.grad`: NumPy releases the interpreter's lock during an addition
 MAX_SEQUENCE_NR = (1 << 64) - 1  # sequence number of an AccumulateGrad and of a node that only raises: the highest
@@ -60,6 +60,11 @@ class NodeExtras:
         if self.result_counters is None:
             self.result_counters = {}
         return self.result_counters.setdefault(output_nr, new)
+
+
+def attributes(**read: Callable[[Any], Any]) -> dict[str, Callable[[Any], Any]]:
+    """What nodes show under these names, after `_saved_`, and how each is read off a node."""
+    return read
 
 
 class NodeType(type):
@@ -91,6 +96,7 @@ class Node(metaclass=NodeType):
     outputs: int = 1  # how many outputs the op has, and so how many gradients the node receives
     saves: ClassVar[tuple[str, ...]] = ()  # names of what `forward` gives `record1` as `saved`: `_saved_self`
     constants: ClassVar[tuple[str, ...]] = ()  # names of `const`, as in `_saved_dim`; "" for what PyTorch does not show
+    shows: ClassVar[dict[str, Callable[[Any], Any]]] = {}  # what else PyTorch's node shows: how it is read off this one
     own_input_grads: ClassVar[bool] = False  # overrides `input_grads`: its results are taken as they are
     prunes: ClassVar[bool] = True  # what a pass with `inputs=` does not need is dropped; not for custom Functions
     requires_grad: ClassVar[bool] = True  # PyTorch's flag; always True here
@@ -107,6 +113,8 @@ class Node(metaclass=NodeType):
         for index, name in enumerate(cls.constants):
             if name:
                 setattr(cls, f"_saved_{name}", property(partial(saved_constant, index=index)))
+        for name, read in cls.shows.items():
+            setattr(cls, f"_saved_{name}", property(read))
 
     def fill(self, next_nodes: tuple[Any, ...], saved: tuple[Any, ...] = (), const: tuple[Any, ...] = (),
              sequence_nr: int | None = None, next_output_nrs: tuple[int, ...] | None = None) -> None:
@@ -234,7 +242,7 @@ class AccumulateGrad(Node, number=None):
     def accumulate(self, task: Any, grad: Any, can_steal: bool) -> tuple[()]:
         """Add to `.grad`; there are no inputs to give gradients to. A leaf that ceased to require grad gets none.
 
-        An `can_steal` gradient becomes the `.grad` without a copy: nobody else can see it (NOTE 3 in engine.py).
+        With `can_steal` the gradient itself becomes the `.grad`: nobody else can see its array (NOTE 3 in engine.py).
         """
         leaf = self.variable
         if leaf._grad_fn is not None:

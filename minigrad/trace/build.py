@@ -9,7 +9,7 @@ import os
 import sys
 from typing import Any
 
-__all__ = ["CELL", "LIBRARIES", "Builder", "Large", "Parts"]
+__all__ = ["CELL", "LIBRARIES", "Builder", "Large", "Parts", "Whole"]
 
 LIBRARIES = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep]  # their lines are not the user's
 CELL = "cell "  # so the names of a notebook's cells begin
@@ -44,14 +44,17 @@ class Builder:
 
     def value(self, array: Any) -> int:
         """The index of the preview of a small array, or of what `large` has made of another one."""
+        whole = array.entries if isinstance(array, Whole) else None
         if isinstance(array, Large):
-            key: Any = (array.dtype, array.shape, *array.stats.values())
+            key: Any = (array.dtype, array.shape, *array.stats.values(), None if whole is None else whole.tobytes())
         else:
             key = (array.dtype, array.shape, array.tobytes())
         index = self._values.get(key)
         if index is None:
             index = self._values[key] = len(self.parts.values)
             shown = {"stats": array.stats} if isinstance(array, Large) else {"data": entries(array)}
+            if whole is not None:
+                shown["entries"] = entries(whole)
             self.parts.values.append({"shape": self.shape(array.shape), "dtype": self.dtype(array.dtype), **shown})
         return index
 
@@ -113,6 +116,15 @@ class Large:
 
     def __init__(self, array: Any) -> None:
         self.dtype, self.shape, self.stats = array.dtype, array.shape, statistics(array)
+
+
+class Whole(Large):
+    """The statistics of a large array, and a copy of all of it."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, large: Large, array: Any) -> None:
+        self.dtype, self.shape, self.stats, self.entries = large.dtype, large.shape, large.stats, array.copy()
 
 
 def entries(array: Any) -> list[Any]:

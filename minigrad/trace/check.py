@@ -132,14 +132,20 @@ def check_fields(entry: Mapping[str, Any], record: Record, sizes: Sizes, what: s
 def check_value(value: Mapping[str, Any], what: str) -> None:
     """A preview has as many numbers as its shape says, or statistics."""
     check_fields(value, PREVIEW, {}, what)
-    found, stats = value.get("data"), value.get("stats")
+    found, stats, whole = value.get("data"), value.get("stats"), value.get("entries")
     if type(found) is list and stats is None:
-        good = len(found) == prod(value["shape"]) and all(is_entry(x) for x in found)
+        good = whole is None and are_entries(found, value["shape"])
     else:
         good = found is None and type(stats) is dict and all(
             key in stats and is_entry(stats[key], None) for key in ("min", "max", "mean", "norm", "nan", "inf"))
+        good = good and (whole is None or type(whole) is list and are_entries(whole, value["shape"]))
     if not good:
         raise ValueError(f"this is not a whole trace: {what} does not hold what its shape {short(value['shape'])} asks")
+
+
+def are_entries(numbers: Sequence[Any], shape: Sequence[int]) -> bool:
+    """As many numbers as a shape says."""
+    return len(numbers) == prod(shape) and all(is_entry(x) for x in numbers)
 
 
 def is_entry(x: Any, *also: Any) -> bool:

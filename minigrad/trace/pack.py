@@ -71,7 +71,8 @@ def rows(fields: list[list[str]], rows: list[list[Any]]) -> list[dict[str, Any]]
 
 def put(value: Mapping[str, Any], numbers: bytearray) -> Mapping[str, Any]:
     """A preview whose numbers are in the buffer, from `at` on; as it is where its dtype cannot hold them."""
-    data, form = value.get("data"), FORMS.get(value["dtype"])
+    name = name_of(value)
+    data, form = value.get(name), FORMS.get(value["dtype"])
     if data is None or form is None:
         return value
     form = f"<{len(data)}{form}"
@@ -83,7 +84,12 @@ def put(value: Mapping[str, Any], numbers: bytearray) -> Mapping[str, Any]:
         return value
     at = len(numbers)
     numbers += raw
-    return {**{key: x for key, x in value.items() if key != "data"}, "at": at}
+    return {**{key: x for key, x in value.items() if key != name}, "at": at}
+
+
+def name_of(value: Mapping[str, Any]) -> str:
+    """What the numbers of a preview are called: they are all that a small array has, and stand beside statistics."""
+    return "entries" if "stats" in value else "data"
 
 
 def check_room(values: list[Mapping[str, Any]], room: int) -> None:
@@ -102,7 +108,7 @@ def take(value: Mapping[str, Any], numbers: bytes) -> Mapping[str, Any]:
     if count < 0 or value["at"] < 0:
         raise ValueError("a preview lies nowhere")
     data = struct.unpack_from(f"<{count}{FORMS[value['dtype']]}", numbers, value["at"])
-    return {**{key: x for key, x in value.items() if key != "at"}, "data": [shown(x) for x in data]}
+    return {**{key: x for key, x in value.items() if key != "at"}, name_of(value): [shown(x) for x in data]}
 
 
 def shown(x: Any) -> Any:

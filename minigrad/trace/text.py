@@ -6,6 +6,7 @@ What differs from run to run is left out: sequence numbers, memory addresses, by
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from minigrad.trace.arithmetic import arithmetic
 from minigrad.trace.build import Parts
 from minigrad.trace.frame import Frame
 from minigrad.trace.schema import EVENTS
@@ -186,6 +187,7 @@ def frame_text(trace: Parts, frame: Frame) -> str:
         if frame["line"] <= len(source):
             lines.append(f"    {source[frame['line'] - 1].strip()}")
     lines.append(event_text(names, event).strip())
+    lines += arithmetic(vars(trace), step, names.value)
     for status in ("running", "ready", "waiting", "done"):  # those that are ready in the order of the queue
         nodes = frame["ready"] if status == "ready" else sorted(n for n, s in frame["status"].items() if s == status)
         counts = frame["needs"] if status == "waiting" else {}

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from minigrad._base.locks import new_lock
-from minigrad.trace.build import Large
+from minigrad.trace.build import Large, Whole
 from minigrad.trace.ledger import GRADIENT, SAVED, WAITING
 from minigrad.trace.names import drop_refilled, held_by, names_in
 
@@ -26,6 +26,7 @@ __all__ = ["CHANGED", "NOWHERE", "OBSERVERS", "RARER", "Log", "TrackedRef", "Tra
 SHOWN = 64  # an array of at most so many values is copied whole
 BUDGET = 200_000  # after so many numbers, only arrays of at most FEW values are: a long trace stays small
 FEW = 8
+WHOLE, WHOLE_IN_ALL = 10_000, 40_000  # a large array that no op has made is copied too, up to so many values
 TRIES = 100  # so many times leaves are looked for in variables and not found
 NOWHERE = (None, None)  # no line of the user's code
 CHANGED = -1  # in place of how often the memory of a tensor was written to: it has other memory now
@@ -84,7 +85,7 @@ class Tracker:
         self.local_names: list[tuple[Any, ...]] = []  # entries that name what variables of functions hold
         self.tries = TRIES
         self.copies: list[dict[str, Any]] = []  # of variables, emptied
-        self.left, self.limit = BUDGET, SHOWN
+        self.left, self.limit, self.whole_left = BUDGET, SHOWN, WHOLE_IN_ALL
         self.on_tensor_gone: Any = self.tensor_gone
         self.on_node_gone: Any = self.node_gone
         self.on_kept_gone: Any = self.kept_gone
@@ -97,6 +98,17 @@ class Tracker:
         if self.left < 0:
             self.limit = FEW
         return array.copy()
+
+    def copy_given(self, array: Any) -> Any:
+        """What is kept of an array that no op has made: from such arrays a reader can compute all others again."""
+        return self.whole(self.copy(array), array)
+
+    def whole(self, kept: Any, array: Any) -> Any:
+        """What is kept of an array, with all its values beside its statistics while there is room for them."""
+        if not isinstance(kept, Large) or array.size > min(WHOLE, self.whole_left):
+            return kept
+        self.whole_left -= array.size
+        return Whole(kept, array)
 
     def wrote(self, storage: int) -> None:
         """Memory was written to: what was copied of the tensors that lie there is old."""

@@ -48,10 +48,13 @@ class Face:
 
 
 class Shown:
-    """A face on display, and what turns an answer into the next one."""
+    """A face on display, and what turns an answer into the next one.
 
-    def __init__(self, face: Face, judge: Callable[[str], Face]) -> None:
-        self.face, self._judge = face, judge
+    `kind` says who asks: predict, reveal or recall. `found` is what the run gave that a reveal tells of.
+    """
+
+    def __init__(self, face: Face, judge: Callable[[str], Face], kind: str, found: object = None) -> None:
+        self.face, self._judge, self.kind, self.found = face, judge, kind, found
         self.widget: Any = None
 
     def show(self) -> None:
@@ -64,6 +67,7 @@ class Shown:
             print(self.face.plain)
             return
         self.widget = made(self.face.to_dict(), lambda answer: self.answer(answer).to_dict())
+        displayed[self.widget.model_id] = self
         optional("IPython.display", "lessons").display(self.widget)
 
     def answer(self, answer: str) -> Face:
@@ -76,6 +80,9 @@ class Shown:
         self.face = face
         if self.widget is not None:
             self.widget.face = face.to_dict()
+
+
+displayed: dict[str, Shown] = {}  # by the ids of their widgets; minigrad_lessons/in_page.py asks for it
 
 
 def refused(face: Face, text: str) -> Face:

@@ -5,10 +5,13 @@
     minigrad lab --no-browser        print the address instead
     minigrad lab --reset 3           put lesson 3 back as it was given; what was there is kept
 
+    minigrad run -n 4 train.py       a program in four processes (minigrad.distributed.launch; needs no lessons)
+
 The second time, the same folder is opened as it was left. For teachers:
 
     minigrad lessons release --to DIR              a folder to hand out, with no answers in it
     minigrad lessons release --to DIR --nbgrader   the same as a course for nbgrader
+    minigrad lessons report DIR                    what a class made of each lesson, from its progress files
     minigrad lessons load --kernels 30             how much memory and time a class needs of this machine
     minigrad lessons build                         in a checkout: make the notebooks again
 """
@@ -16,6 +19,7 @@ The second time, the same folder is opened as it was left. For teachers:
 from __future__ import annotations
 
 import argparse
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -28,6 +32,7 @@ from minigrad_lessons import build, load, release
 from minigrad_lessons import folder as lessons_in
 from minigrad_lessons.folder import LessonError, Report
 from minigrad_lessons.server import Lab, check_installed, choose_port
+from minigrad_lessons.teaching import class_report
 
 Commands = Any  # argparse has no public name for it
 
@@ -51,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"minigrad {minigrad.__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     _lab_options(commands)
+    commands.add_parser("run", help="start a program in several processes: minigrad run -n 4 train.py", add_help=False)
     lessons = commands.add_parser("lessons", help="for teachers: hand the lessons out, measure, build")
     _lessons_options(lessons.add_subparsers(dest="task", required=True))
     return parser
@@ -75,6 +81,11 @@ def _lessons_options(tasks: Commands) -> None:
     handed.add_argument("--to", required=True, metavar="DIR", help="the folder")
     handed.add_argument("--nbgrader", action="store_true", help="write a course for nbgrader")
     handed.set_defaults(run=_release)
+    report = tasks.add_parser("report", help="write a page for each lesson on what a class made of it")
+    report.add_argument("folder", metavar="DIR", help="the folder with the progress files, one for each student")
+    report.add_argument("--to", default="class-report", metavar="DIR", help="for the pages (default: class-report)")
+    report.add_argument("--names", action="store_true", help="add a table by student; without it the pages name nobody")
+    report.set_defaults(run=_report)
     load = tasks.add_parser("load", help="run a lesson in many kernels at once; print memory and latency")
     load.add_argument("--kernels", type=int, default=30, metavar="N", help="how many students (default: 30)")
     load.add_argument("--lesson", type=int, default=4, metavar="NN", help="which lesson they run (default: 4)")
@@ -115,13 +126,24 @@ def _lab(options: argparse.Namespace) -> int:
 def _release(options: argparse.Namespace) -> int:
     folder = _folder(options)
     if options.nbgrader:
-        names = release.nbgrader_course(folder)
+        names, command = release.nbgrader_course(folder), release.nbgrader_command()
         print(f"A course for nbgrader is in {folder}. There, for each of {', '.join(names)}:")
-        print(f"  nbgrader generate_assignment {names[0]}")
+        print(f"  {command or 'nbgrader'} generate_assignment {names[0]}")
+        if command is None:
+            print(f"nbgrader is not installed yet: {shlex.join([sys.executable, '-m', 'pip', 'install', 'nbgrader'])}")
     else:
         report = release.student_set(folder)
         print(f"The lessons for students are in {folder}: {len(report.added)} added, {len(report.updated)} renewed, "
               f"{len(report.edited)} left as they were changed.")
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    written = class_report.write(Path(options.folder).expanduser(), _folder(options), options.names)
+    for error in written.errors:
+        print(f"minigrad: {error}", file=sys.stderr)
+    students, lessons = ("" if count == 1 else "s" for count in (written.students, written.lessons))
+    print(f"{written.students} student{students}, {written.lessons} lesson{lessons}: open {written.index}")
     return 0
 
 

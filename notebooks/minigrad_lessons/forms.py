@@ -83,10 +83,15 @@ def read(form: Form, answer: Any) -> Any:
         return form.word
     if not _fits(form, value):
         shown = answer if isinstance(answer, str) else repr(answer)
-        raise Misfit(f"{shown} does not fit this question. It asks for {form.asks}.")
+        raise Misfit(misfit(form, shown))
     if form.kind == NAME:
         return "None" if value is None else str(answer)
     return tuple(value) if form.kind == SHAPE else value
+
+
+def misfit(form: Form, shown: str) -> str:
+    """What is said to an answer that does not fit; `shown` is how it was written."""
+    return f"{shown} does not fit this question. It asks for {form.asks}."
 
 
 def _fits(form: Form, value: Any) -> bool:

@@ -2,7 +2,8 @@
 
 `python -m minigrad_lessons.lint notebooks/*.ipynb` prints what is against a rule. A lesson opens with a picture and
 asks before it explains, so the order of its parts, its predictions and the size of its cells are not left to taste.
-A workshop, in which the student builds something from the first cell to the last, recalls and predicts nothing.
+A workshop, in which the student builds something from the first cell to the last, recalls and predicts nothing, and
+neither does the notebook of puzzles.
 What a lesson prints is read from the executed copy that `minigrad_lessons.build` writes beside it.
 """
 
@@ -31,6 +32,8 @@ MOST_LINES, MOST_CELLS, MOST_WORDS, MOST_PNG, FEWEST_PREDICTIONS, RECALLS = 15, 
 MOST_WORDS_OF_A_CELL, OPENS_WITHIN = 90, 5
 GAPS = (1, 2, 4)
 WORKSHOPS = frozenset({0, 16})  # built from the first cell to the last: nothing is recalled or predicted in them
+PUZZLES, ALL_PUZZLES = frozenset({21}), 21  # the notebooks of puzzles, and how many each has
+DOTS = re.compile(r"def line\([\w, ]+\):\n    (?:return )?\.\.\.\n\n\ncheck\.\w+\(line\)")
 LISTED = {ANSWERS: frozenset(ASKED), CONTRADICTS: frozenset(CLAIMS)}
 CALL = {word: re.compile(rf'^{word}\("([^"]+)"(?:, (.*))?\)$', re.MULTILINE)
         for word in ("predict", "reveal", "recall")}
@@ -206,15 +209,28 @@ def builds(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
         yield "there is no exercise"
 
 
+def one_line_each(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
+    """A puzzle is a function whose body is dots and a check, with a text above it; there are 21."""
+    puzzles = [i for i, cell in enumerate(cells) if "puzzle" in tags(cell)]
+    if len(puzzles) != ALL_PUZZLES:
+        yield f"{len(puzzles)} puzzles; there must be {ALL_PUZZLES}"
+    for number, i in enumerate(puzzles, 1):
+        if not DOTS.fullmatch(cells[i].source):
+            yield f"{cells[i].id}: a puzzle is def line(…), dots in the place of one line, and its check"
+        if f"### {number}. " not in cells[i - 1].source:
+            yield f"{cells[i].id}: the cell above it must have the heading of puzzle {number}"
+
+
 RULES: tuple[Rule, ...] = (parts_in_order, picture_first, predictions_above_reveals, beliefs_refuted, recall_spaced,
                            short, outputs_keep, errors_meant, checks_open, questions_named, ids_stable)
 WORKSHOP_RULES: tuple[Rule, ...] = (picture_first, builds, short, outputs_keep, errors_meant, checks_open,
                                     questions_named, ids_stable)
+PUZZLE_RULES: tuple[Rule, ...] = (*WORKSHOP_RULES, one_line_each)
 
 
 def lint(given: Any, executed: Any, lesson: int) -> list[Complaint]:
     """Everything that is against a rule in a lesson: as it is handed out, and as its executed copy has it."""
-    rules = WORKSHOP_RULES if lesson in WORKSHOPS else RULES
+    rules = WORKSHOP_RULES if lesson in WORKSHOPS else PUZZLE_RULES if lesson in PUZZLES else RULES
     found = [complaint for rule in rules for complaint in rule(lesson, executed.cells)]
     found += as_handed_out(given, executed)
     if "widgets" in executed.metadata or "widgets" in given.metadata:

@@ -18,6 +18,7 @@ from minigrad_lessons.values import same, show, unanswered, unsure
 
 OPEN = ("?", "I do not know")
 OPENS = "What do you expect?"
+STANDS = "You said {said}. The cell below says what happened."
 _said: dict[str, object] = {}
 _waiting: dict[str, tuple[object, Shown]] = {}  # what a run gave before there was a prediction, and its empty card
 _revealed: set[str] = set()
@@ -33,7 +34,7 @@ def predict(id: str, answer: object = ...) -> None:
         raise KeyError(f"There is no prediction {id!r}. There are: {', '.join(sorted(PREDICTIONS))}.")
     if unanswered(answer):
         face = _asking(id)
-        Shown(face, lambda said: _take(id, face, said)).show()
+        Shown(face, lambda said: _take(id, face, said), "predict").show()
     else:
         _revealed.discard(id)
         print(_take(id, _asking(id), answer).plain)
@@ -64,19 +65,21 @@ def _take(id: str, face: Face, answer: object) -> Face:
     if id in _waiting:
         found, shown = _waiting.pop(id)
         shown.put(_told(id, found))
+        face = _noted(id, face)  # the cell below has told what happened: the answer stands now
     return face
 
 
 def _noted(id: str, face: Face) -> Face:
     said = _said[id]
     if id in _revealed:
-        line = f"You said {_shown(said)}. The cell below says what happened."
+        line = STANDS.format(said=in_words(said))
     else:
-        line = f"noted: {_shown(said)}. Now run the next cell."
+        line = f"noted: {in_words(said)}. Now run the next cell."
     return replace(face, text=line, chosen=show(said), locked=id in _revealed, how="", lines=(), done=True)
 
 
-def _shown(said: object) -> str:
+def in_words(said: object) -> str:
+    """An answer as a part of a sentence."""
     return "that you do not know" if unsure(said) else show(said)
 
 
@@ -84,11 +87,12 @@ def reveal(id: str, found: object, why: object = ...) -> None:
     """Show what the run gave, beside the prediction; then ask why, and judge the reason by running it."""
     if id not in _said:
         waiting = Shown(Face(id, f"Prediction {id}", "not yet: predict in the cell above, and what happened is told "
-                                                     "here."), lambda letter: _because(id, found, letter))
+                                                     "here."), lambda letter: _because(id, found, letter), "reveal",
+                        found)
         _waiting[id] = found, waiting
         waiting.show()
     elif unanswered(why):
-        Shown(_told(id, found), lambda letter: _because(id, found, letter)).show()
+        Shown(_told(id, found), lambda letter: _because(id, found, letter), "reveal", found).show()
     else:
         print(_because(id, found, why).plain)
 
@@ -105,16 +109,20 @@ def _told(id: str, found: object) -> Face:
 
 def _verdict(id: str, entry: Prediction, found: object) -> tuple[Line, ...]:
     said = _said[id]
+    how, lines = verdict(entry, said, found, show(said))
+    notes.note("predict", id, how, "" if unsure(said) else show(said))
+    return lines
+
+
+def verdict(entry: Prediction, said: object, found: object, shown: str) -> tuple[str, tuple[Line, ...]]:
+    """How a prediction fits what the run gave, and what there is to be said to it; `shown` is how it was written."""
     if unsure(said):
-        notes.note("predict", id, "open")
-        return (("", "You left it open. Now you know what happens; find out why."),)
+        return "open", (("", "You left it open. Now you know what happens; find out why."),)
     if same(said, found):
-        notes.note("predict", id, "same", show(said))
-        return (("good", f"You said {show(said)}. The same."),)
-    notes.note("predict", id, "differs", show(said))
+        return "same", (("good", f"You said {shown}. The same."),)
     belief = recognise(said, entry.beliefs, same)
-    look = f"A thought that leads to {show(said)}: “{belief}”." if belief else entry.look
-    return ("bad", f"You said {show(said)}. The run disagrees."), ("", look)
+    look = f"A thought that leads to {shown}: “{belief}”." if belief else entry.look
+    return "differs", (("bad", f"You said {shown}. The run disagrees."), ("", look))
 
 
 def _because(id: str, found: object, letter: object) -> Face:
@@ -124,12 +132,12 @@ def _because(id: str, found: object, letter: object) -> Face:
     if key not in question.reasons:
         return replace(face, lines=(*face.lines, ("refused", f"{show(letter)} is none of the reasons: choose one of "
                                                               f"{', '.join(question.reasons)}.")))
-    holds, lines = _judged(question, key)
+    holds, lines = judged(question, key)
     notes.note("why", id, "holds" if holds else "fails", key)
     return replace(face, chosen=key, lines=(*face.lines, *lines), done=holds, how="")
 
 
-def _judged(question: Why, key: str) -> tuple[bool, tuple[Line, ...]]:
+def judged(question: Why, key: str) -> tuple[bool, tuple[Line, ...]]:
     """Whether a reason holds on every case, and what there is to be said of it."""
     reason, refuted = question.reasons[key], question.refute(key)
     if refuted is None:

@@ -34,12 +34,11 @@ class Part:
 
 
 def _lessons() -> dict[tuple[str, str], int]:
-    """The lesson of everything that can be noted; a check's module is named for its lesson."""
+    """The lesson of everything that can be noted."""
     return {
         **{(kind, id): int(id.partition(".")[0]) for id in PREDICTIONS for kind in ("predict", "why")},
         **{("recall", id): lesson_of(id) for id in QUESTIONS},
-        **{(kind, name): int(getattr(check, name).__module__[-2:]) for name in check.__all__
-           for kind in ("check", "hint")},
+        **{(kind, name): check.lesson_of(name) for name in check.__all__ for kind in ("check", "hint")},
     }
 
 

@@ -25,7 +25,7 @@ def recall(id: str, answer: object = ...) -> None:
     question = QUESTIONS[id]
     face = _asking(id, question)
     if unanswered(answer):
-        Shown(face, lambda said: _judged(id, question, face, said)).show()
+        Shown(face, lambda said: _judged(id, question, face, said), "recall").show()
     else:
         print(_judged(id, question, face, answer).plain)
 
@@ -43,18 +43,19 @@ def _judged(id: str, question: Question, face: Face, answer: object) -> Face:
         value = read(form_of(question), answer)
     except Misfit as misfit:
         return refused(replace(face, how=""), str(misfit))
-    how, lines = _verdict(question, value)
+    how, lines = verdict(question, value, question.run(), show(value))
     notes.note("recall", id, how, "" if unsure(value) else show(value))
     return replace(face, chosen=show(value), lines=lines, done=how == "right", how="")
 
 
-def _verdict(question: Question, value: object) -> tuple[str, tuple[Line, ...]]:
+def verdict(question: Question, value: object, right: object, shown: str) -> tuple[str, tuple[Line, ...]]:
+    """Whether an answer is right, and what there is to be said to it; `shown` is how it was written."""
     look = ("quiet", f"To find out: {question.look}")
     if unsure(value):
         return "open", (look,)
-    if same(value, question.run()):
-        return "right", (("good", f"{show(value)}: right."),)
+    if same(value, right):
+        return "right", (("good", f"{shown}: right."),)
     belief = recognise(value, question.beliefs, same)
     thought = f"not what the run gives. A thought that leads there: “{belief}”." if belief \
         else "not what the run gives."
-    return "wrong", (("bad", f"{show(value)}: {thought}"), look)
+    return "wrong", (("bad", f"{shown}: {thought}"), look)

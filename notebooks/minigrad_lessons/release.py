@@ -6,6 +6,11 @@ student writes in their place.
 
 import ast
 import copy
+import os
+import shlex
+import shutil
+import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +22,7 @@ from minigrad_lessons.folder import LessonError, Report, fill, shipped
 from minigrad_lessons.lint import tags
 
 Notebook = Any
-POINTS = {"faded": 1, "open": 2}
+POINTS = {"puzzle": 1, "faded": 1, "open": 2}  # by the first of these tags that a cell has
 REQUIREMENTS = "# What the lessons need.\nminigrad-kit[lessons]=={version}\n"
 CONFIG = '''"""nbgrader's configuration for the lessons of minigrad."""
 
@@ -50,6 +55,19 @@ def nbgrader_course(folder: Path) -> list[str]:
         names.append(path.stem)
     (folder / "nbgrader_config.py").write_text(CONFIG, encoding="utf-8")
     return names
+
+
+def nbgrader_command() -> str | None:
+    """What to write to run nbgrader; None if it is not installed.
+
+    It is looked for beside the Python that runs this first, so that its environment need not be activated: then it is
+    not found by its name, and is called by its path.
+    """
+    beside = os.pathsep.join([str(Path(sys.executable).parent), sysconfig.get_path("scripts")])
+    here, by_name = shutil.which("nbgrader", path=beside), shutil.which("nbgrader")
+    if here is None or by_name == here:
+        return None if by_name is None else "nbgrader"
+    return shlex.quote(here)
 
 
 def nbgrader_version(notebook: Notebook) -> Notebook:

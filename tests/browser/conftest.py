@@ -5,6 +5,20 @@ from __future__ import annotations
 from tests.groups import has_browser, installed
 
 if has_browser() and installed("jupyterlab"):
-    from tests.browser.fixtures import axe, book, browser, lessons, opened, page, read_book, seen, server, tab
+    from tests.browser.fixtures import (
+        arranged,
+        axe,
+        book,
+        browser,
+        lessons,
+        opened,
+        page,
+        pages,
+        read_book,
+        seen,
+        server,
+        tab,
+    )
 
-    __all__ = ["axe", "book", "browser", "lessons", "opened", "page", "read_book", "seen", "server", "tab"]
+    __all__ = ["arranged", "axe", "book", "browser", "lessons", "opened", "page", "pages", "read_book", "seen",
+               "server", "tab"]

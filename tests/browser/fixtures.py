@@ -12,6 +12,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from shutil import copy
 from typing import Any
@@ -19,8 +20,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
-from tests.browser.book import Book, make
-from tests.browser.jupyter import Lab, chrome, lab, settings, switch
+from tests.browser.book import Book, await_widgets, make
+from tests.browser.jupyter import Lab, await_idle, chrome, lab, open_notebook, run_all, settings, switch
 from tests.groups import chromium, require
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
@@ -86,14 +87,37 @@ def book(read_book: Book, request: pytest.FixtureRequest) -> Iterator[Book]:
     keep(read_book.page, request.node.name)
 
 
+@pytest.fixture(scope="session")
+def pages(browser: Browser) -> Iterator[BrowserContext]:
+    """Where the pages of all notebooks are opened, so that JupyterLab's programs are read and translated once."""
+    window = context(browser, viewport={"width": 1500, "height": 1000},
+                     permissions=["clipboard-read", "clipboard-write"])
+    yield window
+    window.close()
+
+
+@contextmanager
+def ran(pages: BrowserContext, server: Lab, name: str, *cells: str, widgets: int) -> Iterator[Page]:
+    """A notebook of these cells, run, with so many widgets; its kernel and its theme end with it."""
+    page = pages.new_page()
+    server.write(name, *cells)
+    open_notebook(page, server, name)
+    run_all(page, server, name)
+    await_widgets(page, widgets)
+    session = await_idle(page, server, name)
+    yield page
+    page.close()
+    server.ask(f"api/sessions/{session['id']}", "DELETE")
+    settings(server.home, THEMES[0][0])
+
+
 @pytest.fixture
-def tab(browser: Browser, server: Lab, request: pytest.FixtureRequest) -> Iterator[Page]:
+def tab(pages: BrowserContext, server: Lab, request: pytest.FixtureRequest) -> Iterator[Page]:
     """An empty page that reaches the server, for a notebook of a test's own."""
-    window = context(browser, viewport={"width": 1500, "height": 1000})
-    page = window.new_page()
+    page = pages.new_page()
     yield page
     keep(page, request.node.name)
-    window.close()
+    page.close()
 
 
 @pytest.fixture
@@ -149,15 +173,24 @@ def keep(page: Page | Locator, name: str) -> None:
         page.screenshot(path=Path(SHOTS) / f"{file}.png")
 
 
-@pytest.fixture(params=[(window, theme) for window in WINDOWS for theme in THEMES],
+def arrange(page: Page, window: tuple[int, int], theme: tuple[str, str]) -> None:
+    """Gives a notebook's page this size and this theme; a theme that it has already is not chosen again."""
+    page.set_viewport_size({"width": window[0], "height": window[1]})
+    if page.locator("body").get_attribute("data-jp-theme-name") != theme[0]:
+        switch(page, *theme)
+
+
+@pytest.fixture(scope="module", params=[(window, theme) for theme in THEMES for window in WINDOWS],
                 ids=lambda each: f"{each[0][0]}x{each[0][1]}-{'light' if each[1][1] == 'true' else 'dark'}")
-def seen(notebook: Page, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """The notebook in a window of a laptop's size and of a desktop's, in both themes."""
-    (width, height), (theme, light) = request.param
-    notebook.set_viewport_size({"width": width, "height": height})
-    if light == "false":
-        switch(notebook, theme, light)
-    yield notebook
-    keep(notebook, request.node.name)
-    if light == "false":
-        switch(notebook, *THEMES[0])
+def arranged(notebook: Page, request: pytest.FixtureRequest) -> Page:
+    """A module's notebook in a window of a laptop's size and of a desktop's, in both themes: all tests of a module see
+    the one before it is changed into the next, since choosing a theme takes JupyterLab a second or two."""
+    arrange(notebook, *request.param)
+    return notebook
+
+
+@pytest.fixture
+def seen(arranged: Page, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """The same for each test, of which a picture is kept."""
+    yield arranged
+    keep(arranged, request.node.name)

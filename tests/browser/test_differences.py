@@ -11,11 +11,10 @@ from tests.groups import has_browser, installed, require
 pytestmark = pytest.mark.browser
 require("browser", has_browser() and installed("jupyterlab"), "chromium, playwright or jupyterlab is not installed")
 
-from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import BrowserContext, Locator, Page
 
-from tests.browser.book import await_widgets
-from tests.browser.fixtures import Axe, context, keep
-from tests.browser.jupyter import Lab, await_idle, open_notebook, run_all, switch
+from tests.browser.fixtures import Axe, ran
+from tests.browser.jupyter import Lab
 
 NAME = "differences.ipynb"
 STEPS = """import minigrad as torch
@@ -35,36 +34,14 @@ def run(detach=False, zero=False, again=False):
                 w.grad = None
     return trace"""
 WAYS = ("detach", "zero", "again")
-WINDOWS = [(1280, 800), (1600, 1000)]
-THEMES = [("JupyterLab Light", "true"), ("JupyterLab Dark", "false")]
 
 
 @pytest.fixture(scope="module")
-def notebook(browser: Browser, server: Lab) -> Iterator[Page]:
+def notebook(pages: BrowserContext, server: Lab) -> Iterator[Page]:
     """A notebook with the three comparisons, run."""
-    window = context(browser, viewport={"width": 1280, "height": 800})
-    page = window.new_page()
-    server.write(NAME, STEPS, *[f'compare({{"plain": run(), "{way}": run({way}=True)}})' for way in WAYS])
-    open_notebook(page, server, NAME)
-    run_all(page, server, NAME)
-    await_widgets(page, len(WAYS))
-    await_idle(page, server, NAME)
-    yield page
-    window.close()
-
-
-@pytest.fixture(params=[(window, theme) for window in WINDOWS for theme in THEMES],
-                ids=lambda each: f"{each[0][0]}x{each[0][1]}-{'light' if each[1][1] == 'true' else 'dark'}")
-def seen(notebook: Page, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """The notebook in two windows and two themes."""
-    (width, height), (theme, light) = request.param
-    notebook.set_viewport_size({"width": width, "height": height})
-    if light == "false":
-        switch(notebook, theme, light)
-    yield notebook
-    keep(notebook, request.node.name)
-    if light == "false":
-        switch(notebook, *THEMES[0])
+    cells = [f'compare({{"plain": run(), "{way}": run({way}=True)}})' for way in WAYS]
+    with ran(pages, server, NAME, STEPS, *cells, widgets=len(WAYS)) as page:
+        yield page
 
 
 def rows(root: Locator) -> list[list[str]]:
@@ -97,3 +74,47 @@ def test_a_row_leads_to_its_step(seen: Page) -> None:
     colours = root.locator(".mg-differences tr[data-kind]").evaluate_all(
         "rows => Object.fromEntries(rows.map(row => [row.dataset.kind, getComputedStyle(row).backgroundColor]))")
     assert len(set(colours.values())) == len(colours) > 1
+
+
+def marked(root: Locator, side: int) -> dict[str, list[str]]:
+    """The nodes of a graph that differ, by the sign that stands at them."""
+    found: dict[str, list[str]] = root.locator(f".mg-side[data-side='{side}']").evaluate("""side => {
+      const found = {};
+      for (const sign of side.querySelectorAll(".mg-node[data-differs] .mg-sign")) {
+        const title = sign.parentElement.querySelector(".mg-title").textContent;
+        (found[sign.textContent] ??= []).push(title);
+      }
+      return found;
+    }""")
+    return {sign: sorted(titles) for sign, titles in found.items()}
+
+
+def test_the_graphs_stand_side_by_side(seen: Page) -> None:
+    """With and without `detach`, `zero_grad` and checkpoint: what differs has a sign in both graphs."""
+    found = []
+    for number in range(len(WAYS)):
+        root = seen.locator(".mg-root").nth(number)
+        root.evaluate("root => root.querySelector('.mg-graphs').scrollIntoView({block: 'start'})")
+        root.focus()
+        root.press("End")
+        left, right = (root.locator(f".mg-side[data-side='{side}'] .mg-graph").bounding_box() for side in (0, 1))
+        assert left and right and left["y"] == right["y"] and abs(left["width"] - right["width"]) < 2
+        found.append([marked(root, side) for side in (0, 1)])
+        assert root.locator(".mg-graphs .mg-kinds").inner_text().startswith("≠")
+    detach, zero, again = found
+    both = {"≠": ["AccumulateGrad", "SinBackward0", "SinBackward0"]}
+    assert detach == [both, both] and zero == [{"≠": ["AccumulateGrad"]}] * 2
+    assert again == [{"≠": ["SinBackward0", "SinBackward0"]}] * 2
+    cut = seen.locator(".mg-root").first.locator(".mg-side[data-side='0'] .mg-edge[data-differs='only']")
+    assert cut.count() == 2
+    said = seen.locator(".mg-root").first.locator(".mg-side .mg-event").all_inner_texts()
+    assert [text.split(": ")[1] for text in said] == ["the pass is over"] * 2
+
+
+def test_a_node_is_chosen_in_both_graphs(seen: Page) -> None:
+    root = seen.locator(".mg-root").first
+    root.locator(".mg-side[data-side='1'] .mg-node[data-node]", has_text="SinBackward0").first.click()
+    chosen = root.locator(".mg-side .mg-selected .mg-title").all_text_contents()
+    assert chosen == ["SinBackward0", "SinBackward0"]
+    root.locator(".mg-side[data-side='1'] .mg-svg").click(position={"x": 8, "y": 100})
+    assert root.locator(".mg-selected").count() == 0

@@ -11,11 +11,10 @@ from tests.groups import has_browser, installed, require
 pytestmark = pytest.mark.browser
 require("browser", has_browser() and installed("jupyterlab"), "chromium, playwright or jupyterlab is not installed")
 
-from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import BrowserContext, Locator, Page
 
-from tests.browser.book import await_widgets
-from tests.browser.fixtures import Axe, context, keep
-from tests.browser.jupyter import Lab, await_idle, open_notebook, run_all
+from tests.browser.fixtures import Axe, keep, ran
+from tests.browser.jupyter import Lab
 
 NAME = "arithmetic.ipynb"
 IMPORTS = "import minigrad as torch\nfrom minigrad.recorder import record\nfrom minigrad_widgets import Inspector"
@@ -42,17 +41,10 @@ Inspector(cold)"""
 
 
 @pytest.fixture(scope="module")
-def notebook(browser: Browser, server: Lab) -> Iterator[Page]:
+def notebook(pages: BrowserContext, server: Lab) -> Iterator[Page]:
     """A notebook with the three programs, run."""
-    window = context(browser, viewport={"width": 1280, "height": 800})
-    page = window.new_page()
-    server.write(NAME, IMPORTS, SUMS, BROKEN, VANISHING)
-    open_notebook(page, server, NAME)
-    run_all(page, server, NAME)
-    await_widgets(page, 3)
-    await_idle(page, server, NAME)
-    yield page
-    window.close()
+    with ran(pages, server, NAME, IMPORTS, SUMS, BROKEN, VANISHING, widgets=3) as page:
+        yield page
 
 
 def inspector(page: Page, number: int) -> Locator:
@@ -244,3 +236,48 @@ def test_heat_shows_where_gradients_vanish(seen: Page, axe: Axe) -> None:
     root.locator(".mg-heatlist summary").click()
     root.locator(".mg-graph:not(.mg-heat)").wait_for()
     assert len(set(root.evaluate(strokes).values())) == 1
+
+
+def boxes(root: Locator) -> tuple[list[str], int]:
+    """The modules that stand in the graph as one box each, and how many nodes stand there themselves."""
+    folded = root.locator(".mg-node[data-scope] .mg-title").all_text_contents()
+    return sorted(folded), root.locator(".mg-node[data-node]").count()
+
+
+def level(root: Locator) -> str:
+    """How much is folded, as the buttons say it."""
+    return " ".join(root.locator(".mg-levels [aria-pressed=true]").all_inner_texts())
+
+
+def test_zooming_goes_from_the_model_to_its_ops(seen: Page) -> None:
+    """By digits, by buttons, and by the wheel, which folds what is too small to read."""
+    root = inspector(seen, 2)
+    levels = root.locator(".mg-levels .mg-tab")
+    assert levels.all_inner_texts() == ["model", "block", "op"]
+    whole = boxes(root)
+    found = []
+    for digit in "123":
+        root.press(digit)
+        found.append(boxes(root))
+        assert level(root) == levels.nth(int(digit) - 1).inner_text()
+    (model, beside), (blocks, _), (none, all_nodes) = found
+    assert model == ["net"] and len(blocks) > 4 and none == [] and all_nodes == whole[1] > beside + len(blocks)
+    svg = root.locator(".mg-svg")
+    svg.focus()
+    svg.hover(position={"x": 260, "y": 200})
+    for wanted in ("block", "model"):
+        for _ in range(30):
+            if level(root) == wanted:
+                break
+            seen.mouse.wheel(0, 120)
+            seen.wait_for_timeout(60)
+        assert level(root) == wanted
+    for _ in range(60):
+        if boxes(root)[0] != model:
+            break
+        seen.mouse.wheel(0, -120)
+        seen.wait_for_timeout(60)
+    assert boxes(root)[0] == blocks
+    root.focus()
+    root.press("3")
+    assert boxes(root) == whole

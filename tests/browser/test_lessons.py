@@ -35,16 +35,19 @@ FAINT = """panel => {
 
 def saved(page: Page, running: Lab, name: str) -> Any:
     """The notebook as JupyterLab saves it, once its last cell has run."""
-    end = time.monotonic() + PATIENCE
+    end, code = time.monotonic() + PATIENCE, []
     while time.monotonic() < end:
         page.keyboard.press("Control+s")
         page.wait_for_timeout(1000)
-        notebook = nbformat.read(running.folder / name, as_version=4)
+        try:
+            notebook = nbformat.read(running.folder / name, as_version=4)
+        except nbformat.reader.NotJSONError:  # it is being written
+            continue
         code = [cell for cell in notebook.cells if cell.cell_type == "code" and cell.source]
         if all(cell.execution_count for cell in code):
             return notebook
     waiting = [cell.id for cell in code if not cell.execution_count]
-    raise AssertionError(f"{name}: these cells did not run: {waiting}")
+    raise AssertionError(f"{name} was not saved, or these cells did not run: {waiting}")
 
 
 def inspectors(notebook: Any) -> list[str]:

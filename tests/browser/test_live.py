@@ -13,14 +13,13 @@ from tests.groups import has_browser, installed, require
 pytestmark = pytest.mark.browser
 require("browser", has_browser() and installed("jupyterlab"), "chromium, playwright or jupyterlab is not installed")
 
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 import minigrad
 from minigrad.recorder import Trace, record
 from minigrad_widgets import Inspector
-from tests.browser.book import await_widgets
-from tests.browser.fixtures import Axe, context
-from tests.browser.jupyter import Lab, await_idle, open_notebook, run_all
+from tests.browser.fixtures import Axe, context, ran
+from tests.browser.jupyter import Lab
 from tests.browser.test_gradients import go_to, inspector
 
 NAME = "numbers.ipynb"
@@ -40,19 +39,21 @@ with record() as other:
     c.backward()
 Inspector(other)"""
 
+LARGE = """torch.manual_seed(0)
+net = torch.nn.Sequential(torch.nn.Linear(16, 24), torch.nn.Tanh(), torch.nn.Linear(24, 5))
+batch = torch.randn(8, 16)
+with record() as large:
+    loss = torch.nn.functional.cross_entropy(net(batch), torch.arange(8) % 5)
+    loss.backward()
+large.save("large.json")
+Inspector(large)"""
+
 
 @pytest.fixture(scope="module")
-def notebook(browser: Browser, server: Lab) -> Iterator[Page]:
+def notebook(pages: BrowserContext, server: Lab) -> Iterator[Page]:
     """A notebook with the two programs, run."""
-    window = context(browser, viewport={"width": 1280, "height": 800})
-    page = window.new_page()
-    server.write(NAME, IMPORTS, SQUARES, READS)
-    open_notebook(page, server, NAME)
-    run_all(page, server, NAME)
-    await_widgets(page, 2)
-    await_idle(page, server, NAME)
-    yield page
-    window.close()
+    with ran(pages, server, NAME, IMPORTS, SQUARES, READS, LARGE, widgets=3) as page:
+        yield page
 
 
 def field(root: Locator, name: str) -> Locator:
@@ -121,6 +122,34 @@ def test_what_cannot_follow_says_so(seen: Page, axe: Axe) -> None:
     assert axe(seen, 1) == []
     back(root)
     root.locator(".mg-numbers summary").click()
+
+
+def test_one_number_is_followed_through_large_tensors(seen: Page, axe: Axe, server: Lab) -> None:
+    trace = Trace.load(server.folder / "large.json")
+    weight = next(t for t in trace.tensors if t["name"] == "net.0.weight")
+    root = inspector(seen, 2)
+    root.press("End")
+    root.locator(".mg-follow > summary").click()
+    for dim, index in ((0, 3), (1, 5)):
+        field(root, f"index of net.0.weight along dimension {dim}").fill(str(index))
+    rows = root.locator(".mg-follow tbody tr").evaluate_all(
+        "rows => rows.map(row => [...row.cells].map(cell => cell.innerText.trim()))")
+    assert [row[:2] for row in rows] == [
+        ["net.0.weight", "[3, 5]"], ["T", "[5, 3]"], ["Addmm", "[0, 3] of 8"], ["Tanh", "[0, 3] of 8"],
+        ["Addmm", "[0, 0] of 40"], ["LogSoftmax", "[0, 0] of 40"], ["loss", ""]]
+    numbers = trace.values[weight["value"]]["entries"]
+    assert float(rows[0][2]) == pytest.approx(numbers[3 * 16 + 5], abs=5e-5)
+    passed = [float(row[3]) for row in rows]
+    assert passed[0] == passed[1] and passed[-1] == 1 and all(passed)
+    marked = root.locator(".mg-node[data-followed] .mg-title").all_text_contents()
+    assert "TanhBackward0" in marked and "AccumulateGrad" in marked
+    root.locator(".mg-follow").get_by_role("button", name="Tanh").click()
+    told = root.locator(".mg-entry-line").inner_text().split("\n")
+    assert told[0] == "at [0, 3]" and told[1].startswith(f"{passed[3]:.3g}".rstrip("0")[:5]) and "·" in told[1]
+    assert float(told[-1]) == passed[2]
+    assert axe(seen, 2) == []
+    root.locator(".mg-unpin").click()
+    root.locator(".mg-follow > summary").click()
 
 
 def program(x: list[float]) -> Trace:

@@ -33,7 +33,7 @@ def sized(read_book: Book, request: pytest.FixtureRequest) -> Iterator[Book]:
     read_book.page.set_viewport_size(before)
 
 
-@pytest.fixture(params=THEMES, ids=["light", "dark"])
+@pytest.fixture(scope="module", params=THEMES, ids=["light", "dark"])
 def themed(sized: Book, request: pytest.FixtureRequest) -> Iterator[Book]:
     """The same in both themes."""
     theme, light = request.param

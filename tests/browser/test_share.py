@@ -15,14 +15,13 @@ from tests.groups import has_browser, installed, require
 pytestmark = pytest.mark.browser
 require("browser", has_browser() and installed("jupyterlab"), "chromium, playwright or jupyterlab is not installed")
 
-from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import BrowserContext, Locator, Page
 
 from minigrad.recorder import Trace
 from minigrad_widgets import Inspector
 from minigrad_widgets.page import PLAYER, player_page
-from tests.browser.book import await_widgets
-from tests.browser.fixtures import Axe, context, keep
-from tests.browser.jupyter import Lab, await_idle, open_notebook, run_all, switch
+from tests.browser.fixtures import Axe, keep, ran
+from tests.browser.jupyter import Lab
 from tests.widgets import hostile, synthetic
 
 NAME = "share.ipynb"
@@ -31,23 +30,13 @@ CELLS = ["import minigrad as torch\nfrom minigrad.recorder import record\nfrom m
          "Inspector(trace)",
          "y = torch.tensor(1.0, requires_grad=True)\nwith record() as long:\n    z = y\n    for _ in range(400):\n"
          "        z = z * 1.01\n    z.backward()\nInspector(long)"]
-WINDOWS = [(1280, 800), (1600, 1000)]
-THEMES = [("JupyterLab Light", "true"), ("JupyterLab Dark", "false")]
 
 
 @pytest.fixture(scope="module")
-def notebook(browser: Browser, server: Lab) -> Iterator[Page]:
+def notebook(pages: BrowserContext, server: Lab) -> Iterator[Page]:
     """A notebook with a short recording and a long one, which may write to the clipboard."""
-    window = context(browser, viewport={"width": 1280, "height": 800},
-                     permissions=["clipboard-read", "clipboard-write"])
-    page = window.new_page()
-    server.write(NAME, *CELLS)
-    open_notebook(page, server, NAME)
-    run_all(page, server, NAME)
-    await_widgets(page, 2)
-    await_idle(page, server, NAME)
-    yield page
-    window.close()
+    with ran(pages, server, NAME, *CELLS, widgets=2) as page:
+        yield page
 
 
 def share(page: Page, number: int, name: str) -> tuple[str, str]:
@@ -71,14 +60,9 @@ def opened(page: Page, folder: Path, text: str, fragment: str = "") -> Locator:
     return page.locator(".mg-root")
 
 
-@pytest.mark.parametrize(("theme", "light"), THEMES)
-@pytest.mark.parametrize(("width", "height"), WINDOWS)
 def test_a_page_and_a_link_show_the_recording_at_its_step(
-        notebook: Page, page: Page, axe: Axe, tmp_path: Path, request: pytest.FixtureRequest, width: int, height: int,
-        theme: str, light: str) -> None:
-    notebook.set_viewport_size({"width": width, "height": height})
-    if light == "false":
-        switch(notebook, theme, light)
+        seen: Page, page: Page, axe: Axe, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    notebook = seen
     root = notebook.locator(".mg-root").first
     root.focus()
     root.press("Home")
@@ -102,8 +86,6 @@ def test_a_page_and_a_link_show_the_recording_at_its_step(
     assert made.locator("output.mg-text").inner_text() == sentence
     assert axe(page, 0) == []
     keep(page, f"{request.node.name}-player")
-    if light == "false":
-        switch(notebook, *THEMES[0])
 
 
 def test_a_recording_that_is_too_large_for_a_link_says_so(notebook: Page) -> None:

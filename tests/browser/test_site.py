@@ -17,7 +17,9 @@ from tests.groups import has_browser, installed, require
 pytestmark = pytest.mark.browser
 require("browser", has_browser() and installed("sphinx"), "chromium, playwright or sphinx is not installed")
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Locator, Page
+
+from tests.lessons.answers import KEYS
 
 ROOT = Path(__file__).parents[2]
 LESSONS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
@@ -105,6 +107,82 @@ def test_every_inspector_of_a_lesson_is_live(site: Path, offline: tuple[Page, li
         before = root.get_attribute("data-step")
         page.keyboard.press("ArrowRight")
         assert root.get_attribute("data-step") != before
+    answer_all(page, lesson)
+    assert wrong == []
+
+
+def answer_all(page: Page, lesson: str) -> None:
+    """Answer all questions of a lesson's page as the key does; the page judges them."""
+    key = KEYS[lesson]
+    cards = page.locator(".mg-question-card")
+    assert cards.count() == len(key.recall) + 2 * len(key.predict)
+    rights = [*key.recall.values(), *(right for id, said in key.predict.items() for right in (said, key.why[id]))]
+    for at, right in enumerate(rights):
+        answer(cards.nth(at), right)
+    assert [cards.nth(at).get_attribute("data-done") for at in range(len(rights))] == ["true"] * len(rights)
+    tones = page.locator(".mg-question-card .mg-line").evaluate_all("all => all.map(line => line.dataset.tone)")
+    assert tones.count("good") == len(rights) and not {"bad", "refused"} & set(tones)
+
+
+def answer(card: Locator, text: str) -> None:
+    """Click an answer, or type it."""
+    if card.locator(".mg-field").count():
+        card.locator(".mg-field").fill(text)
+        card.locator(".mg-answer").click()
+    else:
+        card.locator(f".mg-choice[data-value='{text}']").click()
+
+
+def test_a_lesson_is_answered_by_the_keyboard_kept_and_cleared(site: Path, offline: tuple[Page, list[str]]) -> None:
+    page, wrong = offline
+    address = (site / "lessons" / "01_tensors_and_leaves.html").as_uri()
+    page.goto(address, wait_until="load")
+    cards, press = page.locator(".mg-question-card"), page.keyboard.press
+    cards.nth(0).locator(".mg-field").focus()
+    page.keyboard.type("often")
+    press("Enter")
+    assert cards.nth(0).locator("[data-tone=refused]").is_visible()
+    press("ControlOrMeta+a")
+    page.keyboard.type("(2, 3)")
+    press("Enter")
+    assert "(2, 3): right." in cards.nth(0).inner_text()
+    assert page.evaluate("document.activeElement.closest('.mg-question-card').textContent.includes('A[0, 0]')")
+    cards.nth(5).locator(".mg-choice").first.focus()
+    for key in ("ArrowRight", "Enter", "Enter", "ArrowRight", "ArrowRight", "Enter"):  # False, then reasons a and c
+        press(key)
+    told = cards.nth(6)
+    assert "You said False. The run disagrees." in told.inner_text() and "Reason c holds" in told.inner_text()
+    assert page.evaluate("document.activeElement.closest('.mg-question-card').textContent").startswith("Prediction 1.2")
+    page.reload(wait_until="load")
+    assert "Reason c holds" in told.inner_text() and "2 of 11 answered" in page.locator(".mg-lesson").inner_text()
+    page.once("dialog", lambda asked: asked.accept())
+    page.get_by_role("button", name="Clear answers").press("Enter")
+    assert "not yet" in told.inner_text() and "0 of 11 answered" in page.locator(".mg-lesson").inner_text()
+    assert page.evaluate("localStorage.length") == 0
+    page.reload(wait_until="load")
+    assert "not yet" in told.inner_text()
+    assert page.locator(".needs-python a[href*='mybinder.org']").count() == 3
+    assert wrong == []
+
+
+def test_ask_mode_works_in_a_page_and_its_answers_are_kept(site: Path, offline: tuple[Page, list[str]]) -> None:
+    page, wrong = offline
+    page.goto((site / "lessons" / "04_engine.html").as_uri(), wait_until="load")
+    root = page.locator(".mg-root:has(.mg-ask:not([hidden]))")
+    while root.locator(".mg-question:not([hidden])").count() == 0:
+        root.focus()
+        page.keyboard.press("ArrowRight")
+    form = root.locator(".mg-question")
+    if form.locator("input[type=radio]").count():
+        form.locator("input").first.check()
+    else:
+        form.locator("input").fill("1")
+    form.locator(".mg-answer").click()
+    score = root.get_attribute("data-score")
+    assert score is not None and score.endswith("/1")
+    page.wait_for_function("() => localStorage.length === 1")
+    page.reload(wait_until="load")
+    assert root.get_attribute("data-score") == score
     assert wrong == []
 
 

@@ -1,21 +1,20 @@
-"""Writes docs/teaching.md: what a teacher needs to know of each lesson. `python -m tests.lessons.pages`.
+"""Writes docs/teaching.md, and a page for each lesson in docs/teaching/. `python -m tests.lessons.pages`.
 
-Sizes come from the notebooks, what a lesson answers from `minigrad_lessons.questions`, the common wrong answers from
-the bank and the keys. `test_questions.py` holds the page to what comes out here.
+Sizes and times come from the notebooks, what a lesson answers from `minigrad_lessons.questions`, the common wrong
+answers from the bank and the keys. `test_questions.py` holds the pages to what comes out here.
 """
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
-
-import nbformat
 
 from minigrad_lessons.bank import PREDICTIONS, QUESTIONS, lesson_of
-from minigrad_lessons.lint import tags
+from minigrad_lessons.bank.kinds import Belief
 from minigrad_lessons.questions import CLAIMS
 from minigrad_lessons.questions import QUESTIONS as ASKED
+from minigrad_lessons.teaching.course import Lesson, lessons
+from minigrad_lessons.values import show
 from tests.lessons.answers import KEYS
 
 ROOT = Path(__file__).parents[2]
@@ -23,8 +22,8 @@ PAGE = ROOT / "docs" / "teaching.md"
 HEAD = """# Teaching with the lessons
 
 Each lesson is a notebook that asks before it shows, and that checks what students write. This page says what to hand
-out, how long things take, what a lesson is for, and which wrong answers to expect. The tables are made by
-`python -m tests.lessons.pages`.
+out and how long things take. Each lesson has a page of its own: what it is for, how its minutes are spent, and which
+wrong answers to expect. The tables are made by `python -m tests.lessons.pages`.
 
 ## Hand out
 
@@ -53,13 +52,21 @@ same system and Python; carry the folder `wheels` over, and there
 | `nbgrader export` | all points, in `grades.csv` |
 
 Below each exercise stands a locked cell that runs the exercise's check again on what the student wrote: it looks at
-what the program did, at gradients and traces, never at a widget or at what is printed. A faded example gives 1 point,
-an open exercise 2. Predictions and recall are not graded, and should not be: who fears a wrong prediction does not
-learn from it. The grader's Python needs `minigrad-kit[lessons]` too.
+what the program did, at gradients and traces, never at a widget or at what is printed. A faded example or a puzzle
+gives 1 point, an open exercise 2. Predictions and recall are not graded, and should not be: who fears a wrong
+prediction does not learn from it. The grader's Python needs `minigrad-kit[lessons]` too.
+
+`nbgrader` need not be on the path: `minigrad lessons release --nbgrader` ends with the command to type, which has the
+path of the nbgrader beside its own Python, should that environment not be activated.
 
 **Progress.** `progress()` shows a student how far they are. It is kept in `.minigrad/progress.jsonl` beside their
-lessons, one line for each answer, and nowhere else. Where there is no folder `.minigrad`, as in what nbgrader hands
-out, it lasts until the kernel stops.
+lessons, one line for each answer with its time, and nowhere else. Where there is no folder `.minigrad`, as in what
+nbgrader hands out, it lasts until the kernel stops.
+
+**What your class made of it.** Collect the students' `progress.jsonl`, with their consent, in a folder for each
+student, and run `minigrad lessons report DIR`. It writes a page for each lesson that somebody has begun: how long it
+took, which wrong predictions were given how often and the thought behind each, which exercises failed how, and what was
+remembered later. The pages name nobody; `--names` adds a table by student. A file that cannot be read costs one line.
 
 **Errors.** Where a cell raises, a lesson shows the student's lines and the line that raised. The frames of the library
 in between are left out; `%debug` has them.
@@ -74,8 +81,6 @@ the belief, fifteen for the predictions (collect them by show of hands before an
 inspector, the rest for the exercises, which go on at home.
 """
 
-OPENING = 4  # cells: the title, the first inspector, its still picture and how long the lesson takes
-
 # These answer no question of the list.
 PROJECTS = {
     0: "Afterwards a student has written automatic differentiation for single numbers, and knows what a parent, a "
@@ -84,30 +89,25 @@ PROJECTS = {
         "operation, with the tests that it must pass.",
     16: "Afterwards a student has written the loop of a backward pass, and can say of a wrong one at which call it "
         "goes wrong: too early, too often, or with a part of the sum.",
+    21: "Afterwards a student has used 21 facts of autograd, each in a line of their own: what makes a gradient zero, "
+        "NaN or None, in which order nodes run, what keeps memory, and what raises which error.",
 }
-
-
-def lessons() -> dict[int, tuple[str, Any]]:
-    """The name and the notebook of each lesson that has a key, by number."""
-    return {int(name[:2]): (name, nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)) for name in KEYS}
 
 
 def sizes() -> list[str]:
     """The table of all lessons."""
-    lines = ["| lesson | minutes | cells | words | predictions | exercises |", "|---|---|---|---|---|---|"]
-    for name, notebook in lessons().values():
-        title = notebook.cells[0].source
-        minutes = re.search(r"[Aa]bout (\d+) minutes", "\n".join(cell.source for cell in notebook.cells[:OPENING]))
-        words = sum(len(cell.source.split()) for cell in notebook.cells if cell.cell_type == "markdown")
-        count = {tag: sum(tag in tags(cell) for cell in notebook.cells) for tag in ("predict", "check")}
-        lines.append(f"| [{heading(title)}](../notebooks/{name}.ipynb) | {minutes[1] if minutes else ''} | "
-                     f"{len(notebook.cells)} | {words} | {count['predict']} | {count['check']} |")
-    return lines
+    lines = ["| lesson | minutes | cells | words | predictions | exercises | for teachers |",
+             "|---|---|---|---|---|---|---|"]
+    return lines + [
+        f"| [{each.title}](../notebooks/{each.name}.ipynb) | {each.minutes} | {each.cells} | {each.words} | "
+        f"{each.count('predictions')} | {each.count('exercises') + each.count('puzzles')} | "
+        f"[{each.number}](teaching/{each.name}.md) |" for each in lessons().values()]
 
 
-def heading(title: str) -> str:
-    first = title.splitlines()[0].removeprefix("# ")
-    return first.removeprefix("Lesson ").replace(": ", ". ", 1) if first.startswith("Lesson ") else first
+def times(lesson: Lesson) -> list[str]:
+    """How the minutes of a lesson are spent."""
+    return [f"About {lesson.minutes} minutes, split by what the parts hold:\n", "| part | minutes | holds |",
+            "|---|---|---|", *(f"| {part.heading} | {part.time} | {part.told} |" for part in lesson.parts), ""]
 
 
 def plain(*texts: str) -> str:
@@ -123,24 +123,38 @@ def goals(number: int) -> list[str]:
     return ["Afterwards a student can answer, by running something:\n", *(f"- {text}" for text in answered), ""]
 
 
-def wrong_answers(number: int, name: str) -> list[str]:
+def said(beliefs: tuple[Belief, ...]) -> str:
+    """Wrong answers, each with the thought that leads there."""
+    return plain(*(f"{show(belief.answer())}: {belief.text}" for belief in beliefs))
+
+
+def wrong_answers(lesson: Lesson) -> list[str]:
     """What students say who are wrong, in the words in which the lesson answers them."""
-    key = KEYS[name]
-    lines = ["Common wrong answers, and what somebody thinks who gives them:\n", "| asked | thought |", "|---|---|"]
-    lines += [f"| prediction {id} | {plain(*(belief.text for belief in entry.beliefs))} |"
-              for id, entry in PREDICTIONS.items() if id.partition(".")[0] == str(number)]
+    key = KEYS[lesson.name]
+    lines = ["Common wrong answers, and the thought behind each:\n", "| asked | wrong answers |", "|---|---|"]
+    lines += [f"| prediction {id}<br>{plain(*lesson.asked[id].splitlines())} | {said(entry.beliefs)} |"
+              for id, entry in PREDICTIONS.items() if id.partition(".")[0] == str(lesson.number)]
     lines += [f"| exercise `{cell}` | {plain(*(words for _, words in wrong))} |"
               for cell, wrong in key.exercises_wrong.items()]
-    lines += [f"| later, from memory: {plain(question.text)} | {plain(*(belief.text for belief in question.beliefs))} |"
-              for id, question in QUESTIONS.items() if lesson_of(id) == number]
-    refuted = [claim.text for claim in CLAIMS.values() if claim.lesson == number]
-    said = [f"\nWhat they may have read, and what the lesson shows not to be so: {'; '.join(refuted)}."] * bool(refuted)
-    return [*lines, *said]
+    lines += [f"| later, from memory: {plain(question.text)} | {said(question.beliefs)} |"
+              for id, question in QUESTIONS.items() if lesson_of(id) == lesson.number]
+    refuted = [claim.text for claim in CLAIMS.values() if claim.lesson == lesson.number]
+    read = [f"\nWhat they may have read, and what the lesson shows not to be so: {'; '.join(refuted)}."] * bool(refuted)
+    return [*lines, *read]
 
 
 def page() -> str:
-    """The whole page."""
-    lines = [HEAD.rstrip("\n"), "", *sizes(), ORDER.rstrip("\n")]
-    for number, (name, notebook) in lessons().items():
-        lines += [f"\n### {heading(notebook.cells[0].source)}\n", *goals(number), *wrong_answers(number, name)]
-    return "\n".join(lines).replace(" | |", " |  |") + "\n"
+    """The page about all lessons."""
+    return "\n".join([HEAD.rstrip("\n"), "", *sizes(), ORDER.rstrip("\n")]) + "\n"
+
+
+def pages() -> dict[Path, str]:
+    """Every page, by its file."""
+    made = {PAGE: page()}
+    for number, lesson in lessons().items():
+        head = [f"# Teaching: {lesson.title}\n",
+                f"The lesson: [{lesson.name}](../../notebooks/{lesson.name}.ipynb). All lessons: "
+                "[Teaching with the lessons](../teaching.md).\n"]
+        lines = [*head, *goals(number), *times(lesson), *wrong_answers(lesson)]
+        made[PAGE.with_suffix("") / f"{lesson.name}.md"] = "\n".join(lines).replace(" | |", " |  |") + "\n"
+    return made

@@ -122,6 +122,23 @@ def test_the_linter_finds_what_is_missing_in_a_workshop() -> None:
     assert "there is no exercise" in found and "setup: the opening cell shows no inspector" in found, found
 
 
+PUZZLES: dict[str, tuple[Callable[[Notebook], object], str]] = {
+    "two lines": (lambda n: replace(n, "twin", "return ...", "return ...\n    ..."), "twin: a puzzle is def line("),
+    "a line": (lambda n: replace(n, "twin", "return ...", "return w.detach()  # ..."), "twin: a puzzle is def line("),
+    "twenty": (lambda n: n.cells.pop(place(n, "twin")), "20 puzzles; there must be 21"),
+    "no heading": (lambda n: replace(n, "twin-intro", "### 11. A twin", "A twin"), "the heading of puzzle 11"),
+}
+
+
+@pytest.mark.parametrize("example", sorted(PUZZLES))
+def test_the_linter_finds_in_the_puzzles(example: str) -> None:
+    spoil, complaint = PUZZLES[example]
+    notebook = copy.deepcopy(executed("21_puzzles"))
+    spoil(notebook)
+    found = lint(lesson("21_puzzles"), notebook, 21)
+    assert any(complaint in line for line in found), found
+
+
 HANDED_OUT: dict[str, tuple[Callable[[Notebook], object], str]] = {
     "outputs": (lambda n: cell(n, "rule-run").outputs.append(new_output("stream", name="stdout", text="True")),
                 "rule-run: it is handed out with outputs"),

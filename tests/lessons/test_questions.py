@@ -11,8 +11,10 @@ import yaml
 import minigrad
 from minigrad_lessons.folder import shipped
 from minigrad_lessons.questions import CLAIMS, OPEN, QUESTIONS
+from minigrad_lessons.teaching.course import lessons
 from tests.groups import has_torch, require
 from tests.lessons import questions_page, teaching_page
+from tests.lessons.answers import KEYS
 from tests.lessons.claims import CONTRADICTED
 
 
@@ -45,9 +47,18 @@ def test_each_claim_has_its_program() -> None:
     assert CONTRADICTED.keys() == CLAIMS.keys()
 
 
-def test_the_page_for_teachers_is_what_the_command_makes() -> None:
-    said = teaching_page.PAGE.read_text(encoding="utf-8")
-    assert said == teaching_page.page(), "run `python -m tests.lessons.pages`"
+def test_the_pages_for_teachers_are_what_the_command_makes() -> None:
+    pages = teaching_page.pages()
+    assert {page.stem for page in pages} == {"teaching", *KEYS}
+    assert set(teaching_page.PAGE.with_suffix("").iterdir()) == pages.keys() - {teaching_page.PAGE}
+    for page, text in pages.items():
+        assert page.read_text(encoding="utf-8") == text, "run `python -m tests.lessons.pages`"
+
+
+def test_a_page_for_teachers_spends_the_minutes_that_the_lesson_states() -> None:
+    for lesson in lessons().values():
+        assert sum(part.minutes for part in lesson.parts) == lesson.minutes > 0
+        assert lesson.count("predictions") == len(lesson.asked) and all(lesson.asked.values())
 
 
 def test_the_link_for_students_opens_a_lesson_and_the_values_are_yaml() -> None:

@@ -1,6 +1,8 @@
 """What a teacher hands out: no answer is in it, and the cells that grade tell right answers from wrong ones."""
 
 import copy
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import pytest
 
 from minigrad_lessons.cli import main
 from minigrad_lessons.folder import shipped
-from minigrad_lessons.release import nbgrader_version
+from minigrad_lessons.release import nbgrader_command, nbgrader_version
 from tests.lessons.answers import KEYS
 from tests.lessons.play import Notebook, lesson, write
 
@@ -72,3 +74,22 @@ def test_a_course_for_nbgrader_is_written_into_a_new_folder_only(
     assert {path.stem for path in tmp_path.glob("course/source/*/*.ipynb")} == {name[:-6] for name in shipped()}
     assert main(["lessons", "release", "--to", str(tmp_path / "course"), "--nbgrader"]) == 1
     assert "is not empty, and nothing was written" in capsys.readouterr().err
+
+
+def test_nbgrader_is_found_beside_the_python_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                       capsys: pytest.CaptureFixture[str]) -> None:
+    """In an environment that is not activated, on the path, and nowhere."""
+    program = tmp_path / "an environment" / ("nbgrader.exe" if os.name == "nt" else "nbgrader")
+    program.parent.mkdir()
+    program.touch(0o755)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(sys, "executable", str(program.with_name("python")))
+    assert nbgrader_command() == f"'{program}'"
+    assert main(["lessons", "release", "--to", str(tmp_path / "course"), "--nbgrader"]) == 0
+    assert f"  '{program}' generate_assignment 00_build_it_yourself\n" in capsys.readouterr().out
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert nbgrader_command() == "nbgrader"
+    program.unlink()
+    assert nbgrader_command() is None
+    assert main(["lessons", "release", "--to", str(tmp_path / "other"), "--nbgrader"]) == 0
+    assert "-m pip install nbgrader" in capsys.readouterr().out

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import pickle
+import re
+import sys
 
 import pytest
 
@@ -58,10 +60,13 @@ def test_script_and_trace_give_back_what_they_are_given():
     assert noted[0].filename == __file__
 
 
-def test_distributed_says_what_to_do():
-    with pytest.raises(AttributeError, match="minigrad runs in one process"):
-        _ = minigrad.distributed.init_process_group
-    assert minigrad.distributed.is_available() is False
+def test_distributed_is_there_where_mpi4py_is(monkeypatch):
+    assert minigrad.distributed.is_available() is (importlib.util.find_spec("mpi4py") is not None)
+    for name in ("mpi4py", "mpi4py.MPI"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ModuleNotFoundError, match=re.escape('pip install "minigrad-kit[mpi]"')):
+        minigrad.distributed.init_process_group()
+    assert not minigrad.distributed.is_initialized()
 
 
 def quiet(grad):

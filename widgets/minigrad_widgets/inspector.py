@@ -16,7 +16,7 @@ from typing import Any
 
 import traitlets
 
-from minigrad.recorder import Trace, written
+from minigrad.recorder import Trace, arithmetic, written
 from minigrad_widgets import picture, timeline
 from minigrad_widgets.ask import choose, is_secret, told
 from minigrad_widgets.canvas import to_png, to_svg
@@ -26,7 +26,7 @@ from minigrad_widgets.layout import place
 from minigrad_widgets.modes import WORDS, mode_at, modes
 from minigrad_widgets.page import PLAYER
 from minigrad_widgets.shorten import shorten
-from minigrad_widgets.text import Words, traversal_text
+from minigrad_widgets.text import Words, few, traversal_text
 from minigrad_widgets.widget import Widget
 
 STATE = ("trace", "lens", "step", "selected", "calls", "collapsed", "live", "ask", "answers", "score", "player")
@@ -142,7 +142,7 @@ class Inspector(Widget):
     def _drawn_at(self, step: int | None) -> tuple[dict[str, Any], dict[str, Any], str]:
         """What a picture shows: the graph and its frame, folded as `collapsed` says, and the title."""
         frame = self._drawn() if step is None else dict(self._trace.frame(step))
-        title = self._title() if step is None else f"step {step}: {Words(self._data).describe(step)}"
+        title = self._title() if step is None else self._told_of(step)
         chosen: list[int] | None = self.collapsed
         folded = self._data["folded"] if chosen is None else chosen
         if not folded:
@@ -181,4 +181,10 @@ class Inspector(Widget):
             return "nothing was recorded"
         if self.lens == "traversal":
             return f"called by hand: {len(self.calls)} of {len(self._data['nodes'])} nodes"
-        return f"step {self.step}: {Words(self._data).describe(self.step)}"
+        return self._told_of(self.step)
+
+    def _told_of(self, step: int) -> str:
+        """A step in words, and below it what it computes."""
+        words = Words(self._data)
+        lines = [] if self.ask else arithmetic(self._data, step, lambda value: few(words.value(value)))
+        return "\n".join([f"step {step}: {words.describe(step)}", *lines])

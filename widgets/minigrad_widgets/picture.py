@@ -94,7 +94,8 @@ def svg(data: Data, frame: Data, title: str = "") -> str:
 
 def _figure(data: Data, frame: Data, title: str) -> Figure:
     left, top, width, height = _window(data, frame)
-    lines = wrap(title, max(30, int((width - 28) / 7.6)))  # a margin of 14 on both sides, 7.6 pixels a letter
+    room = max(30, int((width - 28) / 7.6))  # a margin of 14 on both sides, 7.6 pixels a letter
+    lines = [line for part in title.split("\n") for line in wrap(part, room)]
     head = 16 + 17 * len(lines) if lines else 0
     figure = Figure(figsize=(width / DPI, (height + head) / DPI), dpi=DPI, facecolor="white")
     axes = figure.add_axes((0, 0, 1, height / (height + head)))

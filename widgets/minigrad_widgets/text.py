@@ -13,6 +13,7 @@ from typing import Any
 Data = dict[str, Any]
 Maybe = int | None
 
+SHORT = 6  # so many entries of an operand are listed
 HOOKS = {
     "tensor": "a hook of its tensor ran",
     "retain_grad": "retain_grad kept the gradient",
@@ -102,6 +103,13 @@ def brief(value: Data | None) -> str:
         return f"[{', '.join(texts)}]" if shape else texts[0]
     norm = broken(value) or (hypot(*data) if data is not None else value["stats"]["norm"])
     return f"{'×'.join(map(str, shape))} ‖{_rounded(norm, 'float32')}‖"
+
+
+def few(value: Data | None) -> str:
+    """A value in a line of arithmetic: the entries of a small one, shape and norm of another."""
+    if value is None or "data" not in value or len(value["data"]) > SHORT:
+        return brief(value)
+    return inline(value).removeprefix("tensor(").removesuffix(")")
 
 
 def piled(texts: Sequence[str]) -> str:

@@ -29,7 +29,7 @@ ONE_LAYER = ("dropout option adds dropout after all but last recurrent layer, so
 
 
 def check_arguments(dropout: Any, num_layers: int, bias: Any, batch_first: Any, input_size: Any, hidden_size: Any,
-                proj_size: int) -> None:
+                    proj_size: int) -> None:
     """PyTorch's errors and warning for a layer that cannot be built as asked."""
     if isinstance(dropout, bool) or not 0 <= float(dropout) <= 1:
         raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element being "

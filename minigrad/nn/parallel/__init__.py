@@ -1,5 +1,19 @@
-"""A module on several devices: mirrors `torch/nn/parallel`."""
+"""A module on several devices, or in several processes: mirrors `torch/nn/parallel`."""
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from minigrad._base.missing import missing
 from minigrad.nn.parallel.data_parallel import DataParallel
 
-__all__ = ["DataParallel"]
+if TYPE_CHECKING:
+    from minigrad.nn.parallel.distributed import DistributedDataParallel
+
+__all__ = ["DataParallel", "DistributedDataParallel"]
+
+
+def __getattr__(name: str) -> Any:
+    """`DistributedDataParallel`, which is loaded when it is first asked for."""
+    if name == "DistributedDataParallel":
+        return importlib.import_module("minigrad.nn.parallel.distributed").DistributedDataParallel
+    missing("module 'minigrad.nn.parallel'", name)

@@ -176,13 +176,14 @@ class RreluWithNoise(OfInput):
     """Negative elements times a slope: a drawn one for each, or one for all."""
 
     kernel = "leaky_relu_cpu"
-    constants = ("",)
+    constants = ("", "lower", "upper", "training")
 
     @staticmethod
-    def values(x: Any, slope: Any) -> Any:
+    def values(x: Any, slope: Any, *_: Any) -> Any:
         return np.where(x > 0, x, x * slope)
 
-    backward = LeakyRelu.backward
+    def backward(self, xp: Any, g: Any, a: Any, slope: Any, *_: Any) -> Any:
+        return xp.apply(Gate, g, a, a > 0, slope)
 
 
 class RreluWithNoiseInPlace(InPlace, of=RreluWithNoise):
@@ -317,7 +318,7 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     slope = slopes(input.array, lower, upper) if training else (lower + upper) / 2
-    return chosen(RreluWithNoise, inplace, input, slope)
+    return chosen(RreluWithNoise, inplace, input, slope, lower, upper, training)
 
 
 hardtanh_, leaky_relu_ = in_place_form(hardtanh), in_place_form(leaky_relu)

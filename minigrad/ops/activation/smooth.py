@@ -8,7 +8,7 @@ import numpy as np
 
 from minigrad.backends.numpy import FLOAT16, FLOAT32, XP
 from minigrad.backends.registry import by_kernel
-from minigrad.core import Node, Tensor, record1
+from minigrad.core import Node, Tensor, attributes, record1
 from minigrad.ops._dispatch import OfInput, op, unary_function, widely
 from minigrad.ops._dispatch.blocks import in_blocks
 from minigrad.ops._dispatch.memory_order import row_by_row
@@ -82,6 +82,7 @@ class Gelu(OfInput):
     """x times the distribution function of the normal distribution."""
 
     kernel = "GeluKernelImpl"
+    shows = attributes(approximate=lambda node: "none")
 
     @staticmethod
     def values(x: Any) -> Any:
@@ -113,6 +114,7 @@ class GeluTanh(OfInput, name="Gelu"):
     """
 
     kernel = "GeluKernelImpl"
+    shows = attributes(approximate=lambda node: "tanh")
 
     @staticmethod
     def values(x: Any) -> Any:

@@ -42,7 +42,7 @@ class IndexSelect(Node):
 
 class IndexAdd(Node):
     saves = ("index", "source")
-    constants = ("dim", "alpha")
+    constants = ("dim", "alpha", "source_dim")
 
     @staticmethod
     def forward(a: Tensor, index: Tensor, source: Tensor, dim: int, alpha: Any) -> Tensor:
@@ -53,9 +53,9 @@ class IndexAdd(Node):
             part = y if alpha == 1 else (y * alpha).astype(y.dtype)
             out = write_at(x, positions, part.reshape(positions.shape), add=True)
         saved = (index, source) if source._requires_grad else NothingSaved((None, None))
-        return record_n(IndexAdd, out, (a, source), saved, (dim, alpha))
+        return record_n(IndexAdd, out, (a, source), saved, (dim, alpha, y.ndim))
 
-    def backward(self, xp: Any, g: Any, index: Any, source: Any, dim: int, alpha: Any) -> tuple[Any, Any]:
+    def backward(self, xp: Any, g: Any, index: Any, source: Any, dim: int, alpha: Any, _: int) -> tuple[Any, Any]:
         if self.next[1] is None or 0 in g.shape:
             return g, None
         part = xp.reshape(elements_at(xp, g, slice_indices(raw(index), dim, tuple(g.shape))), tuple(source.shape))

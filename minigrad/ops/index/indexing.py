@@ -341,6 +341,9 @@ def tail_of(value: Tensor) -> Tensor:
 class IndexPut(Node):
     """A tensor in which the elements at an index are replaced, or have something added."""
 
+    constants = ("", "accumulate")
+    _entries, _saved_indices, _raw_saved_indices = Index._entries, Index._saved_indices, Index._raw_saved_indices
+
     @staticmethod
     def forward(a: Tensor, value: Any, index: Any, indices: Indices, accumulate: bool = False) -> Tensor:
         x = a.array

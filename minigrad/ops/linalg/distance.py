@@ -46,7 +46,7 @@ class Dist(Node):
 class NormDim(VectorNorm, name="Norm", number=1):
     """The name that the p-norm has inside of a distance."""
 
-    constants = ("p",)
+    constants = ("p", "", "", "dim", "keepdim")
 
 
 class Cdist(Node):

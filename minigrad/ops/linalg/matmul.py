@@ -7,7 +7,7 @@ import numpy as np
 from minigrad._base.tensor_errors import check_tensor
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import product
-from minigrad.core import Node, Tensor, plain, record2, record_n
+from minigrad.core import Node, Tensor, attributes, plain, record2, record_n
 from minigrad.ops._dispatch import broadcast_shape, needed_by_product, op, same_device, tensor_method
 from minigrad.ops.linalg.checks import expands_to, in_place_output, no_bools, product_dtypes, size_of
 from minigrad.ops.linalg.matrices import scaled_sum
@@ -294,6 +294,7 @@ class SqueezeDim4(Node, name="Squeeze", number=4):
     """Of the row that a vector became in a product; not a view."""
 
     constants = ("self_sym_sizes",)
+    shows = attributes(dim=lambda node: 0)
 
     @staticmethod
     def forward(a: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from minigrad.ops.linalg.spectral import svdvals
 from minigrad.ops.pointwise.arithmetic import Div
 from minigrad.ops.pointwise.minmax import ClampMin, nan_to_num
 from minigrad.ops.reduce.minmax import amax, amin
-from minigrad.ops.reduce.sums import Dims, SumDim, all_axes_of, converted, kept_shape, one_of, share_evenly
+from minigrad.ops.reduce.sums import Dims, SumDim, axes_of, converted, kept_shape, one_of, share_evenly
 from minigrad.ops.shape.slices import narrow
 from minigrad.ops.shape.views import Expand, Permute, SqueezeDim, Unsqueeze, dim_of
 from minigrad.ops.tensor.copy import cast
@@ -65,17 +65,18 @@ class VectorNorm(Node, number=None):
     saves = ("self", "result")
 
     @classmethod
-    def forward(cls, a: Tensor, p: float, axes: Shape, keepdim: bool, dtype: Any = None) -> Tensor:
+    def forward(cls, a: Tensor, p: float, dim: Shape | None, keepdim: bool, dtype: Any = None) -> Tensor:
         x, input_metadata = converted(a.array, dtype)
+        axes = tuple(range(x.ndim)) if dim is None else dim
         y = p_norm(x, p, axes, keepdim)
-        return record1(cls, y, a, (a, y), (p, axes, kept_shape(x.shape, axes)), input_metadata)
+        return record1(cls, y, a, (a, y), (p, axes, kept_shape(x.shape, axes), dim, keepdim), input_metadata)
 
-    def backward(self, xp: Any, g: Any, a: Any, y: Any, p: float, axes: Shape, kept: Shape) -> Any:
+    def backward(self, xp: Any, g: Any, a: Any, y: Any, p: float, axes: Shape, kept: Shape, *_: Any) -> Any:
         return norm_gradient(xp, xp.reshape(g, kept), a, xp.reshape(y, kept), p, axes) if p else None
 
 
 class LinalgVectorNorm(VectorNorm):
-    constants = ("ord",)
+    constants = ("ord", "", "", "dim", "keepdim")
 
 
 def check_filled(p: float, shape: Shape, dim: Dims) -> None:
@@ -105,7 +106,7 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = Fal
         raise RuntimeError(f"linalg.vector_norm: the dtype of the input ({x.dtype.type_name}) should be "
                            f"convertible without narrowing to the specified dtype ({dtype.type_name})")
     check_filled(ord, x.array.shape, dim)
-    axes = all_axes_of(dim, x.array.ndim)
+    axes = axes_of(dim, x.array.ndim)
     return LinalgVectorNorm.forward(x, ord, axes, keepdim, None if dtype is None else dtype.numpy)
 
 
@@ -133,7 +134,7 @@ def norm(input: Tensor, p: Order = "fro", dim: Dims = None, keepdim: bool = Fals
 
 
 def linalg_norm(input: Tensor, ord: Order = None, dim: Dims = None, keepdim: bool = False, *,
-         dtype: dtype_type | None = None) -> Tensor:
+                dtype: dtype_type | None = None) -> Tensor:
     """A norm of vectors or of matrices (`torch.linalg.norm`).
 
     `dim` of one dimension: of vectors; of two: of matrices; None: of the whole, as a vector if `ord` is None.

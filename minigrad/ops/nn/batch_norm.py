@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.dtype import Size
-from minigrad.core import Node, Tensor, counter_of, record_n
+from minigrad.core import Node, Tensor, attributes, counter_of, record_n
 from minigrad.ops._dispatch import check_kind, op
 from minigrad.ops.nn.normalization import Norm, Shape, check_dtypes, finished, mean_of, of_affine
 from minigrad.ops.shape.repeat import Repeat
@@ -23,6 +23,9 @@ __all__ = ["batch_norm", "instance_norm"]
 class NativeBatchNorm(Norm):
     """Over the batch, for each channel."""
 
+    constants = ("", "", "eps")
+    shows = attributes(training=lambda node: True)
+
     kernel = "batch_norm"
 
 
@@ -30,6 +33,8 @@ class BatchNormOf(Node, name="NativeBatchNorm"):
     """By a mean and a variance that are given."""
 
     saves = ("input", "weight")
+    constants = ("", "", "", "eps")
+    shows = attributes(training=lambda node: False)
 
     @staticmethod
     def forward(a: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Any, variance: Any, along: Shape,
@@ -38,9 +43,10 @@ class BatchNormOf(Node, name="NativeBatchNorm"):
         scale = (1 / np.sqrt(variance + variance.dtype.type(eps))).reshape(along).astype(x.dtype)
         y = (x - mean.reshape(along)).astype(x.dtype) * scale
         kept = mean.reshape(along).astype(x.dtype)
-        return finished(BatchNormOf, y, a, weight, bias, along, (along, kept, scale))
+        return finished(BatchNormOf, y, a, weight, bias, along, (along, kept, scale, eps))
 
-    def backward(self, xp: Any, g: Any, a: Any, w: Any, along: Shape, mean: Any, scale: Any) -> tuple[Any, Any, Any]:
+    def backward(self, xp: Any, g: Any, a: Any, w: Any, along: Shape, mean: Any, scale: Any,
+                 _: float) -> tuple[Any, Any, Any]:
         x = xp.apply(Shifted, a, mean, scale)
         return of_affine(self, xp, g, x, w, along, lambda scaled: xp.apply(Shifted, scaled, None, scale))
 

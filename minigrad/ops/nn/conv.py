@@ -15,7 +15,7 @@ from minigrad._base.tensor_errors import IN_C
 from minigrad._base.warnings import warn_once
 from minigrad.backends.numpy import FLOAT16, FLOAT32, matmul
 from minigrad.backends.registry import BACKEND_OF, composite
-from minigrad.core import Node, Tensor, record2, record_n
+from minigrad.core import Node, Tensor, attributes, record2, record_n
 from minigrad.core.record import SCALAR_OPERAND
 from minigrad.ops._dispatch import check_cast, check_kind, op
 from minigrad.ops._dispatch.memory_order import in_format_of
@@ -142,10 +142,13 @@ class Convolution(Node):
     """A convolution or a transposed one, plus a bias for each channel: what the functions below record."""
 
     saves = ("input", "weight")
-    constants = ("", "transposed")
+    constants = ("", "transposed", "output_padding", "bias_sym_sizes_opt")
+    shows = attributes(stride=lambda node: node.const[0].stride, padding=lambda node: node.const[0].padding,
+             dilation=lambda node: node.const[0].dilation, groups=lambda node: node.const[0].groups)
 
     @staticmethod
-    def forward(a: Tensor, w: Tensor, bias: Tensor | None, window: Window, size: Shape | None) -> Tensor:
+    def forward(a: Tensor, w: Tensor, bias: Tensor | None, window: Window, size: Shape | None,
+                output_padding: Shape) -> Tensor:
         x, weights = a.array, w.array
         y = Convolve.values(x, weights, window) if size is None else ConvolveInput.values(x, weights, window, size)
         if bias is not None:
@@ -153,9 +156,10 @@ class Convolution(Node):
         if y.ndim == 4 or x.dtype is FLOAT32:
             y = in_format_of(y, x, weights)
         inputs = (a, w, SCALAR_OPERAND if bias is None else bias)
-        return record_n(Convolution, y, inputs, (a, w), (window, size is not None))
+        const = window, size is not None, output_padding, (0,) if bias is None else bias.array.shape
+        return record_n(Convolution, y, inputs, (a, w), const)
 
-    def backward(self, xp: Any, g: Any, a: Any, w: Any, window: Window, transposed: bool) -> tuple[Any, ...]:
+    def backward(self, xp: Any, g: Any, a: Any, w: Any, window: Window, transposed: bool, *_: Any) -> tuple[Any, ...]:
         for_a, for_w, for_bias = [edge is not None for edge in self.next]
         of_bias = xp.sum(g, (0, *range(2, g.ndim)), False) if for_bias else None
         result, input = (a, g) if transposed else (g, a)  # of the convolution that is not transposed
@@ -280,7 +284,7 @@ def conv_of(k: int, doc: str) -> Callable[..., Tensor]:
             around = sizes_of(padding, len(kernel), "padding", k)
         window = Window(kernel, step, around, gaps, groups)
         check_shapes(source, weight, bias, window, False)
-        result = Convolution.forward(source, weight, bias, window, None)
+        result = Convolution.forward(source, weight, bias, window, None, (0,) * k)
         return result if has_batch else SqueezeDim.forward(result, 0)
     call.__doc__ = doc
     return op(name=name)(call)
@@ -303,7 +307,7 @@ def conv_transpose_of(k: int, doc: str) -> Callable[..., Tensor]:
                      zip(size, step, around, gaps, kernel, more, strict=True)])
         check_transposed(k, size, out, step, gaps, more, not len(source.array))
         shape = (len(source.array), weight.array.shape[1] * groups, *out)
-        result = Convolution.forward(source, weight, bias, window, shape)
+        result = Convolution.forward(source, weight, bias, window, shape, more)
         return result if has_batch else SqueezeDim.forward(result, 0)
     call.__doc__ = doc
     return op(name=name)(call)

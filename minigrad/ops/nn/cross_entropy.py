@@ -11,7 +11,7 @@ from minigrad.core import Node, Tensor, plain, record1, record_n
 from minigrad.ops._dispatch import Scaled, check_kind, same_device
 from minigrad.ops.activation.softmax import log_softmax
 from minigrad.ops.index.mask import MaskedFill
-from minigrad.ops.nn.loss import Flag, checked
+from minigrad.ops.nn.loss import REDUCTIONS, Flag, checked
 from minigrad.ops.pointwise.scalar import AddScalar, DivScalar, MulScalar
 from minigrad.ops.reduce.sums import sum
 from minigrad.ops.shape.views import View
@@ -42,6 +42,7 @@ class NllLoss(Node):
     """
 
     saves = ("self", "target", "weight")
+    constants = ("", "", "", "reduction", "ignore_index")
     kernel = "nll_loss_out_frame"
 
     @classmethod
@@ -72,10 +73,11 @@ class NllLoss(Node):
         if reduction == "mean":
             weights = total(share, None)
             loss, share = loss / weights, share / weights
-        return record_n(cls, loss, (a,), (a, target, weight), (-share, index, x.shape))
+        const = -share, index, x.shape, REDUCTIONS[reduction], ignored
+        return record_n(cls, loss, (a,), (a, target, weight), const)
 
     def backward(self, xp: Any, g: Any, a: Any, target: Any, weight: Any, share: Any, index: Any,
-                 shape: tuple[int, ...]) -> Any:
+                 shape: tuple[int, ...], *_: int) -> Any:
         return xp.apply(Place, xp.apply(Scaled, g, share), index, shape)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from minigrad._base.tensor_errors import IN_C
 from minigrad.backends.numpy import FLOAT32, add_at
 from minigrad.backends.registry import backend_of, device_like
-from minigrad.core import Node, Tensor, counter_of, materialized, record1, record_n
+from minigrad.core import Node, Tensor, attributes, counter_of, materialized, record1, record_n
 from minigrad.ops._dispatch import Scaled, check_kind, op, same_device
 from minigrad.ops.index.index_select import check_rows
 from minigrad.ops.pointwise.arithmetic import Add
@@ -22,6 +22,7 @@ class Embedding(Node):
 
     saves = ("indices",)
     constants = ("padding_idx", "scale_grad_by_freq")
+    shows = attributes(weight_sym_argsize_0=lambda node: node.const[3][0], sparse=lambda node: False)
 
     @staticmethod
     def forward(table: Tensor, indices: Tensor, padding_idx: int, by_frequency: bool) -> Tensor:
@@ -80,6 +81,8 @@ class Trilinear(Node):
     """The sum over i and j of x[n, i] * w[o, i, j] * y[n, j]: of shape (n, o)."""
 
     saves = ("i1", "i2", "i3")
+    shows = attributes(expand1=lambda node: (1, 3), expand2=lambda node: (0,), expand3=lambda node: (1, 2),
+             sumdim=lambda node: (2, 3))  # of PyTorch's op, of which this is one case
 
     @staticmethod
     def forward(a: Tensor, w: Tensor, b: Tensor) -> Tensor:

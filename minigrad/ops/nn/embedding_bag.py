@@ -9,8 +9,9 @@ import numpy as np
 
 from minigrad.backends.numpy import add_at
 from minigrad.backends.registry import backend_of, device_like
-from minigrad.core import Node, Tensor, plain, record_n
+from minigrad.core import Node, Tensor, attributes, plain, record_n
 from minigrad.core.record import SCALAR_OPERAND
+from minigrad.core.saved import NothingSaved
 from minigrad.ops._dispatch import same_device, underived
 from minigrad.ops.nn.embedding import counts_of, shorten
 
@@ -22,6 +23,7 @@ class EmbeddingBag(Node):
 
     saves = ("per_sample_weights", "weight")
     constants = ("mode", "padding_idx", "scale_grad_by_freq", "")
+    shows = attributes(weight_sym_argsize_0=lambda node: node.const[3][-1][0], sparse=lambda node: False)
 
     @staticmethod
     def forward(table: Tensor, weights: Tensor | None, indices: Any, bags: Any, count: int, mode: int,
@@ -45,15 +47,14 @@ class EmbeddingBag(Node):
             share = (1 / np.maximum(counts_of(into, count), 1)).astype(w.dtype)
             out = out * share[:, None]
         layout = (indices, bags, kept, share, chosen, w.shape)
-        saved = () if weights is None else (weights, table)
+        saved = NothingSaved((None, None)) if weights is None else (weights, table)
         inputs = table, SCALAR_OPERAND if weights is None else weights
         return record_n(EmbeddingBag, out, inputs, saved, (mode, padding_idx, by_frequency, layout))
 
-    def backward(self, xp: Any, g: Any, *values: Any) -> Any:
-        *saved, _, _, by_frequency, layout = values
-        if not saved:
+    def backward(self, xp: Any, g: Any, weights: Any, table: Any, mode: int, padding_idx: int, by_frequency: bool,
+                 layout: Any) -> Any:
+        if weights is None:
             return xp.apply(OfTable, g, None, by_frequency, layout), None
-        weights, table = saved
         return xp.apply(OfTable, g, weights, by_frequency, layout), xp.apply(OfWeights, g, table, layout)
 
 

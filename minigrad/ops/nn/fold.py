@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core import Node, Tensor, record1
+from minigrad.core import Node, Tensor, attributes, record1
 from minigrad.ops._dispatch import check_kind, op
 from minigrad.ops._dispatch.memory_order import in_format_of
 from minigrad.ops.nn.windows import Window, add_back, columns
@@ -14,10 +14,15 @@ from minigrad.ops.tensor.storage import size
 __all__ = ["channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
 
 Shape = tuple[int, ...]
+OF_WINDOW = attributes(kernel_size=lambda node: node.const[0].kernel, stride=lambda node: node.const[0].stride,
+             padding=lambda node: node.const[0].padding, dilation=lambda node: node.const[0].dilation)
 
 
 class Im2Col(Node):
     """The windows of (N, C, H, W), or (C, H, W), as columns: (N, C * kH * kW, windows)."""
+
+    shows = OF_WINDOW | attributes(self_sym_argsize_minus_1=lambda node: node.const[1][1],
+                                   self_sym_argsize_minus_2=lambda node: node.const[1][0])
 
     @staticmethod
     def values(x: Any, window: Window) -> Any:
@@ -37,6 +42,8 @@ class Im2Col(Node):
 
 class Col2Im(Node):
     """Columns put back and added up where windows overlap: of the size (H, W)."""
+
+    shows = OF_WINDOW
 
     @staticmethod
     def values(cols: Any, window: Window, size: Shape) -> Any:
@@ -59,25 +66,26 @@ class Rearranged(Node, number=None):
     """An op that moves elements: the tensor is reshaped to `parts`, transposed by `axes` and reshaped again."""
 
     @classmethod
-    def forward(cls, a: Tensor, parts: Shape, axes: Shape, shape: Shape) -> Tensor:
+    def forward(cls, a: Tensor, parts: Shape, axes: Shape, shape: Shape, factor: int) -> Tensor:
         x = a.array
         result = in_format_of(x.reshape(parts).transpose(axes).copy().reshape(shape), x)
-        return record1(cls, result, a, (), (tuple([parts[i] for i in axes]), tuple(np.argsort(axes).tolist()), x.shape))
+        const = tuple([parts[i] for i in axes]), tuple(np.argsort(axes).tolist()), x.shape, factor
+        return record1(cls, result, a, (), const)
 
-    def backward(self, xp: Any, g: Any, parts: Shape, back: Shape, shape: Shape) -> Any:
+    def backward(self, xp: Any, g: Any, parts: Shape, back: Shape, shape: Shape, _: int) -> Any:
         return xp.reshape(xp.transpose(xp.reshape(g, parts), back), shape)
 
 
 class PixelShuffle(Rearranged):
-    __slots__ = ()
+    constants = ("", "", "", "upscale_factor")
 
 
 class PixelUnshuffle(Rearranged):
-    __slots__ = ()
+    constants = ("", "", "", "downscale_factor")
 
 
 class ChannelShuffle(Rearranged):
-    __slots__ = ()
+    constants = ("", "", "", "groups")
 
 
 def pair(value: Any, name: str) -> Shape:
@@ -169,7 +177,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
                            f"upscale_factor, but input.size(-3)={shape[-3]} is not divisible by {r * r}")
     lead, k, (c, h, w) = shape[:-3], len(shape) - 3, shape[-3:]
     return PixelShuffle.forward(input, (*lead, c // (r * r), r, r, h, w),
-                                (*range(k), k, k + 3, k + 1, k + 4, k + 2), (*lead, c // (r * r), h * r, w * r))
+                                (*range(k), k, k + 3, k + 1, k + 4, k + 2), (*lead, c // (r * r), h * r, w * r), r)
 
 
 @op
@@ -186,10 +194,10 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
             raise RuntimeError(f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but "
                                f"input.size({dim})={shape[dim]} is not divisible by {r}")
     if not input.array.size:
-        return PixelUnshuffle.forward(input, shape, tuple(range(len(shape))), shape)
+        return PixelUnshuffle.forward(input, shape, tuple(range(len(shape))), shape, r)
     lead, k, (c, h, w) = shape[:-3], len(shape) - 3, shape[-3:]
     return PixelUnshuffle.forward(input, (*lead, c, h // r, r, w // r, r),
-                                  (*range(k), k, k + 2, k + 4, k + 1, k + 3), (*lead, c * r * r, h // r, w // r))
+                                  (*range(k), k, k + 2, k + 4, k + 1, k + 3), (*lead, c * r * r, h // r, w // r), r)
 
 
 @op
@@ -209,4 +217,4 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
                            "groups.")
     rest = shape[2:]
     return ChannelShuffle.forward(input, (shape[0], groups, shape[1] // groups, *rest),
-                                  (0, 2, 1, *range(3, 3 + len(rest))), shape)
+                                  (0, 2, 1, *range(3, 3 + len(rest))), shape, groups)

@@ -53,7 +53,10 @@ def cubic(size: int, out: int, scale: float, align_corners: bool) -> Any:
 
 def upsampling(name: str, kernel: str, matrix: Callable[..., Any]) -> tuple[type[Resample], Callable[..., Any]]:
     """An op, of what PyTorch's errors call its kernel, and what makes its matrices."""
-    return resampling(__name__, f"Upsample{name}", kernel), matrix
+    lines = [""] if name.endswith("1D") else ["_d", "_h", "_w"][-int(name[-2]):]
+    shown = ("output_size", "self_sym_sizes", *[f"scales{line}" for line in lines])
+    return resampling(__name__, f"Upsample{name}", kernel,
+                      shown=shown if matrix is nearest else (*shown, "align_corners")), matrix
 
 
 UPSAMPLING = {
@@ -108,7 +111,9 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     if (mode, k) in UPSAMPLING:
         op, matrix = UPSAMPLING[mode, k]
         option = mode == "nearest-exact" or bool(align_corners)
-        return op.forward(input, tuple([matrix(*along, option) for along in zip(shape[2:], out, scales, strict=True)]))
+        matrices = tuple([matrix(*along, option) for along in zip(shape[2:], out, scales, strict=True)])
+        shown = () if matrix is nearest else (option,)
+        return op.forward(input, matrices, tuple(out), shape, *(factors or [None] * k), *shown)
     raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
                               f"{len(shape)}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | "
                               f"lanczos | area | nearest-exact (got {mode})")

@@ -29,6 +29,7 @@ from minigrad.ops.shape.views import Expand
 from minigrad.ops.tensor.copy import mismatch
 
 Flag = bool | None
+REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}  # their numbers in PyTorch
 
 
 class Loss(Node, number=None):
@@ -41,6 +42,7 @@ class Loss(Node, number=None):
     values: ClassVar[Callable[..., Any]]
     like_input: ClassVar[bool] = False  # whether the result has the dtype of the input, whatever the target's is
     saves = ("self", "target")
+    constants: ClassVar[tuple[str, ...]] = ("", "reduction")
 
     @classmethod
     def forward(cls: Any, a: Tensor, b: Tensor, reduction: str, *const: Any) -> Tensor:
@@ -60,7 +62,7 @@ def record_loss(cls: type[Node], losses: Any, a: Tensor, b: Tensor, saved: tuple
     loss, share = reduced(losses, reduction)
     if reduction != "none":
         input_metadata = tuple([(v.array.shape, v.array.dtype) for v in (a, b)])
-    return record2(cls, loss, a, b, saved, (share, *const), input_metadata)
+    return record2(cls, loss, a, b, saved, (share, *const, REDUCTIONS[reduction]), input_metadata)
 
 
 def reduced(losses: Any, reduction: str) -> tuple[Any, float]:
@@ -87,7 +89,7 @@ class MseLoss(Loss):
         d = x - y
         return d * d
 
-    def backward(self, xp: Any, g: Any, a: Any, b: Any, share: float) -> tuple[Any, Any]:
+    def backward(self, xp: Any, g: Any, a: Any, b: Any, share: float, _: int) -> tuple[Any, Any]:
         d = a - b if xp is not Tensor.backward_namespace else difference(xp, a, b)
         d = d * (g * (2 * share))
         return d, -d
@@ -97,14 +99,14 @@ class SmoothL1Loss(Loss):
     """Half the square of a difference over beta, where that is less than beta; else the difference, less beta / 2."""
 
     kernel = "smooth_l1_cpu"
-    constants = ("", "beta")
+    constants = ("", "beta", "reduction")
 
     @staticmethod
     def values(x: Any, y: Any, beta: float) -> Any:
         d = abs(x - y)
         return np.where(d < beta, 0.5 * d * d / beta, d - 0.5 * beta)
 
-    def backward(self, xp: Any, g: Any, a: Any, b: Any, share: float, beta: float) -> tuple[Any, Any]:
+    def backward(self, xp: Any, g: Any, a: Any, b: Any, share: float, beta: float, _: int) -> tuple[Any, Any]:
         d = a - b if xp is not Tensor.backward_namespace else difference(xp, a, b)
         slope = xp.where((d >= beta) | (d <= -beta), xp.sign(d), d / beta) * (g * share)  # of NaN it is NaN
         return slope, -slope
@@ -115,14 +117,14 @@ class HuberLoss(Loss):
 
     kernel = "huber_cpu"
     like_input = True
-    constants = ("", "delta")
+    constants = ("", "delta", "reduction")
 
     @staticmethod
     def values(x: Any, y: Any, delta: float) -> Any:
         d = abs(x - y)
         return np.where(d <= delta, 0.5 * d * d, delta * (d - 0.5 * delta))
 
-    def backward(self, xp: Any, g: Any, a: Any, b: Any, share: float, delta: float) -> tuple[Any, Any]:
+    def backward(self, xp: Any, g: Any, a: Any, b: Any, share: float, delta: float, _: int) -> tuple[Any, Any]:
         d = a - b if xp is not Tensor.backward_namespace else difference(xp, a, b)
         slope = xp.where((d >= delta) | (d <= -delta), xp.sign(d) * delta, d) * (g * share)  # of NaN it is NaN
         return slope, -slope
@@ -132,6 +134,7 @@ class BinaryCrossEntropy(Node):
     """-(y * log(x) + (1 - y) * log(1 - x)) of probabilities x; logarithms end at -100."""
 
     saves = ("self", "target", "weight")
+    constants = ("", "reduction")
 
     @staticmethod
     def forward(a: Tensor, b: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
@@ -146,7 +149,7 @@ class BinaryCrossEntropy(Node):
         losses = losses if weight is None else losses * weight.array
         return record_loss(BinaryCrossEntropy, losses, a, b, (a, b, weight), reduction)
 
-    def backward(self, xp: Any, g: Any, a: Any, b: Any, w: Any, share: float) -> tuple[Any, Any]:
+    def backward(self, xp: Any, g: Any, a: Any, b: Any, w: Any, share: float, _: int) -> tuple[Any, Any]:
         scale = g * share if w is None else w * (g * share)
         spread = (1 - a) * a
         of_target = None
@@ -164,6 +167,7 @@ class BinaryCrossEntropyWithLogits(Node):
     """The same of x = sigmoid(input), which does not underflow; `pos_weight` is that of the targets 1."""
 
     saves = ("self", "target", "weight", "pos_weight")
+    constants = ("", "reduction")
 
     @staticmethod
     def forward(a: Tensor, b: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: str) -> Tensor:
@@ -178,7 +182,7 @@ class BinaryCrossEntropyWithLogits(Node):
         saved = (a, b, weight, pos_weight)
         return record_loss(BinaryCrossEntropyWithLogits, losses, a, b, saved, reduction, (), input_metadata)
 
-    def backward(self, xp: Any, g: Any, a: Any, b: Any, w: Any, p: Any, share: float) -> tuple[Any, Any]:
+    def backward(self, xp: Any, g: Any, a: Any, b: Any, w: Any, p: Any, share: float, _: int) -> tuple[Any, Any]:
         scale = g * share if w is None else w * (g * share)
         of_target = None
         if self.next[1] is not None:
@@ -193,15 +197,16 @@ class SoftMarginLoss(Node):
     """log(1 + exp(-y * x)) for targets y of 1 and -1."""
 
     saves = ("self", "target")
+    constants = ("", "reduction")
 
     @staticmethod
     def forward(a: Tensor, b: Tensor, reduction: str) -> Tensor:
         x, y, input_metadata = broadcast_and_promote(a.array, b.array)
         loss, share = reduced(np.log1p(np.exp(-y * x)).astype(a.array.dtype, copy=False), reduction)
         metadata = input_metadata[:1] if reduction == "none" else ((a.array.shape, a.array.dtype),)
-        return record_n(SoftMarginLoss, loss, (a,), (a, b), (share,), metadata)
+        return record_n(SoftMarginLoss, loss, (a,), (a, b), (share, REDUCTIONS[reduction]), metadata)
 
-    def backward(self, xp: Any, g: Any, a: Any, b: Any, share: float) -> Any:
+    def backward(self, xp: Any, g: Any, a: Any, b: Any, share: float, _: int) -> Any:
         return b * xp.sigmoid(-b * a) * (g * -share)
 
 

@@ -19,7 +19,15 @@ from minigrad.ops.activation.smooth import LogSigmoid
 from minigrad.ops.index.flat_indexing import raw
 from minigrad.ops.index.mask import MaskedFill
 from minigrad.ops.linalg.distance import pairwise_distance
-from minigrad.ops.nn.loss import Flag, apply_reduction, checked, reduced, reduction_of, underivable
+from minigrad.ops.nn.loss import (
+    REDUCTIONS,
+    Flag,
+    apply_reduction,
+    checked,
+    reduced,
+    reduction_of,
+    underivable,
+)
 from minigrad.ops.pointwise.elementary import Exp, Log
 from minigrad.ops.pointwise.minmax import ClampMin, Minimum
 from minigrad.ops.pointwise.power import Pow
@@ -209,7 +217,7 @@ class MultiMarginLoss(Node):
     """For each row the mean over its classes of max(0, margin - x[target] + x[i])^p; the target itself counts 0."""
 
     saves = ("self", "target")
-    constants = ("margin", "p")
+    constants = ("margin", "p", "", "", "reduction")
 
     @staticmethod
     def forward(a: Tensor, target: Tensor, margin: float, p: int, weight: Any, reduction: str) -> Tensor:
@@ -221,9 +229,11 @@ class MultiMarginLoss(Node):
         share = even if weight is None else weight[index[1]] / x.shape[1]
         loss, part = reduced(gaps.sum(1) * share, reduction)
         loss = loss.reshape(a.array.shape[:-1]) if reduction == "none" else loss
-        return record_n(MultiMarginLoss, loss, (a,), (a, target), (margin, p, index, (share * part).astype(x.dtype)))
+        const = margin, p, index, (share * part).astype(x.dtype), REDUCTIONS[reduction]
+        return record_n(MultiMarginLoss, loss, (a,), (a, target), const)
 
-    def backward(self, xp: Any, g: Any, a: Any, target: Any, margin: float, p: int, index: Any, share: Any) -> Any:
+    def backward(self, xp: Any, g: Any, a: Any, target: Any, margin: float, p: int, index: Any, share: Any,
+                 _: int) -> Any:
         return xp.apply(MultiMarginLossBackward, g, a, margin, p, index, share)
 
 
@@ -285,6 +295,7 @@ class MultilabelMarginLoss(Node):
     """
 
     saves = ("self", "target", "is_target")
+    constants = ("", "", "reduction")
 
     @staticmethod
     def forward(a: Tensor, target: Tensor, reduction: str) -> Tensor:
@@ -298,9 +309,10 @@ class MultilabelMarginLoss(Node):
         loss = loss.reshape(a.array.shape[:-1]) if reduction == "none" else loss
         share = np.full(len(rows), part / rows.shape[1], rows.dtype, like=device_like(rows))
         is_target = plain(marked.reshape(a.array.shape))
-        return record_n(MultilabelMarginLoss, loss.astype(rows.dtype), (a,), (a, target, is_target), (listed, share))
+        const = listed, share, REDUCTIONS[reduction]
+        return record_n(MultilabelMarginLoss, loss.astype(rows.dtype), (a,), (a, target, is_target), const)
 
-    def backward(self, xp: Any, g: Any, a: Any, target: Any, is_target: Any, listed: Any, share: Any) -> Any:
+    def backward(self, xp: Any, g: Any, a: Any, target: Any, is_target: Any, listed: Any, share: Any, _: int) -> Any:
         return xp.apply(MultilabelMarginLossBackward, g, a, raw(target), raw(is_target), listed, share)
 
 

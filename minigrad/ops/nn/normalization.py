@@ -98,30 +98,30 @@ class Norm(Node, number=None):
 
     @classmethod
     def forward(cls, a: Tensor, weight: Tensor | None, bias: Tensor | None, axes: Shape, along: Shape, eps: float,
-                inner: Shape) -> Tensor:
+                inner: Shape, *shown: Any) -> Tensor:
         x = a.array
         if x.dtype.kind != "f":
             refuse(cls.kernel, x.dtype)
         if cls.whole and in_rows(x):
             w, b = None if weight is None else weight.array, None if bias is None else bias.array
             y, mean, scale = normalized(x.reshape(inner), w, b, eps, x.shape)
-            return finished(cls, y, a, weight, bias, None, (axes, along, eps, inner, (mean, scale)))
+            return finished(cls, y, a, weight, bias, None, (axes, along, eps, inner, (mean, scale), *shown))
         grouped = (x.astype(FLOAT32) if x.dtype is FLOAT16 else x).reshape(inner)
         mean = mean_of(grouped, axes)
         result = None if type(x) is np.ndarray or x.dtype is FLOAT16 else by_kernels(
             grouped, mean, axes, eps, weight if cls.whole else None, bias if cls.whole else None)
         if result is not None:
-            const, left = (axes, along, eps, inner, (mean, result[1])), None if cls.whole else along
+            const, left = (axes, along, eps, inner, (mean, result[1]), *shown), None if cls.whole else along
             return finished(cls, result[0].reshape(x.shape), a, weight, bias, left, const)
         y = grouped - mean
         scale = 1 / np.sqrt(mean_of(y * y, axes) + grouped.dtype.type(eps))
         y *= scale
         kept = (mean.astype(x.dtype, copy=False), scale.astype(x.dtype, copy=False))
         y = in_format_of(y.reshape(x.shape).astype(x.dtype, copy=False), x)
-        return finished(cls, y, a, weight, bias, along, (axes, along, eps, inner, kept))
+        return finished(cls, y, a, weight, bias, along, (axes, along, eps, inner, kept, *shown))
 
     def backward(self, xp: Any, g: Any, a: Any, w: Any, axes: Shape, along: Shape, eps: float, inner: Shape,
-                 kept: Any) -> tuple[Any, Any, Any]:
+                 kept: Any, *_: Any) -> tuple[Any, Any, Any]:
         if self.whole and in_rows(g):
             for_input, *rest = gradients(np.ascontiguousarray(g.reshape(inner)), a.reshape(inner), w, kept,
                                          [edge is not None for edge in self.next], a.shape)
@@ -201,6 +201,7 @@ def of_affine(node: Node, xp: Any, g: Any, x: Any, w: Any, along: Shape, of_inpu
 class NativeLayerNorm(Norm):
     """Over the last dimensions."""
 
+    constants = ("", "normalized_shape")
     whole = True
     kernel = "LayerNormKernelImpl"
 
@@ -208,6 +209,7 @@ class NativeLayerNorm(Norm):
 class NativeGroupNorm(Norm):
     """Over groups of channels."""
 
+    constants = ("", "", "eps", "", "", "group", "N", "C", "HxW")
     kernel = "GroupNormKernelImpl"
 
 
@@ -349,7 +351,8 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
     check_dtypes(input, weight, bias)
     along = (shape[1], *(1,) * (len(shape) - 2))
     inner = (shape[0] * num_groups, math.prod(shape[1:]) // num_groups)
-    return NativeGroupNorm.forward(input, weight, bias, (1,), along, eps, inner)
+    shown = num_groups, shape[0], shape[1], math.prod(shape[2:])
+    return NativeGroupNorm.forward(input, weight, bias, (1,), along, eps, inner, *shown)
 
 
 @op

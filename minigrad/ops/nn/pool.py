@@ -9,7 +9,7 @@ import numpy as np
 
 from minigrad.backends.numpy import masked
 from minigrad.backends.registry import BACKEND_OF, backend_of, composite, device_like, moved
-from minigrad.core import Node, Tensor, plain, record1, record2
+from minigrad.core import Node, Tensor, attributes, plain, record1, record2
 from minigrad.ops._dispatch import check_kind, op
 from minigrad.ops._dispatch.memory_order import in_format_of
 from minigrad.ops.nn.resample import Resample, resampling
@@ -22,21 +22,25 @@ __all__ = ["avg_pool1d", "max_pool1d", "max_pool2d", "max_pool3d"]
 Shape = tuple[int, ...]
 Sizes = int | Sequence[int]
 
-AvgPool2D = resampling(__name__, "AvgPool2D", "avg_pool2d", saved=("self",))
-AvgPool3D = resampling(__name__, "AvgPool3D", "avg_pool3d_out_frame", keeps_format=False, saved=("self",))
+ARGUMENTS = ("kernel_size", "stride", "padding", "ceil_mode")  # of a pool, as nodes show them
+AVERAGED = (*ARGUMENTS, "count_include_pad", "divisor_override")
+AvgPool2D = resampling(__name__, "AvgPool2D", "avg_pool2d", saved=("self",), shown=AVERAGED)
+AvgPool3D = resampling(__name__, "AvgPool3D", "avg_pool3d_out_frame", False, ("self",), AVERAGED)
 
 
 class MaxPool2DWithIndices(Node):
     """The greatest of each window, of those that are equal the first; NaN is greater than all."""
 
     saves = ("self",)
+    constants = ("", "", *ARGUMENTS)
+    shows = attributes(dilation=lambda node: node.const[1].dilation)
 
     @classmethod
-    def forward(cls, a: Tensor, window: Window, out: Shape) -> Tensor:
+    def forward(cls, a: Tensor, window: Window, out: Shape, *shown: Any) -> Tensor:
         y = in_format_of(greatest(a.array, window, out), a.array)
-        return record1(cls, y, a, (a,), (y, window))
+        return record1(cls, y, a, (a,), (y, window, *shown))
 
-    def backward(self, xp: Any, g: Any, a: Any, y: Any, window: Window) -> Any:
+    def backward(self, xp: Any, g: Any, a: Any, y: Any, window: Window, *_: Any) -> Any:
         return xp.apply(MaxPoolBackward, g, a, y, window)
 
 
@@ -178,6 +182,11 @@ def window_of(op: str, kernel_size: Any, stride: Any, padding: Any, dilation: An
     return Window(kernel, step, around, gaps)
 
 
+def arguments(window: Window, stride: Any, ceil_mode: bool) -> tuple[Any, ...]:
+    """What nodes show of the arguments; a stride that was not given, as none."""
+    return window.kernel, () if stride in (None, [], ()) else window.stride, window.padding, ceil_mode
+
+
 def pooled_size(shape: Shape, window: Window, ceil_mode: bool) -> Shape:
     """How many windows there are; with `ceil_mode` also one that begins inside and ends outside."""
     out = []
@@ -214,7 +223,8 @@ def max_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
     window = window_of("max_pool2d", kernel_size, stride, padding, dilation)
     check_pictures(input, "max_pool2d")
     check_kind(input.array, "b", "max_pool2d")
-    result = MaxPool2DWithIndices.forward(input, window, pooled_size(input.array.shape, window, ceil_mode))
+    out = pooled_size(input.array.shape, window, ceil_mode)
+    result = MaxPool2DWithIndices.forward(input, window, out, *arguments(window, stride, ceil_mode))
     return (result, plain(indices_of(input.array, result.array, window))) if return_indices else result
 
 
@@ -238,7 +248,8 @@ def max_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
     window = window_of("max_pool3d", kernel_size, stride, padding, dilation, 3)
     check_volumes(input, "max_pool3d")
     check_kind(input.array, "b", "max_pool3d")
-    result = MaxPool3DWithIndices.forward(input, window, pooled_size(input.array.shape, window, ceil_mode))
+    out = pooled_size(input.array.shape, window, ceil_mode)
+    result = MaxPool3DWithIndices.forward(input, window, out, *arguments(window, stride, ceil_mode))
     return (result, plain(indices_of(input.array, result.array, window))) if return_indices else result
 
 
@@ -301,11 +312,11 @@ def avg_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
         raise RuntimeError("divisor must be not zero")
     size(input, -3)  # raises where there is no such dimension
     check_pictures(input, "avg_pool2d")
-    return averaged(AvgPool2D, input, window, ceil_mode, count_include_pad, divisor_override)
+    return averaged(AvgPool2D, input, window, stride, ceil_mode, count_include_pad, divisor_override)
 
 
-def averaged(node: type[Resample], input: Tensor, window: Window, ceil_mode: bool, count_include_pad: bool,
-             divisor: int | None) -> Tensor:
+def averaged(node: type[Resample], input: Tensor, window: Window, stride: Any, ceil_mode: bool,
+             count_include_pad: bool, divisor: int | None) -> Tensor:
     """The means of the windows over the last dimensions, or their sums over a divisor."""
     shape = input.array.shape
     out = pooled_size(shape, window, ceil_mode)
@@ -316,7 +327,7 @@ def averaged(node: type[Resample], input: Tensor, window: Window, ceil_mode: boo
         return plain(whole(input.array, sums, means, divisor))
     if divisor is not None:
         means = [sums[0] / divisor, *sums[1:]]
-    return node.forward(input, tuple(means))
+    return node.forward(input, tuple(means), *arguments(window, stride, ceil_mode), count_include_pad, divisor)
 
 
 def avg_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
@@ -331,7 +342,7 @@ def avg_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
         given, wanted = [" ".join([f"{letter}{axis}: {n}" for axis, n in zip("THW", each, strict=True)])
                          for letter, each in (("", sizes), ("k", window.kernel))]
         raise RuntimeError(f"input image ({given}) smaller than kernel size ({wanted})")
-    return averaged(AvgPool3D, input, window, ceil_mode, count_include_pad, divisor_override)
+    return averaged(AvgPool3D, input, window, stride, ceil_mode, count_include_pad, divisor_override)
 
 
 def averages(size: int, out: int, kernel: int, stride: int, padding: int, include_pad: bool, divide: bool) -> Any:

@@ -52,19 +52,21 @@ class Resample(Node):
         return np.ascontiguousarray(x, like=x)
 
     @classmethod
-    def forward(cls, a: Tensor, matrices: Matrices) -> Tensor:
+    def forward(cls, a: Tensor, matrices: Matrices, *shown: Any) -> Tensor:
+        """The op on a Tensor; `shown` are the arguments of which the matrices were made."""
         y = widely(Resample.values, cls.kernel, a.array, matrices)
         return record1(cls, in_format_of(y, a.array) if cls.keeps_format else y, a, (a,) if cls.saves else (),
-                       (matrices,))
+                       (matrices, *shown))
 
     def backward(self, xp: Any, g: Any, *saved: Any) -> Any:
-        return xp.apply(Resample, g, tuple([None if m is None else m.T for m in saved[-1]]))
+        matrices = saved[len(self.saves)]
+        return xp.apply(Resample, g, tuple([None if m is None else m.T for m in matrices]))
 
 
-def resampling(module: str, name: str, kernel: str, keeps_format: bool = True,
-               saved: tuple[str, ...] = ()) -> type[Resample]:
-    """The op of this name in a module; `kernel` is what PyTorch's errors call it."""
+def resampling(module: str, name: str, kernel: str, keeps_format: bool = True, saved: tuple[str, ...] = (),
+               shown: tuple[str, ...] = ()) -> type[Resample]:
+    """The op of this name in a module; `kernel` is what PyTorch's errors call it, `shown` what its nodes show."""
     class Op(Resample, name=name):
-        saves = saved
+        saves, constants = saved, ("", *shown)
     Op.kernel, Op.keeps_format, Op.__module__ = kernel, keeps_format, module
     return Op

@@ -44,7 +44,7 @@ def drawn(name: str, draw: Any, what: str) -> tuple[Callable[..., Tensor], Calla
 
 
 def empty_like_input(input: Tensor, dtype: DType | None, what: str, device: Where,
-                 format: memory_format | None) -> tuple[Any, Any]:
+                     format: memory_format | None) -> tuple[Any, Any]:
     """An array with the shape, and the order in memory, of `input`, or in a format, of its dtype or another; and where
     the numbers are to lie."""
     x = raw(input.array)
@@ -122,13 +122,16 @@ class NormalOf(Node, number=None):
         shape = functools.reduce(broadcast_shape, [v.array.shape for v in tensors])
         dtype = tensors[0].array.dtype
         array = ((draws.normal(stream, shape, dtype) * y).astype(dtype) + x).astype(dtype)
-        return record_n(cls, array, tensors, input_metadata=tuple([(v.array.shape, v.array.dtype) for v in tensors]))
+        metadata = tuple([(v.array.shape, v.array.dtype) for v in tensors])
+        return record_n(cls, array, tensors, (), tuple([shape for shape, _ in metadata]), metadata)
 
-    backward = RandomFill.backward
+    def backward(self, xp: Any, g: Any, *_: Any) -> Any:
+        return RandomFill.backward(self, xp, g)
 
 
 NormalMean, NormalStd, NormalBoth = [
-    type("Normal", (NormalOf,), {"__slots__": (), "__module__": __name__}, number=number) for number in (1, 2, 3)]
+    type("Normal", (NormalOf,), {"__slots__": (), "__module__": __name__, "constants": names}, number=number)
+    for number, names in enumerate([("mean_sym_sizes",), ("std_sym_sizes",), ("mean_sym_sizes", "std_sym_sizes")], 1)]
 
 
 @op

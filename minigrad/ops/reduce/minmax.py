@@ -97,15 +97,16 @@ class Amax(Node):
     """The largest element over several dimensions; NaN has no share of the gradient."""
 
     saves = ("self", "result")
+    constants = ("", "", "dim", "keepdim")
     method: ClassVar[str] = "max"
 
     @classmethod
-    def forward(cls, a: Tensor, axes: Shape, keepdim: bool) -> Tensor:
+    def forward(cls, a: Tensor, axes: Shape, keepdim: bool, dim: Shape | None) -> Tensor:
         y = getattr(a.array, cls.method)(axes, keepdims=keepdim)
         y = y if y.ndim < 2 else row_by_row(y)
-        return record1(cls, y, a, (a, y), (axes, kept_shape(a.array.shape, axes)))
+        return record1(cls, y, a, (a, y), (axes, kept_shape(a.array.shape, axes), dim or (), keepdim))
 
-    def backward(self, xp: Any, g: Any, a: Any, y: Any, axes: Shape, kept: Shape) -> Any:
+    def backward(self, xp: Any, g: Any, a: Any, y: Any, axes: Shape, kept: Shape, *_: Any) -> Any:
         return share_evenly(xp, xp.reshape(g, kept), a == xp.reshape(y, kept), axes)
 
 
@@ -115,14 +116,16 @@ class Amin(Amax):
 
 class Aminmax(ManyOutputs):
     saves = ("self", "min", "max")
+    constants = ("", "", "dim", "keepdim")
 
     @staticmethod
-    def forward(a: Tensor, axes: Shape, keepdim: bool) -> tuple[Tensor, ...]:
+    def forward(a: Tensor, axes: Shape, keepdim: bool, dim: int | None) -> tuple[Tensor, ...]:
         x = a.array
         low, high = x.min(axes, keepdims=keepdim), x.max(axes, keepdims=keepdim)
-        return record_many(Aminmax, (low, high), a, (axes, kept_shape(x.shape, axes)), saved=(a, low, high))
+        const = axes, kept_shape(x.shape, axes), dim, keepdim
+        return record_many(Aminmax, (low, high), a, const, saved=(a, low, high))
 
-    def backward(self, xp: Any, gs: list[Any], a: Any, low: Any, high: Any, axes: Shape, kept: Shape) -> Any:
+    def backward(self, xp: Any, gs: list[Any], a: Any, low: Any, high: Any, axes: Shape, kept: Shape, *_: Any) -> Any:
         return sum(share_evenly(xp, xp.reshape(g, kept), a == xp.reshape(y, kept), axes)
                    for g, y in zip(gs, (low, high), strict=True))
 
@@ -211,13 +214,15 @@ def amax(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
         RuntimeError: for no elements, if no `dim` is given.
         IndexError: if a dimension is out of range or empty.
     """
-    return Amax.forward(input, filled_axes("amax", dim, input.array.shape), keepdim)
+    shape = input.array.shape
+    return Amax.forward(input, filled_axes("amax", dim, shape), keepdim, axes_of(dim, len(shape)))
 
 
 @op(method=True)
 def amin(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
     """The smallest element; otherwise as `amax`."""
-    return Amin.forward(input, filled_axes("amin", dim, input.array.shape), keepdim)
+    shape = input.array.shape
+    return Amin.forward(input, filled_axes("amin", dim, shape), keepdim, axes_of(dim, len(shape)))
 
 
 @op(method=True)
@@ -231,4 +236,4 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
                            "identity.")
     else:
         axes = tuple(range(len(shape)))
-    return return_types.aminmax(Aminmax.forward(input, axes, keepdim))
+    return return_types.aminmax(Aminmax.forward(input, axes, keepdim, None if dim is None else (*axes, 0)[0]))

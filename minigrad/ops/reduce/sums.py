@@ -10,7 +10,7 @@ import numpy as np
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.backends.numpy import FLOAT16, FLOAT32, sum_of_all, total
 from minigrad.backends.registry import device_like
-from minigrad.core import LOCAL, Node, Tensor, plain, record1
+from minigrad.core import LOCAL, Node, Tensor, attributes, plain, record1
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.pointwise.arithmetic import Div
 
@@ -81,7 +81,7 @@ class Sum(Node):
 
 
 class SumDim(Node, name="Sum", number=1):
-    constants = ("self_sym_sizes",)
+    constants = ("self_sym_sizes", "", "dim", "keepdim")
 
     @staticmethod
     def forward(a: Tensor, axes: tuple[int, ...] | None, keepdim: bool, dtype: Any = None) -> Tensor:
@@ -89,9 +89,9 @@ class SumDim(Node, name="Sum", number=1):
         axes = tuple(range(x.ndim)) if axes is None else axes
         y = total(x, axes, dtype, keepdims=keepdim)
         input_metadata = None if y.dtype is x.dtype else ((x.shape, x.dtype),)
-        return record1(SumDim, y, a, (), (x.shape, kept_shape(x.shape, axes)), input_metadata)
+        return record1(SumDim, y, a, (), (x.shape, kept_shape(x.shape, axes), axes, keepdim), input_metadata)
 
-    def backward(self, xp: Any, g: Any, shape: tuple[int, ...], kept: tuple[int, ...]) -> Any:
+    def backward(self, xp: Any, g: Any, shape: tuple[int, ...], kept: tuple[int, ...], *_: Any) -> Any:
         return xp.broadcast_to(xp.reshape(g, kept), shape)
 
 
@@ -115,7 +115,8 @@ class Mean(Node):
 
 
 class MeanDim(Node, name="Mean", number=1):
-    constants = ("self_sym_sizes",)
+    constants = ("self_sym_sizes", "", "", "dim", "keepdim")
+    shows = attributes(self_sym_numel=lambda node: math.prod(node.const[0]))
 
     @staticmethod
     def forward(a: Tensor, axes: tuple[int, ...] | None, keepdim: bool, dtype: Any = None) -> Tensor:
@@ -124,9 +125,9 @@ class MeanDim(Node, name="Mean", number=1):
         kept = kept_shape(x.shape, axes)
         count = math.prod([x.shape[i] for i in axes])
         y = total(x, axes, keepdims=keepdim, count=count)
-        return record1(MeanDim, y, a, (), (x.shape, kept, count), input_metadata)
+        return record1(MeanDim, y, a, (), (x.shape, kept, count, axes, keepdim), input_metadata)
 
-    def backward(self, xp: Any, g: Any, shape: tuple[int, ...], kept: tuple[int, ...], count: int) -> Any:
+    def backward(self, xp: Any, g: Any, shape: tuple[int, ...], kept: tuple[int, ...], count: int, *_: Any) -> Any:
         return shared(xp, xp.broadcast_to(xp.reshape(g, kept), shape), count)
 
 
@@ -134,14 +135,16 @@ class Nansum(Node):
     """The sum of what is not NaN."""
 
     saves = ("self",)
+    constants = ("", "", "dim", "keepdim")
 
     @staticmethod
-    def forward(a: Tensor, axes: tuple[int, ...], keepdim: bool, dtype: Any) -> Tensor:
+    def forward(a: Tensor, dim: tuple[int, ...] | None, keepdim: bool, dtype: Any) -> Tensor:
         x, input_metadata = converted(np.where(np.isnan(a.array), a.array.dtype.type(0), a.array), dtype)
+        axes = tuple(range(x.ndim)) if dim is None else dim
         y = total(x, axes, keepdims=keepdim)
-        return record1(Nansum, y, a, (a,), (x.shape, kept_shape(x.shape, axes)), input_metadata)
+        return record1(Nansum, y, a, (a,), (x.shape, kept_shape(x.shape, axes), dim, keepdim), input_metadata)
 
-    def backward(self, xp: Any, g: Any, a: Any, shape: tuple[int, ...], kept: tuple[int, ...]) -> Any:
+    def backward(self, xp: Any, g: Any, a: Any, shape: tuple[int, ...], kept: tuple[int, ...], *_: Any) -> Any:
         return xp.masked(a == a, xp.broadcast_to(xp.reshape(g, kept), shape))
 
 
@@ -149,6 +152,7 @@ class Logsumexp(Node):
     """log(sum(exp(x))) over some dimensions, by way of the largest element, so that nothing overflows."""
 
     saves = ("self", "result")
+    constants = ("", "dim", "keepdim")
 
     @staticmethod
     def forward(a: Tensor, axes: tuple[int, ...], keepdim: bool) -> Tensor:
@@ -159,9 +163,9 @@ class Logsumexp(Node):
         top = np.where(np.isinf(top), wide.dtype.type(0), top)
         y = np.log(total(np.exp(wide - top), axes, keepdims=True)) + top
         y = (y if keepdim else y.reshape([n for i, n in enumerate(x.shape) if i not in axes])).astype(x.dtype)
-        return record1(Logsumexp, y, a, (a, y), (kept,))
+        return record1(Logsumexp, y, a, (a, y), (kept, axes, keepdim))
 
-    def backward(self, xp: Any, g: Any, a: Any, y: Any, kept: tuple[int, ...]) -> Any:
+    def backward(self, xp: Any, g: Any, a: Any, y: Any, kept: tuple[int, ...], *_: Any) -> Any:
         return xp.reshape(g, kept) * xp.exp(a - xp.reshape(y, kept))
 
 
@@ -233,7 +237,7 @@ def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dty
     """The sum of the elements that are not NaN; otherwise as `sum`."""
     if input.array.dtype.kind != "f":
         return sum(input, dim, keepdim, dtype=dtype)
-    return Nansum.forward(input, all_axes_of(dim, input.array.ndim), keepdim, wanted_dtype(input, dtype))
+    return Nansum.forward(input, axes_of(dim, input.array.ndim), keepdim, wanted_dtype(input, dtype))
 
 
 @op(method=True)

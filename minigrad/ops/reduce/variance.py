@@ -77,7 +77,7 @@ def forward(cls: type[Node], a: Tensor, correction: float | None, over: Shape | 
     if len(cls.saves) == 2:
         first = np.sqrt(first)
         saved = (a, first)
-    const = correction, over, kept_shape(a.array.shape, axes)
+    const = correction, over, kept_shape(a.array.shape, axes), keepdim
     if issubclass(cls, ManyOutputs):
         return record_many(cls, (first, mean), a, const, saved)
     return record1(cls, first, a, saved, const)
@@ -85,11 +85,12 @@ def forward(cls: type[Node], a: Tensor, correction: float | None, over: Shape | 
 
 class Var(Node):
     saves: ClassVar[tuple[str, ...]] = ("self",)
-    constants = ("correction",)
+    constants = ("correction", "dim", "", "keepdim")
 
     forward = classmethod(forward)
 
-    def backward(self, xp: Any, g: Any, a: Any, correction: float | None, over: Shape | None, kept: Shape) -> Any:
+    def backward(self, xp: Any, g: Any, a: Any, correction: float | None, over: Shape | None, kept: Shape,
+                 *_: Any) -> Any:
         return from_variance(xp, xp.reshape(g, kept), a, correction, over)
 
 
@@ -102,13 +103,13 @@ class Std(Var):
 
 class VarMean(ManyOutputs):
     saves: ClassVar[tuple[str, ...]] = ("self",)
-    constants = ("correction",)
+    constants = ("correction", "dim", "", "keepdim")
     fills_missing = False
 
     forward = classmethod(forward)
 
-    def backward(self, xp: Any, gs: list[Any], a: Any, correction: float | None, over: Shape | None,
-                 kept: Shape) -> Any:
+    def backward(self, xp: Any, gs: list[Any], a: Any, correction: float | None, over: Shape | None, kept: Shape,
+                 *_: Any) -> Any:
         g, of_mean = [None if g is None else xp.reshape(g, kept) for g in gs]
         if of_mean is not None:
             of_mean = xp.zeros(a.shape, a) + of_mean / math.prod([a.shape[i] for i in all_if_none(over, a.ndim)])

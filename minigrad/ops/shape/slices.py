@@ -1,11 +1,12 @@
 """Takes parts of a tensor as views: `select`, `narrow`, `unfold`, and the nodes of `x[0]` and `x[1:]`."""
 
 import operator
+import sys
 from typing import Any
 
 from minigrad.autograd.views import record_view
 from minigrad.backends.registry import as_strided
-from minigrad.core import Node, Tensor, materialized, record1
+from minigrad.core import Node, Tensor, attributes, materialized, record1
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.index.flat_indexing import flat_indices, scatter_into
 from minigrad.ops.shape.views import dim_of
@@ -17,6 +18,7 @@ Shape = tuple[int, ...]
 
 class Select(Node):
     constants = ("", "self_sym_sizes")
+    shows = attributes(dim=lambda node: len(node.const[0]) - 2, index=lambda node: node.const[0][-2])
 
     @staticmethod
     def forward(a: Tensor, dim: int, i: int) -> Tensor:
@@ -30,6 +32,9 @@ class Select(Node):
 
 class Slice(Node):
     constants = ("", "self_sym_sizes")
+    shows = attributes(dim=lambda node: len(node.const[0]) - 1,
+             start=lambda node: node.const[0][-1].start or 0, step=lambda node: node.const[0][-1].step or 1,
+             end=lambda node: to_the_end(node.const[0][-1].stop))
 
     @staticmethod
     def forward(a: Tensor, dim: int, part: slice) -> Tensor:
@@ -38,6 +43,11 @@ class Slice(Node):
         return record_view(Slice, x[index], a, (index, x.shape))
 
     backward = Select.backward
+
+
+def to_the_end(stop: int | None) -> int:
+    """Where a slice ends, as PyTorch shows it: one that nothing ends, at the largest number."""
+    return sys.maxsize if stop is None else stop
 
 
 class NarrowCopy(Node):

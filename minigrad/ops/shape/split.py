@@ -34,21 +34,23 @@ class Unbind(ManyOutputs):
         return xp.stack(gs, dim)
 
 
-class Split(ManyOutputs):
-    """Into parts of one size."""
-
-    constants = ("dim",)
+class Parts(ManyOutputs, number=None):
+    """Into parts along a dimension; `given` is how a caller said which."""
 
     @classmethod
-    def forward(cls, a: Tensor, sizes: Sequence[int], dim: int) -> tuple[Tensor, ...]:
-        return record_views(cls, parts_of(a, sizes, dim), a, (dim,))
+    def forward(cls, a: Tensor, given: Any, sizes: Sequence[int], dim: int) -> tuple[Tensor, ...]:
+        return record_views(cls, parts_of(a, sizes, dim), a, (dim, given, a.array.shape))
 
-    def backward(self, xp: Any, gs: list[Any], dim: int) -> Any:
+    def backward(self, xp: Any, gs: list[Any], dim: int, *_: Any) -> Any:
         return xp.concatenate(gs, dim)
 
 
-class SplitWithSizes(Split):
-    __slots__ = ()
+class Split(Parts):
+    constants = ("dim", "split_size", "self_sym_sizes")
+
+
+class SplitWithSizes(Parts):
+    constants = ("dim", "split_sizes", "self_sym_sizes")
 
 
 class UnsafeSplit(ManyOutputs):
@@ -103,8 +105,9 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
     length = tensor.array.shape[axis]
     if not isinstance(split_size_or_sections, int):
         sizes = checked_sizes(split_size_or_sections, length, dim)
-        return SplitWithSizes.forward(tensor, sizes, axis)
-    return Split.forward(tensor, equal_sizes(length, checked_size(split_size_or_sections, length)), axis)
+        return SplitWithSizes.forward(tensor, tuple(sizes), sizes, axis)
+    size = checked_size(split_size_or_sections, length)
+    return Split.forward(tensor, size, equal_sizes(length, size), axis)
 
 
 def checked_sizes(sizes: Sequence[int], length: int, dim: int) -> list[int]:

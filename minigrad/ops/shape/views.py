@@ -13,7 +13,7 @@ import numpy as np
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.autograd.views import record_view
 from minigrad.backends.registry import as_strided
-from minigrad.core import Node, Tensor, counter_of, materialized, plain, record1
+from minigrad.core import Node, Tensor, attributes, counter_of, materialized, plain, record1
 from minigrad.core.evaluate import sum_to
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.reduce.sums import axes_of
@@ -79,7 +79,7 @@ class Reshaped(Node, number=None):
 
     constants = ("self_sym_sizes",)
 
-    def backward(self, xp: Any, g: Any, shape: Shape) -> Any:
+    def backward(self, xp: Any, g: Any, shape: Shape, *_: Any) -> Any:
         return xp.reshape(g, shape)
 
 
@@ -124,20 +124,25 @@ class Transpose(Node):
 
 
 class Permute(Node):
+    constants = ("", "dims")
+
     @staticmethod
     def forward(a: Tensor, axes: Shape) -> Tensor:
         back = tuple([axes.index(i) for i in range(len(axes))])
-        return record_view(Permute, materialized(a).transpose(axes), a, (back,))
+        return record_view(Permute, materialized(a).transpose(axes), a, (back, axes))
 
-    def backward(self, xp: Any, g: Any, back: Shape) -> Any:
+    def backward(self, xp: Any, g: Any, back: Shape, _: Shape) -> Any:
         return xp.transpose(g, back)
 
 
 class Unsqueeze(Node):
+    constants = ("", "dim")
+
     @classmethod
     def forward(cls, a: Tensor, dim: int) -> Tensor:
         x = materialized(a)
-        return record_view(cls, np.expand_dims(x, dim_of(dim, x.ndim + 1)), a, (x.shape,))
+        axis = dim_of(dim, x.ndim + 1)
+        return record_view(cls, np.expand_dims(x, axis), a, (x.shape, axis))
 
     backward = Reshaped.backward
 
@@ -153,24 +158,30 @@ class Squeeze(Reshaped):
 class SqueezeDim(Reshaped, name="Squeeze", number=1):
     """Of one dimension."""
 
+    constants = ("self_sym_sizes", "dim")
+
     @classmethod
     def forward(cls, a: Tensor, dim: int) -> Tensor:
         x = materialized(a)
         axis = dim_of(dim, x.ndim)
-        return record_view(cls, x.squeeze(axis) if x.ndim and x.shape[axis] == 1 else x[...], a, (x.shape,))
+        return record_view(cls, x.squeeze(axis) if x.ndim and x.shape[axis] == 1 else x[...], a, (x.shape, axis))
 
 
 class SqueezeDims(Reshaped, name="Squeeze", number=2):
     """Of several dimensions."""
 
+    constants = ("self_sym_sizes", "dim")
+
     @classmethod
     def forward(cls, a: Tensor, dims: Sequence[int]) -> Tensor:
         x = materialized(a)
         axes = axes_of(dims, x.ndim) or ()
-        return record_view(cls, x.squeeze(tuple([d for d in axes if x.shape[d] == 1])), a, (x.shape,))
+        return record_view(cls, x.squeeze(tuple([d for d in axes if x.shape[d] == 1])), a, (x.shape, axes))
 
 
 class Expand(Node):
+    shows = attributes(self_sym_sizes=lambda node: node.const[0][0])
+
     @staticmethod
     def forward(a: Tensor, shape: Shape) -> Tensor:
         x = materialized(a)

@@ -30,7 +30,7 @@ def passed(name: str, *lines: str) -> None:
 def misconception(name: str, text: str, *lines: str) -> None:
     """The answer does not stand, and the check knows what led to it."""
     verdicts[name] = False
-    notes.note("check", name.removeprefix("check."), "no")
+    notes.note("check", name.removeprefix("check."), "no", text)
     print(f"{name}: not right yet: {text}")
     for line in lines:
         print(f"    {line}")

@@ -69,8 +69,9 @@ def close(mine: Any, theirs: Any, tolerance: float) -> bool:
     if theirs is None or not isinstance(theirs, (np.ndarray, float)):
         return bool(mine == theirs)
     mine, theirs = np.asarray(mine), np.asarray(theirs)
-    if theirs.dtype.kind != "f":
-        return bool((mine == theirs).all())
+    equal = bool((mine == theirs).all())
+    if equal or theirs.dtype.kind != "f":
+        return equal
     finite = theirs[np.isfinite(theirs)].astype(np.float64)
     scale = max(5 * tolerance, float(np.abs(finite).max())) if finite.size else 1.0
     return bool(np.allclose(mine.astype(np.float64), theirs.astype(np.float64), rtol=0,

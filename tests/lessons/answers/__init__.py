@@ -19,6 +19,7 @@ from tests.lessons.answers import (
     lesson12,
     lesson13,
     lesson16,
+    lesson21,
 )
 from tests.lessons.answers.kinds import Key
 
@@ -38,4 +39,5 @@ KEYS: dict[str, Key] = {
     "12_higher_order": lesson12.KEY,
     "13_capstone": lesson13.KEY,
     "16_build_the_engine": lesson16.KEY,
+    "21_puzzles": lesson21.KEY,
 }

@@ -203,6 +203,11 @@ PROGRAMS = Programs({
     "one of two outputs": lambda m: m.autograd.grad((p := leaf(m, 4).chunk(2))[0].sum(), [*p], allow_unused=True),
     "into an output that is not used": lambda m: (
         (p := (x := leaf(m, 4)).chunk(2)), p[0].sum().backward(inputs=[p[1]]), x.grad, p[1].grad)[2:],
+    # a formula that cannot be evaluated, and that nobody needs: PyTorch computes the gradients that are wanted alone
+    "into a result, recorded, whose formula fails": lambda m: (
+        (x := leaf(m, 2)), (y := (x * 1) ** (x > 0)), y.sum().backward(inputs=[y], create_graph=True), y.grad)[-1],
+    "into a result that a later pass freed": lambda m: (
+        (x := leaf(m, 2)), (y := x.exp()), y.sum().backward(), y.sum().backward(inputs=[y])),
     "nodes of one sequence number": lambda m: (
         (x := leaf(m, 2)), (a := x * 2), (b := x * 3), a.grad_fn._set_sequence_nr(7), b.grad_fn._set_sequence_nr(7),
         (a + b).sum().backward(), x.grad)[-1],

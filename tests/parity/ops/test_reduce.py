@@ -259,3 +259,14 @@ def test_named_parts_print_as_in_pytorch(torch, call):
     ours, theirs = (repr(call(lib, lib.tensor([[1.0, 3.0], [2.0, 0.5]], requires_grad=True)))
                     for lib in (minigrad, torch))
     assert ours == theirs
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["cumsum", "logcumsumexp", "cumprod", "sum"])
+def test_the_sign_of_zero(torch, name, dtype):
+    """A running sum starts with 0, so that of -0. is 0.; a number alone stays what it is."""
+    def signs(m, *shape):
+        return getattr(m.full(shape, -0.0, dtype=getattr(m, dtype)), name)(0).reciprocal().tolist()
+
+    for shape in ((3,), (2, 2), (1,), ()):
+        assert signs(minigrad, *shape) == signs(torch, *shape)

@@ -173,31 +173,10 @@ CASES = {
     "adaptive_max_pool3d": (lambda m, a: m.nn.functional.adaptive_max_pool3d(a, 2, True), [leaf(1, 2, 3, 2, 4)]),
 }
 
-SIZES = {"align_corners", "output_size", "scales", "scales_d", "scales_h", "scales_w", "self_sym_sizes"}
-POOL = {"ceil_mode", "kernel_size", "padding", "stride"}
 MISSING = {
-    "ChannelShuffleBackward0": {"groups"},
-    "Col2ImBackward0": {"dilation", "kernel_size", "padding", "stride"},
-    "EmbeddingBackward0": {"sparse", "weight_sym_argsize_0"},
-    "Im2ColBackward0": {"dilation", "kernel_size", "padding", "self_sym_argsize_minus_1", "self_sym_argsize_minus_2",
-                        "stride"},
-    "NativeBatchNormBackward0": {"eps", "result1", "result2", "running_mean", "running_var", "training"},
-    "PixelShuffleBackward0": {"upscale_factor"},
-    "PixelUnshuffleBackward0": {"downscale_factor"},
-    "TrilinearBackward0": {"expand1", "expand2", "expand3", "sumdim"},
-    "AvgPool2DBackward0": POOL | {"count_include_pad", "divisor_override"},
-    "AvgPool3DBackward0": POOL | {"count_include_pad", "divisor_override"},
-    "MaxPool3DWithIndicesBackward0": POOL | {"dilation", "result1"},
-    "ConvolutionBackward0": {"bias_sym_sizes_opt", "dilation", "groups", "output_padding", "padding", "stride"},
-    "MaxPool2DWithIndicesBackward0": POOL | {"dilation", "result1"},
-    "UpsampleBicubic2DBackward0": SIZES,
-    "UpsampleBilinear2DBackward0": SIZES,
-    "UpsampleLinear1DBackward0": SIZES,
-    "UpsampleNearest1DBackward0": SIZES,
-    "UpsampleNearest2DBackward0": SIZES,
-    "UpsampleNearest3DBackward0": SIZES,
-    "UpsampleNearestExact2DBackward0": SIZES,
-    "UpsampleTrilinear3DBackward0": SIZES,
+    "NativeBatchNormBackward0": {"result1", "result2", "running_mean", "running_var"},
+    "MaxPool3DWithIndicesBackward0": {"result1"},
+    "MaxPool2DWithIndicesBackward0": {"result1"},
     "AdaptiveMaxPool2DBackward0": {"result1"},
     "AdaptiveMaxPool3DBackward0": {"result1"},
 }

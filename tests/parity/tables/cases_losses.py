@@ -132,14 +132,8 @@ CASES = {
 }
 
 MISSING = {
-    "BinaryCrossEntropyBackward0": {"reduction"},
-    "BinaryCrossEntropyWithLogitsBackward0": {"reduction"},
-    "HuberLossBackward0": {"reduction"},
-    "NllLoss2DBackward0": {"ignore_index", "reduction", "total_weight"},
-    "NllLossBackward0": {"ignore_index", "reduction", "total_weight"},
-    "SmoothL1LossBackward0": {"reduction"},
-    "NormBackward1": {"dim", "keepdim"},
-    "SoftMarginLossBackward0": {"reduction"},
+    "NllLoss2DBackward0": {"total_weight"},
+    "NllLossBackward0": {"total_weight"},
 }
 
 NOT_COMPARABLE = {"gaussian_nll_loss full": "a variance below eps is raised to it, and the gradient goes on"}

@@ -182,9 +182,3 @@ PLAIN = {
 }
 
 # What PyTorch's formulas keep, and minigrad's do not.
-MISSING = {
-    "AmaxBackward0": {"dim", "keepdim"}, "AminBackward0": {"dim", "keepdim"}, "AminmaxBackward0": {"dim", "keepdim"},
-    "LogsumexpBackward0": {"dim", "keepdim"}, "NansumBackward0": {"dim", "keepdim"},
-    "StdBackward0": {"dim", "keepdim"}, "StdMeanBackward0": {"dim", "keepdim"}, "VarBackward0": {"dim", "keepdim"},
-    "VarMeanBackward0": {"dim", "keepdim"},
-}

@@ -209,10 +209,7 @@ PLAIN = {
 # What PyTorch saves for the shapes of its backward, where a formula here needs the places alone.
 MISSING = {
     "PutBackward0": {"source"},
-    "IndexAddBackward0": {"source_dim"},
     "IndexCopyBackward0": {"source", "source_dim"},
-    "IndexPutBackward0": {"accumulate", "indices"},
-    "SqueezeBackward2": {"dim"},
 }
 
 OVERWRITTEN = "an element is named twice: PyTorch's derivative, and so ours, counts what was overwritten too"

@@ -107,3 +107,39 @@ def test_operands_that_the_trace_does_not_have_are_parameters_of_the_formula() -
     trace = recorded("a.max(1)[0]")
     node = next(node for node in trace.nodes if node["name"] == "MaxBackward0")
     assert operands_in(trace.expressions[node["derivatives"][0]]) == {"grad", "positions"}
+
+
+# ---- in words
+def told(trace: Trace, kind: str) -> list[list[str]]:
+    """What `text` says of the arithmetic of the steps of a kind, where it says something."""
+    steps = [step for step, event in enumerate(trace.events) if event["kind"] == kind]
+    found = [[line for line in trace.text(step).splitlines() if " = " in line] for step in steps]
+    return [lines for lines in found if lines]
+
+
+def test_the_text_of_a_step_has_its_arithmetic():
+    a = minigrad.tensor([1., 2.], requires_grad=True)
+    b = minigrad.tensor([5., 6.], requires_grad=True)
+    with record() as trace:
+        c = a * b
+        (c * 3 + c).sum().backward()
+        (a * 2).sum().backward()
+    runs, flows, added = (told(trace, kind) for kind in ("run", "flow", "accumulate"))
+    assert ["grad of a = grad · b = [4, 4] · [5, 6]", "grad of b = grad · a = [4, 4] · [1, 2]"] in runs
+    assert ["grad of c = grad · 3 = [1, 1] · 3 = [3, 3]", "the gradients meet: [1, 1] + [3, 3] = [4, 4]"] in flows
+    assert ["grad of a = grad · b = [4, 4] · [5, 6] = [20, 24]"] in flows
+    assert added == [["a.grad = [20, 24] + [2, 2] = [22, 26]"]]
+
+
+def test_what_a_hook_changed_is_what_the_arithmetic_starts_from():
+    x = minigrad.tensor(2., requires_grad=True)
+    with record() as trace:
+        y = x * 3
+        y.register_hook(lambda grad: grad * 10)
+        y.exp().backward()
+    assert told(trace, "flow")[-1] == ["grad of x = grad · 3 = 4034 · 3 = 1.21e+04"]
+    with record() as trace:
+        y = x * 3
+        y.grad_fn.register_hook(lambda given, received: (given[0] * 0, *given[1:]))
+        y.backward()
+    assert told(trace, "flow") == [["grad of x = grad · 3 = 1 · 3"]]

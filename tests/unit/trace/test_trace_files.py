@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+import minigrad as torch
 from minigrad.recorder import Trace, record
 from minigrad.trace.build import Builder, Large, statistics
 from minigrad.trace.ledger import ACTIVATION, GRADIENT, PARAMETER, SAVED, Ledger
@@ -164,6 +165,35 @@ def test_statistics_of_large_arrays():
     assert (flags["min"], flags["max"], flags["mean"]) == (1, 1, 1.0)
     builder = Builder()
     assert builder.value(Large(a)) == builder.value(Large(a.copy())) == 0
+
+
+def test_all_numbers_are_kept_of_large_tensors_that_no_op_made():
+    w, c = torch.ones(30, 10, requires_grad=True), torch.arange(100.)
+    with record() as trace:
+        ((w * 2).sum() + (c + 1).sum() + torch.ones(10_001).sum()).backward()
+    again = Trace.from_json(trace.to_json())
+    assert again == trace
+    kept = {tuple(t["shape"]): again.values[t["value"]].get("entries") for t in again.tensors if t["node"] is None}
+    assert kept[30, 10] == [1.] * 300 and kept[10_001,] is None
+    made = [t for t in again.tensors if t["shape"] == [100] and t["name"] is None]
+    assert len(made) == 1 and "entries" not in again.values[made[0]["value"]]
+    named = next(t for t in again.tensors if t["name"] == "c")
+    assert again.values[named["value"]]["entries"] == list(range(100))
+    again.values[named["value"]]["entries"].pop()
+    with pytest.raises(ValueError, match="does not hold what its shape"):
+        Trace.from_dict(again.to_dict())
+
+
+def test_no_more_than_so_many_numbers_are_kept_whole():
+    with record() as trace:
+        for _ in range(6):
+            torch.ones(100, 90).sum()
+    whole = [value for value in trace.values if "entries" in value]
+    assert len(trace.tensors) == 12 and len(whole) <= 1  # equal ones are stored once
+    with record() as trace:
+        for at in range(6):
+            torch.full((100, 90), float(at)).sum()
+    assert len([value for value in trace.values if "entries" in value]) == 4
 
 
 def test_source_files_are_named_without_their_path():

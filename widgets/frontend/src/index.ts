@@ -3,7 +3,7 @@
  *
  * The folders, each of which imports only those before it: `trace` is what a trace says, without a page; `layout` where
  * its boxes and edges stand; `page` what every view is put together of; `graph` the drawing of the graph; `inspector`
- * the panes and lenses around it; `views` the other widgets.
+ * the panes and lenses around it; `views` the other widgets; `lesson` judges a lesson's cards in a page without a kernel.
  */
 import { aliasView } from "./views/aliasview";
 import type { Aliases } from "./views/aliasview";

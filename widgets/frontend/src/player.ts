@@ -2,32 +2,17 @@
 import { html } from "./page/dom";
 import { stateOf } from "./page/fragment";
 import type { Model, Program } from "./page/link";
+import { PageModel } from "./page/pagemodel";
 
 type Render = (widget: { model: Model; el: HTMLElement }) => () => void;
 
 /** The program that runs here, where the page holds it; a module is not told of its own element. */
 const own = document.currentScript ?? document.querySelector("script[type=module]:not([src])");
 
-class PageModel implements Model {
-  constructor(private readonly state: Record<string, unknown>) {}
-
-  get(name: string): unknown {
-    return this.state[name];
-  }
-
-  set(name: string, value: unknown): void {
-    this.state[name] = value;
-  }
-
-  save_changes(): void {}
-
-  on(): void {}
-
-  off(): void {}
-
-  program(): Promise<Program | null> {
-    return programOf(own);
-  }
+/** What goes on in a page with the cards of a lesson. */
+export interface PageLesson {
+  join(place: string, model: PageModel): void;
+  open(): void;
 }
 
 /** The text of a page's script and of its styles; of a site it is asked for, which a folder without a host refuses. */
@@ -44,6 +29,8 @@ async function programOf(script: Element | null): Promise<Program | null> {
     return null;
   }
 }
+
+const program = (): Promise<Program | null> => programOf(own);
 
 // A site's own switch of themes, where there is one, goes before what the system prefers.
 function followTheme(): void {
@@ -77,7 +64,7 @@ function follow(place: HTMLElement, render: Render): void {
     if (fragment === "") return place.append(html("p", { class: "mg-error" }, "A link that was copied from an inspector is shown here."));
     try {
       const state = await stateOf(fragment);
-      leave = render({ model: new PageModel({ ...state, player: location.href.split("#")[0] }), el: place });
+      leave = render({ model: new PageModel({ ...state, player: location.href.split("#")[0] }, program), el: place });
     } catch (error) {
       place.append(html("p", { class: "mg-root mg-error", role: "alert" }, `This link cannot be shown: ${String(error)}`));
     }
@@ -87,11 +74,17 @@ function follow(place: HTMLElement, render: Render): void {
 }
 
 /** Fills every place of the page that waits for a view. */
-export function play(render: Render): void {
+export function play(render: Render, lessonAt?: (place: HTMLElement) => PageLesson): void {
   followTheme();
-  for (const place of document.querySelectorAll<HTMLElement>("[data-minigrad]")) {
-    const data = document.getElementById(place.dataset["minigrad"] ?? "");
-    render({ model: new PageModel(held(data?.textContent ?? "{}")), el: place });
-  }
+  const around = document.querySelector<HTMLElement>("[data-minigrad-lesson]");
+  const lesson = around && lessonAt ? lessonAt(around) : null;
+  const all = [...document.querySelectorAll<HTMLElement>("[data-minigrad]")].map((el) => {
+    const data = document.getElementById(el.dataset["minigrad"] ?? "");
+    const model = new PageModel(held(data?.textContent ?? "{}"), program);
+    lesson?.join(el.dataset["minigrad"] ?? "", model);
+    return { model, el };
+  });
+  lesson?.open();
+  for (const each of all) render(each);
   for (const place of document.querySelectorAll<HTMLElement>("[data-minigrad-link]")) follow(place, render);
 }

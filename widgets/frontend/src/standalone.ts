@@ -1,5 +1,6 @@
 /** The script of a page of its own, and of the site. */
 import { render } from "./index";
+import { Lesson } from "./lesson/lesson";
 import { play } from "./player";
 
-play(render);
+play(render, (place) => new Lesson(place));

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { Live } from "../src/live/live";
 import { numbersOf } from "../src/live/numbers";
+import { pieces } from "../src/trace/expression";
 import { parseTrace } from "../src/trace/types";
 import type { Maybe, Trace, Value } from "../src/trace/types";
 
@@ -10,6 +11,8 @@ interface Pair {
   recorded: unknown;
   other: unknown;
   numbers: Record<string, (number | number[])[]>;
+  /** The recorded expressions as Python writes them. */
+  texts: string[];
 }
 
 const FIELDS = ["gradient", "sum", "grad", "value", "result"];
@@ -43,8 +46,12 @@ function far(found: Value | undefined, wanted: Value | undefined): boolean {
 let [values, changed, wrong, kept] = [0, 0, 0, 0];
 const complaints: string[] = [];
 for (const line of readFileSync(process.argv[2] ?? "", "utf8").split("\n").filter((each) => each !== "")) {
-  const { seed, recorded, other, numbers } = JSON.parse(line) as Pair;
+  const { seed, recorded, other, numbers, texts } = JSON.parse(line) as Pair;
   const [live, wanted] = [new Live(parseTrace(recorded)), parseTrace(other)];
+  texts.forEach((text, at) => {
+    const mine = pieces(live.trace.expressions?.[at] ?? null, (operand) => operand).map((piece) => piece.text).join("");
+    if (mine !== text) complaints.push(`seed ${seed}: ${mine} is ${text} in Python`);
+  });
   const ids = live.trace.tensors.map((record, id) => [record.name, id] as const);
   const changes = new Map(Object.entries(numbers).flatMap(([name, data]) => ids.filter(([each]) => each === name).slice(0, 1).map(([, id]) => [id, data.flat()] as const)));
   live.run(changes);

@@ -30,14 +30,19 @@ class Previews:
     memory that it shares with a tensor, nobody sees.
     """
 
-    def __init__(self, copy: Callable[[Any], Any], detail: str) -> None:
-        self.copy, self.most = copy, DETAILS[detail]
+    def __init__(self, copy: Callable[[Any], Any], detail: str, whole: Callable[[Any, Any], Any]) -> None:
+        self.copy, self.whole, self.most = copy, whole, DETAILS[detail]
         self.recent: dict[int, tuple[Any, Any]] = {}  # by storage: itself, so that it stays, and its statistics
 
     def forget(self) -> None:
         """Some memory was written to."""
         if self.recent:
             self.recent.clear()
+
+    def given(self, t: Any) -> Any:
+        """What is kept of a tensor that no op has made: all its values, if they are not too many."""
+        kept = self.of(t)
+        return self.whole(kept, array_of(t)) if isinstance(kept, Large) and not isinstance(kept, Unreadable) else kept
 
     def of(self, t: Any) -> Any:
         """What is kept of a tensor's values."""

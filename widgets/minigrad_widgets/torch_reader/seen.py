@@ -73,7 +73,7 @@ class Seen(Tracker):
 
     def __init__(self, log: Log, pre: NodeHook, post: NodeHook, detail: str = "values") -> None:
         super().__init__(log)
-        self.previews = Previews(self.copy, detail)
+        self.previews = Previews(self.copy, detail, self.whole)
         self.pre, self.post = pre, post
         self.next: dict[int, list[tuple[int, int] | None]] = {}
         self.made: dict[int, list[tuple[int, TrackedRef]]] = {}
@@ -110,7 +110,7 @@ class Seen(Tracker):
             self.made.setdefault(above, []).append((t.output_nr, ref))
         self.log.append(("tensor", t.requires_grad and not before, above, t.output_nr,
                          isinstance(t, torch.nn.Parameter), *hold, t.nbytes,
-                         self.copied(t) if copy is None else copy))
+                         copy if copy is not None else self.previews.given(t) if above is None else self.copied(t)))
         facts = self.shares(t)
         if facts:
             self.log.append(("shares", ref.number, facts))

@@ -18,6 +18,7 @@ import { bow, ties, told } from "./ties";
 import type { Tie } from "./ties";
 import type { Maybe, Trace } from "../trace/types";
 import { Culling } from "./culling";
+import { Levels } from "./levels";
 import { Lights } from "./lights";
 import { Minimap } from "./minimap";
 import { Outline } from "./outline";
@@ -40,6 +41,13 @@ interface EdgeParts {
   line: SVGPathElement;
   label: SVGTextElement;
   gradient: Maybe | undefined;
+}
+
+interface Annotation {
+  nodes: ReadonlyMap<number, string>;
+  edges: ReadonlyMap<string, string>;
+  /** By value, the sign that stands at a node, so that colour does not stand alone. */
+  signs: Readonly<Record<string, string>>;
 }
 
 export interface GraphEvents {
@@ -67,6 +75,7 @@ export class GraphPane {
   private readonly culling = new Culling();
   private readonly layers = ["mg-edges", "mg-nodes", "mg-labels"].map((name) => svg("g", { class: name }));
   private readonly outline: Outline;
+  readonly levels: Levels;
   private readonly map: Minimap;
   groups: Groups;  // what stands in the graph now
   private drawing: Drawing;
@@ -80,6 +89,7 @@ export class GraphPane {
   private readonly tied = new Map<BoxId, Element[]>();
   private marked = new Map<BoxId, string>();
   private readonly lights = new Lights();
+  private readonly annotations = new Map<string, Annotation>();
   private flowing: ReadonlySet<string> = new Set();
   private scene: Scene | null = null;
 
@@ -97,6 +107,8 @@ export class GraphPane {
     this.frame = svg("svg", { class: "mg-svg", role: "group", tabindex: 0, "aria-label": label }, group);
     this.viewport = new Viewport(this.frame, group, outlook(this.drawing, null));
     this.outline = new Outline(trace, (wanted) => this.fold(wanted));
+    this.levels = new Levels(trace, (wanted) => this.fold(wanted));
+    this.viewport.onZoom = (factor, at, time) => this.zoomed(factor, at, time);
     this.map = new Minimap((to) => this.viewport.look(to));
     this.build();
     this.viewport.onMove = (region, far) => {
@@ -130,7 +142,9 @@ export class GraphPane {
     }
     for (const [id, box] of this.drawing.boxes) this.addNode(id, box, boxes);
     for (const tie of this.ties) this.addTie(tie, wires, texts);
+    for (const [name, annotation] of this.annotations) this.bear(name, annotation);
     this.outline.show(this.groups.folded);
+    this.levels.show(this.groups.folded);
     this.map.show(this.drawing.boxes.values(), this.drawing.size);
   }
 
@@ -210,6 +224,29 @@ export class GraphPane {
     const look = first ?? (done ? "done" : "recorded");
     const saved = known.some((each) => each.saved === "held") ? "held" : known.some((each) => each.saved !== "") ? "released" : "";
     return { look, known: known.length > 0, word: first === "running" || first === "ready" ? STYLES[first].word : "", badge: "", saved };
+  }
+
+  /** Whether zooming around a point has folded or unfolded modules instead; what was unfolded is looked at then. */
+  private zoomed(factor: number, at: Point, time: number): boolean {
+    const scope = this.foldedAt(at);
+    const done = this.levels.zoom(factor, this.viewport.scale, this.groups.folded, scope, time);
+    if (done && scope !== null && !this.groups.folded.has(scope)) {
+      const inside = this.trace.nodes.flatMap((node, id) => (chain(this.trace, node.scope).includes(scope) ? (this.boxAround(id) ?? []) : []));
+      const [xs, ys] = [inside.map(({ x }) => x), inside.map(({ y }) => y)];
+      this.viewport.look([(Math.min(...xs) + Math.max(...xs)) / 2, (Math.min(...ys) + Math.max(...ys)) / 2]);
+    }
+    return done;
+  }
+
+  /** The call of a module whose box is at a point of the pane, or nearest to it; null where none is folded. */
+  private foldedAt(at: Point): Maybe {
+    const [x, y] = this.viewport.pointAt(at);
+    let [best, nearest]: [Maybe, number] = [null, Infinity];
+    for (const [id, box] of this.drawing.boxes) {
+      const far = Math.hypot(Math.max(0, Math.abs(box.x - x) - box.width / 2), Math.max(0, Math.abs(box.y - y) - HEIGHT / 2));
+      if (far < nearest) [best, nearest] = [id < 0 ? scopeOf(id) : null, far];
+    }
+    return best;
   }
 
   /** Where the student is: the lit node, else the top. */
@@ -348,6 +385,26 @@ export class GraphPane {
     this.lights.show("data-called", [...groups, ...this.drawnEdges(edges)]);
   }
 
+  /** Gives nodes and edges an attribute, each with its own value, and takes it from all others. A box has that of the
+   * first of its nodes that has one. */
+  annotate(name: string, nodes: Annotation["nodes"], edges: Annotation["edges"] = new Map(), signs: Annotation["signs"] = {}): void {
+    this.annotations.set(name, { nodes, edges, signs });
+    this.bear(name, { nodes, edges, signs });
+  }
+
+  private bear(name: string, { nodes, edges, signs }: Annotation): void {
+    for (const [box, { group }] of this.nodes) {
+      const first = (this.groups.members.get(box) ?? [box]).find((id) => nodes.has(id));
+      const value = first === undefined ? null : (nodes.get(first) ?? null);
+      mark(group, name, value);
+      group.querySelector(`.mg-sign[data-of="${name}"]`)?.remove();
+      const sign = value === null ? undefined : signs[value];
+      const left = -(this.drawing.boxes.get(box)?.width ?? 0) / 2;
+      if (sign) group.append(svg("text", { class: "mg-sign", "data-of": name, x: left - 8, y: 6, "text-anchor": "end" }, sign));
+    }
+    for (const { line, keys } of this.edges.values()) mark(line, name, keys.flatMap((key) => edges.get(key) ?? [])[0] ?? null);
+  }
+
   private drawnEdges(keys: readonly string[]): Element[] {
     return keys.flatMap((key) => this.edges.get(key) ?? []).flatMap(({ line, label }) => [line, label]);
   }
@@ -392,8 +449,9 @@ export class GraphPane {
     return html(
       "div",
       { class: "mg-zoom" },
-      make("+", "zoom in", () => this.viewport.zoom(1.3)),
-      make("−", "zoom out", () => this.viewport.zoom(1 / 1.3)),
+      this.levels.element,
+      make("+", "zoom in", () => this.viewport.zoomOrFold(1.3, performance.now())),
+      make("−", "zoom out", () => this.viewport.zoomOrFold(1 / 1.3, performance.now())),
       make("⤢", "show the whole graph", () => this.viewport.overview(this.middle())),
     );
   }

@@ -22,6 +22,8 @@ export class Viewport {
   private wanted: [Point, number] | null = null;
   /** Called with what is in view whenever that changes. */
   onMove: (region: Region, far: boolean) => void = () => undefined;
+  /** Asked before the wheel or a button zooms around a point of the pane: whether it has folded or unfolded instead. */
+  onZoom: (factor: number, at: Point, time: number) => boolean = () => false;
   private readonly observer: ResizeObserver | null = null;
 
   constructor(
@@ -104,6 +106,16 @@ export class Viewport {
     this.apply();
   }
 
+  /** Zooms, unless that folds or unfolds modules. */
+  zoomOrFold(factor: number, time: number, at: Point = [this.view[0] / 2, this.view[1] / 2]): void {
+    if (!this.onZoom(factor, at, time)) this.zoom(factor, at);
+  }
+
+  /** The point of the drawing that is shown at a point of the pane. */
+  pointAt([x, y]: Point): Point {
+    return [(x - this.x) / this.scale, (y - this.y) / this.scale];
+  }
+
   /** Moves only as far as is needed to bring a box into view. */
   reveal([x, y]: Point, width: number): void {
     this.wanted = [[x, y], width];
@@ -143,7 +155,7 @@ export class Viewport {
     event.preventDefault();
     event.stopPropagation();
     const bounds = this.frame.getBoundingClientRect();
-    this.zoom(Math.exp(-event.deltaY / 400), [event.clientX - bounds.left, event.clientY - bounds.top]);
+    this.zoomOrFold(Math.exp(-event.deltaY / 400), event.timeStamp, [event.clientX - bounds.left, event.clientY - bounds.top]);
   }
 
   private drag(event: PointerEvent): void {

@@ -1,15 +1,26 @@
 /** The arithmetic of a node in the details: its derivative with names, then with numbers, then what came out. */
+import type { NumberArray } from "../live/arrays";
 import { html, mark } from "../page/dom";
 import { pieces } from "../trace/expression";
 import type { Written } from "../trace/expression";
 import { brief, inline, nodeName, tensorName, valueOf } from "../trace/format";
 import { Receipts } from "../trace/received";
 import type { Received } from "../trace/received";
+import { entryArithmetic, entryText } from "./entry";
+import type { Followed } from "./follow";
 import type { Moment } from "./details";
 import type { Expression, Maybe, Trace, Value } from "../trace/types";
 
 /** Lights the operands where they are drawn: edges by their keys, and what a node has saved. */
 export type Light = (edges: readonly string[], saved: Maybe) => void;
+
+/** What is known of the number that is followed. */
+export interface Trail {
+  /** The entry of a tensor that it reaches. */
+  entry: (tensor: number) => Followed | undefined;
+  /** All numbers of a preview. */
+  array: (value: Maybe | undefined) => NumberArray | null;
+}
 
 type Child = Node | string;
 
@@ -29,6 +40,8 @@ function outputOf(operand: string): number | null {
 }
 
 export class Arithmetic {
+  /** The number that is followed, if numbers can be. */
+  trail: Trail | null = null;
   private readonly receipts: Receipts;
   private all: [edges: string[], saved: Maybe] = [[], null];
 
@@ -111,21 +124,41 @@ export class Arithmetic {
     const texts = rows.map((row) => row.map((child) => (typeof child === "string" ? child : (child.textContent ?? ""))).join(""));
     const different = rows.filter((_, at) => texts[at] !== "" && texts[at] !== texts[at - 1]);
     const block = this.line(what, ...different);
+    const entry = received?.gradient && input != null ? this.entry(id, expression, input, received.gradient, result) : null;
+    if (entry) block.append(entry);
     if (received?.replaced && result != null) block.append(html("div", { class: "mg-quiet" }, `then a hook left ${short(valueOf(this.trace, result))}`));
     return block;
   }
 
   /** The number of each operand that the trace has one of. */
   private numbers(id: number, gradient: readonly Maybe[]): (operand: string) => string | null {
-    const saved = new Map((this.trace.nodes[id]?.saved ?? []).map(([name, , value]) => [name, value] as const));
     return (operand) => {
-      const output = outputOf(operand);
-      const input = this.inputOf(id, operand);
-      const held = input === null ? saved.get(operand) : this.trace.tensors[input]?.value;
-      if (output === null) return held == null ? null : short(valueOf(this.trace, held));
-      const value = gradient[output];
-      return value == null ? "0" : short(valueOf(this.trace, value));
+      const held = this.held(id, operand, gradient);
+      if (held == null) return outputOf(operand) === null ? null : "0";
+      return short(valueOf(this.trace, held));
     };
+  }
+
+  /** The value of an operand. */
+  private held(id: number, operand: string, gradient: readonly Maybe[]): Maybe | undefined {
+    const output = outputOf(operand);
+    if (output !== null) return gradient[output];
+    const input = this.inputOf(id, operand);
+    if (input !== null) return this.trace.tensors[input]?.value;
+    return this.trace.nodes[id]?.saved.find(([name]) => name === operand)?.[2];
+  }
+
+  /** The same for the one entry that is followed. */
+  private entry(id: number, expression: Expression, input: number, gradient: readonly Maybe[], result: Maybe | undefined): HTMLElement | null {
+    const followed = this.trail?.entry(input);
+    if (!this.trail || !followed) return null;
+    const { array } = this.trail;
+    const shape = this.trace.tensors[input]?.shape ?? [];
+    const text = entryArithmetic(expression, shape, followed.at, (operand) => array(this.held(id, operand, gradient)) ?? undefined);
+    const number = array(result)?.data[followed.at];
+    if (text === null && number === undefined) return null;
+    const rows = [text, number === undefined ? null : entryText(number)].filter((each, at, all) => each !== null && each !== all[at - 1]);
+    return html("div", { class: "mg-entry-line" }, html("span", { class: "mg-quiet" }, `at ${followed.place || "its only entry"}`), ...rows.map((row) => html("div", { class: "mg-equals" }, row ?? "")));
   }
 
   /** The tensor of an operand that is an input of the op. */

@@ -3,6 +3,7 @@ import { html } from "../page/dom";
 import { inline, nodeName, place, shape, tensor, tensorName, valueOf } from "../trace/format";
 import { Arithmetic } from "./arithmetic";
 import type { Light } from "./arithmetic";
+import { entryText } from "./entry";
 import { HookList } from "./hooks";
 import type { NodeLook } from "../graph/look";
 import { unwritten } from "./trays";
@@ -56,7 +57,7 @@ export class DetailsPane {
   readonly element: HTMLElement;
   private readonly body = html("div", { class: "mg-details-body", tabindex: 0, role: "group" });
   private readonly hooks: HookList;
-  private readonly arithmetic: Arithmetic;
+  readonly arithmetic: Arithmetic;
 
   constructor(
     private readonly trace: Trace,
@@ -200,6 +201,9 @@ export class DetailsPane {
       [older ? "value at first" : "value", value(tensor(valueOf(this.trace, moment.value(id))))],
       [".grad", value(grad === undefined ? unwritten(this.trace, id) : grad === null ? "a partial sum" : tensor(valueOf(this.trace, grad)))],
     ];
+    const entry = this.arithmetic.trail?.entry(id);
+    const number = this.arithmetic.trail?.array(moment.value(id))?.data[entry?.at ?? -1];
+    if (entry && number !== undefined) pairs.push([`entry ${entry.place}`, html("code", { class: "mg-entry-value" }, entryText(number))]);
     const came = of === null ? null : this.arithmetic.arrived(of, record.output_nr, moment);
     if (came !== null) pairs.splice(3, 0, ["gradient", value(tensor(valueOf(this.trace, came)))]);
     if (record.output_nr > 0) pairs.splice(1, 0, ["output_nr", String(record.output_nr)]);

@@ -11,6 +11,7 @@ import { Replay } from "../trace/frame";
 import { GraphPane } from "../graph/graph";
 import { listen } from "../page/keys";
 import type { Changed, Lens } from "./lens";
+import { Follow } from "./follow";
 import { Heat } from "./heat";
 import { Live } from "../live/live";
 import { Memory } from "./memory";
@@ -27,7 +28,7 @@ import { WholeWindow } from "../page/whole";
 import type { Maybe, Trace } from "../trace/types";
 
 const TITLES = { forward: "forward", backward: "backward", traversal: "call by hand", checkpoint: "checkpoint", all: "every step" };
-const LABEL = "minigrad inspector; left and right arrow step, space plays, f fills the window";
+const LABEL = "minigrad inspector; left and right arrow step, space plays, f fills the window, digits fold the graph";
 const ALL: Changed = { nodes: null, edges: null };
 
 export class Inspector {
@@ -45,6 +46,7 @@ export class Inspector {
   private readonly memory: Memory;
   private readonly list: NodeList;
   private readonly heat: Heat;
+  private readonly follow: Follow | null;
   private readonly ask: Ask;
   private readonly transport: Transport;
   private readonly ribbon: Ribbon;
@@ -81,7 +83,9 @@ export class Inspector {
     this.queue = new QueueStrip(trace, pick);
     this.list = new NodeList(trace, pick);
     this.heat = new Heat(trace, pick, (on) => this.graph.element.classList.toggle("mg-heat", on));
-    const numbers = this.numbers ? [this.numbers.element] : [];
+    this.follow = live && new Follow(live, this.details.arrived, pick, (nodes) => this.reached(nodes));
+    const numbers = this.numbers && this.follow ? [this.numbers.element, this.follow.element] : [];
+    if (live && this.follow) this.details.arithmetic.trail = { entry: this.follow.entry, array: (value) => live.array(value) };
     const cost = new CostLens(trace, this.graph, pick);
     this.graph.tools.lastElementChild?.before(this.list.element, this.heat.element, cost.element, ...numbers);
     this.memory = new Memory(trace, { go: (step) => this.goToStep(step), pick });
@@ -95,6 +99,12 @@ export class Inspector {
     this.open();
     this.graph.open(this.focus);
     this.reveal();
+  }
+
+  /** Another number is followed, or none: it reaches these nodes. */
+  private reached(nodes: readonly number[]): void {
+    this.graph.annotate("data-followed", new Map(nodes.map((id) => [id, "true"])));
+    this.show({ nodes: [], edges: [] });
   }
 
   dispose(): void {
@@ -132,6 +142,7 @@ export class Inspector {
       choose: () => this.clicked(this.selected ?? this.lens.lit),
       walk: (direction: 1 | -1) => this.walk(direction),
       fill: () => this.whole.toggle(),
+      level: (at: number) => this.graph.levels.choose(at),
       escape: () => this.whole.close(),
       fold: (by: 1 | -1) => this.graph.foldAround(this.selected ?? this.lens.lit ?? this.lens.ready[0] ?? 0, by),
     };
@@ -196,6 +207,7 @@ export class Inspector {
   /** All numbers are others now, at the same step. */
   private moved(): void {
     this.graph.forget();
+    this.follow?.changed();
     this.show(ALL);
   }
 
@@ -244,6 +256,7 @@ export class Inspector {
     this.graph.update(scene, changed.nodes, changed.edges);
     this.list.show(scene);
     this.heat.show(lens.moment);
+    this.follow?.show(lens.moment);
     this.called.show(lens.moment);
     if (lens instanceof BackwardLens) this.ask.show(lens.step, lens.stepAt(lens.position + 1));
     const secret = this.ask.asking === "next" && lens instanceof BackwardLens;

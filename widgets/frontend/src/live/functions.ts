@@ -22,12 +22,22 @@ const axes = (x: Argument | undefined): number[] | null => (x === null || x === 
 const dtypeOf = (x: Argument | undefined): string => (x instanceof Dtype ? x.name : String(x));
 const asFloat = (dtype: string): string => (isFloat(dtype) ? dtype : "float64");
 
-const unary = (f: (x: number) => number, kind = asFloat): Function => (x) => A.elementwise([x as Argument], kind(A.resultDtype([x as Argument])), f);
+const elementwise = new WeakSet<Function>();
+/** Whether each entry of a function's result comes from the entries that lie at the same place. */
+export const isElementwise = (name: string): boolean => Object.hasOwn(FUNCTIONS, name) && elementwise.has(FUNCTIONS[name] as Function);
+function ofElements(f: Function): Function {
+  elementwise.add(f);
+  return f;
+}
+
+const unary = (f: (x: number) => number, kind = asFloat): Function =>
+  ofElements((x) => A.elementwise([x as Argument], kind(A.resultDtype([x as Argument])), f));
 const kept = (dtype: string): string => dtype;
-const binary = (f: (x: number, y: number) => number, kind = kept): Function => (x, y) => {
-  const args = [x as Argument, y as Argument];
-  return A.elementwise(args, kind(A.resultDtype(args)), f);
-};
+const binary = (f: (x: number, y: number) => number, kind = kept): Function =>
+  ofElements((x, y) => {
+    const args = [x as Argument, y as Argument];
+    return A.elementwise(args, kind(A.resultDtype(args)), f);
+  });
 const test = (f: (x: number, y: number) => boolean): Function => binary((x, y) => Number(f(x, y)), () => "bool");
 const modulo = (x: number, y: number): number => {
   const rest = x % y;
@@ -187,12 +197,12 @@ export const FUNCTIONS: Record<string, Function> = {
   ceil: unary(Math.ceil, kept),
   trunc: unary(Math.trunc, kept),
   rint: unary(rint, kept),
-  round: (x, decimals) => unary((each) => rint(each * 10 ** Number(decimals ?? 0)) / 10 ** Number(decimals ?? 0), kept)(x as Argument),
+  round: ofElements((x, decimals) => unary((each) => rint(each * 10 ** Number(decimals ?? 0)) / 10 ** Number(decimals ?? 0), kept)(x as Argument)),
   isnan: unary((x) => Number(Number.isNaN(x)), () => "bool"),
   isinf: unary((x) => Number(Math.abs(x) === Infinity), () => "bool"),
   isfinite: unary((x) => Number(Number.isFinite(x)), () => "bool"),
   signbit: unary((x) => Number(x < 0 || Object.is(x, -0)), () => "bool"),
-  invert: (x) => (array(x).dtype === "bool" ? unary((each) => 1 - each, kept)(x as Argument) : unary((each) => ~each, kept)(x as Argument)),
+  invert: ofElements((x) => (array(x).dtype === "bool" ? unary((each) => 1 - each, kept) : unary((each) => ~each, kept))(x as Argument)),
   logical_not: unary((x) => Number(x === 0), () => "bool"),
   add,
   sub,
@@ -222,13 +232,13 @@ export const FUNCTIONS: Record<string, Function> = {
   logical_and: test((x, y) => x !== 0 && y !== 0),
   logical_or: test((x, y) => x !== 0 || y !== 0),
   logical_xor: test((x, y) => (x !== 0) !== (y !== 0)),
-  where: (mask, x, y) => whereOf(mask as Argument, x as Argument, y as Argument),
-  masked: (mask, x) => whereOf(mask as Argument, x as Argument, 0),
-  clip: (x, low, high) => {
+  where: ofElements((mask, x, y) => whereOf(mask as Argument, x as Argument, y as Argument)),
+  masked: ofElements((mask, x) => whereOf(mask as Argument, x as Argument, 0)),
+  clip: ofElements((x, low, high) => {
     const raised = low === null || low === undefined ? array(x) : (binary(Math.max)(x as Argument, low) as NumberArray);
     return high === null || high === undefined ? raised : binary(Math.min)(raised, high);
-  },
-  cast: (x, dtype) => A.cast(array(x), dtypeOf(dtype)),
+  }),
+  cast: ofElements((x, dtype) => A.cast(array(x), dtypeOf(dtype))),
   NormalCdf: (x) => {
     if (array(x).dtype !== "float32") throw new Unsupported("the normal distribution of float64 is not computed here");
     return unary(normalCdf)(x as Argument);

@@ -76,6 +76,11 @@ export class Live {
     return this.slots.recordedIndex(value);
   }
 
+  /** All numbers of a preview of the shown trace, also where it has statistics only; null where they are not known. */
+  array(value: Maybe | undefined): NumberArray | null {
+    return value == null ? null : this.slots.array(value);
+  }
+
   /** What would keep its recorded numbers if any leaf was changed. */
   private probed(): readonly Kept[] {
     this.run(new Map(this.leaves.map((leaf) => [leaf, this.numbers(leaf)])));

@@ -17,8 +17,8 @@ function shown(x: number, dtype: string): Scalar {
 
 /** The array that a preview holds; null if it has statistics only. */
 export function numbersOf(value: Value | undefined): NumberArray | null {
-  if (!value?.data) return null;
-  return { shape: value.shape, dtype: value.dtype, data: Float64Array.from(value.data, plain) };
+  const numbers = value?.data ?? value?.entries;
+  return value && numbers ? { shape: value.shape, dtype: value.dtype, data: Float64Array.from(numbers, plain) } : null;
 }
 
 /** An array as a preview: its numbers if they are few, else its statistics. */

@@ -1,5 +1,5 @@
 /** A copy of a trace in which whatever a run can change has a preview of its own. */
-import { previewOf } from "./numbers";
+import { numbersOf, previewOf } from "./numbers";
 import type { Known } from "./memory";
 import type { NumberArray } from "./arrays";
 import type { Maybe, NodeRecord, Scalar, TensorRecord, Trace, TraceEvent, Value } from "../trace/types";
@@ -43,6 +43,8 @@ export class Slots {
   private readonly recorded = new Map<number, Value>();
   /** By slot, the index of that preview in the recorded trace. */
   private readonly origin = new Map<number, number>();
+  /** By slot, all numbers that are shown there, where they are known. */
+  private readonly arrays = new Map<number, NumberArray>();
 
   constructor(original: Trace) {
     const events = original.events.map((event) => ({ ...event })) as TraceEvent[];
@@ -54,6 +56,11 @@ export class Slots {
   /** The index that a preview of the copy has in the recorded trace. */
   recordedIndex(value: number): number {
     return this.origin.get(value) ?? value;
+  }
+
+  /** All numbers of a preview of the copy; null where they are not known. */
+  array(value: number): NumberArray | null {
+    return this.arrays.get(value) ?? numbersOf(this.trace.values[value]);
   }
 
   /** Shows what a field of an event holds now. */
@@ -96,6 +103,8 @@ export class Slots {
       this.origin.set(slot, value);
     }
     const recorded = this.recorded.get(slot) as Value;
+    if (known?.array && !known.stale) this.arrays.set(slot, known.array);
+    else this.arrays.delete(slot);
     if (!known || (!known.touched && !known.stale)) values[slot] = recorded;
     else if (known.stale || !known.array) values[slot] = { ...recorded, stale: true };
     else values[slot] = new Preview(known.array, recorded);

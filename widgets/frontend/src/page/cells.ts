@@ -3,6 +3,7 @@
  * by Shift-Enter stands in the cell below; what the cell shows is then out of reach of the keys that it wants.
  */
 const CELL = ".jp-Cell";
+const PAGE_CELL = ".cell";  // of the site
 const CARD = ".mg-question-card:not([data-done])";
 
 /**
@@ -34,11 +35,19 @@ export function arrive(root: HTMLElement, target: () => HTMLElement | null, firs
   });
 }
 
-/** Leads the keyboard out of a view: to the next open question of its cell, or to the next cell. */
-export function advance(root: HTMLElement): void {
-  const cell = root.closest(CELL);
+/**
+ * Leads the keyboard out of a view: to the next open question of its cell, or to the next cell. In a page, where a cell
+ * takes no keyboard, to an open question of the next cell; false where there is none.
+ */
+export function advance(root: HTMLElement): boolean {
+  const cell = root.closest(CELL) ?? root.closest(PAGE_CELL);
   const cards = [...(cell?.querySelectorAll(".mg-question-card") ?? [])];
   const next = cards.slice(cards.indexOf(root) + 1).find((card) => card.matches(CARD));
-  const target = next?.querySelector<HTMLElement>(".mg-choice, .mg-field") ?? cell?.nextElementSibling;
-  if (target instanceof HTMLElement) target.focus({ preventScroll: true });
+  const below = cell?.nextElementSibling;
+  const start = (next ?? (cell?.matches(PAGE_CELL) ? below?.querySelector(CARD) : null))?.querySelector<HTMLElement>(".mg-choice, .mg-field");
+  const target = start ?? (cell?.matches(CELL) ? below : null);
+  if (!(target instanceof HTMLElement)) return false;
+  target.focus({ preventScroll: true });
+  if (target === start && !cell?.matches(CELL)) target.closest(".mg-root")?.scrollIntoView({ block: "nearest" });
+  return true;
 }

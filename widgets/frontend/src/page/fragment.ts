@@ -1,6 +1,6 @@
 /** A recording as the fragment of an address: packed, deflated, in letters that an address may have. */
 import { check } from "../trace/check";
-import { unpack } from "../trace/unpack";
+import { unpack, withoutEntries } from "../trace/unpack";
 
 /** The longest fragment: a longer address is cut by some programs that pass it on. */
 export const LONGEST = 8 * 1024;
@@ -35,9 +35,14 @@ async function through(bytes: Uint8Array<ArrayBuffer>, by: CompressionStream | D
   return whole;
 }
 
-/** The fragment for a trace at a step. The caller looks whether it is short enough. */
+/** The fragment for a trace at a step, without the numbers of large tensors where it would be too long with them. */
 export async function fragmentOf(trace: unknown, lens: string, step: number): Promise<string> {
   const given = (typeof trace === "string" ? JSON.parse(trace) : trace) as Row;
+  const whole = await written(given, lens, step);
+  return whole.length > LONGEST ? written(withoutEntries(given), lens, step) : whole;
+}
+
+async function written(given: Row, lens: string, step: number): Promise<string> {
   const kept = { ...Object.fromEntries(KEPT.flatMap((name) => (name in given ? [[name, given[name]]] : []))), layout: null };
   const packed = await through(new TextEncoder().encode(JSON.stringify({ trace: kept, lens, step })), new CompressionStream("deflate-raw"));
   let text = "";

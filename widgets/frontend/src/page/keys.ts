@@ -13,9 +13,13 @@ export interface Actions {
   choose(): void;
   walk(direction: 1 | -1): void;
   fold?(by: 1 | -1): void;
+  /** A digit: how much of the graph is folded, counted from 0. */
+  level?(at: number): void;
   fill?(): void;
   escape?(): void;
 }
+
+const DIGITS = ["1", "2", "3", "4", "5", "6", "7", "8", "9"];
 
 function leavesUs(event: KeyboardEvent, root: HTMLElement): boolean {
   if (event.key === "Escape") return !root.hasAttribute("data-whole");
@@ -63,6 +67,7 @@ export function listen(root: HTMLElement, actions: Actions): () => void {
     Enter: () => actions.choose(),
     f: () => actions.fill?.(),
     Escape: () => actions.escape?.(),
+    ...Object.fromEntries(DIGITS.map((digit, at) => [digit, () => actions.level?.(at)])),
   };
   const handle = (event: KeyboardEvent): void => {
     if (leavesUs(event, root)) return;

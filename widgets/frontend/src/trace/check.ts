@@ -80,10 +80,11 @@ function checkAcyclic(targets: readonly (readonly number[])[], what: string): vo
 function checkValue(value: Row, what: string): void {
   checkFields(value, "shape=[int] dtype=str", {}, what);
   const entry = (x: unknown): boolean => Number.isFinite(x) || typeof x === "boolean" || typeof x === "string";
-  const { data, stats } = value;
+  const { data, stats, entries } = value;
   const count = (value["shape"] as number[]).reduce((a, b) => a * b, 1);
-  const listed = Array.isArray(data) && stats === undefined && data.length === count && data.every(entry);
-  const counted = data === undefined && row(stats) && ["min", "max", "mean", "norm", "nan", "inf"].every((key) => stats[key] === null || entry(stats[key]));
+  const numbers = (x: unknown): boolean => Array.isArray(x) && x.length === count && x.every(entry);
+  const listed = stats === undefined && entries === undefined && numbers(data);
+  const counted = data === undefined && row(stats) && (entries === undefined || numbers(entries)) && ["min", "max", "mean", "norm", "nan", "inf"].every((key) => stats[key] === null || entry(stats[key]));
   if (!listed && !counted) refuse(`${what} does not hold what its shape asks`);
 }
 

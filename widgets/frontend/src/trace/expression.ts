@@ -41,6 +41,8 @@ const OPPOSITES: Record<string, string> = { le: "gt", lt: "ge", ge: "lt", gt: "l
 /** Functions of the formulas that PyTorch calls otherwise. */
 const NAMES: Record<string, string> = { concatenate: "cat", broadcast_to: "expand", transpose: "permute" };
 const DEEPEST = 40;
+/** An end that no index reaches: PyTorch gives the largest integer for an end that was left out. */
+const FAR = 2 ** 53;
 
 const piece = (text: string): Piece => ({ text });
 const atom = (text: string): Part => ({ pieces: [piece(text)], level: ATOM });
@@ -83,7 +85,7 @@ class Writer {
     if (name === "text") return atom(`"${String(first)}"`);
     if (name === "dtype" || name === "float") return atom(String(first));
     if (name === "ellipsis") return atom("…");
-    if (name === "slice") return atom(args.slice(0, args[2] === null ? 2 : 3).map((end) => (end === null ? "" : String(end))).join(":"));
+    if (name === "slice") return atom(args.slice(0, args[2] === null ? 2 : 3).map((end) => (end === null || Math.abs(Number(end)) >= FAR ? "" : String(end))).join(":"));
     return null;
   }
 

@@ -23,6 +23,8 @@ export interface Value {
   shape: number[];
   dtype: string;
   data?: Scalar[];
+  /** Beside statistics: all numbers of a tensor that no op of the recording made. */
+  entries?: Scalar[];
   stats?: { min: Scalar; max: Scalar; mean: Scalar; norm: Scalar; nan: number; inf: number };
   /** Whether it was computed from numbers that were changed, in the place of what was `recorded`. */
   live?: boolean;

@@ -51,8 +51,26 @@ function put(value: At, numbers: DataView): void {
   const [size, read] = form;
   const [start, count] = [value.at, value.shape.reduce((a, b) => a * b, 1)];
   if (start < 0 || start + count * size > numbers.byteLength) throw new Error("this is not a whole trace: numbers are missing");
-  value.data = Array.from({ length: count }, (_, i) => read(numbers, start + i * size));
+  value[value.stats ? "entries" : "data"] = Array.from({ length: count }, (_, i) => read(numbers, start + i * size));
   delete value.at;
+}
+
+/** A packed trace without the numbers of large tensors. */
+export function withoutEntries(packed: Packed): Packed {
+  const { numbers, values } = packed as { numbers?: string; values: At[] | Table };
+  if (numbers === undefined || Array.isArray(values)) return packed;
+  const [before, after]: [string, string[]] = [atob(numbers), []];
+  let end = 0;
+  const kept = rows(values).map((row) => {
+    const { at, ...value } = row as unknown as At;
+    if (at === undefined) return row;
+    if (value.stats) return value;
+    const size = value.shape.reduce((a, b) => a * b, FORMS[value.dtype]?.[0] ?? 0);
+    after.push(before.slice(at, at + size));
+    end += size;
+    return { ...value, at: end - size };
+  });
+  return { ...packed, values: kept, numbers: btoa(after.join("")) };
 }
 
 /** The trace as docs/trace.md has it; one that is not packed stays as it is. */

@@ -50,8 +50,7 @@ export class Card {
     const held = this.element.contains(document.activeElement);
     this.draw();
     if (!held) return;
-    if (this.face.done) advance(this.element);
-    else this.start()?.focus({ preventScroll: true });
+    if (!this.face.done || !advance(this.element)) this.start()?.focus({ preventScroll: true });
   };
 
   /** Where the keyboard belongs: on what was chosen, else in the field, else on the first choice. */

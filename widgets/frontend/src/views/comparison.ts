@@ -1,6 +1,7 @@
 /** Several traces of one program on one axis of steps and one of bytes: what each holds, and what it runs again. */
 import { Chart, scaleOf } from "../page/chart";
 import { differenceTable } from "./differences";
+import { Graphs } from "./graphs";
 import { KINDS } from "../trace/types";
 import { describe } from "../trace/describe";
 import { html, mark, write } from "../page/dom";
@@ -23,6 +24,7 @@ interface Row {
 export class Comparison {
   readonly element: HTMLElement;
   private readonly rows: Row[];
+  private readonly graphs: Graphs[];
   private readonly last: number;
   private step = 0;
   private readonly text = html("output", { class: "mg-text", "aria-live": "polite" });
@@ -36,11 +38,13 @@ export class Comparison {
     const scale = scaleOf(traces.map(([, trace]) => trace));
     this.last = scale.steps - 1;
     this.rows = traces.map(([name, trace]) => this.row(name, trace, new Chart(trace, scale, (step) => this.go(step))));
+    const [first, ...others] = traces;
+    this.graphs = first ? others.map((other) => new Graphs(first, other, others.length === 1)) : [];
     const label = "comparison of traces; left and right arrow step, space plays";
     this.element = html("div", { class: "mg-root mg-comparison", tabindex: 0, role: "region", "aria-label": label });
     const foot = html("div", { class: "mg-foot" }, legend(), this.transport.element);
     const rows = this.rows.map((row) => row.element);
-    this.element.append(html("div", { class: "mg-head" }, this.text), ...rows, this.table(), ...this.differences(), foot);
+    this.element.append(html("div", { class: "mg-head" }, this.text), ...rows, this.table(), ...this.graphs.map((each) => each.element), ...this.differences(), foot);
     this.undo.push(listen(this.element, this.actions()), link.listen(() => this.told()));
     this.told();
   }
@@ -48,6 +52,7 @@ export class Comparison {
   dispose(): void {
     this.transport.pause();
     this.link.flush();
+    for (const each of this.graphs) each.dispose();
     for (const undo of this.undo) undo();
   }
 
@@ -100,6 +105,7 @@ export class Comparison {
     write(this.text, text);
     this.transport.show(this.step, this.last, text, `${this.step} / ${this.last}`);
     mark(this.element, "data-step", this.step);
+    for (const each of this.graphs) each.show(this.step);
   }
 
   private draw(row: Row): string {

@@ -1,0 +1,143 @@
+"""A call that several ranks make together, while it is under way: mirrors `Work` of PyTorch's `Work.hpp`.
+
+NOTE 1 (the announcement). Before a collective moves any data, each rank sends all others of its group one short
+message: which operation it calls, on which shape and dtype. Only when all have announced the same does the operation
+start. So ranks that disagree get one sentence, none of their tensors is touched and the group can go on; and a rank
+that waits in vain can say for whom. PyTorch does this where TORCH_DISTRIBUTED_DEBUG is DETAIL. The price is a message
+to each rank per call, and that even a broadcast starts only when all have called it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from minigrad.distributed._errors import DistBackendError
+from minigrad.futures import Future
+
+__all__ = ["ANNOUNCEMENT", "Call", "Work", "list_of"]
+
+ANNOUNCEMENT = 512  # bytes; what is longer is cut
+LEFT = "left"  # what a rank announces that leaves the group
+
+
+@dataclass
+class Call:
+    """What a rank announces. The calls of all ranks must be equal but for `label`, which only explains."""
+
+    what: str  # the operation with its shape and dtype, as it is shown
+    label: str = ""  # what it is for, such as the parameters of a bucket
+    sends: Sequence[int] = ()  # of an all-to-all: how many rows go to each rank,
+    receives: Sequence[int] = ()  # and how many come from each
+
+    def encoded(self) -> bytes:
+        """As bytes of a fixed length."""
+        rows = [",".join(map(str, counts)) for counts in (self.sends, self.receives)]
+        return "\0".join([self.what, *rows, self.label, ""]).encode()[:ANNOUNCEMENT].ljust(ANNOUNCEMENT, b"\0")
+
+    @classmethod
+    def decoded(cls, data: bytes | bytearray) -> Call:
+        """What `encoded` made."""
+        what, sends, receives, label = [*data.decode(errors="replace").split("\0"), "", "", ""][:4]
+        return cls(what, label, *[[int(n) for n in counts.split(",") if n] for counts in (sends, receives)])
+
+    def __str__(self) -> str:
+        splits = f", splits {list(self.sends)} to {list(self.receives)}" if self.sends else ""
+        return f"{self.what}{splits}" + (f" for {self.label}" if self.label else "")
+
+
+class Work:
+    """What `async_op=True` gives: the operation goes on, and `wait` waits for its end.
+
+    `begin` starts it and returns MPI's request; `finish` is called when that is done.
+    """
+
+    def __init__(self, group: Any, call: Call, result: list[Any], begin: Callable[[], Any],
+                 finish: Callable[[Any], None] | None = None) -> None:
+        self.group, self.call, self.result, self.begin, self.finish = group, call, result, begin, finish
+        self.requests: list[Any] = []  # of the announcements of the others, then of the operation itself
+        self.sent: list[Any] = []  # our own announcements, and the memory that they are sent from
+        self.heard: dict[int, bytearray] = {}  # what the others announce, by rank
+        self.error: Exception | None = None
+        self.started = self.done = False
+        self.times = [time.perf_counter(), 0.0, 0.0]  # when it was called, when all had announced it, when it ended
+
+    def wait(self, timeout: Any = None) -> bool:
+        """Return True when the operation is over.
+
+        `timeout`: a `timedelta`, in place of the group's.
+
+        Raises:
+            DistBackendError: if the ranks disagree about what they call, one has left, or the time is up.
+        """
+        limit = self.group.seconds if timeout is None else timeout.total_seconds()
+        self.group.wait_for(self, limit)
+        if self.error is not None:
+            raise self.error
+        return True
+
+    def is_completed(self) -> bool:
+        """Whether the operation is over, well or badly."""
+        self.group.advance()
+        return self.done
+
+    def is_success(self) -> bool:
+        """Whether it has ended without an error."""
+        return self.is_completed() and self.error is None
+
+    def exception(self) -> Exception | None:
+        """The error with which it ended."""
+        return self.error
+
+    def get_future(self) -> Future:
+        """A future whose value is the list of the tensors that the operation writes to."""
+        return Future.of(self.wait, lambda: self.result)
+
+    def missing(self) -> list[int]:
+        """The ranks that have not announced this call."""
+        return [rank for rank, data in self.heard.items() if not data[0]]
+
+    def disagreement(self) -> Exception | None:
+        """What is wrong about the announcements that are there. All ranks find the same, from the same messages."""
+        rank = self.group.rank()
+        calls = {other: Call.decoded(data) for other, data in self.heard.items() if data[0]}
+        for other, call in calls.items():
+            if call.what == LEFT:
+                return DistBackendError(
+                    f"Rank {other} has left the process group while rank {rank} is running {self.call}.\n\nAll ranks "
+                    "of a group must make the same calls: look for what ends the program of that rank earlier.")
+            if call.what != self.call.what:
+                return mismatch(rank, self.call, other, call)
+        if self.call.sends:
+            calls[rank] = self.call
+            for (one, a), (two, b) in itertools.permutations(calls.items(), 2):
+                if a.sends[two] != b.receives[one]:
+                    return mismatch(one, a, two, b)
+        return None
+
+    def too_late(self, seconds: float) -> Exception:
+        """The error when the time is up."""
+        missing = self.missing()
+        if self.started or not missing:
+            why = "all ranks have called it, but it has not ended."
+        else:
+            why = f"{list_of('rank', missing)} {'has' if len(missing) == 1 else 'have'} not called it."
+        return DistBackendError(f"Timed out after {seconds:g} s: rank {self.group.rank()} is running {self.call}; {why}"
+                                "\n\nThe limit is the `timeout` of init_process_group.")
+
+
+def mismatch(one: int, a: Call, two: int, b: Call) -> Exception:
+    """The error when two ranks make different calls."""
+    return DistBackendError(
+        f"Detected mismatch between collectives on ranks. Rank {one} is running collective: {a}, but Rank {two} is "
+        f"running collective: {b}.\n\nAll ranks of a group must make the same calls, in the same order, with the same "
+        "shapes and dtypes.")
+
+
+def list_of(word: str, numbers: Sequence[int]) -> str:
+    """"rank 3", "ranks 1 and 2", "ranks 0, 1 and 2"."""
+    *first, last = map(str, numbers)
+    return f"{word}s {', '.join(first)} and {last}" if first else f"{word} {last}"

@@ -1,0 +1,1 @@
+"""Ways to send less: mirrors `torch/distributed/algorithms`."""

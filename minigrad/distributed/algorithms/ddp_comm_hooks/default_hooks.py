@@ -1,0 +1,31 @@
+"""Two communication hooks: mirrors `torch/distributed/algorithms/ddp_comm_hooks/default_hooks.py`."""
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.tensor import plain
+from minigrad.distributed import GradBucket, all_reduce
+from minigrad.distributed._world import group_of
+from minigrad.futures import Future
+
+__all__ = ["allreduce_hook", "fp16_compress_hook"]
+
+
+def allreduce_hook(process_group: Any, bucket: GradBucket) -> Future:
+    """What happens without a hook: the average over all ranks."""
+    return averaged(process_group, bucket, bucket.buffer().array.dtype)
+
+
+def fp16_compress_hook(process_group: Any, bucket: GradBucket) -> Future:
+    """The average of the gradients as float16: half the bytes of float32, and numbers of three digits."""
+    return averaged(process_group, bucket, np.dtype(np.float16))
+
+
+def averaged(process_group: Any, bucket: GradBucket, dtype: Any) -> Future:
+    """Begin to sum a bucket, divided by the number of ranks, in another dtype."""
+    group, buffer = group_of(process_group), bucket.buffer().array
+    sent = plain((buffer / group.size()).astype(dtype))
+    work: Any = all_reduce(sent, group=group, async_op=True, label=bucket.label())
+    future: Future = work.get_future()
+    return future.then(lambda sums: plain(sums.value()[0].array.astype(buffer.dtype)))

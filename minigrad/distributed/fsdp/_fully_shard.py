@@ -1,0 +1,248 @@
+"""Divides parameters among the ranks, and gathers them when they are needed: mirrors PyTorch's FSDP2 (`fully_shard`).
+
+Between steps each rank holds some rows of each parameter, and the optimizer sees nothing else. A module gathers the
+whole parameters before its forward and lets go of them afterwards; before its backward it gathers them again, and when
+their gradients are there it sums these over the ranks, of which each keeps its own rows. DistributedDataParallel sends
+as much in one all-reduce as this does in one reduce-scatter and one all-gather; the second all-gather is the price for
+the memory.
+
+NOTE 1 (what the graph holds). The graph of a forward pass would keep the whole parameters alive, since its nodes save
+them. So a hook on saved tensors (`pack`) saves in their place which parameter it was, and which view of it; `unpack`
+takes the view again, of what the backward pass has gathered. The leaf in the graph is always the same tensor,
+`ShardedParameter.full`: between passes it has a shape but no memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+
+from minigrad.autograd.graph import saved_tensors_hooks
+from minigrad.core import Tensor, is_grad_enabled
+from minigrad.core.reentrant import queue_callback
+from minigrad.core.tensor import plain
+from minigrad.distributed import ReduceOp, all_gather_single, reduce_scatter_single
+from minigrad.distributed._world import group_of
+from minigrad.nn.modules.module import Module
+from minigrad.nn.parallel._outputs import tensors_in
+from minigrad.nn.parameter import Parameter
+
+__all__ = ["FSDPModule", "fully_shard"]
+
+SCALAR = "fully_shard doesn't support scalar parameters. Change {} to a 1D tensor with numel equal to 1."
+DTYPES = "FSDP expects uniform original parameter dtype but got {}"
+OWNER = "_sharded_by"  # the attribute by which a whole parameter knows its group
+RUNNING: list[ShardedGroup] = []  # the groups whose forward runs, from the outermost one on
+
+
+class FSDPModule:
+    """What a module becomes, besides what it was."""
+
+    _group: ShardedGroup
+
+    def unshard(self) -> None:
+        """Gather the whole parameters, and put them where the module has its own."""
+        self._group.gather()
+        self._group.show(full=True)
+
+    def reshard(self) -> None:
+        """Let go of them."""
+        self._group.release()
+
+    def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
+        """Whether backward passes sum gradients; if not, whole ones add up on each rank, for the next that does."""
+        for module in cast(Module, self).modules() if recurse else [self]:
+            if isinstance(module, FSDPModule):
+                module._group.syncs = requires_gradient_sync
+
+
+def fully_shard(module: Module, *, reshard_after_forward: bool | None = None) -> Module:
+    """Divide the parameters of a module among all ranks, along dimension 0; returns the module, changed.
+
+    Parts of it to which `fully_shard` was applied before stay as they are: apply it to the layers first, then to the
+    whole. Make the optimizer afterwards. `reshard_after_forward`: whether the whole parameters go after forward, to be
+    gathered again for backward (default: not those of the outermost module, which backward needs at once).
+
+    Raises:
+        ValueError: for a parameter without dimensions; if there is no process group.
+        AssertionError: if the parameters have different dtypes.
+    """
+    if isinstance(module, FSDPModule):
+        raise AssertionError("fully_shard was applied to this module already")
+    found = dict[int, ShardedParameter]()
+    group = group_of(None)
+    taken = {id(p) for part in module.modules() if isinstance(part, FSDPModule) for _, p in part._group.owned()}
+    for prefix, part in module.named_modules():
+        for name, p in part._parameters.items():
+            if p is not None and id(p) not in taken:
+                label = f"{prefix}.{name}" if prefix else name
+                if p.array.ndim == 0:
+                    raise ValueError(SCALAR.format(label))
+                found.setdefault(id(p), ShardedParameter(label, p, group)).owners.append((part, name))
+    if len(dtypes := {str(each.full.dtype) for each in found.values()}) > 1:
+        raise AssertionError(DTYPES.format(dtypes))
+    wrapped = cast(FSDPModule, module)
+    module.__class__ = type(f"FSDP{type(module).__name__}", (FSDPModule, type(module)), {})
+    wrapped._group = sharded = ShardedGroup(group, list(found.values()), reshard_after_forward)
+    module.register_forward_pre_hook(sharded.before_forward, prepend=True)
+    module.register_forward_hook(sharded.after_forward, always_call=True)
+    return module
+
+
+class ShardedParameter:
+    """One parameter: the rows of this rank, and the whole one, which has memory only while it is needed."""
+
+    def __init__(self, label: str, parameter: Tensor, group: Any) -> None:
+        self.label, self.shape, self.owners = label, parameter.array.shape, list[tuple[Module, str]]()
+        self.rows = -(-self.shape[0] // group.size())  # of each rank; the last ones may have fewer, or none
+        self.size = self.rows * int(np.prod(self.shape[1:]))
+        mine = slice(group.rank() * self.rows, (group.rank() + 1) * self.rows)
+        self.sharded = Parameter(plain(parameter.array[mine].copy()), parameter.requires_grad)
+        self.full = Parameter(plain(np.broadcast_to(parameter.array.dtype.type(0), self.shape)),
+                              parameter.requires_grad)
+
+    def padded(self, array: Any, rows: int) -> Any:
+        """An array with rows of zeros below, as one dimension."""
+        result = np.zeros((rows, *self.shape[1:]), array.dtype)
+        result[:len(array)] = array
+        return result.reshape(-1)
+
+
+class ShardedGroup:
+    """The parameters of one `fully_shard`: they are gathered and released together."""
+
+    def __init__(self, group: Any, parameters: list[ShardedParameter], reshard: bool | None) -> None:
+        self.group, self.parameters, self.reshard_after_forward = group, parameters, reshard
+        self.gathered = self.in_backward = False
+        self.syncs = True
+        self.waiting: set[int] = set()  # the parameters whose gradients this pass has not brought yet
+        self.label = ", ".join(each.label for each in parameters)
+        for i, each in enumerate(parameters):
+            setattr(each.full, OWNER, self)
+            if each.full.requires_grad:
+                each.full.register_post_accumulate_grad_hook(partial(self.after_accumulate, i))
+        self.show(full=False)
+
+    def owned(self) -> Iterable[tuple[Module, Tensor]]:
+        """The parameters where they are in their modules now."""
+        return [(module, cast(Tensor, module._parameters[name]))
+                for each in self.parameters for module, name in each.owners]
+
+    def show(self, full: bool) -> None:
+        """Put the whole parameters, or the rows of this rank, where the modules have their own."""
+        for each in self.parameters:
+            for module, name in each.owners:
+                module._parameters[name] = each.full if full else each.sharded
+
+    def gather(self) -> None:
+        """Bring the rows of all ranks together."""
+        if self.gathered or not self.parameters:
+            return
+        mine = np.concatenate([each.padded(each.sharded.array, each.rows) for each in self.parameters])
+        everything = np.empty((self.group.size(), mine.size), mine.dtype)
+        all_gather_single(plain(everything), plain(mine), self.group, label=self.label)
+        parts = np.split(everything, np.cumsum([each.size for each in self.parameters])[:-1], axis=1)
+        for each, part in zip(self.parameters, parts, strict=True):
+            rows = self.group.size() * each.rows
+            each.full.array = part.reshape(rows, *each.shape[1:])[:each.shape[0]].copy()
+        self.gathered = True
+
+    def release(self) -> None:
+        """Give back the memory of the whole parameters; each rank has its rows."""
+        for each in self.parameters:
+            each.full.array = np.broadcast_to(each.sharded.array.dtype.type(0), each.shape)
+        self.gathered = False
+        self.show(full=False)
+
+    def before_forward(self, module: Module, args: Any) -> None:
+        """Gather, and save views of whole parameters by name alone (NOTE 1)."""
+        self.gather()
+        self.show(full=True)
+        if self.reshard_after_forward is None:
+            self.reshard_after_forward = bool(RUNNING)
+        RUNNING.append(self)
+        self.saving = saved_tensors_hooks(pack, unpack)
+        self.saving.__enter__()
+
+    def after_forward(self, module: Module, args: Any, output: Any) -> None:
+        """Release, and ask to be told when the gradient of an output arrives."""
+        if not RUNNING or RUNNING[-1] is not self:
+            return  # an error came before this forward had begun
+        RUNNING.pop()
+        self.saving.__exit__(None, None, None)
+        outputs = [each for each in tensors_in(output) if each.requires_grad] if is_grad_enabled() else []
+        for each in outputs:
+            each.register_hook(self.before_backward)
+        if self.in_backward:  # a checkpoint runs forward again
+            return
+        if self.reshard_after_forward or not outputs:
+            self.release()
+        else:
+            self.show(full=False)
+
+    def before_backward(self, grad: Tensor) -> None:
+        """Gather again, when the first gradient of an output arrives."""
+        if not self.in_backward:
+            self.gather()
+            self.in_backward, self.works = True, list[Any]()
+            self.waiting = {i for i, each in enumerate(self.parameters) if each.full.requires_grad}
+            queue_callback(self.after_backward)
+
+    def after_accumulate(self, index: int, parameter: Tensor) -> None:
+        """A whole gradient is there. After the last one: sum all over the ranks, and release."""
+        self.waiting.discard(index)
+        if not self.waiting and self.in_backward:
+            self.scatter()
+            self.release()
+
+    def scatter(self) -> None:
+        """Begin to sum the whole gradients; each rank gets its rows."""
+        trained = [each for each in self.parameters if each.full.requires_grad]
+        if not self.syncs or all(each.full.grad is None for each in trained):
+            return
+        size, parts = self.group.size(), []
+        for each in trained:
+            grad = np.zeros(0, each.full.array.dtype) if each.full.grad is None else each.full.grad.array
+            grad = grad.reshape(-1, *each.shape[1:])
+            parts.append(each.padded(grad, size * each.rows).reshape(size, -1))
+            each.full.grad = None
+        whole = np.concatenate(parts, axis=1)
+        mine = np.empty(whole.shape[1], whole.dtype)
+        work = reduce_scatter_single(plain(mine), plain(whole), ReduceOp.AVG, self.group, async_op=True,
+                                     label=self.label)
+        self.works.append((work, mine, trained))
+
+    def after_backward(self) -> None:
+        """At the end of the pass: what some parameter did not take part in, then wait for the sums."""
+        if self.waiting:
+            self.scatter()
+            self.release()
+        self.in_backward, self.waiting = False, set()
+        for work, mine, trained in self.works:
+            work.wait()
+            for each, part in zip(trained, np.split(mine, np.cumsum([each.size for each in trained])[:-1])):
+                grad = part.reshape(-1, *each.shape[1:])[:len(each.sharded.array)].copy()
+                old = each.sharded.grad
+                each.sharded.grad = plain(grad if old is None else old.array + grad)
+
+
+def pack(tensor: Tensor) -> Any:
+    """What is saved: a view of a whole parameter as its place and form, anything else as it is."""
+    base = tensor if tensor._base is None else tensor._base
+    if not hasattr(base, OWNER):
+        return tensor
+    array, whole = tensor.array, base.array
+    offset = array.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+    return base, offset, array.shape, array.strides
+
+
+def unpack(saved: Any) -> Any:
+    """The saved tensor; of a parameter that was released too early it is gathered once more."""
+    if isinstance(saved, Tensor):
+        return saved
+    whole, offset, shape, strides = saved
+    getattr(whole, OWNER).gather()
+    return plain(np.ndarray(shape, whole.array.dtype, whole.array, offset, strides))

@@ -1,0 +1,250 @@
+"""A module whose copies on several ranks are trained as one: mirrors `torch/nn/parallel/distributed.py`, `reducer.cpp`.
+
+Each rank runs the module on its own part of a batch. What keeps the copies equal happens inside of `backward`: a hook
+on each AccumulateGrad puts the gradient, divided by the number of ranks, into a *bucket*, and a bucket that is full is
+summed over all ranks while backward goes on. At the end of the pass each `.grad` gets its part of the sums; equal
+gradients then make equal steps.
+
+NOTE 1 (the order of buckets). All ranks must sum the same buckets in the same order, whatever becomes ready first. The
+first pass uses one bucket for each dtype and notes in which order the gradients arrive. From then on the buckets hold
+them in the order of rank 0's first pass: the first bucket up to 1 MiB, each other one up to `bucket_cap_mb`. With
+`find_unused_parameters` their order is that of `parameters()`, backwards, from the beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from minigrad.core import Tensor, is_grad_enabled
+from minigrad.core.reentrant import queue_callback
+from minigrad.core.tensor import plain
+from minigrad.distributed import all_gather_single, all_reduce, broadcast
+from minigrad.distributed._grad_bucket import MIB, GradBucket, assign_buckets
+from minigrad.distributed._world import group_of
+from minigrad.nn.modules.module import Module
+from minigrad.nn.parallel._outputs import reached_from, tensors_in, through_sink
+from minigrad.nn.parallel._texts import NO_FUTURE, NO_HOOK, NOTHING_TO_DO, SECOND_HOOK, TWICE, UNFINISHED
+
+__all__ = ["DistributedDataParallel"]
+
+
+class DistributedDataParallel(Module):
+    """Calls `module`, and makes its backward pass average gradients over the ranks.
+
+    Parameters and buffers get the values of rank 0 now; buffers do so again before each forward.
+    """
+
+    def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0,
+                 broadcast_buffers: bool = True, init_sync: bool = True, process_group: Any = None,
+                 bucket_cap_mb: float | None = None, find_unused_parameters: bool = False,
+                 check_reduction: bool = False, gradient_as_bucket_view: bool = False) -> None:
+        super().__init__()
+        self.process_group = group = group_of(process_group)
+        named = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
+        if not named:
+            raise RuntimeError(NOTHING_TO_DO)
+        self.module, self.broadcast_buffers = module, broadcast_buffers
+        self.find_unused_parameters = find_unused_parameters
+        self.require_backward_grad_sync = self.require_forward_param_sync = True
+        self.divides_by_all: bool | None = None  # inside of `join`, what it was told
+        if init_sync:
+            self._synchronize(module.state_dict(keep_vars=True).items(), 0)
+        first, cap = (1, 25) if bucket_cap_mb is None else (bucket_cap_mb, bucket_cap_mb)
+        self.reducer = Reducer(group, named, [first * MIB, cap * MIB], find_unused_parameters, gradient_as_bucket_view)
+
+    def _synchronize(self, named: Iterable[tuple[str, Tensor]], source: int) -> None:
+        """Give these tensors the values that they have on one rank."""
+        for name, each in named:
+            broadcast(each, group=self.process_group, group_src=source, label=name)
+
+    def _before_forward(self, source: int, with_grad: bool) -> None:
+        """What all ranks do before they run the module, and a rank that has no inputs left does with them."""
+        if with_grad:
+            self.reducer.rebuild_buckets(source)
+        if self.broadcast_buffers and self.require_forward_param_sync:
+            self._synchronize(self.module.named_buffers(), source)
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        """The output of the module."""
+        syncs, source = is_grad_enabled() and self.require_backward_grad_sync, 0
+        if syncs:
+            self.reducer.check_finished()
+        if self.divides_by_all is not None:
+            source = max(self._active(2 if syncs else 1))
+        self._before_forward(source, is_grad_enabled())
+        output = self.module(*inputs, **kwargs)
+        self.require_forward_param_sync = syncs
+        if syncs:
+            self.reducer.prepare(tensors_in(output) if self.find_unused_parameters else None)
+        return through_sink(output) if syncs and self.find_unused_parameters else output
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """A block in which backward only adds to the `.grad` of this rank; the next pass outside averages it all."""
+        before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
+        try:
+            yield
+        finally:
+            self.require_backward_grad_sync = before
+
+    def register_comm_hook(self, state: Any, hook: Callable[[Any, GradBucket], Any]) -> None:
+        """Call `hook(state, bucket)` for the sum of undivided gradients: it returns a Future of the bucket's values."""
+        if not callable(hook):
+            raise TypeError(NO_HOOK)
+        if self.reducer.comm_hook is not None:
+            raise RuntimeError(SECOND_HOOK)
+        self.reducer.comm_hook = partial(hook, state)
+
+    @contextmanager
+    def join(self, divide_by_initial_world_size: bool = True, enable: bool = True) -> Iterator[None]:
+        """A block for ranks that have different numbers of inputs: one that has none left takes part with zeros.
+
+        At the end all get the parameters and buffers of the last rank that had inputs.
+        """
+        if not enable:
+            yield
+            return
+        self.divides_by_all, self.last_active = divide_by_initial_world_size, 0
+        try:
+            yield
+            while active := self._active(0):
+                self._before_forward(max(active), with_grad=True)
+                self.require_forward_param_sync = self.flags[max(active)] == 2
+                if self.require_forward_param_sync:
+                    self.reducer.take_part_with_zeros()
+        finally:
+            self.divides_by_all, self.reducer.divisor = None, self.process_group.size()
+        self._synchronize(self.module.state_dict(keep_vars=True).items(), self.last_active)
+
+    def _active(self, flag: int) -> list[int]:
+        """Tell all ranks whether this one has inputs (1, or 2 if it will average gradients); give those that have."""
+        self.flags = flags = np.zeros(self.process_group.size(), np.int64)
+        all_gather_single(plain(flags), plain(np.array([flag])), self.process_group, label="join")
+        active = [int(rank) for rank in np.flatnonzero(flags)]
+        if active:
+            self.last_active = max(active)
+            self.reducer.divisor = len(flags) if self.divides_by_all else len(active)
+        return active
+
+
+class Reducer:
+    """The buckets of a module, and the hooks that fill them."""
+
+    def __init__(self, group: Any, named: Sequence[tuple[str, Tensor]], limits: list[float], find_unused: bool,
+                 as_view: bool) -> None:
+        self.group, self.named, self.limits, self.as_view = group, named, limits, as_view
+        self.find_unused, self.divisor = find_unused, group.size()
+        self.comm_hook: Callable[[GradBucket], Any] | None = None
+        self.expects_hooks = self.rebuilt = False
+        self.order: list[int] = []  # in which the gradients of the first pass arrived
+        self.waiting: set[int] = set()  # the parameters that are not ready in this pass
+        self.sizes = [(p.array.dtype, p.array.nbytes) for _, p in named]
+        first = assign_buckets(self.sizes, range(len(named)), limits if find_unused else [float("inf")])
+        self.set_buckets(sorted(first, key=min)[::-1])
+        for i, (_, p) in enumerate(named):
+            p.register_post_accumulate_grad_hook(partial(self.hook, i))
+
+    def set_buckets(self, assignment: list[list[int]]) -> None:
+        """Make the buckets that hold these parameters."""
+        self.buckets = [GradBucket(number, number == len(assignment) - 1, [self.named[i] for i in indices])
+                        for number, indices in enumerate(assignment)]
+        self.missing = [set(indices) for indices in assignment]
+        self.place = {i: (number, k) for number, indices in enumerate(assignment) for k, i in enumerate(indices)}
+
+    def rebuild_buckets(self, source: int) -> None:
+        """After the first pass: order the buckets as the gradients have arrived on one rank (NOTE 1)."""
+        if self.rebuilt or self.find_unused or not self.order:
+            return
+        self.rebuilt, order = True, np.array(self.order)
+        broadcast(plain(order), group=self.group, group_src=source, label="the order of DDP's buckets")
+        self.set_buckets(assign_buckets(self.sizes, order.tolist(), self.limits))
+
+    def check_finished(self) -> None:
+        """Refuse a new forward while a bucket of the last one has waited in vain."""
+        if self.expects_hooks and self.launched:
+            names = ", ".join(self.named[i][0] for i in sorted(self.waiting))
+            raise RuntimeError(UNFINISHED.format(self.group.rank(), names))
+
+    def prepare(self, outputs: Iterator[Tensor] | None) -> None:
+        """Expect gradients of all parameters, or of those that these outputs were computed from."""
+        self.expects_hooks, self.launched, self.futures = True, False, list[Any]()
+        self.waiting, self.used = set(range(len(self.named))), np.zeros(len(self.named), np.int32)
+        self.unused = self.waiting - (self.waiting if outputs is None else reached_from(outputs, self.named))
+
+    def hook(self, index: int, param: Tensor) -> None:
+        """After the accumulation: the gradient is ready. Before the first one, so are those of unused parameters."""
+        if self.expects_hooks:
+            self.launched = True
+            while self.unused:
+                self.mark_ready(self.unused.pop(), None)
+            self.used[index] = 1
+            self.mark_ready(index, param.grad)
+
+    def mark_ready(self, index: int, grad: Tensor | None) -> None:
+        """Put a gradient into its bucket; send all buckets that are full, in their order."""
+        name, param = self.named[index]
+        if index not in self.waiting:
+            raise RuntimeError(TWICE.format(name))
+        self.waiting.discard(index)
+        number, k = self.place[index]
+        view = self.buckets[number].views[k]
+        if grad is None:
+            view.fill(0)
+        else:
+            np.multiply(grad.array, 1 if self.comm_hook else 1 / self.divisor, out=view, casting="same_kind")
+            if self.as_view:
+                param.grad = plain(view)
+        if not self.rebuilt and not self.find_unused:
+            self.order.append(index)
+        self.missing[number].discard(index)
+        while len(self.futures) < len(self.buckets) and not self.missing[len(self.futures)]:
+            self.futures.append(self.send(self.buckets[len(self.futures)]))
+        if not self.waiting:
+            queue_callback(self.finish)
+
+    def send(self, bucket: GradBucket) -> Any:
+        """Begin to sum a bucket over all ranks."""
+        if self.comm_hook is None:
+            work: Any = all_reduce(bucket.buffer(), group=self.group, async_op=True, label=bucket.label())
+            return work.get_future()
+        if not hasattr(future := self.comm_hook(bucket), "wait"):
+            raise RuntimeError(NO_FUTURE.format(f"{type(future).__module__}.{type(future).__name__}"))
+        return future
+
+    def finish(self) -> None:
+        """At the end of the pass: wait for the sums, and give each parameter its part."""
+        self.receive()
+        for i, (_, param) in enumerate(self.named):
+            number, k = self.place[i]
+            view = self.buckets[number].views[k]
+            if self.used[i] and self.as_view:
+                param.grad = plain(view)
+            elif self.used[i] and param.grad is not None:
+                param.grad.array[...] = view
+            elif self.used[i]:
+                param.grad = plain(view.copy())
+
+    def receive(self) -> None:
+        """Wait for the sums of all buckets, and learn which parameters any rank has used."""
+        self.expects_hooks = False
+        if self.find_unused:
+            all_reduce(plain(self.used), group=self.group, label="which parameters were used")
+        for bucket, future in zip(self.buckets, self.futures, strict=True):
+            result = future.wait()
+            bucket.set_buffer(result if isinstance(result, Tensor) else result[0])
+        self.missing = [{i for i, place in self.place.items() if place[0] == b.number} for b in self.buckets]
+        self.used |= not self.find_unused
+
+    def take_part_with_zeros(self) -> None:
+        """Sum the buckets with the ranks that still have inputs."""
+        self.prepare(None)
+        for bucket in self.buckets:
+            bucket.array.fill(0)
+            self.futures.append(self.send(bucket))
+        self.order = self.order or list(range(len(self.named)))
+        self.receive()

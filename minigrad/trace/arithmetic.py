@@ -1,0 +1,131 @@
+"""Says in lines what a step of a backward pass computes: its formula with names, with numbers, and what comes out."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from minigrad.trace.expression import expression_text
+
+__all__ = ["arithmetic"]
+
+Trace = Mapping[str, Sequence[Any]]  # the lists of a trace, as its dict has them
+OUTPUT = re.compile(r"grads\[(\d+)\]$")
+INPUT = re.compile(r"inputs\[(\d+)\]$")
+
+
+def arithmetic(trace: Trace, step: int, value: Callable[[Any], str]) -> list[str]:
+    """The lines of a step; none where nothing is computed, or no expression is known. `value` writes a preview by its
+    index."""
+    event = trace["events"][step]
+    lines = []
+    if event["kind"] == "run":
+        nodes = trace["nodes"]
+        lines = [Derivative(trace, step, index, value).line() for index in range(len(nodes[event["node"]]["next"]))]
+    elif event["kind"] == "flow":
+        lines = [Derivative(trace, step, event["index"], value).line(event["gradient"]), met(trace, step, value)]
+    elif event["kind"] == "accumulate":
+        lines = [accumulated(trace, step, value)]
+    return [line for line in lines if line]
+
+
+def tensor_name(trace: Trace, tensor: int | None, otherwise: str) -> str:
+    return otherwise if tensor is None else trace["tensors"][tensor]["name"] or otherwise
+
+
+class Derivative:
+    """What the derivative of a node gives for one of its inputs."""
+
+    def __init__(self, trace: Trace, step: int, index: int, value: Callable[[Any], str]) -> None:
+        self.trace, self.index, self.value = trace, index, value
+        self.node = trace["nodes"][trace["events"][step]["node"]]
+        self.gradient, self.replaced = received(trace, step)
+
+    def line(self, result: int | None = None) -> str:
+        """`grad of a = grad · b = [1, 1] · [5, 6] = [5, 6]`; nothing where the trace has no expression of it."""
+        given = self.node.get("derivatives", ())[self.index:self.index + 1]
+        if not given or given[0] is None or self.node["next"][self.index] is None:
+            return ""
+        expression = self.trace["expressions"][given[0]]
+        sides = [expression_text(expression, self.name)]
+        if self.gradient is not None:
+            sides.append(expression_text(expression, self.number))
+        if result is not None and not self.replaced:
+            sides.append(self.value(result))
+        different = [side for at, side in enumerate(sides) if at == 0 or side != sides[at - 1]]
+        return " = ".join([f"grad {self.whose()}", *different])
+
+    def whose(self) -> str:
+        """The input that the gradient is of: its name, or the node that made it."""
+        inputs = self.node["inputs"]
+        tensor = inputs[self.index] if len(inputs) == len(self.node["next"]) else None
+        name = tensor_name(self.trace, tensor, "")
+        target = self.trace["nodes"][self.node["next"][self.index][0]]
+        leaf = target.get("variable")
+        made = target["name"] if leaf is None else f"AccumulateGrad of {tensor_name(self.trace, leaf, 'a tensor')}"
+        return f"of {name}" if name else f"for {made}"
+
+    def saved(self, operand: str) -> tuple[int | None, int | None]:
+        """The tensor and the value of an operand that is no gradient."""
+        at = INPUT.match(operand)
+        if at:
+            tensor = self.node["inputs"][int(at[1])]
+            return tensor, None if tensor is None else self.trace["tensors"][tensor]["value"]
+        return next(((tensor, value) for name, tensor, value in self.node["saved"] if name == operand), (None, None))
+
+    def name(self, operand: str) -> str:
+        return tensor_name(self.trace, self.saved(operand)[0], operand)
+
+    def number(self, operand: str) -> str:
+        output = OUTPUT.match(operand)
+        if operand == "grad" or output:
+            given = self.gradient or ()
+            at = int(output[1]) if output else 0
+            return self.value(given[at]) if at < len(given) and given[at] is not None else "0"
+        value = self.saved(operand)[1]
+        return self.name(operand) if value is None else self.value(value)
+
+
+def received(trace: Trace, step: int) -> tuple[Sequence[int | None] | None, bool]:
+    """What the derivative of the node of a step got, and whether a hook has replaced what it gave."""
+    events = trace["events"]
+    node, depth = events[step]["node"], events[step].get("depth", 0)
+    gradient: Sequence[int | None] | None = None
+    replaced = False
+    for at in range(step, -1, -1):
+        event = events[at]
+        if event.get("node") != node or event.get("depth", 0) != depth:
+            continue
+        if event["kind"] == "hook":
+            replaced = replaced or event["hook"] == "post"
+            gradient = event["gradient"] if gradient is None and event["hook"] != "post" else gradient
+        elif event["kind"] == "run":
+            return event["gradient"] if gradient is None else gradient, replaced
+    return None, False
+
+
+def met(trace: Trace, step: int, value: Callable[[Any], str]) -> str:
+    """Where a gradient meets others: their sum."""
+    event = trace["events"][step]
+    if event["sum"] in (None, event["gradient"]):
+        return ""
+    for at in range(step - 1, -1, -1):
+        before = trace["events"][at]
+        if before["kind"] == "flow" and (before["to"], before["output_nr"]) == (event["to"], event["output_nr"]):
+            parts = [value(before["sum"]), value(event["gradient"]), value(event["sum"])]
+            return f"the gradients meet: {parts[0]} + {parts[1]} = {parts[2]}" if before["sum"] is not None else ""
+        if before["kind"] == "backward_start":
+            return ""
+    return ""
+
+
+def accumulated(trace: Trace, step: int, value: Callable[[Any], str]) -> str:
+    """What is added to a `.grad`."""
+    event = trace["events"][step]
+    for at in range(step - 1, -1, -1):
+        before = trace["events"][at]
+        if before["kind"] in ("accumulate", "grad") and before["tensor"] == event["tensor"]:
+            if before["grad"] is None:
+                return ""
+            name = tensor_name(trace, event["tensor"], "the tensor")
+            return f"{name}.grad = {value(before['grad'])} + {value(event['gradient'])} = {value(event['grad'])}"
+    return ""

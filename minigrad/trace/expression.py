@@ -1,0 +1,170 @@
+"""Writes an expression of a trace (docs/trace.md) as a line, in the notation of mathematics and of PyTorch.
+
+`frontend/src/trace/expression.ts` writes the same in the browser; `tests/frontend/test_live.py` holds the two equal.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+__all__ = ["expression_text"]
+
+Expression = Any
+Written = Callable[[str], str]  # how an operand is written: by its name, or by its value
+Part = tuple[str, int]  # a text, and how tightly it holds together
+
+LOGIC, COMPARE, SUM, PRODUCT, SIGN, POWER, ATOM = range(7)
+INFIX = {
+    "or": ("|", LOGIC), "and": ("&", LOGIC), "lt": ("<", COMPARE), "le": ("≤", COMPARE), "gt": (">", COMPARE),
+    "ge": ("≥", COMPARE), "eq": ("=", COMPARE), "ne": ("≠", COMPARE), "add": ("+", SUM), "sub": ("−", SUM),
+    "mul": ("·", PRODUCT), "div": ("/", PRODUCT), "matmul": ("@", PRODUCT), "remainder": ("%", PRODUCT),
+    "floor_divide": ("//", PRODUCT), "pow": ("**", POWER),
+}
+OPPOSITES = {"le": "gt", "lt": "ge", "ge": "lt", "gt": "le"}  # what is not at most is greater: so it is said
+NAMES = {"concatenate": "cat", "broadcast_to": "expand", "transpose": "permute"}  # PyTorch calls them so
+DEEPEST = 40
+FAR = 2 ** 53  # an end that no index reaches: PyTorch gives the largest integer for an end that was left out
+
+
+def expression_text(expression: Expression, written: Written) -> str:
+    """An expression as one line."""
+    return Writer(written).part(expression)[0]
+
+
+def name_of(expression: Expression) -> str:
+    return str(expression[0]) if isinstance(expression, list) else ""
+
+
+def function_name(name: str) -> str:
+    """`LogSoftmaxBackward` as `log_softmax_backward`; the class of a node loses the end of its name."""
+    name = NAMES.get(name) or re.sub(r"(.)Backward\d+$", r"\1", name)
+    return re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()
+
+
+def inside(part: Part, level: int) -> str:
+    """A part in parentheses, if it holds together less tightly than that."""
+    return part[0] if part[1] >= level else f"({part[0]})"
+
+
+def literal(value: Any) -> Part:
+    if value is None or isinstance(value, bool):
+        return str(value), ATOM
+    return short(value), SUM if value < 0 else ATOM
+
+
+def short(x: float) -> str:
+    """A number at most four decimals long."""
+    if float(x).is_integer():
+        return str(int(x))
+    if abs(x) >= 1e5 or abs(x) < 1e-3:
+        digits, exponent = f"{x:.2e}".split("e")
+        return f"{digits}e{int(exponent)}"
+    return repr(float(f"{x:.4f}")).removesuffix(".0")
+
+
+def is_transpose(name: str, args: Sequence[Expression]) -> bool:
+    if name == "swapaxes":
+        return {-1, -2} <= set(map(plain, args)) or {0, 1} <= set(map(plain, args))
+    return name == "transpose" and args[1:2] == [["tuple", 1, 0]]
+
+
+def plain(x: Any) -> Any:
+    """What can be in a set."""
+    return x if isinstance(x, (int, float, str)) and not isinstance(x, bool) else None
+
+
+class Writer:
+    """Writes parts of expressions."""
+
+    def __init__(self, written: Written) -> None:
+        self.written = written
+
+    def part(self, expression: Expression, depth: int = 0) -> Part:
+        if depth > DEEPEST:
+            return "…", ATOM
+        if isinstance(expression, str):
+            return self.operand(expression)
+        if not isinstance(expression, list):
+            return literal(expression)
+        name, *args = expression
+        write: Callable[[Expression], Part] = lambda each: self.part(each, depth + 1)  # noqa: E731  # it needs `depth`
+        for way in (self.quoted, self.operator, self.method):
+            found = way(name, args, write)
+            if found is not None:
+                return found
+        return self.call(name, args, write)
+
+    def operand(self, name: str) -> Part:
+        """A name or a list holds together, a number nearly so, and one below zero as a sum does."""
+        text = self.written(name)
+        return text, SUM if text.startswith("-") else ATOM if text[:1].isalpha() or text[:1] in "_[" else POWER
+
+    def quoted(self, name: str, args: list[Expression], write: Callable[[Expression], Part]) -> Part | None:
+        """Arguments that are no numbers and no operands."""
+        if name == "text":
+            return f'"{args[0]}"', ATOM
+        if name in ("dtype", "float"):
+            return str(args[0]), ATOM
+        if name == "ellipsis":
+            return "…", ATOM
+        if name == "slice":
+            ends = args[:2] if args[2] is None else args
+            return ":".join("" if end is None or abs(end) >= FAR else str(end) for end in ends), ATOM
+        return None
+
+    def operator(self, name: str, args: list[Expression], write: Callable[[Expression], Part]) -> Part | None:
+        if name == "neg" and args:
+            return f"−{inside(write(args[0]), SIGN)}", SIGN
+        if name == "invert" and args:
+            opposite = OPPOSITES.get(name_of(args[0]))
+            if opposite is not None:
+                return self.operator(opposite, args[0][1:], write)
+            return f"not {inside(write(args[0]), POWER)}", SIGN
+        if name not in INFIX or len(args) != 2:
+            return None
+        symbol, level = INFIX[name]
+        first, second = map(name_of, args)
+        products = {"mul", "div"}
+        chain = level == SUM or first == name or (name in products and first in products)
+        left = level if chain and level not in (POWER, COMPARE) else level + 1
+        right = level if second == name and name in ("mul", "add") else level + 1
+        return f"{inside(write(args[0]), left)} {symbol} {inside(write(args[1]), right)}", level
+
+    def method(self, name: str, args: list[Expression], write: Callable[[Expression], Part]) -> Part | None:
+        """What PyTorch's users write behind a dot or in brackets."""
+        if not args:
+            return None
+        rest = [*args[1:], None]
+        if is_transpose(name, args):
+            tail = "ᵀ"
+        elif name == "getitem":
+            tail = f"[{self.listed(rest[0], write)}]"
+        elif name == "output":
+            tail = f"[{write(rest[0])[0]}]"
+        elif name == "cast":
+            tail = f".to({write(rest[0])[0]})"
+        elif name == "sum":
+            dims = "" if rest[0] is None else self.listed(rest[0], write)
+            keep = ("keepdim",) if args[2:3] == [True] else ()
+            tail = f".sum({', '.join([*([dims] if dims else []), *keep])})"
+        elif name in ("reshape", "broadcast_to", "swapaxes", "transpose"):
+            tail = f".{function_name(name)}({', '.join(self.listed(each, write) for each in args[1:])})"
+        else:
+            return None
+        return inside(write(args[0]), ATOM) + tail, ATOM
+
+    def call(self, name: str, args: list[Expression], write: Callable[[Expression], Part]) -> Part:
+        if name == "tuple":
+            return f"({self.listed([name, *args], write)})", ATOM
+        if name == "masked":
+            return self.call("where", [*args[:2], 0], write)
+        if name == "scatter":
+            x, index, size = (self.listed(each, write) for each in args[:3])
+            return f"zeros({size}) with [{index}] = {x}", LOGIC
+        return f"{function_name(name)}({', '.join(write(each)[0] for each in args)})", ATOM
+
+    def listed(self, expression: Expression, write: Callable[[Expression], Part]) -> str:
+        """The parts of a tuple without its parentheses; of anything else the thing itself."""
+        if name_of(expression) != "tuple":
+            return write(expression)[0]
+        return ", ".join(write(each)[0] for each in expression[1:])

@@ -1,0 +1,46 @@
+"""Starts programs in several processes for the tests, and counts what they leave running."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from minigrad.distributed.launch import mpiexec
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+LIMIT = 240  # seconds until a job that hangs fails its test; the machine may be slow
+
+
+def need_mpi() -> None:
+    """Skip the tests of a file where mpi4py or mpiexec is missing."""
+    if importlib.util.find_spec("mpi4py") is None or mpiexec() is None:
+        pytest.skip("mpi4py and mpiexec are not installed (extra mpi)", allow_module_level=True)
+
+
+def start(ranks: int, program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run a program of this folder with `minigrad run`; gives its output, also where it fails."""
+    command = [sys.executable, "-m", "minigrad", "run", "-n", str(ranks), str(HERE / program), *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=LIMIT, cwd=ROOT,
+                          env=environment, check=False)
+
+
+def left_running(word: str, seconds: float = 10) -> list[str]:
+    """The command lines of processes that hold a word; those that are about to end get some seconds."""
+    end = time.monotonic() + seconds
+    while (found := [line for line in command_lines() if word in line]) and time.monotonic() < end:
+        time.sleep(0.1)
+    return found
+
+
+def command_lines() -> list[str]:
+    """Those of all processes of this machine."""
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    return listed.stdout.splitlines()

@@ -1,0 +1,128 @@
+"""Models that are trained on one process and on several, in minigrad and in PyTorch: one text for both.
+
+As a program, it trains all of them as one rank and writes their parameters to a file: models.py LIB FOLDER.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+STEPS, BATCH = 20, 12
+RANKS = (2, 3, 4)  # groups of so many ranks, in one job of four
+OPTIONS: dict[str, dict[str, Any]] = {
+    "mlp": {},
+    "mlp in small buckets": {"bucket_cap_mb": 0.0005, "gradient_as_bucket_view": True},
+    "cnn": {},
+    "transformer": {},
+    "unused parameters": {"find_unused_parameters": True, "bucket_cap_mb": 0.0002},
+    "shared weights": {},
+    "reentrant checkpoint": {},
+    "checkpoint": {"gradient_as_bucket_view": True},
+    "gradient accumulation": {},
+}
+
+
+def special(torch: Any, name: str) -> Any:
+    """A model that is no mere chain of layers, or None."""
+    nn = torch.nn
+    checkpoint = importlib.import_module(f"{torch.__name__}.utils.checkpoint").checkpoint
+
+    class Unused(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.odd, self.never, self.last = (nn.Linear(8, 8) for _ in range(4))
+            self.calls = 0
+
+        def forward(self, x: Any) -> Any:
+            self.calls += 1
+            x = torch.tanh(self.first(x))
+            return self.last(torch.tanh(self.odd(x)) if self.calls % 2 else x)
+
+    class Shared(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.head = nn.Linear(8, 8), nn.Linear(8, 8)
+            self.head.weight = self.inner.weight
+
+        def forward(self, x: Any) -> Any:
+            return self.head(torch.tanh(self.inner(torch.tanh(self.inner(x)))))
+
+    class Checkpointed(nn.Module):
+        def __init__(self, use_reentrant: bool) -> None:
+            super().__init__()
+            self.blocks = nn.ModuleList(nn.Sequential(nn.Linear(8, 8), nn.Tanh()) for _ in range(3))
+            self.use_reentrant = use_reentrant
+
+        def forward(self, x: Any) -> Any:
+            x = x.clone().requires_grad_()
+            for block in self.blocks:
+                x = checkpoint(block, x, use_reentrant=self.use_reentrant)
+            return x
+
+    made = {"unused parameters": Unused, "shared weights": Shared,
+            "reentrant checkpoint": lambda: Checkpointed(True), "checkpoint": lambda: Checkpointed(False)}
+    return made[name]() if name in made else None
+
+
+def model_of(torch: Any, name: str) -> Any:
+    """A model of float64, the same in both libraries."""
+    nn = torch.nn
+    torch.manual_seed(7)
+    if (model := special(torch, name)) is not None:
+        return model.double()
+    if name == "cnn":
+        layers = [nn.Unflatten(1, (1, 4, 2)), nn.Conv2d(1, 4, 2), nn.ReLU(), nn.Flatten(), nn.Linear(12, 8)]
+        return nn.Sequential(*layers).double()
+    if name == "transformer":
+        block = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True)
+        return nn.Sequential(nn.Unflatten(1, (2, 4)), block, nn.Flatten()).double()
+    return nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 8)).double()
+
+
+def trained(torch: Any, name: str, rank: int = 0, ranks: int = 1, wrap: Any = None) -> dict[str, np.ndarray]:
+    """The parameters after 20 steps on this rank's part of each batch."""
+    module = model_of(torch, name)
+    model = module if wrap is None else wrap(module, **OPTIONS[name])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    for step in range(STEPS):
+        torch.manual_seed(100 + step)
+        x, y = (torch.randn(BATCH, 8, dtype=torch.float64)[rank::ranks] for _ in range(2))
+        parts = [slice(0, None)]
+        if name == "gradient accumulation":
+            parts = [slice(0, 1), slice(1, None)]
+        for part in parts:
+            with nullcontext() if wrap is None or part is parts[-1] else model.no_sync():
+                (((model(x[part]) - y[part]) ** 2).sum() / len(x)).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return {key: value.detach().numpy().copy() for key, value in module.state_dict().items()}
+
+
+def main(lib: str, folder: str) -> None:
+    """Train all models as one rank among several."""
+    torch = importlib.import_module(lib)
+    dist = importlib.import_module(f"{lib}.distributed")
+    if lib == "torch":
+        rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=ranks)
+    else:
+        dist.init_process_group("mpi")
+    rank = dist.get_rank()
+    data_parallel = importlib.import_module(f"{lib}.nn.parallel").DistributedDataParallel
+    for ranks, group in [(ranks, dist.new_group(list(range(ranks)))) for ranks in RANKS]:
+        for name in OPTIONS if rank < ranks else ():
+            values = trained(torch, name, rank, ranks, partial(data_parallel, process_group=group))
+            np.savez(Path(folder) / f"{name}.{ranks}.{rank}.npz", **values)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,79 @@
+/** Reads an answer as minigrad_lessons/forms.py does, and takes the digest of it as minigrad_lessons/in_page.py does. */
+import { literal } from "./literal";
+import type { Value } from "./literal";
+
+export interface Form {
+  kind: "yes-no" | "number" | "list" | "shape" | "name";
+  choices: string[];
+  /** A word that fits too. */
+  word: string;
+  length: number;
+  truths: boolean;
+  /** What is said to an answer that does not fit. */
+  misfit: string;
+}
+
+/** An answer that fits: its value, and how it is written. */
+export interface Read {
+  value: Value;
+  shown: string;
+}
+
+export const UNSURE = "?";
+const YES_NO: Record<string, Value> = { true: true, yes: true, false: false, no: false };
+
+/** What was meant by a word: a value where it reads as one, else the word in lower case. */
+function meant(word: string): Value {
+  try {
+    const value = literal(word);
+    return typeof value === "string" ? value.trim().toLowerCase() : value;
+  } catch {
+    const low = word.trim().toLowerCase();
+    return YES_NO[low] ?? low;
+  }
+}
+
+/** The answer as a value; null where it is not of the kind that is asked for. */
+export function read(form: Form, text: string): Read | null {
+  const answer = text.trim().replace(/^['"]+|['"]+$/g, "");
+  if (answer.trim() === UNSURE) return { value: UNSURE, shown: UNSURE };
+  const value = meant(answer);
+  const word = value === null ? "None" : value;
+  if (form.word !== "" && typeof word === "string" && word.toLowerCase() === form.word.toLowerCase()) return { value: form.word, shown: form.word };
+  if (!fits(form, value)) return null;
+  if (form.kind === "name") return { value, shown: value === null ? "None" : answer };
+  return { value, shown: show(value, form.kind === "shape") };
+}
+
+function fits({ kind, choices, length, truths }: Form, value: Value): boolean {
+  if (kind === "name") return value === null || (typeof value === "string" && /^[\p{L}\p{N}]+$/u.test(value.replaceAll(/[._]/g, "")));
+  if (kind === "yes-no") return typeof value === "boolean";
+  if (kind === "number") return typeof value === "number" && (choices.length === 0 || choices.includes(String(value)));
+  if (value === null || typeof value !== "object") return false;
+  if (kind === "shape") return value.items.every((item) => Number.isInteger(item));
+  return value.items.length === length && (!truths || value.items.every((item) => typeof item === "boolean"));
+}
+
+/** A value for a sentence: three digits at most. */
+function show(value: Value, shape: boolean): string {
+  if (value === null) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (typeof value === "number") return Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(3)));
+  if (typeof value === "string") return value;
+  const items = value.items.map((item) => (typeof item === "string" ? item.toLowerCase() : show(item, false))).join(", ");
+  return shape ? `(${items}${value.items.length === 1 ? "," : ""})` : `[${items}]`;
+}
+
+function canonical(value: Value): string {
+  if (value === null) return "none";
+  if (typeof value === "number") return String(Math.floor(value * 1000 + 0.5));
+  if (typeof value !== "object") return String(value).trim().toLowerCase();
+  return `[${value.items.map((item) => (typeof item === "string" ? canonical(meant(item)) : canonical(item))).join(", ")}]`;
+}
+
+/** FNV-1a, 32 bits, of an answer to a question. */
+export function digest(id: string, value: Value): string {
+  let found = 0x811c9dc5;
+  for (const byte of new TextEncoder().encode(`${id} ${canonical(value)}`)) found = Math.imul(found ^ byte, 0x01000193) >>> 0;
+  return found.toString(16).padStart(8, "0");
+}
