@@ -132,9 +132,15 @@ def capture(function: Callable[..., Any], args: Any, kwargs: Any, fullgraph: boo
     steps = passed(Program(tuple(trace.statements), tuple(views)), BACKENDS[backend].passes)
     source = Source(steps[-1][1], parameters, scalars_used(trace, steps[-1][1]))
     if source.loops:
-        machine_code = optional("minigrad.compiler.machine_code", "fast")
-        source.constants.update(machine_code.functions_of(dict(source.loops.values())))
+        source.constants.update(functions_of(source))
     return Captured(result, None, world, trace, source, effects, tuple(steps), tuple(inputs))
+
+
+def functions_of(source: Source) -> dict[str, Callable[..., None]]:
+    """The loops of a program, compiled."""
+    found: dict[str, Callable[..., None]] = optional("minigrad.compiler.machine_code", "fast").functions_of(
+        dict(source.loops.values()))
+    return found
 
 
 def refusal(world: World, held: list[Tensor], check: Callable[[], bool]) -> tuple[str, Asked] | None:

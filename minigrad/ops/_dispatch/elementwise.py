@@ -128,9 +128,11 @@ def binary_function(op: Any, doc: str) -> BinaryFunction:
 
 
 class Underived(Node, number=None):
-    """The node of an op whose derivative PyTorch does not implement: it says so when a pass arrives."""
+    """The node of an op whose derivative PyTorch does not implement: it says so when a pass arrives, also where nothing
+    behind it is wanted."""
 
     op = "NotImplemented"
+    prunes = False
 
     def fill(self, next_nodes: tuple[Any, ...], saved: tuple[Any, ...] = (), const: tuple[Any, ...] = (),
              sequence_nr: int | None = None, next_output_nrs: tuple[int, ...] | None = None) -> None:

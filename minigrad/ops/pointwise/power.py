@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.numpy import FLOAT16
+from minigrad.backends.registry import BACKEND_OF
 from minigrad.core import Node, Tensor, record1, record2
 from minigrad.ops._dispatch import broadcast_and_promote, number_in, promote_scalar
 
@@ -43,7 +45,7 @@ class PowTensor(Node, name="Pow", number=1):
         x, y, input_metadata = broadcast_and_promote(a.array, b.array)
         if x.dtype.kind == "b":
             raise NotImplementedError("\"pow\" not implemented for 'Bool'")
-        z = np.power(x, y) if x.dtype.kind == "f" else whole_power(x, y)
+        z = power_of_each(x, y) if x.dtype.kind == "f" else whole_power(x, y)
         return record2(PowTensor, z, a, b, (a, b, z), input_metadata=input_metadata)
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, z: Any) -> Grads:
@@ -74,6 +76,17 @@ class PowScalar(Node, name="Pow", number=2):
         return g * (z * (math.log(c) if c > 0 else math.nan))
 
 
+def power_of_each(x: Any, y: Any) -> Any:
+    """`x ** y` of floating numbers. Where one exponent of 0.5 holds for many elements NumPy takes square roots, which
+    are other numbers for -inf and -0."""
+    z = np.power(x, y)
+    half = y == 0.5
+    if type(x) in BACKEND_OF or not half.any():
+        return z
+    root = np.where(x == -math.inf, z.dtype.type(math.inf), z + z.dtype.type(0))
+    return np.where(half, root, z)
+
+
 def whole_power(x: Any, y: Any) -> Any:
     """`x ** y` of integers; where `y` is negative 0, but for 1 and -1."""
     z = np.power(x, abs(y))
@@ -81,13 +94,16 @@ def whole_power(x: Any, y: Any) -> Any:
 
 
 def power(x: Any, n: float) -> Any:
-    """`x ** n` on an array, by products where they are exact and much faster."""
+    """`x ** n` on an array, by products where they are exact and much faster, and by square roots; of float16 PyTorch
+    takes the power, which is another number for -inf and -0."""
     if n == 2:
         return x * x
     if n == 3:
         return x * x * x
     if n == 1:
         return x.copy()
+    if abs(n) == 0.5 and x.dtype is FLOAT16:
+        return np.power(x, n)
     if n == -0.5:
         return 1 / np.sqrt(x)  # of -0 it is -inf
     return np.sqrt(x) if n == 0.5 else np.power(x, n)

@@ -206,6 +206,9 @@ PROGRAMS = Programs({
     # a formula that cannot be evaluated, and that nobody needs: PyTorch computes the gradients that are wanted alone
     "into a result, recorded, whose formula fails": lambda m: (
         (x := leaf(m, 2)), (y := (x * 1) ** (x > 0)), y.sum().backward(inputs=[y], create_graph=True), y.grad)[-1],
+    "into a result that has no derivative": lambda m: ((y := leaf(m, 2) // 2), y.sum().backward(inputs=[y])),
+    "into a result in place that has none": lambda m: (
+        (y := (leaf(m, 2) * 1).asinh_()), y.sum().backward(inputs=[y]), y.grad)[-1],
     "into a result that a later pass freed": lambda m: (
         (x := leaf(m, 2)), (y := x.exp()), y.sum().backward(), y.sum().backward(inputs=[y])),
     "nodes of one sequence number": lambda m: (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -173,3 +174,17 @@ def test_integers_divide_alike(torch, dtype):
         sides.append([v.tolist() for v in (x // y, x % y, lib.fmod(x, y), lib.div(x, y, rounding_mode="trunc"), x // 2,
                                            7 // y, 7 % y, lib.gcd(x, y), lib.lcm(x, y), x ** abs(y), x & y, x ^ 3)])
     assert sides[0] == sides[1]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("exponent", [0.5, -0.5, 1.5, 2, 3, -1])
+def test_powers_of_the_ends_of_the_line(torch, exponent, dtype):
+    """Of -inf and -0. a square root is another number than the power of 0.5: which one PyTorch takes is its kernels'
+    choice."""
+    def powers(m):
+        x = m.tensor([-math.inf, -0.0, 0.0, math.inf, -2.0, 4.0], dtype=getattr(m, dtype))
+        y = m.full((), exponent, dtype=x.dtype)
+        found = [x ** exponent, x ** y, x ** y.expand(6), x ** y.expand(6).clone(), x[0] ** y, x[1:2] ** y]
+        return [[str(v) for v in each.flatten().tolist()] for each in found]
+
+    assert powers(minigrad) == powers(torch)
