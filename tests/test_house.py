@@ -235,7 +235,8 @@ def test_every_lesson_has_its_line_in_the_wheel() -> None:
 
 def test_binder_pins_what_the_lessons_ask_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    pins = {each.name.lower().replace("_", "-"): each.version for each in house.locked(ROOT / "binder/requirements.txt")}
+    locked = house.locked(ROOT / "binder/requirements.txt")
+    pins = {each.name.lower().replace("_", "-"): each.version for each in locked}
     asked = [Requirement(line) for line in project["dependencies"] + project["optional-dependencies"]["lessons"]]
     assert len(asked) > 5
     assert [str(each) for each in asked if not each.specifier.contains(pins.get(each.name, "0"))] == []

@@ -103,8 +103,7 @@ def capture(function: Callable[..., Any], args: Any, kwargs: Any, fullgraph: boo
     for other in others:
         world.visit(other, "argument")
     names = argument_names(function, len(tensors))
-    given = [(name, t) for name, t in zip(names, tensors) if id(t) not in world.tensors]
-    given = list({id(t): (name, t) for name, t in given}.values())
+    given = list({id(t): (name, t) for name, t in zip(names, tensors) if id(t) not in world.tensors}.values())
     for _, t in given:
         materialized(t)
         counter_of(t)

@@ -42,8 +42,8 @@ class Add(Node):
             x, b = promote_scalar(x, b)
             return b if b is NotImplemented else record2(Add, x + b, a, SCALAR_OPERAND)
         y = b.array
-        if type(x) is type(y) and (
-            type(x) in SCALARS or (x.shape == y.shape and x.dtype is y.dtype and x.flags.c_contiguous)):
+        if type(x) is type(y) and (type(x) in SCALARS or (
+                x.shape == y.shape and x.dtype is y.dtype and x.flags.c_contiguous)):
             return record2(Add, x + y, a, b)
         x, y, input_metadata = broadcast_and_promote(x, y)
         return record2(Add, x + y, a, b, input_metadata=input_metadata)
@@ -141,8 +141,8 @@ class Mul(Node):
             return b if b is NotImplemented else record2(Mul, x * b, a, SCALAR_OPERAND, (None, b))
         saved = a if b._requires_grad else None, b if a._requires_grad else None
         y = b.array
-        if type(x) is type(y) and (
-            type(x) in SCALARS or (x.shape == y.shape and x.dtype is y.dtype and x.flags.c_contiguous)):
+        if type(x) is type(y) and (type(x) in SCALARS or (
+                x.shape == y.shape and x.dtype is y.dtype and x.flags.c_contiguous)):
             return record2(Mul, x * y, a, b, saved)
         x, y, input_metadata = broadcast_and_promote(x, y)
         return record2(Mul, x * y, a, b, saved, input_metadata=input_metadata)

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { choices, judge, truth, wording } from "../src/trace/questions";
-import type { Question } from "../src/trace/questions";
-import { render } from "../src/index";
-import { FakeModel, square } from "./fake";
+import { choices, judge, truth, wording } from "../../src/trace/questions";
+import type { Question } from "../../src/trace/questions";
+import { render } from "../../src/index";
+import { FakeModel, square } from "../fake";
 
 const questions: Question[] = [
   { kind: "next", step: 4 },

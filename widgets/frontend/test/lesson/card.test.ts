@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { render } from "../src/index";
-import { FakeModel } from "./fake";
+import { render } from "../../src/index";
+import { FakeModel } from "../fake";
 
 const ASKED = {
   label: "Prediction 1.1", text: "What do you expect?", field: "", stacked: false, chosen: "", locked: false, done: false,

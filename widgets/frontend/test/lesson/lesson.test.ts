@@ -1,11 +1,11 @@
 /** The cards of a lesson in a page without a kernel. `answers.json` is what Python says of the same answers. */
 import { readFileSync } from "node:fs";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { render } from "../src/index";
-import { digest, read } from "../src/lesson/forms";
-import type { Form } from "../src/lesson/forms";
-import { Lesson } from "../src/lesson/lesson";
-import { play } from "../src/player";
+import { render } from "../../src/index";
+import { digest, read } from "../../src/lesson/forms";
+import type { Form } from "../../src/lesson/forms";
+import { Lesson } from "../../src/lesson/lesson";
+import { play } from "../../src/player";
 
 interface Golden {
   answers: { id: string; form: Form; typed: string; digest: string | null; shown: string | null }[];
