@@ -26,7 +26,6 @@ NOT_YET = [
     "memory, files",
     "memory, compile",
     "damage, progress",
-    "damage, manifests",
     "damage, folders",
     "damage, pages",
     "pages, JupyterLab",
