@@ -254,6 +254,11 @@ def locked(path: Path) -> list[Locked]:
             for line in text.splitlines() if (found := re.match(r"([\w.-]+)(?:\[[\w,-]+])?==([\w.+!]+)", line))]
 
 
+def pins(path: Path) -> dict[str, str]:
+    """The versions of a lock file, by package."""
+    return {each.name.lower().replace("_", "-"): each.version for each in locked(path)}
+
+
 def loose_actions(text: str) -> list[str]:
     """The actions of a workflow that are not named by a commit, with their version in words behind it."""
     used = re.findall(r"uses:\s*(\S+)(.*)", text)

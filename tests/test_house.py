@@ -235,8 +235,7 @@ def test_every_lesson_has_its_line_in_the_wheel() -> None:
 
 def test_binder_pins_what_the_lessons_ask_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    locked = house.locked(ROOT / "binder/requirements.txt")
-    pins = {each.name.lower().replace("_", "-"): each.version for each in locked}
+    pins = house.pins(ROOT / "binder" / "requirements.txt")
     asked = [Requirement(line) for line in project["dependencies"] + project["optional-dependencies"]["lessons"]]
     assert len(asked) > 5
     assert [str(each) for each in asked if not each.specifier.contains(pins.get(each.name, "0"))] == []
@@ -251,7 +250,7 @@ def test_every_locked_package_has_hashes_and_no_address(name: str) -> None:
 
 def test_ci_locks_what_the_tests_ask_for() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    pins = {each.name.lower().replace("_", "-"): each.version for each in house.locked(ROOT / ".ci/requirements.txt")}
+    pins = house.pins(ROOT / ".ci" / "requirements.txt")
     asked = [Requirement(line) for extra in ("test", "torch", "lessons", "site", "io") for line in extras[extra]]
     assert [str(each) for each in asked if each.name != "minigrad-kit"
             and not each.specifier.contains(pins.get(each.name.lower(), "0"))] == []

@@ -76,8 +76,16 @@ def page(figures: dict[str, Any]) -> str:
     seen = sorted({f"minigrad {each['minigrad']}, Python {each['python']}, NumPy {each['numpy']}, {each['system']}"
                    for each in runs})
     dates = sorted(each["date"] for each in runs)
+    if late := missing(figures):
+        text += textwrap.fill(f"- Not measured in whole yet: {'; '.join(late)}.", 120, subsequent_indent="  ") + "\n"
     made = f"Measured with {'; '.join(seen)}, {dates[0]} to {dates[-1]}." if runs else "Nothing was measured yet."
     return f"{text}\n{textwrap.fill(made, 120)}\n\n{BEYOND}"
+
+
+def missing(figures: dict[str, Any]) -> list[str]:
+    """The parts that were not measured in whole yet."""
+    return [f"{name}, {part}" for name, measure in MEASURES.items() for part in measure.parts
+            if part not in figures.get(name, {})]
 
 
 def row(measure: Measure, parts: dict[str, Any]) -> str:
@@ -87,14 +95,15 @@ def row(measure: Measure, parts: dict[str, Any]) -> str:
 
 
 def faults(figures: dict[str, Any]) -> list[str]:
-    """What the figures lack: a part that was not measured, one that is gone, too few trials, something wrong."""
+    """What is wrong with figures: a part that is gone, too few trials, another version, something that did not hold."""
     found = [f"{name}: measured with minigrad {each['minigrad']}" for name, parts in figures.items()
              for each in parts.values() if each["minigrad"] != minigrad.__version__]
     for name, measure in MEASURES.items():
         parts = figures.get(name, {})
-        if set(parts) != set(measure.parts):
-            found.append(f"{name}: the parts differ in {', '.join(sorted(set(parts) ^ set(measure.parts)))}")
-        if (tried := sum(each["tried"] for each in parts.values())) < measure.least:
+        if gone := sorted(set(parts) - set(measure.parts)):
+            found.append(f"{name}: there is no {', '.join(gone)} any more")
+        tried = sum(each["tried"] for each in parts.values())
+        if set(parts) >= set(measure.parts) and tried < measure.least:
             found.append(f"{name}: {tried} of {measure.least} trials")
         found += [f"{name}, {part}: {each['wrong']} wrong" for part, each in parts.items() if each["wrong"]]
     return found

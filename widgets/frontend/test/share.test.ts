@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { render } from "../src/index";
 import { fragmentOf, LONGEST, stateOf } from "../src/page/fragment";
 import { pageOf } from "../src/page/share";
-import { check } from "../src/trace/check";
+import { check, MOST_EVENTS } from "../src/trace/check";
 import { FakeModel, square } from "./fake";
 import type { Trace } from "../src/trace/types";
 
@@ -39,6 +39,12 @@ describe("the check of what comes from outside", () => {
     check(trace);
     plant(trace);
     expect(() => check(trace)).toThrow(/this is not a/);
+  });
+
+  it("refuses more events than can be shown, and says how many there are", () => {
+    const trace = { ...square(), storages: [4, 4] } as Loose;
+    trace.events = new Array(MOST_EVENTS + 1).fill(trace.events[0]);
+    expect(() => check(trace)).toThrow("this trace has 200,001 events, and at most 200,000 can be shown");
   });
 });
 

@@ -98,27 +98,27 @@ class Seen(Tracker):
         it is told as it was before its node was made."""
         ref = self.tensors.get(id(t))
         if ref is not None:
-            number: int = ref.number
-            return number
+            return int(ref.number)
         above = None if before or t.grad_fn is None else self.node(t.grad_fn)
-        key = id(t)
-        ref = self.tensors[key] = TrackedRef(t, self.on_tensor_gone)
-        hold = memory(t)
-        ref.key, ref.number, ref.storage, ref.writes = key, self.tensor_count, hold[0], self.writes.get(hold[0], 0)
-        self.tensor_count += 1
+        key, ref, hold, number = id(t), TrackedRef(t, self.on_tensor_gone), memory(t), self.tensor_count
+        ref.key, ref.number, ref.storage, ref.writes = key, number, hold[0], self.writes.get(hold[0], 0)
+        outputs = [] if above is None else [*self.made.get(above, ()), (t.output_nr, ref)]
+        entry = ("tensor", t.requires_grad and not before, above, t.output_nr, isinstance(t, torch.nn.Parameter),
+                 *hold, t.nbytes,
+                 copy if copy is not None else self.previews.given(t) if above is None else self.copied(t))
+        self.tensors[key] = ref  # no interrupt comes between these (minigrad/trace/track.py, NOTE 2)
+        self.tensor_count = number + 1
         if above is not None:
-            self.made.setdefault(above, []).append((t.output_nr, ref))
-        self.log.append(("tensor", t.requires_grad and not before, above, t.output_nr,
-                         isinstance(t, torch.nn.Parameter), *hold, t.nbytes,
-                         copy if copy is not None else self.previews.given(t) if above is None else self.copied(t)))
+            self.made[above] = outputs
+        self.log.append(entry)
         facts = self.shares(t)
         if facts:
-            self.log.append(("shares", ref.number, facts))
+            self.log.append(("shares", number, facts))
         if t.is_leaf and t.grad is not None:
-            self.track_grad(t.grad, ref.number)
+            self.track_grad(t.grad, number)
         if t.is_leaf and t.requires_grad:
             self.unnamed.append(ref)
-        return int(ref.number)
+        return number
 
     def shares(self, t: Any) -> dict[str, Any]:
         """Of what a tensor is a view, its version, and where it looks in its storage: only what is not the usual."""
@@ -157,10 +157,11 @@ class Seen(Tracker):
     def track_grad(self, grad: Any, tensor: int) -> None:
         """The memory of a tensor's `.grad` counts as gradient for as long as that lives."""
         if id(grad) not in self.grads:
-            ref = self.grads[id(grad)] = TrackedRef(grad, self.grad_gone)
-            ref.key, ref.number = id(grad), self.grad_count
-            self.grad_count += 1
-            self.log.grad(ref.number, memory(grad), tensor)
+            key, ref, number, hold = id(grad), TrackedRef(grad, self.grad_gone), self.grad_count, memory(grad)
+            ref.key, ref.number = key, number
+            self.grads[key] = ref  # no interrupt comes between these (minigrad/trace/track.py, NOTE 2)
+            self.grad_count = number + 1
+            self.log.grad(number, hold, tensor)
 
     # nodes
     def number_of(self, node: Any) -> int | None:
@@ -200,7 +201,6 @@ class Seen(Tracker):
             return self.place_leaf(node, leaf)
         found = self.numbers.get(key_of(node))
         if found is None:
-            self.log.append(("node", name_of(node), node._sequence_nr(), self.at))
             found = self.new_node(node)
             self.unlinked.append((node, found))
         return found
@@ -209,31 +209,36 @@ class Seen(Tracker):
         """The number of an AccumulateGrad; PyTorch makes a new one when the last graph has gone."""
         found = self.numbers.get(id(leaf))
         if found is None:
-            tensor = self.tensor(leaf)
-            found = self.numbers[id(leaf)] = self.node_count
-            self.node_count += 1
-            self.leaves[found] = self.tensors[id(leaf)]
+            key, tensor, found = id(leaf), self.tensor(leaf), self.node_count
+            ref, entry = self.tensors[key], ("leaf", tensor, self.at)
+            self.numbers[key] = found  # no interrupt comes between these (minigrad/trace/track.py, NOTE 2)
+            self.node_count = found + 1
+            self.leaves[found] = ref
             self.next[found] = []
-            self.log.append(("leaf", tensor, self.at))
-            self.unnamed.append(self.tensors[id(leaf)])
+            self.log.append(entry)
+            self.unnamed.append(ref)
         if found not in self.nodes:
             self.watch(node, found, found)
         return found
 
     def new_node(self, node: Any) -> int:
         """The number of a new node, which is watched from now on."""
-        key, number = key_of(node), self.node_count
+        key, name, number = key_of(node), name_of(node), self.node_count
+        entry = ("node", name, node._sequence_nr(), self.at)
+        self.classes.setdefault(name, type(node))
+        self.numbers[key] = number  # no interrupt comes between these (minigrad/trace/track.py, NOTE 2)
         self.node_count = number + 1
-        self.numbers[key] = number
-        self.classes.setdefault(name_of(node), type(node))
+        self.log.append(entry)
         self.watch(node, number, key)
         return number
 
     def watch(self, node: Any, number: int, key: int) -> None:
-        hooked = self.hooked[number] = Hooked(node, partial(self.pre, number), partial(self.post, number))
-        ref = self.nodes[number] = TrackedRef(hooked.pre(), self.on_node_gone)
+        hooked, order = Hooked(node, partial(self.pre, number), partial(self.post, number)), node._sequence_nr()
+        ref = TrackedRef(hooked.pre(), self.on_node_gone)
         ref.key, ref.number = key, number
-        self.order[number] = node._sequence_nr()
+        self.hooked[number] = hooked  # no interrupt comes between these (minigrad/trace/track.py, NOTE 2)
+        self.nodes[number] = ref
+        self.order[number] = order
 
     def outputs(self, node: int) -> int:
         """How many outputs a node has, of which it is known."""
