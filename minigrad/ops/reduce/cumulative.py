@@ -71,7 +71,7 @@ def accumulate(op: Any, x: Any, dim: int) -> Any:
     """A running reduction along a dimension, of float32 in float64, as PyTorch's, of float16 in float32."""
     if not x.ndim:
         return x.copy()
-    wide = {FLOAT16: FLOAT32, FLOAT32: FLOAT64}.get(x.dtype, x.dtype)
+    wide: Any = {FLOAT16: FLOAT32, FLOAT32: FLOAT64}.get(x.dtype, x.dtype)
     kept = x.astype(wide)
     result = accumulated(op, kept, dim, None if wide.kind == "f" else wide, kept)  # floats keep their dtype anyway
     if op is not np.multiply and wide.kind == "f":
