@@ -2,8 +2,7 @@
 import { html, mark, svg, write } from "../page/dom";
 import { brief, broken, nodeName, valueOf } from "../trace/format";
 import { arrange } from "../layout/arrange";
-import { Annotations } from "./annotations";
-import type { Annotation } from "./annotations";
+import { Annotations, type Annotation } from "./annotations";
 import { paintBadge } from "./badge";
 import { Finder } from "./finder";
 import { draw, HEIGHT, path } from "../layout/geometry";
@@ -14,17 +13,17 @@ import { outlook, top } from "../layout/outlook";
 import { sizeOf } from "../trace/size";
 import { chain, Groups, scopeOf, scopeTitle } from "../trace/groups";
 import type { BoxId } from "../trace/groups";
-import { STYLES } from "./look";
+import { STYLES, together } from "./look";
 import type { NodeLook, Scene } from "./look";
 import { bow, ties, told } from "./ties";
 import type { Tie } from "./ties";
 import type { Maybe, Trace } from "../trace/types";
 import { Culling } from "./culling";
-import { foldedAt, Levels } from "./levels";
+import { foldedAt, Levels, middleOf } from "./levels";
 import { Lights } from "./lights";
 import { Minimap } from "./minimap";
 import { Outline } from "./outline";
-import { legend, savedMarks, stub } from "./parts";
+import { legend, savedMarks, stub, zoomButtons } from "./parts";
 import { TrayParts } from "./tray";
 import { Viewport } from "./viewport";
 
@@ -115,7 +114,7 @@ export class GraphPane {
     const finder = new Finder(trace, (node) => this.events.find(node));
     this.element = html("section", { class: "mg-graph", "aria-label": "graph" }, this.frame, legend(), this.map.element);
     this.tools.append(this.outline.element, finder.element);
-    this.element.append(this.buttons(), this.tools);
+    this.element.append(zoomButtons(this.levels.element, this.viewport, () => this.middle()), this.tools);
   }
 
   /** Python's positions for the whole graph, and for what is folded at first; all else is laid out here. */
@@ -210,26 +209,15 @@ export class GraphPane {
     return id === null ? undefined : this.drawing.boxes.get(this.groups.owner[id] ?? id);
   }
 
-  /** How a box looks: a folded one is as far as the first of its nodes that is not done. */
   private lookOf(id: BoxId, scene: Scene): NodeLook {
-    if (id >= 0) return scene.node(id);
-    const known = (this.groups.members.get(id) ?? []).map((node) => scene.node(node)).filter((look) => look.known);
-    const first = (["early", "running", "ready", "waiting", "again"] as const).find((name) => known.some((look) => look.look === name));
-    const done = known.length > 0 && known.every((look) => look.look === "done");
-    const look = first ?? (done ? "done" : "recorded");
-    const saved = known.some((each) => each.saved === "held") ? "held" : known.some((each) => each.saved !== "") ? "released" : "";
-    return { look, known: known.length > 0, word: first === "running" || first === "ready" ? STYLES[first].word : "", badge: "", saved };
+    return id >= 0 ? scene.node(id) : together((this.groups.members.get(id) ?? []).map((node) => scene.node(node)));
   }
 
   /** Whether zooming around a point has folded or unfolded modules instead; what was unfolded is looked at then. */
   private zoomed(factor: number, at: Point, time: number): boolean {
     const scope = foldedAt(this.drawing, this.viewport.pointAt(at), this.viewport.region);
     const done = this.levels.zoom(factor, this.viewport.scale, this.groups.folded, scope, time);
-    if (done && scope !== null && !this.groups.folded.has(scope)) {
-      const inside = this.trace.nodes.flatMap((node, id) => (chain(this.trace, node.scope).includes(scope) ? (this.boxAround(id) ?? []) : []));
-      const [xs, ys] = [inside.map(({ x }) => x), inside.map(({ y }) => y)];
-      this.viewport.look([(Math.min(...xs) + Math.max(...xs)) / 2, (Math.min(...ys) + Math.max(...ys)) / 2]);
-    }
+    if (done && scope !== null && !this.groups.folded.has(scope)) this.viewport.look(middleOf(this.levels.inside(scope).flatMap((id) => this.boxAround(id) ?? [])));
     return done;
   }
 
@@ -408,21 +396,5 @@ export class GraphPane {
     if (scope != null) return this.fold(new Set([...this.groups.folded].filter((id) => id !== Number(scope))));
     const group = (event.target as Element).closest("[data-node]");
     this.events.pick(group ? Number(group.getAttribute("data-node")) : null);
-  }
-
-  private buttons(): HTMLElement {
-    const make = (text: string, title: string, act: () => void): HTMLElement => {
-      const button = html("button", { type: "button", class: "mg-small", title, "aria-label": title }, text);
-      button.addEventListener("click", act);
-      return button;
-    };
-    return html(
-      "div",
-      { class: "mg-zoom" },
-      this.levels.element,
-      make("+", "zoom in", () => this.viewport.zoomOrFold(1.3, performance.now())),
-      make("−", "zoom out", () => this.viewport.zoomOrFold(1 / 1.3, performance.now())),
-      make("⤢", "show the whole graph", () => this.viewport.overview(this.middle())),
-    );
   }
 }

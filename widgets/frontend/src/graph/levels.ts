@@ -1,7 +1,7 @@
 /** How much of a graph is folded, from one box for the model to every op: by buttons, by digits, and as one zooms. */
 import { html, mark } from "../page/dom";
 import { HEIGHT } from "../layout/geometry";
-import type { Drawing, Point, Region } from "../layout/geometry";
+import type { Box, Drawing, Point, Region } from "../layout/geometry";
 import { chain, depths, scopeOf } from "../trace/groups";
 import type { Maybe, Trace } from "../trace/types";
 
@@ -21,6 +21,12 @@ export function foldedAt({ boxes }: Drawing, [x, y]: Point, view: Region): Maybe
     if (far < nearest) [best, nearest] = [scopeOf(id), far];
   }
   return best;
+}
+
+/** The middle of the region that boxes lie in. */
+export function middleOf(boxes: readonly Box[]): Point {
+  const [xs, ys] = [boxes.map(({ x }) => x), boxes.map(({ y }) => y)];
+  return [(Math.min(...xs) + Math.max(...xs)) / 2, (Math.min(...ys) + Math.max(...ys)) / 2];
 }
 
 export class Levels {
@@ -70,6 +76,11 @@ export class Levels {
   /** The folded calls that are not inside of others. */
   private seen(folded: ReadonlySet<number>): number[] {
     return this.scopes.filter((id) => folded.has(id) && !this.outside(id).some((each) => folded.has(each))).sort((a, b) => a - b);
+  }
+
+  /** The nodes of a call of a module. */
+  inside(scope: number): number[] {
+    return this.trace.nodes.flatMap((node, id) => (chain(this.trace, node.scope).includes(scope) ? [id] : []));
   }
 
   private outside(id: number): number[] {

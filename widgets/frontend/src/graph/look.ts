@@ -57,3 +57,13 @@ export interface Scene {
   /** The edges along which a gradient flows in this very step. */
   now: ReadonlySet<string>;
 }
+
+/** How a folded box looks: it is as far as the first of its nodes that is not done. */
+export function together(looks: readonly NodeLook[]): NodeLook {
+  const known = looks.filter((look) => look.known);
+  const first = (["early", "running", "ready", "waiting", "again"] as const).find((name) => known.some((look) => look.look === name));
+  const done = known.length > 0 && known.every((look) => look.look === "done");
+  const look = first ?? (done ? "done" : "recorded");
+  const saved = known.some((each) => each.saved === "held") ? "held" : known.some((each) => each.saved !== "") ? "released" : "";
+  return { look, known: known.length > 0, word: first === "running" || first === "ready" ? STYLES[first].word : "", badge: "", saved };
+}

@@ -2,6 +2,7 @@
 import { html, svg } from "../page/dom";
 import { HEIGHT } from "../layout/geometry";
 import type { Point } from "../layout/geometry";
+import type { Viewport } from "./viewport";
 
 /** An input that needs no gradient: a short line that ends. */
 export function stub([x, y]: Point): SVGGElement {
@@ -22,4 +23,21 @@ export function savedMarks(saved: number, width: number): SVGPathElement | null 
 export function legend(): HTMLElement {
   const marks = ["■ saved", "□ released", "Σ pending", "0 output_nr"].map((text) => html("span", {}, text));
   return html("div", { class: "mg-legend", "aria-hidden": true }, ...marks);
+}
+
+/** What zooms, with how much is folded beside it. `middle`: where the student is. */
+export function zoomButtons(levels: HTMLElement, viewport: Viewport, middle: () => Point): HTMLElement {
+  const make = (text: string, title: string, act: () => void): HTMLElement => {
+    const button = html("button", { type: "button", class: "mg-small", title, "aria-label": title }, text);
+    button.addEventListener("click", act);
+    return button;
+  };
+  return html(
+    "div",
+    { class: "mg-zoom" },
+    levels,
+    make("+", "zoom in", () => viewport.zoomOrFold(1.3, performance.now())),
+    make("−", "zoom out", () => viewport.zoomOrFold(1 / 1.3, performance.now())),
+    make("⤢", "show the whole graph", () => viewport.overview(middle())),
+  );
 }

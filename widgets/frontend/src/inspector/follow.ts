@@ -119,7 +119,7 @@ export class Follow {
     button.addEventListener("click", () => this.pick(node));
     const place = this.entry(tensor)?.place ?? "";
     const more = count > 1 ? html("small", { class: "mg-quiet" }, ` of ${count}`) : "";
-    const [value, gradient] = [moment.value(tensor), this.gradient(tensor, moment)].map((id) => text(this.live.array(id)?.data[at]));
+    const [value, gradient] = [moment.value(tensor), this.gradient(tensor, moment)].map((id) => text(this.live.slots.array(id)?.data[at]));
     const row = html("tr", {}, html("th", { scope: "row" }, node === null ? name : button), html("td", {}, place, more), html("td", {}, value ?? ""), html("td", {}, gradient ?? ""));
     mark(row, "data-tensor", tensor);
     return row;

@@ -87,7 +87,7 @@ export class Inspector {
     this.heat = new Heat(trace, pick, (on) => this.graph.element.classList.toggle("mg-heat", on));
     this.follow = live && new Follow(live, this.details.arrived, pick, (nodes) => this.reached(nodes));
     const numbers = this.numbers && this.follow ? [this.numbers.element, this.follow.element] : [];
-    if (live && this.follow) this.details.arithmetic.trail = { entry: this.follow.entry, array: (value) => live.array(value) };
+    if (live && this.follow) this.details.arithmetic.trail = { entry: this.follow.entry, array: (value) => live.slots.array(value) };
     const cost = new CostLens(trace, this.graph, pick);
     this.graph.tools.lastElementChild?.before(this.list.element, this.heat.element, cost.element, ...numbers);
     this.memory = new Memory(trace, { go: (step) => this.goToStep(step), pick });

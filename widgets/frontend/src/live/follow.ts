@@ -27,7 +27,7 @@ function difference(before: NumberArray | null, after: NumberArray | null): [cou
  */
 export function reached(live: Live, leaf: number, at: number): Reached[] {
   const { changes } = live;
-  const arrays = (): (NumberArray | null)[] => live.trace.tensors.map((record) => live.array(record.value));
+  const arrays = (): (NumberArray | null)[] => live.trace.tensors.map((record) => live.slots.array(record.value));
   const before = arrays();
   const numbers = [...(changes.get(leaf) ?? live.numbers(leaf))];
   numbers[at] = NaN;

@@ -42,7 +42,7 @@ export class Live {
   kept: Kept[] = [];
   /** After a run: the tensors that changed and whose numbers the program had read otherwise than by an op. */
   read: number[] = [];
-  private readonly slots: Slots;
+  readonly slots: Slots;
   /** By step and place, why it keeps its recorded numbers. */
   private readonly refused = new Map<string, Kept>();
   private readonly first = new Map<string, NumberArray | null>();
@@ -77,11 +77,6 @@ export class Live {
     return this.slots.recordedIndex(value);
   }
 
-  /** All numbers of a preview of the shown trace, also where it has statistics only; null where they are not known. */
-  array(value: Maybe | undefined): NumberArray | null {
-    return value == null ? null : this.slots.array(value);
-  }
-
   /** What would keep its recorded numbers if any leaf was changed. */
   private probed(): readonly Kept[] {
     this.run(new Map(this.leaves.map((leaf) => [leaf, this.numbers(leaf)])));
@@ -96,7 +91,6 @@ export class Live {
   }
 
   changes: ReadonlyMap<number, readonly number[]> = new Map();
-
   /** The recorded numbers of a leaf. */
   numbers(leaf: number): number[] {
     return [...(numbersOf(this.recorded.values[this.recorded.tensors[leaf]?.value ?? -1])?.data ?? [])];

@@ -59,8 +59,8 @@ export class Slots {
   }
 
   /** All numbers of a preview of the copy; null where they are not known. */
-  array(value: number): NumberArray | null {
-    return this.arrays.get(value) ?? numbersOf(this.trace.values[value]);
+  array(value: Maybe | undefined): NumberArray | null {
+    return value == null ? null : (this.arrays.get(value) ?? numbersOf(this.trace.values[value]));
   }
 
   /** Shows what a field of an event holds now. */

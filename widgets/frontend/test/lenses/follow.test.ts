@@ -1,18 +1,18 @@
 /** One number, followed through tensors of any size. */
 import { readFileSync } from "node:fs";
 import { afterEach, expect, it } from "vitest";
-import { render } from "../src/index";
-import { entryArithmetic } from "../src/inspector/entry";
-import { make } from "../src/live/arrays";
-import { reached } from "../src/live/follow";
-import { Live } from "../src/live/live";
-import { fragmentOf, stateOf } from "../src/page/fragment";
-import { parseTrace } from "../src/trace/types";
-import type { Trace } from "../src/trace/types";
-import { FakeModel } from "./fake";
+import { render } from "../../src/index";
+import { entryArithmetic } from "../../src/inspector/entry";
+import { make } from "../../src/live/arrays";
+import { reached } from "../../src/live/follow";
+import { Live } from "../../src/live/live";
+import { fragmentOf, stateOf } from "../../src/page/fragment";
+import { parseTrace } from "../../src/trace/types";
+import type { Trace } from "../../src/trace/types";
+import { FakeModel } from "../fake";
 
 const read = (name: string): Trace => {
-  const text = readFileSync(`${import.meta.dirname}/fixtures/${name}.json`, "utf8");
+  const text = readFileSync(`${import.meta.dirname}/../fixtures/${name}.json`, "utf8");
   return parseTrace((JSON.parse(text) as { trace: unknown }).trace);
 };
 

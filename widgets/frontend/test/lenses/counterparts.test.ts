@@ -1,11 +1,11 @@
 /** The graphs of two recordings side by side. */
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { render } from "../src/index";
-import { besideStep, counterparts } from "../src/trace/counterparts";
-import { differences } from "../src/trace/differences";
-import type { Trace } from "../src/trace/types";
-import { FakeModel, square } from "./fake";
+import { render } from "../../src/index";
+import { besideStep, counterparts } from "../../src/trace/counterparts";
+import { differences } from "../../src/trace/differences";
+import type { Trace } from "../../src/trace/types";
+import { FakeModel, square } from "../fake";
 
 const fixture = (name: string): Trace => (JSON.parse(readFileSync(`test/fixtures/${name}.json`, "utf8")) as { trace: Trace }).trace;
 const between = (a: Trace, b: Trace) => counterparts(a, b, differences(a, b));

@@ -1,8 +1,8 @@
 /** From one box for the model to every op. */
 import { beforeEach, expect, it } from "vitest";
-import { Levels } from "../src/graph/levels";
-import type { Trace } from "../src/trace/types";
-import { square } from "./fake";
+import { Levels } from "../../src/graph/levels";
+import type { Trace } from "../../src/trace/types";
+import { square } from "../fake";
 
 /** A model (0) of two blocks (1 and 2), of which the first has a module inside (3); an op that is in none. */
 function nested(): Trace {
