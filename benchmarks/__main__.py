@@ -53,7 +53,7 @@ def measured(row: Row, workers: Sequence[Worker]) -> Figures:
     partakers = {}
     results = {}
     for worker in workers:
-        with_limit = worker.name in ("minigrad", "torch") or (worker.name == "numpy" and row.workload != "chain")
+        with_limit = worker.name in (row.ours, "torch") or (worker.name == "numpy" and row.workload != "chain")
         if row.workload in worker.about["workloads"] and (row.peers or with_limit):
             found = worker.order(workload=row.workload, arguments=row.arguments, times=row.times)
             if found is not None:
@@ -64,7 +64,7 @@ def measured(row: Row, workers: Sequence[Worker]) -> Figures:
                                   least=row.threads > 1)
     scale = SCALES[row.unit] / row.units
     figures: Figures = {"group": row.group, "name": row.name, "threads": row.threads, "unit": row.unit,
-                        "ratio": ratios["minigrad"], "limit": row.limit,
+                        "ratio": ratios[row.ours], "ours": row.ours, "limit": row.limit,
                         "times": {name: seconds * scale for name, seconds in medians.items()}, "ratios": ratios}
     if "numpy" in ratios and row.by_hand is not None:
         _, to_numpy = interleaved({name: partakers[name].seconds for name in ("minigrad", "numpy")}, row.repeats)
@@ -101,7 +101,8 @@ def all_figures(wanted: Sequence[Row], given: argparse.Namespace, where: dict[st
                 where.update(machine({worker.name: worker for worker in present}))
                 where["missing"] = {w.name: w.about["missing"] for w in workers if "missing" in w.about}
             for row in todo:
-                yield measured(row, present)
+                if row.ours in {worker.name for worker in present}:
+                    yield measured(row, present)
     yield from own.figures(given.quick, given.only)
 
 

@@ -21,11 +21,13 @@ PAGE = ROOT / "docs" / "performance.md"
 IMAGES = ROOT / "docs" / "images"
 NAMES = {"minigrad": "minigrad", "torch": "PyTorch", "numpy": "NumPy by hand", "mygrad": "MyGrad",
          "autograd": "HIPS autograd", "micrograd": "micrograd", "tinygrad": "tinygrad", "jax": "JAX",
-         "jax-jit": "JAX, compiled"}
+         "jax-jit": "JAX, compiled", "minigrad-numpy": "minigrad, compiled, NumPy",
+         "minigrad-numba": "minigrad, compiled, numba", "torch-compile": "torch.compile"}
 COLORS = {"minigrad": "#0072b2", "torch": "#e69f00", "numpy": "#1d2127", "mygrad": "#d55e00", "autograd": "#009e73",
-          "micrograd": "#cc79a7", "tinygrad": "#999999", "jax": "#56b4e9", "jax-jit": "#56b4e9"}
+          "micrograd": "#cc79a7", "tinygrad": "#999999", "jax": "#56b4e9", "jax-jit": "#56b4e9",
+          "minigrad-numpy": "#0072b2", "minigrad-numba": "#0072b2", "torch-compile": "#e69f00"}
 MARKS = {"minigrad": "o", "torch": "s", "numpy": "|", "mygrad": "^", "autograd": "v", "micrograd": "D", "tinygrad": "P",
-         "jax": "x", "jax-jit": "*"}
+         "jax": "x", "jax-jit": "*", "minigrad-numpy": "<", "minigrad-numba": ">", "torch-compile": "*"}
 HEAD = """# Performance
 
 How long minigrad takes, beside PyTorch eager, NumPy with derivatives written by hand, and other libraries.
@@ -132,8 +134,8 @@ def targets(rows: Sequence[Figures]) -> Iterator[str]:
         mine = [row for row in rows if row["group"] == group]
         by_hand = any("to numpy" in row for row in mine)
         head = [f"{group}, {mine[0]['unit']}", "minigrad", "PyTorch", "ratio (limit)", *["to NumPy by hand"] * by_hand]
-        yield table(head, ([row["name"], figure(row["times"]["minigrad"]), figure(row["times"]["torch"]),
-                            "disturbed" if row["threads"] == 2 and row["name"] in lost
+        yield table(head, ([row["name"], figure(row["times"][row.get("ours", "minigrad")]),
+                            figure(row["times"]["torch"]), "disturbed" if row["threads"] == 2 and row["name"] in lost
                             else limited(row["ratio"], row["limit"]),
                             *[limited(row["to numpy"], row["numpy limit"]) if "to numpy" in row else ""] * by_hand]
                            for row in mine))

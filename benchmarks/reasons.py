@@ -9,6 +9,11 @@ from __future__ import annotations
 __all__ = ["REASONS"]
 
 REASONS = (
+    ("by NumPy", "Compiled, nothing but NumPy's calls is left: an MLP's are products in OpenBLAS, a CNN's copies of "
+     "windows. Other programs ran on the machine while this was measured."),
+    ("by numba", "Half of an MLP's step and more are products in OpenBLAS, which numba leaves as they are; of a CNN's, "
+     "loops of convolutions. Other programs used both cores while this was measured; in a run with fewer of them the "
+     "CNN of 28 × 28 took 0.58."),
     ("two threads", "NumPy's own loops run in one thread, only OpenBLAS's products in two, and it divides those "
      "too that are too small for it: NumPy by hand takes longer for the transformer than with one thread. All "
      "of PyTorch's loops are divided. Other programs ran on both cores; these are the least times of a hundred turns."),

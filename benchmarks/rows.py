@@ -8,7 +8,8 @@ from typing import Any
 
 __all__ = ["CONTENDERS", "Row", "rows"]
 
-CONTENDERS = ("minigrad", "numpy", "mygrad", "autograd", "micrograd", "tinygrad", "jax", "jax-jit", "torch")
+CONTENDERS = ("minigrad", "minigrad-numpy", "minigrad-numba", "numpy", "mygrad", "autograd", "micrograd", "tinygrad",
+              "jax", "jax-jit", "torch-compile", "torch")
 # What is allowed of PyTorch's time: for a 0-d tensor (matmul has none: [1, 1]), for one of shape [1], for 64 × 64.
 SINGLE_OPS = {"add": (0.7, 0.7, 0.85), "mul": (0.7, 0.7, 0.85), "matmul": (0.7, None, 0.95), "relu": (0.7, 0.7, 0.85),
               "sum": (0.85, 0.85, 1.1)}
@@ -21,7 +22,7 @@ class Row:
 
     A turn runs it `times` over: short work would else find the caches as the others left them.
     `limit`: what is allowed of PyTorch's time; `by_hand`: of hand-written NumPy's. `peers`: whether all contenders that
-    can do it take part, or minigrad and PyTorch alone.
+    can do it take part, or minigrad and PyTorch alone. `ours`: the contender that the limit is for.
     """
 
     group: str
@@ -36,6 +37,7 @@ class Row:
     peers: bool = True
     threads: int = 1
     times: int = 1
+    ours: str = "minigrad"
 
     @property
     def tolerance(self) -> float:
@@ -80,6 +82,23 @@ def training(quick: bool) -> Iterator[Row]:
               {"batch": 1 if quick else 16, "blocks": 2}, many, 1.0, 1.25)
 
 
+COMPILED = (  # workload, arguments, name, limits with NumPy alone and with numba, times
+    ("mlp", {"batch": 32}, "MLP, batch 32", 0.75, 0.6, 20), ("mlp", {"batch": 128}, "MLP, batch 128", 0.85, 0.75, 10),
+    ("mlp", {"batch": 1024}, "MLP, batch 1024", 1.0, 0.95, 2),
+    ("cnn", {"batch": 64, "side": 8}, "CNN, 8 × 8", 0.7, 0.35, 8),
+    ("cnn", {"batch": 64, "side": 28}, "CNN, 28 × 28", 1.3, 0.6, 1),
+    ("transformer", {"batch": 16, "blocks": 2}, "two transformer blocks", 1.05, 0.85, 1))
+
+
+def compiled(quick: bool) -> Iterator[Row]:
+    """Steps that `minigrad.compile` has compiled, on other inputs at each call; PyTorch's are eager."""
+    for workload, arguments, name, with_numpy, with_numba, times in COMPILED:
+        for ours, backend, limit in (("minigrad-numpy", "NumPy", with_numpy), ("minigrad-numba", "numba", with_numba)):
+            yield Row("a compiled step of training", f"{name}, by {backend}", f"{workload}, new inputs",
+                      {**arguments, "batch": 2} if quick else arguments, 1 if quick else 25, limit,
+                      times=1 if quick else times, ours=ours)
+
+
 def others(quick: bool) -> Iterator[Row]:
     """What has a limit of its own, or none."""
     group, many, batch = "other work", 1 if quick else 15, 1 if quick else 16
@@ -101,7 +120,8 @@ def others(quick: bool) -> Iterator[Row]:
 def rows(quick: bool = False) -> list[Row]:
     """All rows; `quick`: tiny, and without limits."""
     trained = list(training(quick))
-    found = [*single_ops(*((50, 2) if quick else (5_000, 21))), *graphs(quick), *trained, *others(quick)]
+    small = single_ops(*((50, 2) if quick else (5_000, 21)))
+    found = [*small, *graphs(quick), *trained, *compiled(quick), *others(quick)]
     for row in trained:
         found.append(replace(row, group="with two threads each", limit=1.1, by_hand=None, threads=2, peers=False,
                              times=1, repeats=4 * row.repeats))  # a short turn may keep both cores

@@ -5,15 +5,19 @@ What is run returns what is compared: the loss and the gradients.
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from benchmarks import drawn
 
-__all__ = ["TRAINING"]
+__all__ = ["TRAINING", "WARM", "compiled"]
 
 Run = Callable[[], Sequence[Any]]
+Step = Callable[..., Any]
+WARM = 3  # calls before a step that may be compiled is timed: the first is eager, the second traced
 
 
 def leaves(library: Any, arrays: Sequence[Any]) -> list[Any]:
@@ -29,37 +33,67 @@ def filled(library: Any, model: Any, arrays: Sequence[Any]) -> Any:
     return model
 
 
-def learner(library: Any, model: Any, x: Any, y: Any) -> Run:
-    """A step of training: zero_grad, forward, cross-entropy, backward, SGD."""
-    x, y = library.tensor(x), library.tensor(y)
-    optimizer = library.optim.SGD(model.parameters(), lr=0.01)
-    cross_entropy, parameters = library.nn.functional.cross_entropy, list(model.parameters())
+def repeated(made: Callable[..., tuple[Step, list[Any], list[Any]]], library: Any, **arguments: Any) -> Run:
+    """A step on the same inputs each time."""
+    step, (inputs, *_), parameters = made(library, **arguments)
 
     def run() -> Sequence[Any]:
-        optimizer.zero_grad()
-        loss = cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
+        loss = step(*inputs)
         return [loss, *[p.grad for p in parameters]]
 
     return run
 
 
-def mlp(library: Any, batch: int) -> Run:
+def learning(library: Any, model: Any, x: Any, y: Any) -> tuple[Step, list[Any], list[Any]]:
+    """A step of training, two batches of the same numbers, and the parameters."""
+    batches = [(library.tensor(x), library.tensor(y)) for _ in range(2)]
+    optimizer = library.optim.SGD(model.parameters(), lr=0.01)
+    cross_entropy, parameters = library.nn.functional.cross_entropy, list(model.parameters())
+
+    def step(x: Any, y: Any) -> Any:
+        optimizer.zero_grad()
+        loss = cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step, batches, parameters
+
+
+def on_new_inputs(made: Callable[..., tuple[Step, list[Any], list[Any]]], library: Any,
+                  compiled: Callable[[Step], Step], **arguments: Any) -> Run:
+    """A step that may be compiled, called with other tensors than the time before.
+
+    Gradients are compared once, by the first run; then nobody holds them, as in a loop of training.
+    """
+    step, batches, parameters = made(library, **arguments)
+    step, turns = compiled(step), itertools.cycle(batches)
+    for _ in range(WARM):
+        step(*next(turns))
+    first = [True]
+
+    def run() -> Sequence[Any]:
+        loss = step(*next(turns))
+        return [loss, *[p.grad for p in parameters]] if first and first.pop() else [loss]
+
+    return run
+
+
+def mlp(library: Any, batch: int) -> tuple[Step, list[Any], list[Any]]:
     """784-256-128-10 with relu."""
     nn, (x, y, arrays) = library.nn, drawn.mlp(batch)
     model = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 128), nn.ReLU(), nn.Linear(128, 10))
-    return learner(library, filled(library, model, arrays), x, y)
+    return learning(library, filled(library, model, arrays), x, y)
 
 
-def cnn(library: Any, batch: int, side: int) -> Run:
+def cnn(library: Any, batch: int, side: int) -> tuple[Step, list[Any], list[Any]]:
     """Two convolutions with relu and pool, and a linear layer."""
     nn, (x, y, arrays) = library.nn, drawn.cnn(batch, side)
     a, b, c = drawn.CNN_CHANNELS
     model = nn.Sequential(nn.Conv2d(a, b, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
                           nn.Conv2d(b, c, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
                           nn.Flatten(), nn.Linear(c * (side // 4) ** 2, 10))
-    return learner(library, filled(library, model, arrays), x, y)
+    return learning(library, filled(library, model, arrays), x, y)
 
 
 def wide_conv(library: Any, batch: int) -> Run:
@@ -91,22 +125,21 @@ def block(library: Any, x: Any, p: Sequence[Any]) -> Any:
     return x + F.linear(F.gelu(F.linear(normal, p[8], p[9]), approximate="tanh"), p[10], p[11])
 
 
-def transformer(library: Any, batch: int, blocks: int) -> Run:
+def transformer(library: Any, batch: int, blocks: int) -> tuple[Step, list[Any], list[Any]]:
     """Transformer blocks, one above the other, forward and backward."""
     x, factor, arrays = drawn.transformer(batch, blocks)
-    x, factor, p = library.tensor(x), library.tensor(factor), leaves(library, arrays)
+    inputs, factor, p = [(library.tensor(x),) for _ in range(2)], library.tensor(factor), leaves(library, arrays)
 
-    def run() -> Sequence[Any]:
+    def step(h: Any) -> Any:
         for each in p:
             each.grad = None
-        h = x
         for start in range(0, len(p), 12):
             h = block(library, h, p[start:start + 12])
         loss = (h * factor).mean()
         loss.backward()
-        return [loss, *[each.grad for each in p]]
+        return loss
 
-    return run
+    return step, inputs, p
 
 
 def lstm(library: Any, batch: int, steps: int) -> Run:
@@ -124,11 +157,11 @@ def lstm(library: Any, batch: int, steps: int) -> Run:
     return run
 
 
-def embedding(library: Any, batch: int, words: int) -> Run:
+def embedding(library: Any, batch: int, words: int) -> tuple[Step, list[Any], list[Any]]:
     """Words looked up, a linear layer, cross-entropy over all words: a step of training."""
     nn, (x, y, arrays) = library.nn, drawn.embedding(batch, words)
     model = nn.Sequential(nn.Embedding(words, 64), nn.Linear(64, words))
-    return learner(library, filled(library, model, arrays), x, y)
+    return learning(library, filled(library, model, arrays), x, y)
 
 
 def optimizer(library: Any, rule: str, count: int) -> Run:
@@ -175,7 +208,15 @@ def layer_norm(library: Any, batch: int) -> Run:
     return run
 
 
+STEPS: dict[str, Callable[..., tuple[Step, list[Any], list[Any]]]] = {
+    "mlp": mlp, "cnn": cnn, "transformer": transformer, "embedding": embedding}
 TRAINING: dict[str, Callable[..., Run]] = {
-    "mlp": mlp, "cnn": cnn, "wide conv": wide_conv, "transformer": transformer, "lstm": lstm, "embedding": embedding,
+    **{name: functools.partial(repeated, made) for name, made in STEPS.items()}, "wide conv": wide_conv, "lstm": lstm,
     "optimizer": optimizer, "loading": loading, "layer_norm": layer_norm,
 }
+
+
+def compiled(library: Any, wrap: Callable[[Step], Step]) -> dict[str, Callable[..., Run]]:
+    """The workloads on new inputs, by steps that `wrap` has compiled."""
+    return {f"{name}, new inputs": functools.partial(on_new_inputs, made, library, wrap)
+            for name, made in STEPS.items()}

@@ -10,6 +10,7 @@ import functools
 import importlib
 import importlib.metadata
 import json
+import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ import numpy as np
 
 from benchmarks.by_hand import BY_HAND
 from benchmarks.peers import PEERS
-from benchmarks.training import TRAINING
+from benchmarks.training import TRAINING, compiled
 from benchmarks.workloads import WORKLOADS
 
 __all__ = ["serve", "summary"]
@@ -43,16 +44,25 @@ def table_of(name: str, threads: int) -> tuple[Table, dict[str, str]]:
         return dict(BY_HAND), {"version": np.__version__}
     if name in PEERS:
         return PEERS[name](), {"version": importlib.metadata.version(name.removesuffix("-jit"))}
-    library = importlib.import_module(name)
+    root, _, way = name.partition("-")
+    library = importlib.import_module(root)
     about = {"version": str(library.__version__)}
+    if way in ("numpy", "numba"):
+        library.compile(summary, backend=way)  # an error here where numba is not installed
+        return dict(compiled(library, functools.partial(library.compile, backend=way, fullgraph=True))), about
+    if way == "compile":
+        if not shutil.which("g++"):
+            raise OSError("torch.compile needs g++")
+        library.set_num_threads(threads)
+        return dict(compiled(library, library.compile)), about
     if name == "torch":
         library.set_num_threads(threads)
         blas = ("MKL" if library.backends.mkl.is_available() else "not MKL") + (
             ", oneDNN" if library.backends.mkldnn.is_available() else "")
         about |= {"threads": str(library.get_num_threads()), "kernels": str(library.backends.cpu.get_cpu_capability()),
                   "blas": blas}
-    every = {**WORKLOADS, **TRAINING}
-    return {key: functools.partial(make, library) for key, make in every.items()}, about
+    every = {key: functools.partial(make, library) for key, make in {**WORKLOADS, **TRAINING}.items()}
+    return {**every, **compiled(library, lambda step: step)}, about
 
 
 def nothing() -> Sequence[Any]:

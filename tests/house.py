@@ -14,6 +14,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.imports import Imports, circles
 
@@ -232,6 +233,27 @@ def address_of(root: Path) -> str:
     """The repository's address, from its one place."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return str(project["urls"]["Repository"])
+
+
+class Locked(NamedTuple):
+    """A package of a lock file."""
+
+    name: str
+    version: str
+    hashes: list[str]
+
+
+def locked(path: Path) -> list[Locked]:
+    """The packages of a file for `pip install --require-hashes`."""
+    text = re.sub(r"^#.*$", "", path.read_text(encoding="utf-8"), flags=re.M).replace("\\\n", " ")
+    return [Locked(*found.groups(), re.findall(r"--hash=sha256:([0-9a-f]{64})", line))
+            for line in text.splitlines() if (found := re.match(r"([\w.-]+)(?:\[[\w,-]+])?==([\w.+!]+)", line))]
+
+
+def loose_actions(text: str) -> list[str]:
+    """The actions of a workflow that are not named by a commit, with their version in words behind it."""
+    used = re.findall(r"uses:\s*(\S+)(.*)", text)
+    return [name for name, rest in used if not re.search(r"@[0-9a-f]{40}$", name) or not re.search(r"# v\d", rest)]
 
 
 def _matches(root: Path, names: list[str], pattern: re.Pattern[str]) -> list[str]:

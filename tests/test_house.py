@@ -235,11 +235,33 @@ def test_every_lesson_has_its_line_in_the_wheel() -> None:
 
 def test_binder_pins_what_the_lessons_ask_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    lines = (ROOT / "binder" / "requirements.txt").read_text().splitlines()
-    pins = dict(line.lower().replace("_", "-").split("==") for line in lines if line and not line.startswith("#"))
+    pins = {each.name.lower().replace("_", "-"): each.version for each in house.locked(ROOT / "binder/requirements.txt")}
     asked = [Requirement(line) for line in project["dependencies"] + project["optional-dependencies"]["lessons"]]
     assert len(asked) > 5
     assert [str(each) for each in asked if not each.specifier.contains(pins.get(each.name, "0"))] == []
+
+
+@pytest.mark.parametrize("name", ["binder/requirements.txt", ".ci/requirements.txt"])
+def test_every_locked_package_has_hashes_and_no_address(name: str) -> None:
+    assert [each.name for each in house.locked(ROOT / name) if not each.hashes] == []
+    assert len(house.locked(ROOT / name)) > 50
+    assert "://" not in (ROOT / name).read_text()
+
+
+def test_ci_locks_what_the_tests_ask_for() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    pins = {each.name.lower().replace("_", "-"): each.version for each in house.locked(ROOT / ".ci/requirements.txt")}
+    asked = [Requirement(line) for extra in ("test", "torch", "lessons", "site", "io") for line in extras[extra]]
+    assert [str(each) for each in asked if each.name != "minigrad-kit"
+            and not each.specifier.contains(pins.get(each.name.lower(), "0"))] == []
+
+
+def test_every_action_is_named_by_its_commit() -> None:
+    flows = {path.name: path.read_text() for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))}
+    assert {"ci.yml", "release.yml", "audit.yml"} <= flows.keys()
+    assert [line for text in flows.values() for line in house.loose_actions(text)] == []
+    assert house.loose_actions("- uses: actions/checkout@v4\n- uses: a/b@" + 40 * "0") == [
+        "actions/checkout@v4", "a/b@" + 40 * "0"]  # the second lacks its version
 
 
 def test_the_core_depends_on_numpy_alone() -> None:

@@ -192,6 +192,9 @@ class Cuda:
                               "max_threads_per_multi_processor": device["maxThreadsPerMultiProcessor"]}
         return self.known[at]
 
+    def composite(self, function: Callable[..., Any], *args: Any) -> None:
+        """Array code does."""
+
     def fused(self, name: str) -> Callable[..., Any] | None:
         """CuPy's kernel for each element, compiled when it is first called."""
         if name not in self.compiled:

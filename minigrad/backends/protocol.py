@@ -88,6 +88,9 @@ class Backend(Protocol):
         """A kernel of `minigrad.backends.kernels`, as a function on arrays and scalars that broadcast; arrays for its
         results may follow, which it then changes. None: there is none, and array code has to do."""
 
+    def composite(self, function: Callable[..., Any], *args: Any) -> Any:
+        """What `function`, of the array code of an op, gives for these arguments; None: the array code has to do."""
+
     def event(self, timing: bool, blocking: bool) -> Any:
         """A moment in the device's work: `record()`, `synchronize()`, `done`; `blocking`: waiting is sleeping."""
 

@@ -260,6 +260,13 @@ def by_kernel(name: str, x: Any, *others: Any) -> Any:
     return kernel(x, *others) if x.flags.c_contiguous else kernel(x, *others, np.empty_like(x))
 
 
+def composite(function: Callable[..., Any], x: Any, *others: Any) -> Any:
+    """What a backend makes of arrays that does the whole of `function` in its own way, as the compiler does with
+    convolutions; None if it goes by the array code that calls this."""
+    backend = BACKEND_OF.get(type(x))
+    return None if backend is None else backend.composite(function, x, *others)
+
+
 def alike(x: Any, other: Any) -> bool:
     """Whether an array on a device and another can go into one kernel, which gives what is shaped as the first."""
     return (type(other) is type(x) and other.dtype == x.dtype and other.ndim <= x.ndim

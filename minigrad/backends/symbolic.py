@@ -353,6 +353,9 @@ class SymbolBackend:
             raise NotSymbolic("a view by strides")
         return broadcast
 
+    def composite(self, function: Callable[..., Any], *args: Any) -> None:
+        """Array code does."""
+
     def fused(self, name: str) -> None:
         return None
 

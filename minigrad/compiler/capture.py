@@ -10,7 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from minigrad._base.optional import optional
+from minigrad.compiler.loop_source import WITH_LOOPS
 from minigrad.compiler.passes import PASSES, Program
+from minigrad.compiler.pooling import whole
 from minigrad.compiler.program import Asked, Memory, View
 from minigrad.compiler.source import Source
 from minigrad.compiler.tracer import Trace, Traced
@@ -21,6 +24,15 @@ from minigrad.core.tensor import counter_of, materialized, plain
 
 __all__ = ["Captured", "Effects", "Leaves", "capture", "leaves_of", "spec_of"]
 
+
+class Backend(NamedTuple):
+    """What a backend does with a step: what becomes one statement as a whole, and the passes."""
+
+    composite: Callable[..., Any]
+    passes: dict[str, Callable[[Program], Program]]
+
+
+BACKENDS = {"numpy": Backend(lambda *args: None, PASSES), "numba": Backend(whole, WITH_LOOPS)}
 KEPT_OUTSIDE = "a tensor that the step makes is kept outside of it, or comes from where no survey looks"
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
@@ -81,12 +93,12 @@ class Captured(NamedTuple):
     inputs: tuple[tuple[int, bool, Memory], ...] = ()  # number of a tensor, whether its `.grad` is meant, its memory
 
 
-def capture(function: Callable[..., Any], args: Any, kwargs: Any, fullgraph: bool) -> Captured:
+def capture(function: Callable[..., Any], args: Any, kwargs: Any, fullgraph: bool, backend: str) -> Captured:
     """Run a step once as a trace, and make a program of it. Whatever comes of it, the step has been done."""
     tensors: list[Tensor] = []
     others: list[Any] = []
     leaves_of((args, kwargs), tensors, others)
-    world, trace = World(), Trace(fullgraph)
+    world, trace = World(), Trace(fullgraph, BACKENDS[backend].composite)
     world.visit(function, getattr(function, "__name__", "step"))
     for other in others:
         world.visit(other, "argument")
@@ -117,8 +129,11 @@ def capture(function: Callable[..., Any], args: Any, kwargs: Any, fullgraph: boo
         return Captured(result, trace.broken, world, trace)
     effects = Effects(tuple(grads), tuple(cleared), deltas(counters, versions), make_result)
     parameters = [m for i, on_grad, m in inputs if i >= len(world.tensors) and not on_grad]
-    steps = passed(Program(tuple(trace.statements), tuple(views)))
+    steps = passed(Program(tuple(trace.statements), tuple(views)), BACKENDS[backend].passes)
     source = Source(steps[-1][1], parameters, scalars_used(trace, steps[-1][1]))
+    if source.loops:
+        machine_code = optional("minigrad.compiler.machine_code", "fast")
+        source.constants.update(machine_code.functions_of(dict(source.loops.values())))
     return Captured(result, None, world, trace, source, effects, tuple(steps), tuple(inputs))
 
 
@@ -133,10 +148,10 @@ def refusal(world: World, held: list[Tensor], check: Callable[[], bool]) -> tupl
     return None
 
 
-def passed(program: Program) -> list[tuple[str, Program]]:
+def passed(program: Program, passes: dict[str, Callable[[Program], Program]]) -> list[tuple[str, Program]]:
     """The program as it was traced, and after each pass."""
     steps = [("traced", program)]
-    for name, apply in PASSES.items():
+    for name, apply in passes.items():
         program = apply(program)
         steps.append((name, program))
     return steps
@@ -154,6 +169,7 @@ def results_of(result: Any, every: list[Tensor], trace: Trace) -> tuple[list[Vie
     """The views of what a step returns, a function that makes the same of a run, and the result without its graph."""
     views: list[View] = []
     places = {id(t): i for i, t in enumerate(every)}
+    grads = {id(t._grad): i for i, t in enumerate(every) if t._grad is not None}
     memories = {id(t.array.memory) for t in every if isinstance(t.array, Traced)}
 
     def look(value: Any) -> tuple[Any, Any]:
@@ -161,6 +177,9 @@ def results_of(result: Any, every: list[Tensor], trace: Trace) -> tuple[list[Vie
             if id(value) in places:
                 number = places[id(value)]
                 return (lambda tensors, arrays: tensors[number]), value
+            if id(value) in grads:
+                owner = grads[id(value)]
+                return (lambda tensors, arrays: tensors[owner]._grad), value
             if not isinstance(value.array, Traced):
                 value.array = trace.outside(np.asarray(value.array))
             if id(value.array.memory) in memories:

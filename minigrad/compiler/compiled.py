@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from minigrad._base.dtype import default_float
 from minigrad._base.locks import new_lock
+from minigrad._base.optional import optional
 from minigrad._base.warnings import warn
 from minigrad.backends.registry import MultiDevice
 from minigrad.compiler.capture import Captured, capture, leaves_of, spec_of
@@ -28,7 +30,7 @@ __all__ = ["Compiled", "Explanation", "compile"]
 
 MOST_VARIANTS = 8
 ATTEMPTS = 3  # traces that may fail because the step makes state that later calls find, such as momentum
-BACKENDS = ("auto", "numpy")
+BACKENDS = ("auto", "numpy", "numba")
 STATE = ("a tensor that the step makes", "the step changes")
 
 
@@ -58,7 +60,8 @@ class Compiled:
     """
 
     def __init__(self, function: Callable[..., Any], backend: str, fullgraph: bool) -> None:
-        self._function, self._backend, self._fullgraph = function, backend, fullgraph
+        self._function, self._fullgraph = function, fullgraph
+        self._backend, self._backend_text = backend_of(backend)
         self._lock, self._calls, self._failed = new_lock(), 0, 0
         self._variants: list[Variant] = []
         self._breaks: list[str] = []
@@ -103,7 +106,7 @@ class Compiled:
     def _traced(self, key: Any, tensors: list[Any], args: Any, kwargs: Any) -> Any:
         """Trace this call; give its result, and keep its program."""
         with TRACING:
-            captured = capture(self._function, args, kwargs, self._fullgraph)
+            captured = capture(self._function, args, kwargs, self._fullgraph, self._backend)
         if captured.broken is None:
             self._variants.insert(0, Variant(captured, key, tensors))
             return captured.result
@@ -173,7 +176,7 @@ class Compiled:
         last: Captured | None = self._variants[0].captured if self._variants else None
         return Explanation(
             self._calls, len(self._variants), 0 if last is None else len(last.steps[-1][1].statements),
-            0 if last is None else len(last.steps[0][1].statements), self._backend, tuple(self._breaks),
+            0 if last is None else len(last.steps[0][1].statements), self._backend_text, tuple(self._breaks),
             0 if last is None else len(last.world.guards.conditions) + len(last.world.grads.conditions) + len(
                 last.trace.guards))
 
@@ -186,17 +189,20 @@ def unusual() -> bool:
 
 
 def compile(fn: Any = None, *, backend: str = "auto", fullgraph: bool = False, dynamic: bool | None = None) -> Any:
-    """Turn a training step, a function of tensors or a module into a NumPy program that does the same, faster.
+    """Turn a training step, a function of tensors or a module into a program that does the same, faster.
 
     The first call runs as always, the second is traced, those after it run the program for as long as what was traced
     still holds; else another program is made, up to eight. What no program can repeat makes all calls eager, after one
     warning. Use it as a call, `step = compile(step)`, or as a decorator.
 
-    `backend`: "numpy", or "auto", which takes it. `fullgraph`: raise an error where a warning would be given.
+    `backend`: "numpy"; "numba", which makes one loop of statements over the same elements, and takes half a second for
+    each new loop (`pip install "minigrad-kit[fast]"`); "auto": numba where it is installed, else NumPy.
+    `fullgraph`: raise an error where a warning would be given.
     `dynamic`: accepted as PyTorch has it; each shape gets a program of its own.
 
     Raises:
         ValueError: for another backend, or for True as `dynamic`.
+        MissingExtra: for "numba" where it is not installed.
         GraphBreak: by a call, with `fullgraph`, at what no program can repeat.
     """
     if fn is None:
@@ -205,7 +211,17 @@ def compile(fn: Any = None, *, backend: str = "auto", fullgraph: bool = False, d
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
     if dynamic:
         raise ValueError("dynamic=True is not there: each shape gets a program of its own. Leave it out.")
-    return Compiled(fn, "numpy" if backend == "auto" else backend, fullgraph)
+    return Compiled(fn, backend, fullgraph)
+
+
+def backend_of(asked: str) -> tuple[str, str]:
+    """The backend that is meant, and how it is called in an explanation."""
+    if asked == "numba":
+        optional("numba", "fast")
+    if asked != "auto":
+        return asked, asked
+    return ("numba", "numba (auto: it is installed)") if importlib.util.find_spec("numba") else (
+        "numpy", "numpy (auto: numba is not installed)")
 
 
 def explain(step: Any) -> Explanation:

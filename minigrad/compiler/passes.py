@@ -80,28 +80,43 @@ def renamed(program: Program) -> Program:
 
 
 def numbers_folded(program: Program) -> Program:
-    """A temporary of one element that only ever holds a constant is that constant; a product with 1 is a copy."""
+    """A temporary that is only ever filled with one number is that number; a product with 1 is a copy."""
     writes = program.writes()
-    held = {}
-    for statement in program.statements:
-        out = statement.out
-        if (statement.kind == "fill" and out.memory.kind == "temporary" and not out.shape and out.whole
-                and len(writes[out.memory]) == 1 and not isinstance(statement.args[0], (Formula, View))):
-            held[out.memory] = out.dtype.type(statement.args[0])
+    held: dict[Memory, Any] = {}
     found = []
     for statement in program.statements:
         if statement.kind == "ufunc":
-            args = tuple([held[a.memory] if type(a) is View and a.memory in held and not a.shape else a
-                          for a in statement.args])
-            statement = replace(statement, args=args)
-            views = [a for a in args if type(a) is View]
-            others = [a for a in args if type(a) is not View]
-            if (statement.name == "multiply" and len(views) == 1 and isinstance(others[0], np.generic)
-                    and others[0] == 1 and views[0].dtype == statement.out.dtype
-                    and views[0].shape == statement.out.shape):
-                statement = replace(statement, kind="copy", name="copyto", function=np.copyto, args=(views[0],))
+            statement = with_numbers(statement, held)
+        out = statement.out
+        if (statement.kind == "fill" and out.memory.kind == "temporary" and out.whole and len(writes[out.memory]) == 1
+                and not isinstance(statement.args[0], (Formula, View))):
+            held[out.memory] = out.dtype.type(statement.args[0])
         found.append(statement)
-    return program.replaced(found)
+    return program.replaced([ones_summed(s, held) if s.kind == "product" else s for s in found])
+
+
+def with_numbers(statement: Statement, held: dict[Memory, Any]) -> Statement:
+    """A function of elements that reads numbers where it read memory filled with them."""
+    args = tuple([held[a.memory] if type(a) is View and a.memory in held else a for a in statement.args])
+    views, out = [a for a in args if type(a) is View], statement.out
+    others = [a for a in args if type(a) is not View]
+    if not views and not any(isinstance(a, Formula) for a in args) and len(statement.outs) == 1:
+        return replace(statement, kind="fill", name="copyto", function=np.copyto, options={},
+                       args=(out.dtype.type(statement.function(*args, **statement.options)),))
+    if (statement.name == "multiply" and len(views) == 1 and isinstance(others[0], np.generic) and others[0] == 1
+            and views[0].dtype == out.dtype and views[0].shape == out.shape):
+        return replace(statement, kind="copy", name="copyto", function=np.copyto, args=(views[0],))
+    return replace(statement, args=args)
+
+
+def ones_summed(statement: Statement, held: dict[Memory, Any]) -> Statement:
+    """A product with a vector of ones as the sum that it is; `sums_as_products` may turn it back."""
+    for k, (one, x) in enumerate((statement.args[:2], statement.args[1::-1])):
+        if (type(one) is type(x) is View and len(one.shape) == 1 and held.get(one.memory) == 1 and len(x.shape) > 1
+                and x.dtype == statement.out.dtype == one.dtype and (k or len(x.shape) == 2)):
+            return replace(statement, kind="reduce", name="add.reduce", function=np.add.reduce, args=(x,),
+                           options={"axis": (len(x.shape) - 1 if k else 0,)})
+    return statement
 
 
 def without_dead_code(program: Program) -> Program:

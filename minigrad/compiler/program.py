@@ -96,13 +96,14 @@ NOBODY = Asked("", "", 0)
 class Statement:
     """One call that writes memory.
 
-    `kind`: "ufunc", "reduce", "product", "copy", "fill", "draw" or "call". `function` is what is called, `name` how the
-    source writes it. Operands are views, formulas, and constants of Python or NumPy, also inside tuples and lists.
+    `kind`: "ufunc", "reduce", "product", "copy", "fill", "draw", "call", or "loop" for what numba compiles. `function`
+    is what is called, `name` how the source writes it. Operands are views, formulas, and constants of Python or NumPy,
+    also inside tuples and lists.
     """
 
     kind: str
     name: str
-    function: Callable[..., Any]
+    function: Any
     args: tuple[Any, ...]
     outs: tuple[View, ...]
     options: dict[str, Any] = field(default_factory=dict)

@@ -60,14 +60,17 @@ class Source:
         self.scalars = list(formulas)
         for memory in self.parameters:
             self.memory_name(memory)
+        self.loops: dict[str, tuple[str, Any]] = {}  # by the code of a loop: its name, and itself
         lines = [self.line(s) for s in program.statements]
         width = min(max([len(line) for line in lines], default=0), 88)
         self.lines = [f"{line:<{width}}  # {self.comment(s)}" for line, s in zip(lines, program.statements)]
         self.kept = [self.name(v) for v in program.kept]
         self.header = [*[f"{s} = {text}" for text, s in self.formulas.items()], *self.views_of_parameters()]
         arguments = ", ".join([*[self.by_memory[m] for m in self.parameters], *self.scalars])
-        self.text = "\n    ".join([f"def step({arguments}):", *self.header, *self.lines, "return"]) + "\n"
-        self.first_line = 2 + len(self.header)
+        step = "\n    ".join([f"def step({arguments}):", *self.header, *self.lines, "return"]) + "\n"
+        loops = "".join([loop.text.replace("loop", name, 1) + "\n\n" for name, loop in self.loops.values()])
+        self.text = loops + step
+        self.first_line = loops.count("\n") + 2 + len(self.header)
         Source.count += 1
         self.file = f"<minigrad.compile {Source.count}>"
         self.code = self.compiled()
@@ -192,6 +195,10 @@ class Source:
             return f"copyto({out}, {self.text_of(args[0])}[{self.index(args[1])}])"
         if statement.name == "setitem":
             return f"{out}[{self.index(args[0])}] = {self.text_of(args[1])}"
+        if kind == "loop":
+            operands = [self.text_of(v) for v in (*[a for a in args if isinstance(a, View)], *statement.outs,
+                                                  *[a for a in args if not isinstance(a, View)])]
+            return f"{self.loop_name(statement.function)}({', '.join(operands)})"
         options = "".join([f", {k}={self.text_of(v)}" for k, v in statement.options.items() if v is not None
                            or k == "axis"])
         if kind == "product" and statement.name != "vecdot":
@@ -206,6 +213,12 @@ class Source:
             texts = [self.text_of(a, like) for a in args]
             return f"{self.function(statement)}({', '.join(texts)}{options}, out={outs})"
         return self.call(statement, options)
+
+    def loop_name(self, loop: Any) -> str:
+        """The name of a loop; those with the same code are one."""
+        if loop.code not in self.loops:
+            self.loops[loop.code] = self.unique(f"loop{len(self.loops) + 1}"), loop
+        return self.loops[loop.code][0]
 
     def call(self, statement: Statement, options: str) -> str:
         """What takes no `out=`: its results are copied to where they belong."""

@@ -43,7 +43,8 @@ class GraphBreak(RuntimeError):
 class Trace:
     """The statements of one step, as they are noted, and the conditions under which they hold."""
 
-    def __init__(self, fullgraph: bool = False) -> None:
+    def __init__(self, fullgraph: bool = False, composite: Callable[..., Any] = lambda *args: None) -> None:
+        self.composite = composite  # what makes one statement of a whole op, or None
         self.statements: list[Statement] = []
         self.guards: dict[str, None] = {}  # conditions on the scalars that the step reads
         self.scalars: dict[str, Memory | str] = {}  # by the name in formulas: an input of one element, or an option

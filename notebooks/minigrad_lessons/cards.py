@@ -58,17 +58,21 @@ class Shown:
         self.widget: Any = None
 
     def show(self) -> None:
-        """Put it on display: as a widget, or printed where there are none."""
+        """Put it on display: as a widget, as its text where there are none, printed where there is no notebook."""
         try:
             made = optional("minigrad_widgets.question_card", "lessons").QuestionCard
         except MissingExtra:
             made = None
-        if made is None or not hasattr(builtins, "get_ipython"):  # that name is there while IPython runs a cell
+        if not hasattr(builtins, "get_ipython"):  # that name is there while IPython runs a cell
             print(self.face.plain)
+            return
+        display = optional("IPython.display", "lessons").display
+        if made is None:
+            display({"text/plain": self.face.plain}, raw=True)
             return
         self.widget = made(self.face.to_dict(), lambda answer: self.answer(answer).to_dict())
         displayed[self.widget.model_id] = self
-        optional("IPython.display", "lessons").display(self.widget)
+        display(self.widget)
 
     def answer(self, answer: str) -> Face:
         """Judge an answer, and put the new face on."""

@@ -24,11 +24,10 @@ Inspector(trace)
 
 # %% [markdown] id=still
 # Click the picture and press → until the last step. Two numbers go in at the bottom, `a` and `b`; one comes out, `d`.
-# At the end both inputs have a second number, their **gradient**. (You need not know the code above yet.
-# `requires_grad=True` says: I want the gradient of this input. The boxes are the operations.)
+# At the end both inputs have a second number, their **gradient**. (`requires_grad=True` asks for it.)
 #
-# What does the gradient of `a` say about `d`? You will first measure it, then work it out by hand, and then write the
-# program that finds it.
+# What does the gradient of `a` say about `d`? You will measure it, work it out by hand, and then write the program
+# that finds it.
 #
 # *For pages on which nothing runs, here is a still picture of it:*
 #

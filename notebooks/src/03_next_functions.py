@@ -264,9 +264,9 @@ def build_diamonds():
 check.diamond(build_diamonds)
 
 # %% [markdown] id=torch-intro tags=section:torch
-# `walk` leaves the right gradient in `.grad` even where ways meet, as `check.walk` says when it passes: it delivers
-# every part, one by one. But it calls a node once for each *way* to it. `backward()` waits until all parts have
-# arrived and runs each node **once**. How it knows when to wait is lesson 4.
+# Even where ways meet, `walk` leaves the right gradient in `.grad`: it delivers every part, one by one. But it calls a
+# node once for each *way* to it. `backward()` waits until all parts have arrived and runs each node **once**. How it
+# knows when to wait is lesson 4.
 #
 # ## The same thing in PyTorch
 #

@@ -27,8 +27,8 @@ Inspector(trace)
 # The loss is 2: the root of -1 is NaN, and `where` leaves it out. Press → to the end. One of the two gradients is NaN
 # all the same. What arrives at `SqrtBackward0`, and what becomes of it? Puzzle 4 asks you to mend this program.
 #
-# In every puzzle, replace the dots with one line and run the cell. `hint("zeros")` in a new cell helps with
-# `check.zeros`; each check has three hints.
+# In every puzzle, replace the dots with one line and run the cell. `hint("zeros")` gives the first of three hints for
+# `check.zeros`.
 #
 # *For pages on which nothing runs, here is a still picture of it:*
 #

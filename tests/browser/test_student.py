@@ -213,6 +213,18 @@ def test_a_student_writes_an_exercise(student: Callable[[str], Student], name: s
         at_work.shot(f"2-{said.strip('.')[:6]}")
 
 
+def test_two_actions_lead_to_the_first_picture(student: Callable[[str], Student]) -> None:
+    """Twice Shift+Enter, or twice the button that runs: within a minute the inspector of lesson 1 is there."""
+    at_work = student("01_tensors_and_leaves")
+    for _ in range(2):
+        at_work.run_one()
+    root = at_work.cell("setup").locator(".mg-root")
+    root.wait_for(timeout=60_000)
+    before = root.get_attribute("data-step")
+    at_work.step(root)
+    expect(root).not_to_have_attribute("data-step", before or "")
+
+
 def recalls(at_work: Student, right: dict[str, str], wrong: dict[str, str]) -> None:
     """The first question from memory: a wrong answer, then the right one."""
     at_work.run_through("recall")

@@ -12,6 +12,10 @@ from typing import Any
 import pytest
 
 from minigrad_lessons import notes, predict, recall, reveal
+from minigrad_lessons.bank import PREDICTIONS, QUESTIONS
+from minigrad_lessons.forms import form_of, read
+from minigrad_lessons.values import show
+from tests.lessons.answers import KEYS
 
 predicting = importlib.import_module("minigrad_lessons.predict")
 cards = importlib.import_module("minigrad_lessons.cards")
@@ -44,7 +48,11 @@ def tones(face: dict[str, Any]) -> list[str]:
 
 
 def stored() -> list[dict[str, str]]:
-    return [json.loads(line) for line in notes.FILE.read_text().split("\n") if line] if notes.FILE.exists() else []
+    """The notes in the file, each without its time, which it must have."""
+    lines = notes.FILE.read_text().split("\n") if notes.FILE.exists() else []
+    found = [json.loads(line) for line in lines if line]
+    assert all(note.pop("at") > 0 for note in found)
+    return found
 
 
 def test_a_prediction_is_clicked_revealed_and_given_a_reason(shown: list[Any]) -> None:
@@ -98,6 +106,53 @@ def test_a_recall_may_be_answered_again_until_it_is_right(shown: list[Any]) -> N
     assert tones(click(shown[0], "8")) == ["bad", "quiet"] and not shown[0].face["done"]
     assert tones(click(shown[0], "24")) == ["good"] and shown[0].face["done"]
     assert [line["how"] for line in stored()] == ["wrong", "right"]
+
+
+RIGHT = {id: said for key in KEYS.values() for id, said in (key.recall | key.predict).items()}
+UNFIT = {"number": "often", "yes-no": "7", "list": "7", "shape": "7", "name": "[7]"}
+
+
+@pytest.mark.parametrize("id", sorted(PREDICTIONS))
+def test_every_prediction_refuses_judges_and_stores(shown: list[Any], id: str) -> None:
+    right, key = RIGHT[id], next(key for key in KEYS.values() if id in key.predict)
+    wrong = key.predict_wrong[id][0][0]
+    for said, how, tone in ((wrong, "differs", "bad"), (right, "same", "good")):
+        predict(id)
+        face = click(shown[-1], UNFIT[form_of(PREDICTIONS[id]).kind])
+        assert tones(face) == ["refused"] and not face["done"] and id not in predicting._said
+        assert click(shown[-1], said)["done"]
+        reveal(id, eval(right))
+        assert shown[-1].face["lines"][0][0] == tone
+        face = click(shown[-1], key.why[id])
+        assert "good" in tones(face) and face["done"]
+        assert [(each["kind"], each["how"]) for each in stored()[-2:]] == [("predict", how), ("why", "holds")]
+        assert stored()[-2]["said"] == show(read(form_of(PREDICTIONS[id]), said))
+        for kept in (predicting._said, predicting._revealed, notes._noted):
+            kept.clear()
+
+
+@pytest.mark.parametrize("id", sorted(QUESTIONS))
+def test_every_recall_refuses_judges_and_stores(shown: list[Any], id: str) -> None:
+    recall(id)
+    face = click(shown[0], UNFIT[form_of(QUESTIONS[id]).kind])
+    assert tones(face) == ["refused"] and not face["done"] and stored() == []
+    belief = QUESTIONS[id].beliefs[0].answer()
+    assert tones(click(shown[0], str(belief) if isinstance(belief, list) else show(belief))) == ["bad", "quiet"]
+    face = click(shown[0], str(QUESTIONS[id].run()))
+    assert tones(face) == ["good"] and face["done"]
+    assert [(line["id"], line["how"]) for line in stored()] == [(id, "wrong"), (id, "right")]
+
+
+def test_a_notebook_without_widgets_shows_the_text(shown: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cards, "optional", lambda name, extra: missing(name) or importlib.import_module(name))
+    monkeypatch.setattr("IPython.display.display", lambda data, raw: shown.append((data, raw)))
+    predict("1.1")
+    assert shown == [({"text/plain": predicting._asking("1.1").plain}, True)]
+
+
+def missing(name: str) -> None:
+    if name.startswith("minigrad_widgets"):
+        raise cards.MissingExtra("there are no widgets")
 
 
 def test_not_to_know_is_an_answer(shown: list[Any]) -> None:

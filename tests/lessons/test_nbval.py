@@ -1,4 +1,5 @@
-"""nbval strict: each lesson prints, cell by cell, what its executed copy holds; with PyTorch and without.
+"""nbval strict: each lesson prints, cell by cell, what its executed copy holds; with PyTorch and question cards to
+click on, and without both.
 
 By hand:  python -m pytest --nbval tests/lessons/executed/
 Without PyTorch the same, with a folder on PYTHONPATH in which `torch.py` raises ImportError.
@@ -25,14 +26,26 @@ NOTEBOOKS = sorted(EXECUTED.glob("*.ipynb"))
 CELL = re.compile(r"^(?:.*/)?([\w-]+)::ipynb::Cell \d+ (PASSED|FAILED|ERROR)", re.MULTILINE)
 
 
-class Strict:
-    """A run of pytest with nbval, which goes on while the tests do something else; `hidden` is a missing package."""
+NO_CARDS = """import importlib.abc, sys
 
-    def __init__(self, folder: Path, notebooks: list[Path], hidden: str = "") -> None:
+class Hidden(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "minigrad_widgets.question_card":
+            raise ModuleNotFoundError("anywidget is hidden", name="anywidget")
+
+sys.meta_path.insert(0, Hidden())
+"""
+
+
+class Strict:
+    """A run of pytest with nbval, which goes on while the tests do something else; `bare`: no PyTorch and no cards."""
+
+    def __init__(self, folder: Path, notebooks: list[Path], bare: bool = False) -> None:
         environment = dict(os.environ)
         environment.pop("MPLBACKEND", None)  # a kernel has its own
-        if hidden:
-            (folder / f"{hidden}.py").write_text(f"raise ImportError('{hidden} is hidden')\n", encoding="utf-8")
+        if bare:
+            (folder / "torch.py").write_text("raise ImportError('torch is hidden')\n", encoding="utf-8")
+            (folder / "sitecustomize.py").write_text(NO_CARDS, encoding="utf-8")  # Python runs it when it starts
             environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(folder), environment.get("PYTHONPATH")]))
         command = [sys.executable, "-m", "pytest", "--nbval", "-v", "-p", "no:cacheprovider", "-c", os.devnull,
                    "-p", "tests.lessons.sockets",
@@ -53,11 +66,11 @@ class Strict:
 
 @pytest.fixture(scope="module")
 def strict(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Strict]]:
-    """The runs with and without PyTorch, side by side, of the notebooks that were selected."""
+    """The runs with PyTorch and cards and without both, side by side, of the notebooks that were selected."""
     selected = [getattr(item, "callspec", None) for item in request.session.items]
     asked = {spec.params["notebook"] for spec in selected if spec is not None and "notebook" in spec.params}
-    hidden = {"with": "", "without": "torch"} if has_torch() else {"without": "torch"}
-    runs = {key: Strict(tmp_path_factory.mktemp(key), sorted(asked), name) for key, name in hidden.items()}
+    bare = {"with": False, "without": True} if has_torch() else {"without": True}
+    runs = {key: Strict(tmp_path_factory.mktemp(key), sorted(asked), each) for key, each in bare.items()}
     yield runs
     for run in runs.values():
         run.process.kill()

@@ -14,7 +14,7 @@ import numpy as np
 from minigrad._base.tensor_errors import IN_C
 from minigrad._base.warnings import warn_once
 from minigrad.backends.numpy import FLOAT16, FLOAT32, matmul
-from minigrad.backends.registry import BACKEND_OF
+from minigrad.backends.registry import BACKEND_OF, composite
 from minigrad.core import Node, Tensor, attributes, record2, record_n
 from minigrad.core.record import SCALAR_OPERAND
 from minigrad.ops._dispatch import check_cast, check_kind, op
@@ -56,6 +56,8 @@ class Convolve(ConvolutionPart):
 
     @staticmethod
     def values(x: Any, w: Any, window: Window) -> Any:
+        if BACKEND_OF and (y := composite(Convolve.values, x, w, window)) is not None:
+            return y
         wide_x, wide_w = wide(x, w)
         out = window.out(x.shape[2:])
         weights = wide_w.reshape(window.groups, w.shape[0] // window.groups, math.prod(w.shape[1:]))
@@ -76,6 +78,8 @@ class ConvolveInput(ConvolutionPart):
 
     @staticmethod
     def values(g: Any, w: Any, window: Window, size: Shape) -> Any:
+        if BACKEND_OF and (y := composite(ConvolveInput.values, g, w, window, size)) is not None:
+            return y
         wide_g, wide_w = wide(g, w)
         groups = window.groups
         if all(s == 1 for s in window.stride) and w.shape[0] // groups <= w.shape[1]:
@@ -120,6 +124,8 @@ class ConvolveWeight(ConvolutionPart):
 
     @staticmethod
     def values(g: Any, x: Any, window: Window, size: Shape) -> Any:
+        if BACKEND_OF and (y := composite(ConvolveWeight.values, g, x, window, size)) is not None:
+            return y
         wide_g, wide_x = wide(g, x)
         channels, order = size[0] // window.groups, BatchLast(window, x.shape[2:])
         out = np.zeros((window.groups, math.prod(size[1:]), channels), wide_g.dtype, like=g)

@@ -42,7 +42,7 @@ class NllLoss(Node):
     """
 
     saves = ("self", "target", "weight")
-    constants = ("", "", "", "reduction", "ignore_index")
+    constants = ("", "", "", "reduction")
     kernel = "nll_loss_out_frame"
 
     @classmethod
@@ -73,11 +73,10 @@ class NllLoss(Node):
         if reduction == "mean":
             weights = total(share, None)
             loss, share = loss / weights, share / weights
-        const = -share, index, x.shape, REDUCTIONS[reduction], ignored
-        return record_n(cls, loss, (a,), (a, target, weight), const)
+        return record_n(cls, loss, (a,), (a, target, weight), (-share, index, x.shape, REDUCTIONS[reduction]))
 
     def backward(self, xp: Any, g: Any, a: Any, target: Any, weight: Any, share: Any, index: Any,
-                 shape: tuple[int, ...], *_: int) -> Any:
+                 shape: tuple[int, ...], _: int) -> Any:
         return xp.apply(Place, xp.apply(Scaled, g, share), index, shape)
 
 

@@ -112,8 +112,9 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
         op, matrix = UPSAMPLING[mode, k]
         option = mode == "nearest-exact" or bool(align_corners)
         matrices = tuple([matrix(*along, option) for along in zip(shape[2:], out, scales, strict=True)])
-        shown = () if matrix is nearest else (option,)
-        return op.forward(input, matrices, tuple(out), shape, *(factors or [None] * k), *shown)
+        given: Sequence[float | None] = factors or [None] * k
+        shown = given if matrix is nearest else (*given, option)
+        return op.forward(input, matrices, tuple(out), shape, *shown)
     raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
                               f"{len(shape)}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | "
                               f"lanczos | area | nearest-exact (got {mode})")

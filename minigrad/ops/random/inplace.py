@@ -77,7 +77,7 @@ class RandomFill(Node, number=None):
         """The random numbers that `a` is to hold."""
         return record1(cls, random_like(raw(a), stream, cls.draw, *parameters), a)
 
-    def backward(self, xp: Any, g: Any) -> tuple[Any, ...]:
+    def backward(self, xp: Any, g: Any, *_: Any) -> tuple[Any, ...]:
         return tuple([xp.zeros(g.shape, g) for _ in self.next])
 
 

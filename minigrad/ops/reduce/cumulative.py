@@ -71,9 +71,9 @@ def accumulate(op: Any, x: Any, dim: int) -> Any:
     """A running reduction along a dimension, of float32 in float64, as PyTorch's, of float16 in float32."""
     if not x.ndim:
         return x.copy()
-    wide = {FLOAT16: FLOAT32, FLOAT32: FLOAT64}.get(x.dtype, x.dtype)
+    wide: Any = {FLOAT16: FLOAT32, FLOAT32: FLOAT64}.get(x.dtype, x.dtype)
     kept = x.astype(wide)
-    result = accumulated(op, kept, dim, wide, kept)
+    result = accumulated(op, kept, dim, None if wide.kind == "f" else wide, kept)  # floats keep their dtype anyway
     if op is not np.multiply and wide.kind == "f":
         result += 0.0  # a sum starts with 0: that of -0. is 0.
     return result.astype(x.dtype, copy=False)

@@ -6,7 +6,7 @@ A view shares its memory and its version counter with the tensor that it looks a
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -77,7 +77,7 @@ class Alias(Node):
 class Reshaped(Node, number=None):
     """Another shape of the same elements: the gradient is given the shape of the source again."""
 
-    constants = ("self_sym_sizes",)
+    constants: ClassVar[tuple[str, ...]] = ("self_sym_sizes",)
 
     def backward(self, xp: Any, g: Any, shape: Shape, *_: Any) -> Any:
         return xp.reshape(g, shape)

@@ -132,8 +132,8 @@ CASES = {
 }
 
 MISSING = {
-    "NllLoss2DBackward0": {"total_weight"},
-    "NllLossBackward0": {"total_weight"},
+    "NllLoss2DBackward0": {"ignore_index", "total_weight"},
+    "NllLossBackward0": {"ignore_index", "total_weight"},
 }
 
 NOT_COMPARABLE = {"gaussian_nll_loss full": "a variance below eps is raised to it, and the gradient goes on"}

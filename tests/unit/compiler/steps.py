@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 import minigrad as torch
 
-__all__ = ["Made", "compare", "equal"]
+__all__ = ["Made", "compare", "equal", "loops_in_python"]
 
 STEPS = 200
 TOLERANCE = {"float64": 1e-10, "float32": 1e-4}
@@ -24,6 +24,25 @@ class Made:
     arguments: Callable[[int], tuple[Any, ...]]  # those of call number i
     watched: Sequence[Any]
     after: Callable[[int], None] = field(default=lambda i: None)  # what the program does between calls
+
+
+def loops_in_python(loops: Mapping[str, Any]) -> dict[str, Callable[..., None]]:
+    """In the place of `machine_code.functions_of`: what numba would compile, run by Python.
+
+    It needs no numba and no time to compile; small arrays are all that it is for.
+    """
+    def summed(a: Any, b: Any) -> Any:
+        return a + b
+
+    space = {"float32": np.float32, "float64": np.float64, "inf": np.inf, "nan": np.nan, "plus": summed,
+             "select": lambda mask, a, b: a if mask else b, "exp64": np.exp, "tanh64": np.tanh,
+             **{name: getattr(np, name) for name in ("maximum", "minimum", "exp", "tanh", "log", "sqrt")}}
+    found = {}
+    for name, loop in loops.items():
+        own = dict(space)
+        exec(loop.code, own)
+        found[name] = own["loop"]
+    return found
 
 
 def equal(found: Any, expected: Any, what: str, tolerance: float) -> None:

@@ -256,7 +256,7 @@ def test_arrays_of_numpy_are_refused() -> None:
 
 
 def test_bad_options() -> None:
-    with pytest.raises(ValueError, match="backend must be one of auto, numpy, not 'c'"):
+    with pytest.raises(ValueError, match="backend must be one of auto, numpy, numba, not 'c'"):
         torch.compile(lambda x: x, backend="c")
     with pytest.raises(ValueError, match="dynamic=True is not there"):
         torch.compile(lambda x: x, dynamic=True)

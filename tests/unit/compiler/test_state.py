@@ -60,6 +60,19 @@ def test_gradients_are_the_callers_own(hold: str) -> None:
         np.testing.assert_allclose(one, other, 1e-4, 1e-6)
 
 
+def test_a_grad_may_be_a_result() -> None:
+    """It is the `.grad` itself, and stays what it was when the next step makes another."""
+    step, model = made()
+    weight = model[0].weight
+    compiled = torch.compile(lambda x, y: (step(x, y), weight.grad))
+    kept = []
+    for i in range(6):
+        loss, grad = compiled(*batch(i))
+        assert grad is weight.grad
+        kept.append((loss.item(), grad, grad.tolist()))
+    assert compiled.explain().variants == 1 and all(grad.tolist() == was for _, grad, was in kept)
+
+
 def test_memory_is_used_again_if_nobody_holds_it() -> None:
     step, model = made()
     compiled = torch.compile(step)

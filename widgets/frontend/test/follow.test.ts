@@ -111,3 +111,13 @@ it("leaves the numbers of large tensors out of a link that is too long with them
   const state = await stateOf(await fragmentOf(packed, "backward", 0));
   expect((state["trace"] as Trace).values).toEqual([large]);
 });
+
+it("does not compute the large tensors of a program that makes too many numbers", () => {
+  const trace = read("network");
+  const forward = trace.events.find((event) => event.kind === "forward");
+  const many = { ...trace, events: [...trace.events, ...new Array<Trace["events"][number]>(15_000).fill(forward as Trace["events"][number])] };
+  const large = { ...many, tensors: trace.tensors.map((record) => ({ ...record, shape: record.shape.join() === "8,12" ? [80, 12] : record.shape })) };
+  const weight = trace.tensors.findIndex(({ shape }) => shape.join() === "12,8");
+  expect(Live.of(trace)?.leaves).toContain(weight);
+  expect(Live.of(large)?.leaves).not.toContain(weight);
+});

@@ -97,7 +97,8 @@ def mean(facts: Facts) -> Any:
 
 def mse_loss(facts: Facts) -> Any:
     size = prod(next(meta[0] for meta in facts.inputs if meta is not None))
-    return 1 / max(size, 1) if facts.constant("reduction") == 1 else 1.,
+    reduction = facts.constant("reduction")
+    return 1 / max(size, 1) if reduction == 1 else 1., reduction
 
 
 def gelu(facts: Facts) -> Any:

@@ -61,7 +61,7 @@ export class Follow {
     if (leaves.length === 0) return [];
     const names = leaves.slice(0, 3).map((id) => `${tensorName(this.trace, id)} ${(this.trace.tensors[id]?.shape ?? []).join("×")}`);
     const more = leaves.length > 3 ? ` and ${leaves.length - 3} more` : "";
-    return [html("p", { class: "mg-quiet mg-note" }, `The numbers of ${names.join(", ")}${more} were not kept: a recording has those of tensors with up to 10,000 entries, 40,000 in all.`)];
+    return [html("p", { class: "mg-quiet mg-note" }, `${names.join(", ")}${more} cannot be followed: a recording has the numbers of tensors with up to 10,000 entries, 40,000 in all, and those of a long program are not computed again.`)];
   }
 
   /** One field for each dimension of the leaf. */

@@ -10,6 +10,7 @@
 import { make, Unsupported } from "./arrays";
 import type { Argument, NumberArray } from "./arrays";
 import { evaluated } from "./evaluate";
+import { computable } from "./large";
 import { isNumber, Memory } from "./memory";
 import type { Known } from "./memory";
 import { agrees, numbersOf } from "./numbers";
@@ -67,7 +68,7 @@ export class Live {
   /** The live numbers of a trace; null where nothing can be changed, or there would be too much to compute. */
   static of(trace: Trace): Live | null {
     if (trace.events.length > LONGEST || !trace.events.some((event) => event.kind === "forward" && event.expressions)) return null;
-    const live = new Live(trace);
+    const live = new Live(computable(trace));
     return live.leaves.length > 0 ? live : null;
   }
 

@@ -17,7 +17,7 @@ function isFresh(cell: Element, notebook: Element): boolean {
 }
 
 /** Calls back once a view stands in its cell: a notebook draws first and puts what it drew in place afterwards. */
-function whenPlaced(root: HTMLElement, then: (cell: Element, notebook: Element) => void, tries = 20): void {
+function whenPlaced(root: HTMLElement, then: (cell: Element, notebook: Element) => void, tries = 120): void {
   setTimeout(() => {
     const [cell, notebook] = [root.closest(CELL), root.closest(".jp-Notebook")];
     if (cell && notebook) then(cell, notebook);

@@ -28,6 +28,12 @@ function nodeAt(trace: Trace, step: number | null): number | null {
   return event && "node" in event ? event.node : null;
 }
 
+/** The nodes that an op in place gave to tensors: no event of their own tells of these. */
+function renewed(trace: Trace, step: number | null): number[] {
+  const event = step === null ? undefined : trace.events[step];
+  return event?.kind === "forward" ? (event.rebased ?? []).map(([, , after]) => after) : [];
+}
+
 function matched(traces: readonly [Trace, Trace], pairs: readonly Pair[]): Counterparts["nodes"] {
   const [there, back]: Counterparts["nodes"] = [new Map(), new Map()];
   const match = (a: number, b: number): void => {
@@ -40,6 +46,13 @@ function matched(traces: readonly [Trace, Trace], pairs: readonly Pair[]): Count
       const [a, b] = [nodeAt(traces[0], steps[0]), nodeAt(traces[1], steps[1])];
       if (a !== null && b !== null && kinds.includes(traces[0].events[steps[0] ?? -1]?.kind ?? "")) match(a, b);
     }
+  }
+  for (const { steps } of pairs) {
+    const [given, others] = [renewed(traces[0], steps[0]), renewed(traces[1], steps[1])];
+    given.forEach((node, at) => {
+      const other = others[at];
+      if (other !== undefined) match(node, other);
+    });
   }
   const leaves = new Map(traces[1].nodes.flatMap(({ variable }, id) => (variable === undefined ? [] : [[tensorName(traces[1], variable), id] as const])));
   traces[0].nodes.forEach(({ variable }, id) => {

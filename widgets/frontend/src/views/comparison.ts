@@ -47,7 +47,7 @@ export class Comparison {
     const foot = html("div", { class: "mg-foot" }, legend(), this.transport.element);
     this.slide = new SlideView(this.element);
     const rows = this.rows.map((row) => row.element);
-    this.element.append(html("div", { class: "mg-head" }, this.text, this.slide.button), ...rows, this.table(), ...this.graphs.map((each) => each.element), ...this.differences(), foot);
+    this.element.append(html("div", { class: "mg-head" }, this.text, this.slide.button), ...rows, foot, this.table(), ...this.graphs.map((each) => each.element), ...this.differences());
     this.undo.push(listen(this.element, this.actions()), link.listen(() => this.told()));
     this.told();
   }
