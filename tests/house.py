@@ -24,15 +24,11 @@ FILE_LINES, FUNCTION_LINES, CELL_LINES, FOLDER_FILES = 400, 40, 15, 30
 LONG_FILES = {
     "minigrad/nn/modules/module.py": "one class, as in PyTorch, to be read from top to bottom",
     "minigrad/nn/modules/container.py": "PyTorch's file: five containers, side by side",
-    "widgets/frontend/src/graph/graph.ts": "one class: all that it builds once and repaints at a step",
-    "widgets/frontend/src/live/live.ts": "one class: the numbers of a trace, computed again from changed ones",
     "widgets/frontend/src/trace/events.ts": "made from the table of events by `python -m tests.trace_page`",
     "minigrad/optim/lr_scheduler.py": "PyTorch's file: many small schedules, each to be read by itself",
 }
 LONG_FUNCTIONS: dict[str, str] = {}  # by "path: Class.method"
-FULL_FOLDERS: dict[str, str] = {
-    "docs/images/gallery": "two pictures a view, light and dark, taken by `python -m tests.gallery`",
-}
+FULL_FOLDERS: dict[str, str] = {}
 # Imports that close a circle, by "importer -> imported", and why they stay.
 KNOWN_CIRCLES: dict[str, str] = {}
 SOURCES = (".py", ".ts", ".mjs")
