@@ -25,13 +25,15 @@ def run(*arguments):
 @pytest.mark.slow
 def test_a_quick_run_writes_every_row(tmp_path, torch):
     out = tmp_path / "new" / "performance.json"
-    done = run("--quick", "--contenders", "minigrad,numpy,torch", "--out", str(out))
+    contenders = ["minigrad", "minigrad-numpy", "numpy", "torch"]  # numba would compile for longer than all the rest
+    done = run("--quick", "--contenders", ",".join(contenders), "--out", str(out))
     assert done.returncode == 0, done.stderr
     written = json.loads(out.read_text(encoding="utf-8"))
     assert {"cpu", "numpy kernels", "torch kernels", "torch", "numpy", "minigrad"} <= set(written["machine"])
     names = [(row["name"], row["threads"]) for row in written["rows"]]
-    assert [(row.name, row.threads) for row in rows(quick=True)] == names[:len(rows())]
-    assert len(names) == len(rows()) + 8  # recording, import, growth
+    expected = [(row.name, row.threads) for row in rows(quick=True) if row.ours in contenders]
+    assert expected == names[:len(expected)]
+    assert len(names) == len(expected) + 8  # recording, import, growth
     for row in written["rows"]:
         assert row["ratio"] > 0 and row["limit"] is None
         assert row["threads"] == 2 or row["name"][:52] in done.stdout
