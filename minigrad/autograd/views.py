@@ -79,10 +79,10 @@ class Geometry:
 
     __slots__ = ("base", "index", "layout", "repeats", "shape")
 
-    def __init__(self, view: Any, base: Any) -> None:
+    def __init__(self, view: Any, base: Any, start: int) -> None:
+        """Of two arrays; the view begins `start` elements behind the base in memory."""
         self.base, self.shape, self.repeats = base.shape, view.shape, repeats(view)
         self.layout = layout(view, base)
-        start = (address(view) - address(base)) // base.itemsize
         steps = [s // view.itemsize for s in view.strides]
         self.index = positions(start, view.shape, steps, view)
         if not base.flags.c_contiguous:
@@ -106,7 +106,9 @@ def geometry_of(tensor: Any) -> Geometry:
     view: View = tensor._extras.view
     found, looks, base = view.geometry, tensor.array, view.base.array
     if found is None or found.layout != layout(looks, base):
-        found = view.geometry = Geometry(looks, base)
+        # As in PyTorch, offsets into two storages where the base was given other memory (`base.data = other`).
+        start = tensor.storage_offset() - view.base.storage_offset()
+        found = view.geometry = Geometry(looks, base, start)
     return found
 
 

@@ -157,7 +157,7 @@ def compiled() -> Iterator[None]:
         weight.grad = None
         return loss
 
-    compiled_step = torch.compile(step)
+    compiled_step = torch.compile(step, backend="numpy")  # with numba each trace would compile for seconds
     for _ in range(3):  # the first call runs as it is, the second one traces, the third one runs the program
         compiled_step(torch.ones(2))
         yield

@@ -240,6 +240,10 @@ programs_by_name = Programs({
     "a second pass": lambda m: (b := base_of(m, 3)[1], b[0].add_(1), b.sum().backward(), b.sum().backward()),
     "what was saved, seen to be changed": lambda m: (
         b := base_of(m, 3)[1], v := b[0:2], y := v.exp_(), v.mul_(2), y.sum().backward()),
+    "a base that was given other data": lambda m: [
+        (x := m.arange(4.0).requires_grad_(), v := x[1:3], setattr(x, "data", other(m)), v.detach().add_(1),
+         names_of(v), (x.sum() + (v * v).sum()).backward(), x.grad)[4:]
+        for other in (lambda m: m.zeros(4), lambda m: m.ones(6)[:4])],
     "columns of a transposed base": lambda m: (
         x := m.arange(6.0).view(2, 3).requires_grad_(), b := x.t().clone(), b.t()[1].mul_(5), (b * b).sum().backward(),
         x.grad)[3:],

@@ -33,7 +33,7 @@ def _memory(of: torch.Tensor) -> Any:
 @puzzle
 def alive(line: Line) -> Solved:
     """Judge y = line(h): when h is gone, its memory is still held by the graph of y."""
-    x = leaf(1.0, 2.0)
+    x = torch.tensor([1.0, 2.0], device="cpu", requires_grad=True)  # a weak reference to an array of NumPy tells
     h = x + 1
     y = made_by(line, "h", h)
     if _memory(y) is _memory(h):
