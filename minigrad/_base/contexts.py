@@ -16,7 +16,9 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["contextmanager", "ensure", "safe_exit"]
+import numpy as np
+
+__all__ = ["contextmanager", "ensure", "numpy_warnings_ignored", "safe_exit"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -102,3 +104,10 @@ def contextmanager(function: Callable[P, Iterator[T]]) -> Callable[P, contextlib
         return SafeGenerator(function, args, kwargs)  # type: ignore[arg-type]  # typeshed asks for a Generator
 
     return context
+
+
+@contextmanager
+def numpy_warnings_ignored() -> Iterator[None]:
+    """A block in which NumPy warns of nothing that it computes, such as a division by zero."""
+    with np.errstate(all="ignore"):
+        yield
