@@ -91,7 +91,8 @@ def missing(figures: dict[str, Any]) -> list[str]:
 def row(measure: Measure, parts: dict[str, Any]) -> str:
     tried, wrong = (sum(each[key] for each in parts.values()) for key in ("tried", "wrong"))
     said = f"{tried:,} {measure.trials}, {wrong or 'none'} wrong" if parts else "not measured yet"
-    return f"| {measure.promise} | {measure.how} | [{Path(measure.test).name}](../{measure.test}) | {said} |\n"
+    test = f"[{Path(measure.test).name}](../{measure.test})" if measure.test else "no: by the command"
+    return f"| {measure.promise} | {measure.how} | {test} | {said} |\n"
 
 
 def faults(figures: dict[str, Any]) -> list[str]:
