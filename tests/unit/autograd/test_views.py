@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minigrad
-from minigrad.autograd.views import Geometry
+from minigrad.autograd.views import Geometry, address
 from minigrad.backends.numpy import XP
 from minigrad.recorder import record
 
@@ -27,7 +27,7 @@ def test_a_geometry_takes_what_the_view_shows(shape, order, index, swap):
     if any(isinstance(i, int) and not -n <= i < n for i, n in zip(index, part.shape, strict=False)):
         return
     view = part[index]
-    geometry = Geometry(view, base)
+    geometry = Geometry(view, base, (address(view) - address(base)) // base.itemsize)
     np.testing.assert_array_equal(geometry.taken(XP, base), view)
     np.testing.assert_array_equal(geometry.replaced(XP, base, view), base)
     zeroed = base.copy(order="K")
@@ -38,7 +38,7 @@ def test_a_geometry_takes_what_the_view_shows(shape, order, index, swap):
 
 def test_a_repeated_place_gets_the_sum():
     base = np.zeros(3)
-    assert Geometry(np.broadcast_to(base, (2, 3)), base).spread(XP, np.ones((2, 3))).tolist() == [2, 2, 2]
+    assert Geometry(np.broadcast_to(base, (2, 3)), base, 0).spread(XP, np.ones((2, 3))).tolist() == [2, 2, 2]
 
 
 def test_a_recorder_tells_of_the_bases_new_node():
