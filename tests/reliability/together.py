@@ -10,9 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import minigrad
-from minigrad_lessons.folder import fill
-from tests.reliability.writers import sources
-from tests.reliability.writes import leftovers
 
 PATIENCE = 300  # seconds after which a process that hangs is ended
 
@@ -34,6 +31,10 @@ def child(function: object, *arguments: object) -> int:
 
 def fills(rounds: int, commands: int = 3) -> Iterator[str | None]:
     """Three commands fill one new folder at once; for each round None, or what went wrong."""
+    from minigrad_lessons.folder import fill  # noqa: PLC0415 - what else is here needs no lessons
+    from tests.reliability.writers import sources  # noqa: PLC0415 - the same
+    from tests.reliability.writes import leftovers  # noqa: PLC0415 - the same
+
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name, "some where")

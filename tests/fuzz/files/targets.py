@@ -7,6 +7,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from typing import NamedTuple
 import minigrad
 from minigrad.recorder import Trace, record
 from minigrad.serialization import LoadError
-from tests.fuzz.files import folders, pages
+from tests.fuzz.files import pages
 from tests.fuzz.files.damage import by_schema, damaged
 
 CASES = Path(__file__).with_name("cases")
@@ -87,11 +88,16 @@ TARGETS = {
     "schema": Target(lambda: traces()[1:], use_trace, ValueError, by_schema),
     "saved": Target(saved, use_saved, LoadError),
     "archives": Target(archives, use_saved, LoadError),
-    "progress": Target(folders.progress, folders.use_progress),
-    "manifests": Target(folders.manifests, folders.use_manifest),
-    "folders": Target(lambda: [b""], folders.use_plan, (), folders.plan),
     "pages": Target(pages.states, pages.use_state, (), pages.damaged_state),
 }
+if find_spec("nbformat"):  # a student's folder needs the extra `lessons`
+    from tests.fuzz.files import folders
+
+    TARGETS |= {
+        "progress": Target(folders.progress, folders.use_progress),
+        "manifests": Target(folders.manifests, folders.use_manifest),
+        "folders": Target(lambda: [b""], folders.use_plan, (), folders.plan),
+    }
 
 
 def damaged_file(target: Target, seed: int) -> bytes:
