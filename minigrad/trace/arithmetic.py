@@ -67,7 +67,7 @@ class Derivative:
     def saved(self, operand: str) -> tuple[int | None, int | None]:
         """The tensor and the value of an operand that is no gradient."""
         at = INPUT.match(operand)
-        if at:
+        if at and int(at[1]) < len(self.node["inputs"]):
             tensor = self.node["inputs"][int(at[1])]
             return tensor, None if tensor is None else self.trace["tensors"][tensor]["value"]
         return next(((tensor, value) for name, tensor, value in self.node["saved"] if name == operand), (None, None))

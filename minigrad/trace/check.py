@@ -73,6 +73,9 @@ def check(data: Any) -> None:
         if ("file" in event) != ("line" in event):
             raise ValueError(f"this is not a whole trace: event {step} has a file and no line, or the reverse")
         check_fields(event, EVENTS.get(kind, UNKNOWN), sizes, f"event {step}, {kind[:40]},")
+        if kind == "flow" and event["index"] >= len(data["nodes"][event["node"]]["next"]):
+            raise ValueError(f"this is not a whole trace: event {step} goes along edge {event['index']} of a node that "
+                             "has fewer")
         for holder in chain(event.get("held", ()), event.get("dropped", ())):
             check_holder(holder[1], holder[2], sizes, f"event {step}")
 

@@ -54,7 +54,7 @@ def literal(value: Any) -> Part:
 
 def short(x: float) -> str:
     """A number at most four decimals long."""
-    if float(x).is_integer():
+    if isinstance(x, int) or x.is_integer():
         return str(int(x))
     if abs(x) >= 1e5 or abs(x) < 1e-3:
         digits, exponent = f"{x:.2e}".split("e")

@@ -68,17 +68,18 @@ student, and run `minigrad lessons report DIR`. It writes a page for each lesson
 took, which wrong predictions were given how often and the thought behind each, which exercises failed how, and what was
 remembered later. The pages name nobody; `--names` adds a table by student. A file that cannot be read costs one line.
 
-<a id="show-it-to-a-class"></a>
-**Show it to a class.** Click an inspector and press s, or the button with the screen: the slide view fills the screen
-with the step's sentence and its picture, in type that the last row can read. → or a presenter's clicker goes one step
-on, ← one back; s or Escape leads back into the page. Ask mode works there too: let the class answer before you step.
-It works in JupyterLab, in pages saved by `.to_html()` and on the site, so a lecture needs no kernel. Where a browser
-does not give the screen, it fills the window.
-
 **Errors.** Where a cell raises, a lesson shows the student's lines and the line that raised. The frames of the library
 in between are left out; `%debug` has them.
 
 **Hints.** Each exercise has three: `hint("walk")` in a new cell gives the next one. `progress()` counts them.
+
+## Show it to a class
+
+Click an inspector and press s, or the button with the screen: the slide view fills the screen
+with the step's sentence and its picture, in type that the last row can read. → or a presenter's clicker goes one step
+on, ← one back; s or Escape leads back into the page. Ask mode works there too: let the class answer before you step.
+It works in JupyterLab, in pages saved by `.to_html()` and on the site, so a lecture needs no kernel. Where a browser
+does not give the screen, it fills the window.
 
 ## The lessons
 """

@@ -88,7 +88,6 @@ TARGETS = {
     "schema": Target(lambda: traces()[1:], use_trace, ValueError, by_schema),
     "saved": Target(saved, use_saved, LoadError),
     "archives": Target(archives, use_saved, LoadError),
-    "pages": Target(pages.states, pages.use_state, (), pages.damaged_state),
 }
 if find_spec("nbformat"):  # a student's folder needs the extra `lessons`
     from tests.fuzz.files import folders
@@ -98,6 +97,7 @@ if find_spec("nbformat"):  # a student's folder needs the extra `lessons`
         "manifests": Target(folders.manifests, folders.use_manifest),
         "folders": Target(lambda: [b""], folders.use_plan, (), folders.plan),
     }
+TARGETS["pages"] = Target(pages.states, pages.use_state, (), pages.damaged_state)
 
 
 def damaged_file(target: Target, seed: int) -> bytes:
