@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.contexts import errstate
 from minigrad._base.dtype import Size
 from minigrad.core import Tensor
 
@@ -97,7 +98,7 @@ class Comparison:
         dtype = np.promote_types(actual.dtype, expected.dtype)
         dtype = np.dtype(np.int64) if dtype.kind in "bu" else dtype
         actual, expected = actual.astype(dtype), expected.astype(dtype)
-        with np.errstate(all="ignore"):
+        with errstate(all="ignore"):
             distance = np.where(actual == expected, dtype.type(0), abs(actual - expected))
             fits = (actual == expected) | (distance <= atol + rtol * abs(expected)) & np.isfinite(expected)
             if self.equal_nan:
@@ -106,7 +107,7 @@ class Comparison:
             return
         if not actual.ndim:
             self.scalars(actual.item(), expected.item(), rtol, atol, path)
-        with np.errstate(all="ignore"):
+        with errstate(all="ignore"):
             relative = distance / abs(expected)
             relative = np.where(distance == 0, relative.dtype.type(0), relative)
         relative = relative.astype(dtype if dtype.kind == "f" else np.float32)

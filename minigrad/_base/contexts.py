@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-__all__ = ["contextmanager", "ensure", "numpy_warnings_ignored", "safe_exit"]
+__all__ = ["contextmanager", "ensure", "errstate", "safe_exit"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -107,7 +107,7 @@ def contextmanager(function: Callable[P, Iterator[T]]) -> Callable[P, contextlib
 
 
 @contextmanager
-def numpy_warnings_ignored() -> Iterator[None]:
-    """A block in which NumPy warns of nothing that it computes, such as a division by zero."""
-    with np.errstate(all="ignore"):
+def errstate(**kinds: Any) -> Iterator[None]:
+    """As `np.errstate`, but how NumPy treats floating-point errors is put back whatever comes."""
+    with np.errstate(**kinds):
         yield

@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.contexts import numpy_warnings_ignored
+from minigrad._base.contexts import errstate
 from minigrad.backends.registry import BACKEND_OF, HOST, device_like
 from minigrad.core.arguments import NOT_SCALAR, check_grad, check_inputs, inputs_of, sequence_of, warn_of_cycle
 from minigrad.core.evaluate import evaluate_fully, sum_to_inputs
@@ -183,7 +183,7 @@ def ignore_numpy_warnings() -> AbstractContextManager[Any]:
             return nullcontext()
         if each[0] != "ignore" and issubclass(RuntimeWarning, each[2]):
             break
-    return numpy_warnings_ignored()
+    return errstate(all="ignore")
 
 
 def run(task: GraphTask, node: Node, grads: Any) -> None:

@@ -173,11 +173,8 @@ def wrong_of(entry: Prediction, right: str) -> str:
     return next(letter for letter in entry.why.reasons if letter != right)
 
 
-@pytest.mark.parametrize("name", WALKED)
-def test_a_student_begins_a_lesson(student: Callable[[str], Student], name: str) -> None:
-    """Look, step, remember, predict, run and reason; a wrong answer first, then a right one."""
-    at_work, key = student(name), KEYS[name]
-    at_work.shot("0-opened")
+def stepped(at_work: Student) -> None:
+    """Run the first cell, and take a step in its inspector."""
     at_work.run_through("setup")
     root = at_work.cell("setup").locator(".mg-root")
     root.wait_for(timeout=FAR)
@@ -185,6 +182,14 @@ def test_a_student_begins_a_lesson(student: Callable[[str], Student], name: str)
     at_work.step(root)
     expect(root).not_to_have_attribute("data-step", before or "")
     at_work.shot("1-stepped")
+
+
+@pytest.mark.parametrize("name", WALKED)
+def test_a_student_begins_a_lesson(student: Callable[[str], Student], name: str) -> None:
+    """Look, step, remember, predict, run and reason; a wrong answer first, then a right one."""
+    at_work, key = student(name), KEYS[name]
+    at_work.shot("0-opened")
+    stepped(at_work)
     recalls(at_work, key.recall, {id: wrong[0][0] for id, wrong in key.recall_wrong.items()})
     at_work.shot("2-recalled")
     id = next(iter(key.predict))
@@ -196,13 +201,7 @@ def test_a_student_begins_a_lesson(student: Callable[[str], Student], name: str)
 def test_a_student_writes_an_exercise(student: Callable[[str], Student], name: str) -> None:
     """Look, step, and write: an answer that is wrong, and says so at once, then the right one."""
     at_work, key, id = student(name), KEYS[name], BUILT[name]
-    at_work.run_through("setup")
-    root = at_work.cell("setup").locator(".mg-root")
-    root.wait_for(timeout=FAR)
-    before = root.get_attribute("data-step")
-    at_work.step(root)
-    expect(root).not_to_have_attribute("data-step", before or "")
-    at_work.shot("1-stepped")
+    stepped(at_work)
     while at_work.at() < at_work.ids.index(id):
         at_work.run_one()
     wrong, words = key.exercises_wrong[id][0]

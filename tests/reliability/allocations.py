@@ -7,7 +7,6 @@ happens in child processes, since NumPy crashes at a few places where an allocat
 from __future__ import annotations
 
 import faulthandler
-import importlib.util
 import json
 import os
 import sys
@@ -19,7 +18,6 @@ from tests.reliability.interrupts import Hit, failures
 from tests.reliability.state import described
 from tests.reliability.work import Work, run
 
-AVAILABLE = importlib.util.find_spec("_testcapi") is not None and hasattr(os, "fork")
 # Functions of Python in whose last line NumPy itself crashes, or says nothing, when its allocation fails.
 NUMPY = ("address", "as_strided", "byte_bounds")  # all three ask an array for its `__array_interface__`
 # What CPython and NumPy raise instead of MemoryError: "can't allocate lock", "returned NULL without setting ...".

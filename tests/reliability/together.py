@@ -6,7 +6,7 @@ import os
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import minigrad
@@ -27,6 +27,27 @@ def child(function: object, *arguments: object) -> int:
         finally:
             os._exit(status)
     return started
+
+
+def together(*calls: Callable[[], object]) -> None:
+    """Make these calls at once, each in a thread; the first error comes up here."""
+    errors: list[BaseException] = []
+    barrier = threading.Barrier(len(calls))
+
+    def run(call: Callable[[], object]) -> None:
+        barrier.wait()
+        try:
+            call()
+        except BaseException as error:  # noqa: BLE001 (raised below, in the thread of the caller)
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
 
 
 def fills(rounds: int, commands: int = 3) -> Iterator[str | None]:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minigrad._base.contexts import errstate
 from minigrad.backends.registry import backend_of
 from minigrad.core import Node, Tensor, plain, record1
 from minigrad.ops._dispatch import op, refuse, underived
@@ -65,7 +66,7 @@ class CtcLossBackward:
         for s in range(states.letters.shape[1]):
             at = (slice(None), n, states.letters[:, s])
             of_letter[at] = np.logaddexp(of_letter[at], through[:, :, s])
-        with np.errstate(invalid="ignore", over="ignore"):
+        with errstate(invalid="ignore", over="ignore"):
             out = (np.exp(x) - np.exp(of_letter + y[:, None] - x)) * g[:, None]
         if zero_infinity:
             out[:, y == math.inf] = 0

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minigrad._base.contexts import errstate
 from minigrad.backends.numpy import XP
 from minigrad.backends.registry import device_like
 from minigrad.core import Node, Tensor, record1, record2
@@ -173,7 +174,7 @@ class GridSampler2D(Node):
 
     @classmethod
     def forward(cls, a: Tensor, grid: Tensor, mode: str, padding: str, align: bool) -> Tensor:
-        with np.errstate(invalid="ignore"):  # a grid may hold NaN and infinities
+        with errstate(invalid="ignore"):  # a grid may hold NaN and infinities
             sampler = Sampler(grid.array, a.array.shape, mode, padding, align)
             result = sampler.sampled(XP, a.array, grid.array)
         return record2(cls, result.astype(a.array.dtype, copy=False), a, grid, (a, grid),

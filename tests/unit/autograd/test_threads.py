@@ -7,6 +7,8 @@ import threading
 
 import pytest
 
+from tests.reliability.together import together
+
 
 @pytest.fixture
 def restless():
@@ -15,27 +17,6 @@ def restless():
     sys.setswitchinterval(1e-6)
     yield
     sys.setswitchinterval(before)
-
-
-def together(*calls):
-    """Run these at once, each in a thread; the first error comes up here."""
-    errors = []
-    barrier = threading.Barrier(len(calls))
-
-    def run(call):
-        barrier.wait()
-        try:
-            call()
-        except BaseException as error:  # noqa: BLE001 (handed on to the test)
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(call,)) for call in calls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
 
 
 def passes(m, x, factor, count):
