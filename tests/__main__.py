@@ -3,6 +3,8 @@
 Each stage is a program of its own, so that one cannot spoil the next. The end is a table: tests run and skipped per
 group, and minutes per stage. The exit status is 0 if every stage passed. A group that lacks what it needs (PyTorch, a
 browser, node, MPI) skips and says so; `MINIGRAD_REQUIRE=torch,browser,node,mpi` makes such a skip a failure.
+
+A group runs in two processes at once, which pytest-xdist starts: `--workers 8` asks for more, `--workers 0` for one.
 """
 
 from __future__ import annotations
@@ -40,6 +42,9 @@ TESTS = {
 # What a group needs as a whole: with it required, not one test of the group may skip.
 NEEDS = {"parity": "torch", "browser": "browser", "frontend": "node", "distributed": "mpi"}
 NO_TESTS_COLLECTED = 5
+# The tests of a file of `browser` share a page, so one process has them all. Ranks wait for each other without
+# sleeping: two jobs at once on two cores would take each other's time.
+BY_FILE, ONE_BY_ONE = {"browser"}, {"distributed"}
 
 
 @dataclass
@@ -58,12 +63,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the stages that are named, or all; print the table."""
     parser = argparse.ArgumentParser(prog="python -m tests", description="Runs the checks of minigrad.")
     parser.add_argument("stage", nargs="*", choices=[[], *TOOLS, *TESTS], help="default: all of them, in this order")
-    named = parser.parse_args(arguments).stage
+    parser.add_argument("--workers", type=int, default=2, metavar="N", help="processes for a group (default: 2)")
+    options = parser.parse_args(arguments)
     needed = required()
     results = [
-        run_tool(stage) if stage in TOOLS else run_tests(stage, needed)
+        run_tool(stage) if stage in TOOLS else run_tests(stage, needed, options.workers)
         for stage in [*TOOLS, *TESTS]
-        if stage in named or not named
+        if stage in options.stage or not options.stage
     ]
     print(table(results), flush=True)
     return 0 if all(result.passed for result in results) else 1
@@ -75,11 +81,14 @@ def run_tool(stage: str) -> Result:
     return Result(stage, status == 0, minutes)
 
 
-def run_tests(stage: str, needed: frozenset[str]) -> Result:
+def run_tests(stage: str, needed: frozenset[str], workers: int) -> Result:
     """Run one group of tests with pytest, and count."""
+    shared = [f"--numprocesses={0 if stage in ONE_BY_ONE else workers}",
+              f"--dist={'loadfile' if stage in BY_FILE else 'load'}"]
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        status, minutes = timed(stage, [sys.executable, "-m", "pytest", *TESTS[stage], f"--junitxml={report}"])
+        status, minutes = timed(stage, [sys.executable, "-m", "pytest", *shared, *TESTS[stage],
+                                        f"--junitxml={report}", "--durations=12"])
         run, skipped = count(report)
     why = verdict(status, run, skipped, NEEDS.get(stage) in needed)
     return Result(stage, not why, minutes, run, skipped, why)

@@ -238,9 +238,22 @@ What `minigrad_widgets` shows, each with the code that makes it. The pictures ar
 ```python
 {program}```
 
-Every widget is stepped by its own buttons, by the arrow keys, Home, End and Space. The letter f lets the inspector fill
-the window, and Escape puts it back; digits fold the graph, from 1 for the model to its ops, and so does the wheel; the
-bars between its panes can be dragged. Each widget can be saved as a page that
+Every widget is stepped by its own buttons, or by keys once it is clicked or reached with Tab:
+
+| key | what it does |
+|---|---|
+| → and ← | one step on, one step back |
+| Home, End | the first step, the last one |
+| Space | plays, and pauses |
+| ↑ and ↓ | walk along the graph; Enter chooses a node |
+| − and + | fold the module of a node, unfold it |
+| 1 to 9 | fold the graph to a level: from modules to every op; the wheel does so, too |
+| f | lets the inspector fill the window; Escape puts it back |
+| s | [slide view](teaching.md#show-it-to-a-class); s or Escape leaves it |
+| PageDown and PageUp | step in the slide view, as a presenter's clicker does |
+| Shift+Enter | leads on to the next cell of a notebook |
+
+The bars between the inspector's panes can be dragged. Each widget can be saved as a page that
 needs no kernel and no network, `.to_html("page.html")`, or as a picture, `.to_svg()` and `.to_png()`; each is a
 deterministic text too, `.text`.
 """

@@ -251,7 +251,8 @@ def test_every_locked_package_has_hashes_and_no_address(name: str) -> None:
 def test_ci_locks_what_the_tests_ask_for() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     pins = house.pins(ROOT / ".ci" / "requirements.txt")
-    asked = [Requirement(line) for extra in ("test", "torch", "lessons", "site", "io") for line in extras[extra]]
+    wanted = ("test", "torch", "lessons", "site", "io", "fast", "mpi")
+    asked = [Requirement(line) for extra in wanted for line in extras[extra]]
     assert [str(each) for each in asked if each.name != "minigrad-kit"
             and not each.specifier.contains(pins.get(each.name.lower(), "0"))] == []
 

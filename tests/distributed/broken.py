@@ -8,7 +8,7 @@ from datetime import timedelta
 import minigrad as torch
 import minigrad.distributed as dist
 
-SECONDS = 4
+SECONDS = 8  # a rank of a busy machine may be slow, and is not to be taken for one that hangs
 
 
 def main(how: str) -> None:
