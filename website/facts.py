@@ -121,7 +121,7 @@ def gradients(torch: ModuleType) -> Table:
     inner.sum().backward(retain_graph=True)
     rows = [("x.grad", _short(x.grad)), ("y.grad, after y.retain_grad()", _short(y.grad))]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it says that this .grad is no leaf's
+        warnings.simplefilter("ignore")  # it says that this .grad does not belong to a leaf
         rows.append(("z.grad", _short(inner.grad)))
     inner.sum().backward()
     rows.append(("x.grad, after a second backward", _short(x.grad)))

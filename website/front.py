@@ -14,6 +14,7 @@ TEXT = """# minigrad
 
 Step through a backward pass, forwards and backwards in time. minigrad is PyTorch's autograd, small enough to read:
 `import minigrad as torch`, and your program runs on NumPy with the same numbers, the same graph and the same errors.
+Try it: press → below, or open **numbers** and drag one of them, and every gradient follows.
 
 {inspector}
 

@@ -14,7 +14,7 @@ from minigrad.recorder import Trace
 
 __all__ = ["Account", "Bytes", "OfNodes"]
 
-COLORS = ("#999999", "#56b4e9", "#0072b2", "#d55e00")  # told apart by the colour-blind too
+COLORS = ("#66c4ac", "#cc79a7", "#b5bac1", "#56b4e9")  # as in the inspectors; told apart by the colour-blind too
 NAMES = ("parameters", "saved", "activations", "gradients")
 
 

@@ -11,11 +11,13 @@ import re
 import sys
 from base64 import b64decode
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import nbformat
+from matplotlib.image import imread
 
 from minigrad_lessons.bank import PREDICTIONS, QUESTIONS, lesson_of
 from minigrad_lessons.build import EXECUTED, KEPT, without_outputs
@@ -77,11 +79,20 @@ def picture_first(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
         return
     yield from (f"{cell.id}: a cell of code before the first inspector, which one cell must show"
                 for cell in _code(cells[:opening]))
-    shown = [output.get("data", {}) for output in cells[opening].get("outputs", [])]
-    if not any("image/png" in data for data in shown):
+    shown = [output.get("data", {}).get("image/png") for output in cells[opening].get("outputs", [])]
+    if not any(shown):
         yield f"{cells[opening].id}: the opening cell shows no inspector"
+    elif any(_blank(picture) for picture in shown if picture):
+        yield f"{cells[opening].id}: the first step of its inspector draws nothing, so the still picture is empty"
     if "still" not in [cell.id for cell in cells[opening:opening + 2]]:
         yield f"{cells[opening].id}: the cell below it must be the one with its still picture"
+
+
+def _blank(picture: str) -> bool:
+    """Whether there is nothing in the middle of a picture, between its sentence and its note."""
+    pixels = imread(BytesIO(b64decode(picture)))
+    middle = pixels[len(pixels) // 4:len(pixels) * 3 // 4]
+    return bool((middle == middle[0, 0]).all())
 
 
 def predictions_above_reveals(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:

@@ -26,6 +26,9 @@ Inspector(first)
 # Two numbers go in, `w` and `x`, and one loss comes out. Step to the end with → (and back with ←). Only one of the
 # two has a gradient then. Which one, and what is different about the other?
 #
+# Then open **numbers** above the graph and drag `w` sideways: the loss and the gradient follow. At which `w` is the
+# gradient 0?
+#
 # *For pages on which nothing runs, here is a still picture of it:*
 #
 # ![The inspector, before the first step](attachment:still.png)

@@ -17,13 +17,14 @@ from minigrad_widgets import Inspector, StateExplorer, explore
 with record() as first:
     w = torch.tensor([1.0, 2.0], requires_grad=True)
     data = torch.tensor([5.0, 6.0])
+    size = w.abs()
     scaled = data / 2
-    guess = w * scaled
+    guess = size * scaled
     loss = guess.sum()
 Inspector(first, lens="forward")
 
 # %% [markdown] id=still
-# Three operations run, but only two of them leave a node behind. Which one does not, and how could autograd know that
+# Four operations run, but only three of them leave a node behind. Which one does not, and how could autograd know that
 # it need not be recorded?
 #
 # This lesson takes about 40 minutes.

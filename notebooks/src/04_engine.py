@@ -133,6 +133,8 @@ for _ in range(4):
 # ## A third belief: `retain_graph` and `create_graph` are the same
 #
 # > "Both keep the graph, so with both I can differentiate again."
+#
+# (`torch.autograd.grad(y, x)` returns gradients, one for each input that you name, in a tuple.)
 
 # %% id=belief-same-run tags=refutation,answers:row16,answers:s4.6,contradicts:c4.10
 x = torch.tensor(3.0, requires_grad=True)
@@ -221,8 +223,8 @@ reveal("4.5", x.grad)
 # ## Watch it wait
 #
 # The inspector stops three times and asks **which node runs next**. Each node shows how many gradients it still waits
-# for. Of the nodes that are ready, the one that was recorded last runs first: the one with the largest `nr`, where
-# the inspector shows it.
+# for. Of the nodes that are ready, the one that was recorded last runs first: it has the largest `nr`. (A leaf's node
+# has none; it goes before all others.)
 #
 # - `p` is recorded before `q`. Which of their nodes runs first?
 # - Which node is the last to become ready, and why?

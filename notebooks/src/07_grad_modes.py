@@ -19,14 +19,14 @@ from minigrad_widgets import Inspector
 
 with record() as first:
     w = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = w * 3
     with torch.no_grad():
-        scale = w.abs().max()
-    loss = (w / scale).sum()
-    loss.backward()
+        scale = y.abs().max()
+    (y / scale).sum().backward()
 Inspector(first, lens="forward")
 
 # %% [markdown] id=still
-# Four operations run, and only two of them leave a node. What does the ribbon show while the other two run? And one
+# Five operations run, and only three of them leave a node. What does the ribbon show while the other two run? And one
 # of the four switches above stops no gradient at all. Which one?
 #
 # This lesson takes about 40 minutes.

@@ -23,7 +23,7 @@ class Square(torch.autograd.Function):
 
 with record() as first:
     x = torch.tensor(3.0, requires_grad=True)
-    y = Square.apply(x)
+    y = Square.apply(x * 2)
 Inspector(first, lens="forward")
 
 # %% [markdown] id=still

@@ -90,8 +90,8 @@ figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper", f
 plt.show()
 
 # %% [markdown] id=own-intro
-# The light blue part is what checkpointing reduces. On the right it rises four more times: each block runs again and
-# is released before the next. (The gradients of the weights grow in both, and so do the parameters' bytes: if memory
+# The pink part is what checkpointing reduces. On the right it rises four more times: each block runs again and is
+# released before the next. (Parameters, counted from their first use, and gradients take as much in both. If memory
 # does not fall, look there first.)
 #
 # Here is such a checkpoint, written by hand. `quiet` says whether the block runs under a `no_grad` of its own:
@@ -287,8 +287,8 @@ print("x.grad", x.grad.tolist())
 # ## Faded example: checkpoint in 15 lines
 #
 # `pack` returns a number instead of the value. When a value is first needed, the block runs again, with hooks that
-# collect the values. Three blanks. (What the second `unpack` returns does not matter. Hints: `from minigrad_lessons
-# import hint`, then `hint("by_hooks")`.)
+# collect the values. Three blanks. (The `unpack` of `collect` is never called: that run has no backward. Hints: `from
+# minigrad_lessons import hint`, then `hint("by_hooks")`.)
 
 # %% id=faded tags=faded,answer,check
 def my_checkpoint(block, x):

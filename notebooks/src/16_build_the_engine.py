@@ -29,7 +29,7 @@ Inspector(trace, lens="traversal")
 # You are the engine: click on a node to call it with what lies there. One node receives three gradients. What happens
 # to the gradients below if you call it after the first one?
 #
-# "python" in the picture shows your calls as a program. It is the program you are about to write.
+# Beside the graph, "the same calls in Python" is your calls as a program. It is the program you are about to write.
 #
 # *For pages on which nothing runs, here is a still picture of it:*
 #
@@ -92,9 +92,10 @@ check.engine(backward)
 # %% [markdown] id=after
 # ## What is left
 #
-# Your loop is the heart of the engine; docs/engine.md walks through the real one. It does a few more things:
+# Your loop is the heart of the engine. [A walk through the real one](https://github.com/minigrad-kit/minigrad/blob/main/docs/engine.md)
+# shows what else it does:
 #
-# - Of all the nodes that are ready, it takes the one that was recorded last, and leaf nodes before all others.
+# - Of the nodes that are ready, it takes the one that was recorded last, and leaf nodes before all others.
 # - It shrinks a gradient back to the shape of what broadcasting had stretched.
 # - It calls hooks, lets go of saved tensors after each call, and checks that they were not changed.
 # - It takes several roots, and can record itself (`create_graph=True`).

@@ -7,13 +7,26 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from minigrad_lessons.lint import lint
+from minigrad_widgets.canvas import to_png
 from tests.lessons.answers import KEYS
 from tests.lessons.play import Notebook, executed, lesson
 
 FIRST = "01_tensors_and_leaves"
+
+
+def only_words() -> str:
+    """A picture with a sentence above and a note below, as of an inspector that draws nothing yet."""
+    figure = Figure(figsize=(4, 4))
+    figure.text(0.05, 0.92, "step 0: grad mode is off")
+    figure.text(0.05, 0.03, "This is a saved picture.")
+    return b64encode(to_png(figure)).decode()
+
+
+EMPTY = only_words()
 
 
 @pytest.mark.parametrize("name", sorted(KEYS))
@@ -62,6 +75,8 @@ AGAINST: dict[str, tuple[Callable[[Notebook], object], str]] = {
     "a picture late": (lambda n: move(n, "setup", 5), "no cell with the tag opening among the first 5"),
     "a quiz first": (lambda n: move(n, "recall", 1), "recall: a cell of code before the first inspector"),
     "no picture": (lambda n: cell(n, "setup").outputs.clear(), "setup: the opening cell shows no inspector"),
+    "an empty picture": (lambda n: cell(n, "setup").outputs[-1].data.update({"image/png": EMPTY}),
+                         "setup: the first step of its inspector draws nothing"),
     "no still": (lambda n: move(n, "still", 9), "the cell below it must be the one with its still picture"),
     "another lesson": (lambda n: replace(n, "worked", "reason", "because"), "the executed copy is of another lesson"),
     "too few predictions": (drop_predictions, "3 predictions; at least 4"),

@@ -83,7 +83,7 @@ def check_filled(shape: Shape, name: str, first: int = 1) -> None:
 
 
 def sizes_of(shape: Shape, output_size: Any, k: int) -> Shape:
-    """The size that a pool over `k` dimensions shall have: a number for all, or for each one or None."""
+    """The size that the result of a pool over `k` dimensions is to have: a number for all, or for each one or None."""
     if not isinstance(output_size, (tuple, list)):
         return (output_size,) * k
     if len(shape) <= len(output_size):
@@ -92,7 +92,7 @@ def sizes_of(shape: Shape, output_size: Any, k: int) -> Shape:
 
 
 def row_of(input: Tensor, output_size: Any, name: str) -> tuple[Tensor, Any]:
-    """(…, L) as (…, 1, L), and the size that a pool over its last dimension shall have."""
+    """(…, L) as (…, 1, L), and the size that a pool over its last dimension is to have."""
     if not isinstance(output_size, (tuple, list)):
         return as_row(input, name), output_size
     if len(output_size) != 1:

@@ -130,7 +130,7 @@ class Side:
     def tensors(self) -> dict[str, Any]:
         """The tensors, and the gradients that they hold, by name."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # reading .grad of what is no leaf warns
+            warnings.simplefilter("ignore")  # reading .grad of a tensor that is not a leaf warns
             own = {name: v for name, v in self.variables.items()
                    if name not in self.hidden and hasattr(type(v), "grad_fn")}
             return own | {f"{name}.grad": v.grad for name, v in own.items() if v.grad is not None}

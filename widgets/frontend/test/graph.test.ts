@@ -96,6 +96,11 @@ describe("what is looked at first", () => {
     expect(middle(look(islands(400), 2).region).map(Math.round)).toEqual([230, 100]);
   });
 
+  it("has the whole graph in its middle, also where it fits exactly", () => {
+    const sizes = Array.from({ length: 400 }, (_, more) => 500 + more);
+    expect(sizes.filter((size) => Math.abs((middle(look(islands(size - 60), 2).region)[0] as number) - size / 2) > 0.01)).toEqual([]);
+  });
+
   it("is else what is connected with the node that the step is about", () => {
     expect(outlook(islands(4000), 3).part).toEqual({ left: 3950, top: 17, right: 4050, bottom: 183 });
     const view = look(islands(4000), 3);

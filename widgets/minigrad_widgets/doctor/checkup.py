@@ -148,7 +148,7 @@ def examined(facts: Facts) -> Report:
         findings += rule(facts)
     if told is not None and findings and findings[0].rule == "own-error" and told.kind == "TypeError" and (
             "NoneType" in told.text and any(each.rule == "not-a-leaf" for each in findings)):
-        del findings[0]  # the .grad of what is no leaf was None
+        del findings[0]  # the .grad of a tensor that is not a leaf was None
     if any(each.rule == "checkpoint-without-grad" for each in findings):  # the same fault, by its better name
         findings = [each for each in findings if each.rule != "cut-graph"]
     findings = [in_own_names(each, facts.own_names) for each in findings]

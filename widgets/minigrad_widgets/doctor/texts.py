@@ -67,7 +67,7 @@ TEXTS = [
          "A part of a leaf that requires grad was changed in place while gradients are recorded.",
          (("Change it where nothing is recorded.", "with torch.no_grad():\n    w[0] = 0.0"),), INPLACE, "changed here"),
     Text(r"leaf variable has been moved into the graph interior", "inplace-on-leaf",
-         "A leaf became the result of an op in place, so it is no leaf any more.",
+         "A leaf became the result of an op in place, so it is no longer a leaf.",
          (("Change it where nothing is recorded.", "with torch.no_grad():\n    w.mul_(0.9)"),), INPLACE),
     Text(r"is a view and (is )?being modified inplace\. This view is the output of a function that returns multiple",
          "inplace-on-view", "One of several views that an op gave together was changed in place.",

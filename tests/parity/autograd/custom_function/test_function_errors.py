@@ -10,7 +10,7 @@ pytestmark = pytest.mark.torch
 
 
 def result(m, *shape):
-    """A tensor that is no leaf."""
+    """A tensor that is not a leaf."""
     return leaf(m, *(shape or (2,))) * 1
 
 

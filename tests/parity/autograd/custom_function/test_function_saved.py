@@ -25,7 +25,7 @@ def by(ctx, g):
 
 
 def result(m):
-    """A tensor that is no leaf."""
+    """A tensor that is not a leaf."""
     return leaf(m, 2) * 1
 
 

@@ -29,7 +29,7 @@ def written(m, x, *more, forward=None, backward=lambda ctx, g, *h: g * 2, factor
 
 
 def result(m, *shape):
-    """A tensor that is no leaf."""
+    """A tensor that is not a leaf."""
     return leaf(m, *(shape or (2,))) * 1
 
 

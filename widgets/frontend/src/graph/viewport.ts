@@ -103,7 +103,8 @@ export class Viewport {
 
   /** Brings a point into the middle; above and below a region that fills the view, nothing of it is left empty. */
   private centerWithin({ left, top, right, bottom }: Region, [x, y]: Point): void {
-    const [wide, high] = [(this.view[0] - 2 * SIDE) / this.scale, (this.view[1] - 2 * this.reader.edge) / this.scale];
+    // Of a region that was made to fit exactly, a rounding of the last digit may say that it does not.
+    const [wide, high] = [this.view[0] - 2 * SIDE, this.view[1] - 2 * this.reader.edge].map((free) => free / this.scale + 1e-6) as [number, number];
     const middle = bottom - top <= high ? (top + bottom) / 2 : Math.min(bottom - high / 2, Math.max(top + high / 2, y));
     this.center([right - left <= wide ? (left + right) / 2 : x, middle]);
   }

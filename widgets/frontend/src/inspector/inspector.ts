@@ -265,7 +265,7 @@ export class Inspector {
     const secret = this.ask.asking === "next" && lens instanceof BackwardLens;
     const shown = this.selected ?? lens.lit ?? (secret ? null : lens.ready[0]) ?? null;
     const byHand = lens instanceof TraversalLens;
-    const note = this.selected !== null ? "selected" : lens.lit !== null ? "lit" : byHand ? "complete" : "runs next";
+    const note = this.selected !== null ? "selected" : lens.lit !== null ? "in this step" : byHand ? "complete" : "runs next";
     this.details.show(shown, this.ask.asking ? { ...lens.moment, now: null, asking: true } : lens.moment, note, this.selected !== null && !byHand);
     this.queue.element.hidden = lens.name === "forward" || secret;
     if (!(lens instanceof BackwardLens)) this.ask.element.hidden = true;

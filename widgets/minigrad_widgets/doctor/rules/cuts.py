@@ -206,7 +206,7 @@ def not_a_leaf(facts: Facts) -> Iterator[Finding]:
 
 
 def leaf_finding(name: str, where: list[Place]) -> Finding:
-    """The finding about a tensor that is no leaf."""
+    """The finding about a tensor that is not a leaf."""
     return Finding("not-a-leaf", "error", f"{name} is the result of an op, not a leaf: a backward pass goes through "
                    "it and leaves nothing in its .grad.", where, {},
                    [Mend("Ask for gradients last, when the values are what they are to be.",
@@ -216,7 +216,7 @@ def leaf_finding(name: str, where: list[Place]) -> Finding:
 
 
 def rebound(name: str, where: list[Place]) -> Finding:
-    """The finding about `w = w - lr * w.grad`, after which `w` is no leaf."""
+    """The finding about `w = w - lr * w.grad`, after which `w` is not a leaf."""
     update = f"with torch.no_grad():\n    {name} -= lr * {name}.grad\n{name}.grad = None"
     return Finding("not-a-leaf", "error", f"This update binds {name} to a new tensor, the result of an op: from the "
                    "next step on it is not a leaf, and its .grad is None.",
