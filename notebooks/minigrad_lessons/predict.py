@@ -119,7 +119,7 @@ def verdict(entry: Prediction, said: object, found: object, shown: str) -> tuple
     if unsure(said):
         return "open", (("", "You left it open. Now you know what happens; find out why."),)
     if same(said, found):
-        return "same", (("good", f"You said {shown}. The same."),)
+        return "same", (("good", f"You said {shown}. The run agrees."),)
     belief = recognise(said, entry.beliefs, same)
     look = f"A thought that leads to {shown}: “{belief}”." if belief else entry.look
     return "differs", (("bad", f"You said {shown}. The run disagrees."), ("", look))

@@ -1,7 +1,7 @@
 """A student at work on a lesson, in a window of 1,280 × 800: by the keyboard alone, and by the mouse alone.
 
-The first inspector, a question from memory, a prediction, its run and the reason; answers that do not fit, wrong ones
-and right ones. `MINIGRAD_SHOTS=folder` keeps a picture of each stage.
+The first inspector, a question from memory, two predictions, their runs and the reasons; answers that do not fit,
+wrong ones and right ones. `MINIGRAD_SHOTS=folder` keeps a picture of each stage.
 """
 
 from __future__ import annotations
@@ -186,15 +186,18 @@ def stepped(at_work: Student) -> None:
 
 @pytest.mark.parametrize("name", WALKED)
 def test_a_student_begins_a_lesson(student: Callable[[str], Student], name: str) -> None:
-    """Look, step, remember, predict, run and reason; a wrong answer first, then a right one."""
+    """Look, step, remember, predict, run and reason; a wrong prediction first, then a right one."""
     at_work, key = student(name), KEYS[name]
     at_work.shot("0-opened")
     stepped(at_work)
     recalls(at_work, key.recall, {id: wrong[0][0] for id, wrong in key.recall_wrong.items()})
-    at_work.shot("2-recalled")
-    id = next(iter(key.predict))
-    predicted(at_work, id, key.predict[id], key.predict_wrong[id][0][0])
-    reasoned(at_work, id, key.why[id])
+    first, second = list(key.predict)[:2]
+    wrong = key.predict_wrong[first][0][0]
+    assert key.predict[first] != wrong
+    predicted(at_work, 1, wrong, f"You said {wrong}. The run disagrees.")
+    reasoned(at_work, first, key.why[first])
+    right = key.predict[second]
+    predicted(at_work, 2, right, f"You said {right}. The run agrees.")
 
 
 @pytest.mark.parametrize("name", BUILT)
@@ -237,25 +240,27 @@ def recalls(at_work: Student, right: dict[str, str], wrong: dict[str, str]) -> N
         else:
             at_work.choose(card, answer)
         expect(card.locator(f"[data-tone={tone}]")).to_be_visible(timeout=FAR)
+        at_work.shot(f"2-recalled-{tone}")
     expect(card).to_have_attribute("data-done", "true")
 
 
-def predicted(at_work: Student, id: str, right: str, wrong: str) -> None:
-    """A wrong prediction, and its run, which says so."""
-    at_work.run_through("p1")
-    card = at_work.card("p1")
-    at_work.shot("3-asked")
+def predicted(at_work: Student, number: int, answer: str, told: str) -> None:
+    """A prediction, and its run, which says whether it holds."""
+    asked, run = f"p{number}", f"r{number}"
+    at_work.run_through(asked)
+    card = at_work.card(asked)
     if card.locator(".mg-field").count():
         at_work.type(card, "a word or two")
         expect(card.locator("[data-tone=refused]")).to_be_visible(timeout=FAR)
-        at_work.type(card, wrong)
+        at_work.shot(f"3-refused-{number}")
+        at_work.type(card, answer)
     else:
-        at_work.choose(card, wrong)
+        at_work.shot(f"3-asked-{number}")
+        at_work.choose(card, answer)
     expect(card).to_have_attribute("data-done", "true", timeout=FAR)
-    at_work.run_through("r1")
-    expect(at_work.card("r1")).to_contain_text(f"You said {wrong}. The run disagrees.", timeout=FAR)
-    assert right != wrong
-    at_work.shot("4-revealed")
+    at_work.run_through(run)
+    expect(at_work.card(run)).to_contain_text(told, timeout=FAR)
+    at_work.shot(f"4-revealed-{number}")
 
 
 def reasoned(at_work: Student, id: str, right: str) -> None:

@@ -43,7 +43,7 @@ def test_a_prediction_can_be_changed_before_the_run(capsys: Capture) -> None:
     predict("1.5", 4)
     predict("1.5", 3)
     reveal("1.5", 3)
-    assert "You said 3. The same." in said(capsys)
+    assert "You said 3. The run agrees." in said(capsys)
 
 
 def test_an_unknown_wrong_prediction_gets_a_hint_and_no_name(capsys: Capture) -> None:
@@ -67,7 +67,7 @@ def test_yes_is_true_and_no_is_false(word: str, capsys: Capture) -> None:
     reveal("1.1", True)
     predict("1.2", "no")
     reveal("1.2", False)
-    assert said(capsys).count("The same.") == 2
+    assert said(capsys).count("The run agrees.") == 2
 
 
 def test_a_letter_that_is_no_reason(capsys: Capture) -> None:

@@ -88,7 +88,7 @@ def test_a_run_before_the_prediction_shows_nothing_until_there_is_one(shown: lis
     assert "True" not in json.dumps(shown[0].face)
     predict("1.1")
     click(shown[1], "True")
-    assert shown[0].face["lines"][0] == ["good", "You said True. The same."]
+    assert shown[0].face["lines"][0] == ["good", "You said True. The run agrees."]
 
 
 def test_after_the_run_the_prediction_stands(shown: list[Any]) -> None:

@@ -114,7 +114,7 @@ export class Card {
 
   private field(asks: string, chosen: string, locked: boolean): HTMLElement {
     const value = chosen === "?" ? "" : chosen || this.typed;
-    const input = html("input", { type: "text", class: "mg-field", "aria-label": `your answer: ${asks}`, placeholder: asks, autocomplete: "off", spellcheck: false, value });
+    const input = html("input", { type: "text", class: "mg-field", "aria-label": `your answer: ${asks}`, placeholder: asks, size: asks.length, autocomplete: "off", spellcheck: false, value });
     const form = html("form", { class: "mg-question-card-form" }, input, html("button", { type: "submit", class: "mg-answer" }, "Answer"));
     input.readOnly = locked;
     form.addEventListener("submit", (event) => {

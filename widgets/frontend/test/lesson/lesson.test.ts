@@ -102,7 +102,7 @@ describe("a lesson in a page", () => {
     });
     vi.spyOn(console, "info").mockImplementation(() => undefined);
     click("predict", "1");
-    expect(card("reveal").textContent).toContain("The same.");
+    expect(card("reveal").textContent).toContain("The run agrees.");
     expect(document.querySelector(".mg-lesson")?.textContent).toContain("kept until you leave this page");
     vi.restoreAllMocks();
   });
