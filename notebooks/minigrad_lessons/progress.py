@@ -9,7 +9,7 @@ from minigrad._base.optional import MissingExtra, optional
 from minigrad_lessons import check, notes
 from minigrad_lessons.bank import PREDICTIONS, QUESTIONS, lesson_of
 
-HEAD = ("lesson", "predicted", "as it came", "reasons", "exercises", "hints", "recalled")
+HEAD = ("lesson", "predicted", "right", "reasons", "exercises", "hints", "recalled")
 LINE = "1px solid var(--jp-border-color2,#d9dce1)"
 TABLE = (f"border-collapse:separate;border-spacing:0;margin:4px 0;font-size:13px;border:{LINE};border-radius:10px;"
          "overflow:hidden;text-align:left;color:var(--jp-ui-font-color1,#1d2127)")

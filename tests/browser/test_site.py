@@ -17,7 +17,7 @@ from tests.groups import has_browser, installed, require
 pytestmark = pytest.mark.browser
 require("browser", has_browser() and installed("sphinx"), "chromium, playwright or sphinx is not installed")
 
-from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.lessons.answers import KEYS
 
@@ -89,6 +89,25 @@ def test_an_inspector_is_within_the_first_screen(site: Path, offline: tuple[Page
     assert box is not None and box["y"] + box["height"] <= 800, box
     shown = root.text_content() or ""
     assert "x · [2]" in shown and "w · [2]" in shown, shown  # the leaves have their names
+    assert wrong == []
+
+
+def test_a_number_is_dragged_on_the_first_page(site: Path, offline: tuple[Page, list[str]]) -> None:
+    page, wrong = offline
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto((site / "index.html").as_uri(), wait_until="load")
+    root = page.locator(".live .mg-root").first
+    root.locator(".mg-numbers summary").click()
+    field, handle = root.get_by_label("w[0]", exact=True), root.locator(".mg-handle", has_text="w[0]").bounding_box()
+    assert handle is not None and handle["y"] + handle["height"] <= 800 and field.input_value() == "3"
+    page.mouse.move(handle["x"] + 5, handle["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(handle["x"] + 25, handle["y"] + 5, steps=4)
+    page.mouse.up()
+    assert field.input_value() == "4"
+    root.focus()
+    page.keyboard.press("End")
+    expect(root.locator(".mg-graph")).to_contain_text("x.grad: [32., 64.]")  # 2 * x * w * w; recorded was [18., 64.]
     assert wrong == []
 
 

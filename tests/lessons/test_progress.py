@@ -52,9 +52,9 @@ def restarted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 EXPECTED = """\
-lesson  predicted  as it came  reasons  exercises  hints  recalled
-0       -          -           -        0 of 7     0      1 of 2
-1       2 of 6     1 of 2      1 of 6   1 of 3     2      -
+lesson  predicted  right   reasons  exercises  hints  recalled
+0       -          -       -        0 of 7     0      1 of 2
+1       2 of 6     1 of 2  1 of 6   1 of 3     2      -
 Kept in .minigrad/progress.jsonl."""
 
 

@@ -19,9 +19,9 @@ def predictions(tally: Tally) -> str:
     """How many predicted what happened, something else, or left it open."""
     rows = [each for each in tally.predictions if each.answered]
     return _bars([each.id for each in rows], "students", (
-        ("as it came", GOOD, [each.right for each in rows]),
+        ("right", GOOD, [each.right for each in rows]),
         ("left open", UNSURE, [each.open for each in rows]),
-        ("otherwise", BAD, [each.answered - each.right - each.open for each in rows])))
+        ("wrong", BAD, [each.answered - each.right - each.open for each in rows])))
 
 
 def exercises(tally: Tally) -> str:
