@@ -96,7 +96,7 @@ def _why_calls(calls: int, most: int, nodes: list[Any]) -> str:
         return (f"one node was called {most} times: it ran before its last gradient had come, each time with a "
                 "partial sum.")
     if calls < len(nodes):
-        return (f"{calls} of {len(nodes)} nodes were called. The others still wait: by your count, more gradients are "
+        return (f"of {len(nodes)} nodes only {calls} ran. The others still wait: by your count, more gradients are "
                 "to come.")
     return ""
 
@@ -202,7 +202,7 @@ _NINE = Truths(
         ("the first backward destroys the graph, so every second one raises", lambda code, raises: True),
         ("the graph is still there, so nothing raises", lambda code, raises: False),
         ("only a product saves anything", lambda code, raises: "*" in code),
-        ("a plain number needs not be saved", lambda code, raises: raises and "5" not in code),
+        ("a plain number need not be saved", lambda code, raises: raises and "5" not in code),
         ("only the last operation counts", lambda code, raises: raises and "+ x" not in code),
         ("with one input there is nothing to save", lambda code, raises: raises and "y" in code),
         ("with two inputs something is saved", lambda code, raises: raises or "y" in code),

@@ -136,7 +136,7 @@ def _judge_segments(name: str, found: dict[int, int]) -> None:
         return
     best = {n: min(most_held(n, k) for k in range(max(1, int(n**0.5) - 1), int(n**0.5) + 2)) for n in LAYERS}
     peaks = {n: most_held(n, k) for n, k in found.items()}
-    lines = [f"{n} layers, {k} segments: at most {peaks[n]} tensors; the least is {best[n]}" for n, k in found.items()]
+    lines = [f"{n} layers in {k}: at most {peaks[n]} tensors; the least is {best[n]}" for n, k in found.items()]
     if all(peaks[n] <= best[n] for n in LAYERS):
         report.passed(name, *lines)
     elif all(k == 1 for k in found.values()):

@@ -40,7 +40,7 @@ def nine(raising: str) -> str:
 
 WALK_WRONG: tuple[Wrong, ...] = (
     (WALK.replace("needs[below] == 0", "True"), "it ran before its last gradient had come"),
-    (WALK.replace("needs[below] == 0", "needs[below] == 1"), "1 of 3 nodes were called"),
+    (WALK.replace("needs[below] == 0", "needs[below] == 1"), "of 3 nodes only 1 ran"),
     (WALK.replace("-= 1", "-= 0"), "The others still wait"),
     (WALK.replace("walk(below, waiting[below]", "walk(below, result"), "not the part that came last"),
     (WALK.replace("needs[below] == 0", "needs[below] <= 1"), "each time with a partial sum"),
@@ -69,7 +69,7 @@ NINE_WRONG: tuple[Wrong, ...] = (
     (nine("yyyyyyyyy"), "the first backward destroys the graph"),
     (nine("nnnnnnnnn"), "the graph is still there, so nothing raises"),
     (nine("nynnynnyn"), "only a product saves anything"),
-    (nine("nynnnynyn"), "a plain number needs not be saved"),
+    (nine("nynnnynyn"), "a plain number need not be saved"),
     (nine("nynnyynnn"), "only the last operation counts"),
     (nine("nynnnnnyn"), "with one input there is nothing to save"),
 )
