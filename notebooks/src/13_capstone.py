@@ -240,6 +240,6 @@ table(["model", *names], [[name, *(str(facts_of(out(net), net, torch.ones(2, 4))
                           for name, net in models.items()])
 
 # %% [markdown] id=next
-# That is all of autograd: nodes, edges, a queue, saved values, versions. From here you can read the source:
-# [one training step](https://github.com/minigrad-kit/minigrad/blob/main/docs/reading_the_source.md) followed through
-# it, and [a walk through the engine](https://github.com/minigrad-kit/minigrad/blob/main/docs/engine.md).
+# That is all of autograd: nodes, edges, a queue, saved values, versions. From here you can read the source. In
+# minigrad's repository, `docs/reading_the_source.md` follows one training step through it, and `docs/engine.md`
+# explains the engine.

@@ -92,8 +92,8 @@ check.engine(backward)
 # %% [markdown] id=after
 # ## What is left
 #
-# Your loop is the heart of the engine. [A walk through the real one](https://github.com/minigrad-kit/minigrad/blob/main/docs/engine.md)
-# shows what else it does:
+# Your loop is the heart of the engine. In minigrad's repository, `docs/engine.md` walks through the real one, which
+# does more:
 #
 # - Of the nodes that are ready, it takes the one that was recorded last, and leaf nodes before all others.
 # - It shrinks a gradient back to the shape of what broadcasting had stretched.
