@@ -140,7 +140,8 @@ def engine(student: Callable[[torch.Tensor], object]) -> Any:
         replay = _replay(student, build)
         parting = _parting(replay)
         if parting is not None:
-            report.misconception(NAME, parting.text, f"The graph: {text}", "The picture shows the moment at which yours and the engine part.")
+            report.misconception(NAME, parting.text, f"The graph: {text}",
+                                 "The picture shows the moment at which yours and the engine part.")
             return _picture(replay, parting.at)
         same_order += [c["node"] for c in replay.calls] == [r["node"] for r in replay.runs]
     fault = _long_chain(student)
