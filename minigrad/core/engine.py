@@ -92,8 +92,8 @@ def one_for(root: Tensor) -> Tensor | None:
 class GraphRoot(Node, number=None):
     """Stands before all roots of a pass: its edges lead to them, and the first gradients go along these edges."""
 
-    def __init__(self, roots: Sequence[Any]) -> None:
-        self.fill(tuple([root_target(i, root) for i, root in enumerate(roots)]), sequence_nr=0,
+    def __init__(self, roots: Sequence[Any], targets: Sequence[Any]) -> None:
+        self.fill(tuple(targets), sequence_nr=0,
                   next_output_nrs=tuple([r.output_nr if isinstance(r, GradientEdge) else r._output_nr for r in roots]))
 
 
@@ -119,7 +119,7 @@ def execute(roots: Sequence[Any], grads: Sequence[Any], keep_graph: bool, create
     if len(roots) != len(grads):
         raise RuntimeError(f"got {len(roots)} tensors and {len(grads)} gradients")
     task = GraphTask(bool(index(create_graph)), bool(index(keep_graph)), evaluate)
-    root = GraphRoot(roots)
+    root = GraphRoot(roots, [root_target(i, each) for i, each in enumerate(roots)])
     if inputs or not accumulate_grad:
         check_inputs(inputs, accumulate_grad)
         for tensor in inputs:

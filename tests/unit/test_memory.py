@@ -75,6 +75,14 @@ def test_what_is_held_agrees_with_tracemalloc(traced, way):
     assert found[0] < found[2] < found[1] or way != "plain"
 
 
+def test_bytes_are_counted_while_the_error_of_a_pass_is_kept():
+    """As a notebook keeps the last error, with all that its frames hold."""
+    x, at_first = torch.ones(1000), memory.memory_allocated()
+    with pytest.raises(RuntimeError, match="does not require grad") as kept:
+        x.sum().backward()
+    assert memory.memory_allocated() >= at_first and kept.tb is not None
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_the_recorder_agrees_with_tracemalloc(traced, way):
     """When the pass begins and at the end of a step, to 1 in 20: the recorder's previews are arrays too."""
