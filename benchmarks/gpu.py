@@ -1,7 +1,8 @@
 """How fast is minigrad on a GPU? `python -m benchmarks.gpu [--all] [--out FILE] [--only WORD]`.
 
-Steps of training (an MLP, a CNN, a block of a transformer, a small model with and without a CUDA graph) and single ops,
-in minigrad and in PyTorch, each in a process of its own on the same GPU, with the same weights and data. Both compute
+Steps of training (an MLP, a CNN, a block of a transformer, the same checkpointed, a small model) and a chain of small
+ops, eagerly and in a CUDA graph, in minigrad and in PyTorch, each in a process of its own on the same GPU, with the
+same weights and data. Both compute
 float32 products in float32 (TF32 is off), and PyTorch's attention takes its path of plain products. The losses of three
 steps are compared before anything is timed. Times are medians between CUDA events, and end when the GPU has done the
 work; beside them stand the most bytes that a step held. Writes benchmarks/results/gpu-CARD-DATE.json after each row; a
@@ -19,6 +20,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import datetime
+import functools
 import importlib.util
 import json
 import math
@@ -44,11 +46,11 @@ RESULTS = Path(__file__).parent / "results"
 LIBRARIES = ("minigrad", "torch")
 FOR_TESTS, FOR_ROWS, FOR_ORDER = 270, 200, 60  # seconds: with --all, for the tests and for all rows; for one answer
 TESTS = ("tests/device/test_gpu.py", "tests/device/test_gpu_lessons.py")
+IN_GRAPHS = ("300 small ops", "small mlp", "mlp", "transformer block", "checkpointed block")
 # What is asked of minigrad: the row, the figure, the row of PyTorch's that it is measured by, and the multiple at most.
-TARGETS = (("300 small ops", "ms", "300 small ops", 2.0), ("mlp", "ms", "mlp", 1.25),
-           ("transformer block", "ms", "transformer block", 1.25), ("small mlp, graph", "ms", "small mlp", 1.0),
-           ("mlp", "peak bytes", "mlp", 1.1), ("cnn", "peak bytes", "cnn", 1.1),
-           ("transformer block", "peak bytes", "transformer block", 1.1))
+TARGETS = (*[(name, "ms", name, 1.5) for name in IN_GRAPHS if name != "small mlp"],
+           *[(f"{name}, graph", "ms", name, 1.0) for name in IN_GRAPHS],
+           *[(name, "peak bytes", name, 1.1) for name in ("mlp", "cnn", "transformer block", "checkpointed block")])
 Run = Callable[[], Any]
 
 
@@ -105,50 +107,34 @@ def cnn(lib: Any, device: str, tiny: bool) -> Run:
                     lambda out: nn.functional.cross_entropy(out, y))
 
 
-def block(lib: Any, device: str, tiny: bool) -> Run:
-    """A transformer's layer: 1,024 wide, 16 heads, 8 texts of 1,024 tokens."""
+def block(lib: Any, device: str, tiny: bool, keep: bool = False, again: bool = False) -> Run:
+    """A transformer's layer: 1,024 wide, 16 heads, 8 texts of 1,024 tokens. `again`: checkpointed."""
     width, heads, batch, length = (16, 2, 2, 6) if tiny else (1024, 16, 8, 1024)
     model = lib.nn.TransformerEncoderLayer(width, heads, 4 * width, 0.0, "gelu", batch_first=True, norm_first=True)
+    if again:
+        inner, model = model, lib.nn.Sequential(model)
+        model.forward = functools.partial(importlib.import_module(f"{lib.__name__}.utils.checkpoint").checkpoint, inner,
+                                          use_reentrant=False, preserve_rng_state=False)
     return training(lib, filled(lib, model, device), data(lib, device, batch, length, width),
-                    lambda out: (out * out).mean())
+                    lambda out: (out * out).mean(), keep)
 
 
-def small(lib: Any, device: str, tiny: bool) -> Run:
+def small(lib: Any, device: str, tiny: bool, keep: bool = True) -> Run:
     """An MLP of 64, a batch of 64: what Python costs."""
-    return mlp(lib, device, tiny, True, 64, 64)
+    return mlp(lib, device, tiny, keep, 64, 64)
 
 
-def small_graph(lib: Any, device: str, tiny: bool) -> Run:
-    """The same in a CUDA graph; on the CPU there is none, and nothing is compared."""
-    step = small(lib, device, tiny)
-    if device == "cpu":
-        return step
-    side = contextlib.nullcontext()
-    if lib.__name__ == "torch":  # it wants its first steps on another stream
-        stream = lib.cuda.Stream()
-        stream.wait_stream(lib.cuda.current_stream())
-        side = lib.cuda.stream(stream)
-    with side:
-        first = [step() for _ in range(3)]
-    lib.cuda.synchronize()
-    graph, held = lib.cuda.CUDAGraph(), [first]
-    with lib.cuda.graph(graph):
-        held.append(step())
-
-    def replay() -> Any:
-        graph.replay()
-        return held[-1]
-
-    return replay
-
-
-def ops(lib: Any, device: str, tiny: bool) -> Run:
+def ops(lib: Any, device: str, tiny: bool, keep: bool = False) -> Run:
     """A chain of 300 ops on one element, forward and backward: what an op costs."""
     x = lib.full((1,), 0.5, requires_grad=True, device=device)
     w = lib.full((1,), 0.9, requires_grad=True, device=device)
 
     def run() -> Any:
-        x.grad = w.grad = None
+        if keep and w.grad is not None:
+            x.grad.zero_()
+            w.grad.zero_()
+        else:
+            x.grad = w.grad = None
         y = x
         for _ in range(100):
             y = (y * w + w).tanh()
@@ -158,10 +144,38 @@ def ops(lib: Any, device: str, tiny: bool) -> Run:
     return run
 
 
-WORKLOADS: dict[str, Callable[[Any, str, bool], Run]] = {
-    "mlp": mlp, "cnn": cnn, "transformer block": block, "small mlp": small, "small mlp, graph": small_graph,
-    "300 small ops": ops,
+def graphed(make: Callable[..., Run]) -> Callable[[Any, str, bool], Run]:
+    """The same in a CUDA graph; on the CPU there is none, and nothing is compared."""
+    def made(lib: Any, device: str, tiny: bool) -> Run:
+        step = make(lib, device, tiny, keep=True)
+        if device == "cpu":
+            return step
+        side = contextlib.nullcontext()
+        if lib.__name__ == "torch":  # it wants its first steps on another stream
+            stream = lib.cuda.Stream()
+            stream.wait_stream(lib.cuda.current_stream())
+            side = lib.cuda.stream(stream)
+        with side:
+            first = [step() for _ in range(3)]
+        lib.cuda.synchronize()
+        graph, held = lib.cuda.CUDAGraph(), [first]
+        with lib.cuda.graph(graph):
+            held.append(step())
+
+        def replay() -> Any:
+            graph.replay()
+            return held[-1]
+
+        return replay
+    return made
+
+
+EAGER: dict[str, Callable[..., Run]] = {
+    "mlp": mlp, "cnn": cnn, "transformer block": block, "checkpointed block": functools.partial(block, again=True),
+    "small mlp": small, "300 small ops": ops,
 }
+WORKLOADS: dict[str, Callable[[Any, str, bool], Run]] = {
+    **EAGER, **{f"{name}, graph": graphed(EAGER[name]) for name in IN_GRAPHS}}
 
 
 def peak(lib: Any, device: str, run: Run) -> int | None:
@@ -273,10 +287,10 @@ def compared(workers: dict[str, Worker], name: str, given: argparse.Namespace) -
 def told(row: dict[str, Any]) -> str:
     """A row as a line of text."""
     if "error" in row:
-        return f"{row['name']:<20} FAILED\n{row['error']}"
+        return f"{row['name']:<26} FAILED\n{row['error']}"
     figures = [f"{library} {row[library]['ms']:9.3f} ms" + (f", {row[library]['peak bytes'] / 2**20:,.0f} MiB"
                if row[library]["peak bytes"] is not None else "") for library in LIBRARIES if library in row]
-    return f"{row['name']:<20} {row.get('ratio', math.nan):6.2f}   ({'; '.join(figures)})"
+    return f"{row['name']:<26} {row.get('ratio', math.nan):6.2f}   ({'; '.join(figures)})"
 
 
 def reached(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -320,7 +334,8 @@ def tested(log: Path) -> dict[str, Any]:
     Without our settings: warnings are no errors there, since the versions of pytest, CuPy and NumPy are the card's.
     """
     many = ["-n", "8"] if importlib.util.find_spec("xdist") else []
-    plain = ["-c", os.devnull, "--rootdir", str(ROOT), "--confcutdir", str(ROOT), "-p", "no:cacheprovider"]
+    plain = ["-c", os.devnull, "--rootdir", str(ROOT), "--confcutdir", str(ROOT), "-p", "no:cacheprovider",
+             "-p", "no:benchmark", "--disable-warnings"]
     with log.open("w", encoding="utf-8") as file:
         running = subprocess.Popen([sys.executable, "-m", "pytest", *TESTS, *many, *plain, "-q", "-ra", "--tb=short"],
                                    cwd=ROOT, stdout=file, stderr=subprocess.STDOUT, start_new_session=True)

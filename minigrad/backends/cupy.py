@@ -18,13 +18,15 @@ import numpy as np
 
 from minigrad._base.device import out_of_memory
 from minigrad.backends import gemm
-from minigrad.backends.kernels import KERNELS
+from minigrad.backends.kernels import KERNELS, ROW_KERNELS
 from minigrad.backends.registry import copied_in_order
 
 
 def allocate(size: int, room: Room | None = None) -> Any:
-    """Memory of CuPy's pool, or of a graph's, as an object that knows the bytes that were asked for: the pool's own
-    are more, since it rounds them up.
+    """Memory of CuPy's pool, or of a graph's, as an object that knows the bytes that were asked for.
+
+    The pool rounds them up, and counts what is in use by looking at each array that there is. So `most` counts what was
+    allocated since the pool was last asked, as if nothing had been freed: below the peak there is no need to ask.
 
     Raises:
         OutOfMemoryError: with PyTorch's sentence and the sizes; what lived before still does.
@@ -34,11 +36,17 @@ def allocate(size: int, room: Room | None = None) -> Any:
         pointer = pool.malloc(size)
     except cupy.cuda.memory.OutOfMemoryError:
         raise out_of_memory(size, BACKEND.current_device(), BACKEND.memory_stats(None)) from None
-    used, at = BACKEND.used() if Room.count else pool.used_bytes(), pointer.device_id
-    if used > BACKEND.peaks.get(at, 0):
-        BACKEND.peaks[at] = used
-    owner = pointer if room is None else (room, pointer)  # a tuple lets go of its last first: the pool has it back then
-    return cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(pointer.ptr, size, owner, pointer.device_id), 0)
+    memory, at, most, peaks = pointer.mem, pointer.device_id, BACKEND.most, BACKEND.peaks
+    most[at] = most.get(at, 0) + memory.size
+    if most[at] > peaks.get(at, 0):
+        most[at] = used = BACKEND.used() if Room.count else pool.used_bytes()
+        if used > peaks.get(at, 0):
+            peaks[at] = used
+    memory.size = size  # to give memory back the pool needs its address alone
+    if room is None:
+        return pointer
+    owner = room, pointer  # a tuple lets go of its last first: the pool has it back then
+    return cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(pointer.ptr, size, owner, at), 0)
 
 
 class Room:
@@ -69,7 +77,10 @@ class Cuda:
 
     def __init__(self) -> None:
         self.allocates = False
-        self.peaks: dict[int, int] = {}  # by the number of a device: the most bytes that arrays held since `reset_peak`
+        # By the number of a device, in bytes: the most that arrays held since `reset_peak`, and the most that they can
+        # hold now.
+        self.peaks: dict[int, int] = {}
+        self.most: dict[int, int] = {}
         self.known: dict[int, dict[str, Any]] = {}
         self.compiled: dict[str, Callable[..., Any]] = {}
         self.rooms = WeakSet[Room]()
@@ -177,7 +188,7 @@ class Cuda:
     def reset_peak(self, index: int | None) -> None:
         at = self.current_device() if index is None else index
         with self.on(at):
-            self.peaks[at] = self.used()
+            self.peaks[at] = self.most[at] = self.used()
 
     def empty_cache(self) -> None:
         cupy.get_default_memory_pool().free_all_blocks()
@@ -199,7 +210,26 @@ class Cuda:
         """CuPy's kernel for each element, compiled when it is first called."""
         if name not in self.compiled:
             inputs, outputs, body = KERNELS[name]
-            self.compiled[name] = cupy.ElementwiseKernel(inputs, outputs, body, f"minigrad_{name}")
+            kernel = cupy.ElementwiseKernel(inputs, outputs, body, f"minigrad_{name}")
+            self.compiled[name] = partial(kernel, block_size=256)  # in 0.86 of the time that CuPy's own 128 take
+        return self.compiled[name]
+
+    def fused_rows(self, name: str) -> Callable[..., Any] | None:
+        """A kernel for each row, which gets a thread for every eight elements, at least 32 and at most 1,024."""
+        if name not in self.compiled:
+            outputs = len(ROW_KERNELS[name].outputs.split())
+            by_dtype = {np.dtype(real): cupy.RawKernel(ROW_KERNELS[name].source(c), "rows")
+                        for real, c in (("float32", "float"), ("float64", "double"))}
+
+            def run(*inputs: Any) -> Any:
+                x = inputs[0]
+                made = [cupy.empty(x.shape, x.dtype) for _ in range(outputs)]
+                width = x.shape[-1]
+                threads = 1 << min(max((width - 1).bit_length() - 3, 5), 10)
+                by_dtype[x.dtype]((x.size // width,), (threads,), (*inputs, *made, np.int64(width)))
+                return made[0] if outputs == 1 else tuple(made)
+
+            self.compiled[name] = run
         return self.compiled[name]
 
     def event(self, timing: bool, blocking: bool) -> Any:

@@ -1,11 +1,12 @@
-"""Kernels of a GPU, where many steps on each element would else be as many passes over memory: CUDA C, one element at a
-time, beside the array code that says the same.
+"""Kernels of a GPU, where many steps on each element would else be as many passes over memory: CUDA C, one element or
+one row at a time, beside the array code that says the same.
 
-Each has its inputs, its outputs and a body in C, from which a backend makes a function on arrays that broadcast
-(`Backend.fused`). `T` is the dtype of the arrays, float32 or float64; a number becomes one of it. Outputs that are
-given hold what was there before: so an update changes in place, and writes each once. Where a backend has no kernels,
-the array code runs. test_kernels.py compiles each with NVIDIA's compiler, which needs no GPU; its body,
-compiled for the host, is held against the array code.
+Each has its inputs, its outputs and a body in C, from which a backend makes a function on arrays: on arrays that
+broadcast for what is done to each element (`KERNELS`, `Backend.fused`), on the rows of arrays of one shape for what
+needs a sum or the greatest element of each (`ROW_KERNELS`, `Backend.fused_rows`). `T` is the dtype of the arrays,
+float32 or float64; a number becomes one of it. Outputs that are given hold what was there before: so an update changes
+in place, and writes each once. Where a backend has no kernels, the array code runs. test_kernels.py compiles each with
+NVIDIA's compiler, which needs no GPU; its body, compiled for the host, is held against the array code.
 """
 
 from typing import NamedTuple
@@ -19,6 +20,41 @@ class Kernel(NamedTuple):
     body: str
 
 
+class RowKernel(NamedTuple):
+    """What is done to each row, by one block of threads. The body sees `width`, and under each name the row of that
+    array. `EACH(j)` is a loop over the row, shared out among the threads; `greatest_of` and `sum_of` join what the
+    threads have found, for all of them."""
+
+    inputs: str
+    outputs: str
+    body: str
+
+    def source(self, real: str) -> str:
+        """The whole program in CUDA C; `real` is the C type of the elements. The kernel's name is `rows`."""
+        names = [f"const T* __restrict__ {name}" for name in self.inputs.split()]
+        names += [f"T* __restrict__ {name}" for name in self.outputs.split()]
+        starts = "".join(f"{name} += blockIdx.x * width; " for name in f"{self.inputs} {self.outputs}".split())
+        return (f"typedef {real} T;\n{BLOCK}extern \"C\" __global__ void rows({', '.join(names)}, long long width) "
+                f"{{\n{starts}{self.body}}}\n")
+
+
+# How the threads of a block share a row and join what they found. They are 32, or a multiple of it; `__shfl_xor_sync`
+# exchanges values within each 32, the array `parts` between these.
+BLOCK = """
+#define EACH(j) for (long long j = threadIdx.x; j < width; j += blockDim.x)
+template <typename Join> __device__ T joined(T value, Join join) {
+    __shared__ T parts[32];
+    for (int lane = 16; lane; lane /= 2) value = join(value, __shfl_xor_sync(0xFFFFFFFF, value, lane));
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
+    __syncthreads();
+    value = parts[0];
+    for (int k = 1; k < blockDim.x / 32; ++k) value = join(value, parts[k]);
+    return value;
+}
+__device__ T greatest_of(T value) { return joined(value, [](T a, T b) { return fmax(a, b); }); }
+__device__ T sum_of(T value) { return joined(value, [](T a, T b) { return a + b; }); }
+"""
 # The ten rounds of `minigrad.backends.philox.philox`: 60 passes as array code. A thread's number takes the upper half
 # of the counter, the call the lower.
 PHILOX = Kernel("uint64 call, uint64 thread, uint64 key", "uint64 x, uint64 y, uint64 z, uint64 w", """
@@ -98,10 +134,34 @@ y = way * way;
 ONE_OVER_ROOT = Kernel("T x, T eps", "T y", "y = (T)1 / sqrt(x + eps);")
 STANDARDIZE = Kernel("T x, T mean, T scale, T w, T b", "T y", "y = (x - mean) * scale * w + b;")
 STANDARDIZE_BACKWARD = Kernel("T g, T x, T mean, T slope, T scale", "T y", "y = (g - x * slope - mean) * scale;")
-# What stands between the greatest element and the sum (`added`) of a softmax or its logarithm
-# (`minigrad.ops.activation.softmax`).
-EXP_OF_DIFFERENCE = Kernel("T x, T top", "T y", "y = exp(x - top);")
-LOG_SOFTMAX = Kernel("T x, T top, T added", "T y", "y = (x - top) - log(added);")
-SOFTMAX_BACKWARD = Kernel("T g, T x, T added", "T y", "y = g * x - x * added;")
-LOG_SOFTMAX_BACKWARD = Kernel("T g, T x, T added", "T y", "y = g - exp(x) * added;")
+# `minigrad.ops.activation.softmax`, by rows. What is not a number gets into the sum, so into the whole row.
+SOFTMAX = RowKernel("x", "y", """
+T top = x[0], added = 0;
+EACH(j) top = fmax(top, x[j]);
+top = greatest_of(top);
+EACH(j) added += exp(x[j] - top);
+added = sum_of(added);
+EACH(j) y[j] = exp(x[j] - top) / added;
+""")
+LOG_SOFTMAX = RowKernel("x", "y", """
+T top = x[0], added = 0;
+EACH(j) top = fmax(top, x[j]);
+top = greatest_of(top);
+EACH(j) added += exp(x[j] - top);
+added = log(sum_of(added));
+EACH(j) y[j] = (x[j] - top) - added;
+""")
+SOFTMAX_BACKWARD = RowKernel("g y", "x", """
+T added = 0;
+EACH(j) added += g[j] * y[j];
+added = sum_of(added);
+EACH(j) x[j] = (g[j] - added) * y[j];
+""")
+LOG_SOFTMAX_BACKWARD = RowKernel("g y", "x", """
+T added = 0;
+EACH(j) added += g[j];
+added = sum_of(added);
+EACH(j) x[j] = g[j] - exp(y[j]) * added;
+""")
 KERNELS = {name.lower(): kernel for name, kernel in dict(globals()).items() if isinstance(kernel, Kernel)}
+ROW_KERNELS = {name.lower(): kernel for name, kernel in dict(globals()).items() if isinstance(kernel, RowKernel)}

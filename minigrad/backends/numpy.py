@@ -15,6 +15,14 @@ ONES = {np.dtype(name): np.ones(1 << 13, name) for name in ("f4", "f8")}
 add_up: Any = np.add.reduce  # NumPy's types know `keepdims` as a literal only
 
 
+def ones_for(x: Any, count: int) -> Any:
+    """A vector of ones for a product with `x`, which nobody writes into."""
+    if type(x) is not np.ndarray:
+        return np.ones(count, x.dtype, like=device_like(x))
+    ones = ONES.get(x.dtype, ())
+    return ones[:count] if count <= len(ones) else np.ones(count, x.dtype)
+
+
 def sum_of_all(x: Any) -> Any:
     """The sum of all elements; of few as a product with ones, in half of NumPy's time at 64 × 64, about as exact."""
     size, ones = x.size, ONES.get(x.dtype)
@@ -41,7 +49,8 @@ def total(x: Any, axes: tuple[int, ...] | None, dtype: Any = None, *, keepdims: 
     if axes is None and dtype is None and not keepdims:
         added = sum_of_all(x)
     elif type(x) in BACKEND_OF:
-        added = x.sum(axes, dtype, keepdims=keepdims)
+        added = sum_of_rows(x, axes, keepdims) if dtype is None else None
+        added = x.sum(axes, dtype, keepdims=keepdims) if added is None else added
     elif axes == (0,) and x.ndim == 2 and dtype is None and x.dtype in ONES and len(x) <= 1 << 13:
         # rows as a product with ones, which is closer to the sum, too: 0.3 of the time at 32 × 256, 0.2 at 1,024 × 64
         added = ONES[x.dtype][:len(x)].dot(x)
@@ -52,6 +61,16 @@ def total(x: Any, axes: tuple[int, ...] | None, dtype: Any = None, *, keepdims: 
         added = add_up(x, axes, dtype, keepdims=keepdims)
         added = added if added.ndim < 2 else np.ascontiguousarray(added)  # as PyTorch's, whatever the order of `x`
     return added if count == 1 else added / added.dtype.type(count)
+
+
+def sum_of_rows(x: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Any:
+    """The sum over the first dimensions of an array on a GPU, by a product with ones: in a quarter of the time at
+    8,192 × 4,096. None where there is no such way."""
+    if not axes or axes != tuple(range(len(axes))) or len(axes) == x.ndim or not x.size or not x.flags.c_contiguous or (
+            x.dtype not in ONES or BACKEND_OF[type(x)].type != "cuda"):
+        return None
+    rows = x.reshape(math.prod(x.shape[:len(axes)]), -1)
+    return ones_for(x, len(rows)).dot(rows).reshape((1,) * len(axes) * keepdims + x.shape[len(axes):])
 
 
 def masked(mask: Any, x: Any) -> Any:

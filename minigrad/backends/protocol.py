@@ -88,6 +88,10 @@ class Backend(Protocol):
         """A kernel of `minigrad.backends.kernels`, as a function on arrays and scalars that broadcast; arrays for its
         results may follow, which it then changes. None: there is none, and array code has to do."""
 
+    def fused_rows(self, name: str) -> Callable[..., Any] | None:
+        """A kernel of `minigrad.backends.kernels` for rows, as a function on arrays of one shape and dtype that lie row
+        by row; their last dimension is that of a row. None: as for `fused`."""
+
     def composite(self, function: Callable[..., Any], *args: Any) -> Any:
         """What `function`, of the array code of an op, gives for these arguments; None: the array code has to do."""
 

@@ -260,6 +260,22 @@ def by_kernel(name: str, x: Any, *others: Any) -> Any:
     return kernel(x, *others) if x.flags.c_contiguous else kernel(x, *others, np.empty_like(x))
 
 
+def by_row_kernel(name: str, dim: int, *arrays: Any) -> Any:
+    """What a kernel of a device for rows makes of arrays of one shape along a dimension, row by row in memory. None
+    where there is no kernel, as for `by_kernel`."""
+    x = arrays[0]
+    backend = BACKEND_OF.get(type(x))
+    if backend is None or x.dtype not in FUSED or not (x.size and x.ndim) or any(
+            type(v) is not type(x) or v.dtype != x.dtype or v.shape != x.shape for v in arrays):
+        return None
+    kernel = backend.fused_rows(name)
+    if kernel is None:
+        return None
+    rows = [v.swapaxes(dim, -1) for v in arrays]
+    made = kernel(*[v if v.flags.c_contiguous else v.copy() for v in rows]).swapaxes(dim, -1)
+    return made if made.flags.c_contiguous else made.copy()
+
+
 def composite(function: Callable[..., Any], x: Any, *others: Any) -> Any:
     """What a backend makes of arrays that does the whole of `function` in its own way, as the compiler does with
     convolutions; None if it goes by the array code that calls this."""
@@ -269,8 +285,8 @@ def composite(function: Callable[..., Any], x: Any, *others: Any) -> Any:
 
 def alike(x: Any, other: Any) -> bool:
     """Whether an array on a device and another can go into one kernel, which gives what is shaped as the first."""
-    return (type(other) is type(x) and other.dtype == x.dtype and other.ndim <= x.ndim
-            and all(n in (1, m) for n, m in zip(other.shape[::-1], x.shape[::-1])))
+    return type(other) is type(x) and other.dtype == x.dtype and (other.shape == x.shape or (
+        other.ndim <= x.ndim and all(n in (1, m) for n, m in zip(other.shape[::-1], x.shape[::-1]))))
 
 
 def device_of(array: Any) -> device:

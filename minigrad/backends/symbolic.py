@@ -359,6 +359,9 @@ class SymbolBackend:
     def fused(self, name: str) -> None:
         return None
 
+    def fused_rows(self, name: str) -> None:
+        return None
+
     def matmul(self, x: Any, y: Any) -> Symbol:
         return SYMBOLS.matmul(x, y)
 

@@ -181,6 +181,9 @@ class TracingBackend:
     def fused(self, name: str) -> None:
         return None
 
+    def fused_rows(self, name: str) -> None:
+        return None
+
     def composite(self, function: Callable[..., Any], *args: Any) -> Any:
         return Active.trace.composite(function, *args)
 

@@ -14,7 +14,7 @@ from minigrad.backends.registry import MultiDevice, device_guard, device_of, lie
 from minigrad.core.grad_mode import LOCAL, switch
 from minigrad.core.graph import ACCUMULATING, AccumulateGrad, Node, target_of
 from minigrad.core.input_buffer import GraphTask, InputBuffer
-from minigrad.core.saved import Packed, is_tensor, saved_arrays, saved_tensors
+from minigrad.core.saved import Packed, as_arrays, is_tensor, saved_arrays, saved_tensors
 from minigrad.core.tensor import Tensor, extras_of, plain
 
 __all__ = ["call_node", "check_device", "check_gradient", "evaluate_fully", "on_device_of", "run_node", "sum_to",
@@ -88,7 +88,7 @@ def run_node(task: GraphTask, node: Node, grads: Sequence[Any], sum_broadcast: b
         _ = saved_tensors(node) if packed else saved_arrays(node)  # raises for what was freed or changed
         return (None,) * len(node.next)
     if packed:
-        results = input_grads_on_tensors(task, node, grads[0])
+        results = input_grads_of_unpacked(task, node, grads[0])
     else:
         results = node.input_grads(task, grads[0] if node.outputs == 1 else list(grads))
     results = results if type(results) is tuple else (results,)
@@ -100,14 +100,18 @@ def run_node(task: GraphTask, node: Node, grads: Sequence[Any], sum_broadcast: b
                   for edge, g in zip(node.next, results, strict=True)])
 
 
-def input_grads_on_tensors(task: GraphTask, node: Node, grad: Any) -> Any:
-    """Call the formula on tensors, where hooks unpack what was saved: they may return any tensor, so check the results.
+def input_grads_of_unpacked(task: GraphTask, node: Node, grad: Any) -> Any:
+    """Call the formula where hooks unpack what was saved; they may return any tensor.
 
-    An observer is told what the hooks run, which may be a whole function, but not what the formula does on tensors.
+    In a first-order pass the formula gets arrays, as without hooks, if all are like what was packed. Else it gets
+    tensors, whose operators broadcast and promote, and its results are checked. An observer is told what the hooks run,
+    which may be a whole function, but not what the formula does on tensors.
     """
     if grad is None:
         return (None,) * len(node.next)
-    saved = saved_tensors(node)
+    kept, saved = node.saved or (), saved_tensors(node)
+    if task.first_order and all(type(value) is not Packed or value.is_like(v) for value, v in zip(kept, saved)):
+        return node.backward(task.xp, grad, *as_arrays(node, saved), *node.const)
     observer, LOCAL.observer = LOCAL.observer, None if task.first_order else LOCAL.observer
     try:
         results = node.backward(Tensor.backward_namespace, task.wrapped(grad), *saved, *node.const)

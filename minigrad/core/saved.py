@@ -25,7 +25,8 @@ from minigrad.backends.registry import MixedDeviceMetadata
 from minigrad.core.grad_mode import LOCAL, UNUSUAL
 from minigrad.core.tensor import Tensor, VersionCounter, counter_of, plain
 
-__all__ = ["NothingSaved", "Packed", "saved_arrays", "saved_constant", "saved_tensors", "saved_value", "versions_of"]
+__all__ = ["NothingSaved", "Packed", "as_arrays", "saved_arrays", "saved_constant", "saved_tensors", "saved_value",
+           "versions_of"]
 
 FREED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
@@ -67,10 +68,11 @@ class NothingSaved(tuple[None, ...]):
 class Packed:
     """A saved value that went through a pack hook: what the hook returned, and how to get the value back."""
 
-    __slots__ = ("is_number", "is_result", "output_nr", "source", "unpack_hook", "value")
+    __slots__ = ("info", "is_number", "is_result", "output_nr", "source", "unpack_hook", "value")
 
     value: Any  # what the pack hook returned
     unpack_hook: Callable[[Any], Any]
+    info: Any  # shape, device and dtype of what was saved
     is_number: bool  # a Python number was saved
     is_result: bool  # the node's own result was saved
     source: Any  # the node that made it; None if no node made it, and for a result, since that would be a cycle
@@ -84,15 +86,13 @@ class Packed:
                             f"{type_name(tensor)}")
         return tensor
 
-    def unpack_array(self, node: Any) -> Any:
-        """The value for a first-order pass."""
-        array = self.tensor().array
-        return array.item() if self.is_number else array
+    def is_like(self, value: Any) -> bool:
+        """Whether an unpacked value has the shape, the device and the dtype of what was saved."""
+        return self.is_number or bool(registry.info_of(value.array) == self.info)
 
-    def unpack_tensor(self, node: Any) -> Any:
+    def unpack(self, node: Any) -> Any:
         """The value as a tensor with the history that it had when it was saved, whatever the hook gave it."""
-        tensor = self.tensor()
-        source = node if self.is_result else self.source
+        tensor, source = self.tensor(), node if self.is_result else self.source
         if self.is_number:
             return tensor.array.item()
         if source is None and not tensor._requires_grad:
@@ -135,7 +135,12 @@ def checked_arrays(node: Any) -> Sequence[Any]:
     if node.saved is None:
         raise RuntimeError(FREED)
     check_versions(node)
-    values = [value.array if is_tensor(value) else value for value in unpacked(node, Packed.unpack_array)]
+    return as_arrays(node, unpacked(node))
+
+
+def as_arrays(node: Any, saved: Sequence[Any]) -> Sequence[Any]:
+    """The arrays of what a node saved."""
+    values = [value.array if is_tensor(value) else value for value in saved]
     # A 0-d array of the CPU that met a GPU's is a number to CuPy.
     if node._extras is not None and type(node._extras.input_metadata) is MixedDeviceMetadata:
         values = [v[()] if type(v) is np.ndarray and not v.ndim else v for v in values]
@@ -148,15 +153,15 @@ def saved_tensors(node: Any) -> tuple[Any, ...]:
         raise RuntimeError(FREED)
     check_versions(node)
     return tuple([result_tensor(node, value, node.saved_output_nr(i)) if is_array(value) else value
-                  for i, value in enumerate(unpacked(node, Packed.unpack_tensor))])
+                  for i, value in enumerate(unpacked(node))])
 
 
-def unpacked(node: Any, unpack: Callable[[Packed, Any], Any]) -> tuple[Any, ...]:
+def unpacked(node: Any) -> tuple[Any, ...]:
     """What a node saved, with what hooks unpack in the place of what they packed."""
     values = list(node.saved)
     for i in saving_order(node) if any(type(value) is Packed for value in values) else ():
         if type(values[i]) is Packed:
-            values[i] = unpack(values[i], node)
+            values[i] = values[i].unpack(node)
     return tuple(values)
 
 
@@ -175,7 +180,7 @@ def saved_value(node: Any, index: int) -> Any:
     check_versions(node, index)
     value = node.saved[index]
     if type(value) is Packed:
-        value = value.unpack_tensor(node)
+        value = value.unpack(node)
     if is_array(value):
         return result_tensor(node, value, node.saved_output_nr(index))
     return plain(np.asarray(value)) if isinstance(value, (bool, int, float)) else value

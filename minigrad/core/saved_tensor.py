@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.registry import info_of
 from minigrad.core.grad_mode import LOCAL, switch
 from minigrad.core.saved import (
     DETACHED,
@@ -79,6 +80,7 @@ def pack(value: Any, output_nr: int, tensor: Any, pack_hook: PackHook, unpack_ho
     packed.unpack_hook = unpack_hook
     packed.is_result, packed.is_number = is_array(value), not is_array(value) and not is_tensor(value)
     packed.source, packed.output_nr = (source_of(value), value._output_nr) if is_tensor(value) else (None, output_nr)
+    packed.info = info_of(tensor.array)
     version, grad_enabled = tensor._version, LOCAL.grad_enabled
     try:
         switch(False)

@@ -13,6 +13,11 @@ from tests.device.standin import StandIn
 from tests.device.strict import COUNTS, OWNERS
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Also where a test is run without the project's settings, as `benchmarks.gpu` does."""
+    config.addinivalue_line("markers", "gpu: needs an NVIDIA GPU")
+
+
 @pytest.fixture
 def cuda() -> Iterator[StandIn]:
     """`device="cuda"` is the stand-in."""

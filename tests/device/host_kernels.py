@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.kernels import KERNELS
+from minigrad.backends.kernels import KERNELS, ROW_KERNELS
 from tests.device.standin import StandIn
 from tests.device.strict import in_use, unwrapped, wrapped
 
@@ -43,13 +43,26 @@ def source(name: str, real: str, head: str, index: str) -> str:
         [*inner, kernel.body, *stores]) + "\n} }\n"
 
 
+def row_source(name: str, real: str) -> str:
+    """A C function that runs a row kernel's body on each row, as if a block had one thread."""
+    kernel = ROW_KERNELS[name]
+    inputs, outputs = kernel.inputs.split(), kernel.outputs.split()
+    given = [f"const T* {word}" for word in inputs] + [f"T* {word}" for word in outputs]
+    steps = ", ".join(f"{word} += width" for word in (*inputs, *outputs))
+    return (f"#define T {C_TYPES[real]}\n"
+            f"void {name}_rows_{real}({', '.join(given)}, long long width, long long count) {{"
+            f"for (; count; --count, {steps}) {{ {kernel.body} }} }}\n#undef T\n")
+
+
 class HostKernels:
     """All kernels, compiled with gcc into a folder; called with NumPy's arrays and numbers."""
 
     def __init__(self, folder: Path) -> None:
         index = "for (long long i = 0; i < n; ++i)"
         loops = [source(name, real, "", index) for name in KERNELS for real in reals(name)]
-        (folder / "kernels.c").write_text("\n".join(["#include <tgmath.h>", *loops]))
+        rows = [row_source(name, real) for name in ROW_KERNELS for real in ("float32", "float64")]
+        alone = ["#define EACH(j) for (long long j = 0; j < width; ++j)", "#define greatest_of", "#define sum_of"]
+        (folder / "kernels.c").write_text("\n".join(["#include <tgmath.h>", *loops, *alone, *rows]))
         subprocess.run(["gcc", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-o", folder / "kernels.so",
                         folder / "kernels.c", "-lm"], check=True)
         self.library = ctypes.CDLL(str(folder / "kernels.so"))
@@ -82,6 +95,24 @@ class HostKernels:
         return results[0] if len(results) == 1 else tuple(results)
 
 
+    def rows(self, name: str, *given: Any) -> Any:
+        """What `Cuda.fused_rows` gives: new arrays, made of arrays that lie row by row.
+
+        Raises:
+            TypeError: for arrays that are not alike, or do not lie so.
+        """
+        x, kernel = given[0], ROW_KERNELS[name]
+        if len(given) != len(kernel.inputs.split()) or any(
+                v.shape != x.shape or v.dtype != x.dtype or not v.flags.c_contiguous for v in given):
+            raise TypeError("The arrays are not alike, or not row by row.")
+        made = [np.empty_like(x) for _ in kernel.outputs.split()]
+        width = x.shape[-1]
+        getattr(self.library, f"{name}_rows_{x.dtype.name}")(
+            *[ctypes.c_void_p(v.ctypes.data) for v in (*given, *made)], ctypes.c_longlong(width),
+            ctypes.c_longlong(x.size // width))
+        return made[0] if len(made) == 1 else tuple(made)
+
+
 class Fusing(StandIn):
     """The stand-in with kernels; `ran` names those that were called."""
 
@@ -93,7 +124,10 @@ class Fusing(StandIn):
     def fused(self, name: str) -> Any:
         return functools.partial(self.run, name)
 
-    def run(self, name: str, *given: Any) -> Any:
+    def fused_rows(self, name: str) -> Any:
+        return functools.partial(self.run, name, rows=True)
+
+    def run(self, name: str, *given: Any, rows: bool = False) -> Any:
         self.ran.append(name)
         in_use(given)
-        return wrapped(self.kernels(name, *[unwrapped(each) for each in given]))
+        return wrapped((self.kernels.rows if rows else self.kernels)(name, *[unwrapped(each) for each in given]))

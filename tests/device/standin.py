@@ -119,6 +119,9 @@ class StandIn:
     def fused(self, name: str) -> None:
         return None
 
+    def fused_rows(self, name: str) -> None:
+        return None
+
     def composite(self, function: Callable[..., Any], *args: Any) -> None:
         return None
 

@@ -31,7 +31,7 @@ def test_every_row_on_the_cpu(tmp_path):
     assert [row["name"] for row in written["rows"]] == list(gpu.WORKLOADS)
     for row in written["rows"]:
         assert row["ratio"] > 0 and row["name"] in done.stdout
-        assert len(set(row["losses"])) == (1 if row["name"] == "300 small ops" else 3)
+        assert len(set(row["losses"])) == (1 if "300 small ops" in row["name"] else 3)
 
 
 def test_without_a_gpu_it_says_so():
@@ -88,7 +88,7 @@ def test_a_row_that_fails_stands_with_its_error_and_the_others_go_on(monkeypatch
     assert gpu.measure(given, ["minigrad"], lambda rows: reports.append(len(rows))) == 1
     assert reports == list(range(1, len(gpu.WORKLOADS) + 1))
     printed = capsys.readouterr().out
-    assert "cnn                  FAILED\nno memory" in printed and "mlp" in printed
+    assert "cnn                        FAILED\nno memory" in printed and "mlp" in printed
     assert printed.count("     - of at most") == len(gpu.TARGETS)  # no PyTorch, nothing to be measured by
 
 
@@ -100,11 +100,11 @@ def test_an_error_of_an_order_is_told_and_the_worker_goes_on():
 
 
 def test_what_is_asked_is_said_with_what_was_measured():
-    times = {"mlp": (3.0, 2.0), "small mlp, graph": (0.5, 0.4), "small mlp": (2.0, 1.0)}
+    times = {"mlp": (3.2, 2.0), "small mlp, graph": (0.5, 0.4), "small mlp": (2.0, 1.0)}
     rows = [{"name": name, "minigrad": {"ms": ours, "peak bytes": 100}, "torch": {"ms": theirs, "peak bytes": 100}}
             for name, (ours, theirs) in times.items()] + [{"name": "cnn", "error": "no memory"}]
     found = {(name, figure): said for (name, figure, *_), said in zip(gpu.TARGETS, gpu.reached(rows), strict=True)}
-    assert found["mlp", "ms"]["is"] == 1.5 and found["mlp", "ms"]["reached"] is False
+    assert found["mlp", "ms"]["is"] == 1.6 and found["mlp", "ms"]["reached"] is False
     assert found["mlp", "peak bytes"]["reached"] is True
     assert found["small mlp, graph", "ms"]["is"] == 0.5  # by PyTorch's steps without a graph
     assert found["cnn", "peak bytes"] == {"what": "peak bytes of 'cnn', over PyTorch's of 'cnn'", "at most": 1.1,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.dtype import dtype as dtype_type
-from minigrad.backends.registry import backend_of, by_kernel
+from minigrad.backends.registry import by_row_kernel
 from minigrad.core import Tensor, plain
 from minigrad.ops._dispatch import OfResult, check_kind, op
 from minigrad.ops._dispatch.blocks import BLOCK, in_blocks
@@ -64,16 +64,6 @@ def powers(x: Any, dim: int) -> tuple[Any, Any]:
     return y, summed(y, dim)
 
 
-def exponentials(x: Any, dim: int) -> tuple[Any, tuple[Any, Any] | None]:
-    """`x`, on a GPU row by row; exp of `below_greatest` and the greatest elements by a kernel, None if it has none."""
-    if backend_of(x) is None or not (x.size and x.ndim):
-        return x, None
-    x = np.ascontiguousarray(x, like=x)
-    top = x.max(dim, keepdims=True)
-    y = by_kernel("exp_of_difference", x, top)
-    return x, None if y is None else (y, top)
-
-
 class SoftmaxBackward:
     """The derivative of softmax from its result. No node: on Tensors it is made of other ops."""
 
@@ -81,7 +71,7 @@ class SoftmaxBackward:
     def values(g: Any, y: Any, dim: int) -> Any:
         """On arrays; along the last dimension by products of rows, in 0.8 of the time."""
         if type(y) is not np.ndarray:
-            made = by_kernel("softmax_backward", g, y, summed(g * y, dim))  # which does not hold the product meanwhile
+            made = by_row_kernel("softmax_backward", dim, g, y)
             if made is not None:
                 return made
         elif y.ndim and dim == y.ndim - 1 and g.dtype is y.dtype:
@@ -110,11 +100,10 @@ class LogSoftmaxBackward:
     @staticmethod
     def values(g: Any, y: Any, dim: int) -> Any:
         """On arrays."""
-        added = summed(g, dim)
-        made = None if type(y) is np.ndarray else by_kernel("log_softmax_backward", g, y, added)
+        made = None if type(y) is np.ndarray else by_row_kernel("log_softmax_backward", dim, g, y)
         if made is not None:
             return made
-        part = np.exp(y)
+        added, part = summed(g, dim), np.exp(y)
         part *= added
         return np.subtract(g, part, out=part) if type(part) is np.ndarray and g.dtype is y.dtype else g - part
 
@@ -132,8 +121,10 @@ class Softmax(OfResult):
 
     @staticmethod
     def values(x: Any, dim: int) -> Any:
-        x, made = (x, None) if type(x) is np.ndarray else exponentials(x, dim)
-        y, sums = powers(x, dim) if made is None else (made[0], summed(made[0], dim))
+        made = None if type(x) is np.ndarray else by_row_kernel("softmax", dim, x)
+        if made is not None:
+            return made
+        y, sums = powers(x, dim)
         y /= sums
         return y
 
@@ -149,9 +140,9 @@ class LogSoftmax(OfResult):
 
     @staticmethod
     def values(x: Any, dim: int) -> Any:
-        x, made = (x, None) if type(x) is np.ndarray else exponentials(x, dim)
+        made = None if type(x) is np.ndarray else by_row_kernel("log_softmax", dim, x)
         if made is not None:
-            return by_kernel("log_softmax", x, made[1], summed(made[0], dim))
+            return made
         if type(x) is np.ndarray and x.nbytes > 2 * BLOCK and dim == x.ndim - 1 and x.flags.c_contiguous and (
                 x.shape[-1] * x.itemsize <= BLOCK):  # the blocks are no longer than that, and come here again
             return in_blocks(functools.partial(LogSoftmax.values, dim=1), x, width=x.shape[-1])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.numpy import FLOAT16, FLOAT32, ONES, total
+from minigrad.backends.numpy import FLOAT16, FLOAT32, ONES, ones_for, total
 from minigrad.backends.registry import by_kernel, device_like
 from minigrad.core import Node, Tensor, record_n
 from minigrad.core.record import SCALAR_OPERAND
@@ -25,14 +25,6 @@ from minigrad.ops.tensor.copy import cast
 __all__ = ["group_norm", "layer_norm", "rms_norm"]
 
 Shape = tuple[int, ...]
-
-
-def ones_for(x: Any, count: int) -> Any:
-    """A vector of ones for a product with `x`, which nobody writes into."""
-    if type(x) is not np.ndarray:
-        return np.ones(count, x.dtype, like=device_like(x))
-    ones = ONES.get(x.dtype, ())
-    return ones[:count] if count <= len(ones) else np.ones(count, x.dtype)
 
 
 def mean_of(x: Any, axes: Shape) -> Any:

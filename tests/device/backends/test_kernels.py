@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cupy_backends.cuda.libs import nvrtc
 
-from minigrad.backends.kernels import KERNELS
+from minigrad.backends.kernels import KERNELS, ROW_KERNELS
 from minigrad.backends.philox import Philox, Source, philox
 from minigrad.backends.registry import BACKEND_OF, HOST
 from tests.device.host_kernels import parameters, reals, source
@@ -26,16 +26,30 @@ def test_names_that_cupy_keeps_for_itself_are_not_used(name):
 @pytest.mark.parametrize(("name", "real"), EVERY)
 def test_nvidias_compiler_takes_it(name, real):
     code = source(name, real, 'extern "C" __global__', "long long i = blockIdx.x * 256LL + threadIdx.x; if (i < n)")
+    made = compiled(code)
+    assert f".visible .entry {name}_{real}(" in made
+    if real == "float32":  # doubles would be many times slower on most GPUs
+        assert ".f64" not in made
+
+
+@pytest.mark.parametrize("real", ["float", "double"])
+@pytest.mark.parametrize("name", ROW_KERNELS)
+def test_nvidias_compiler_takes_it_for_rows(name, real):
+    made = compiled(ROW_KERNELS[name].source(real))
+    assert ".visible .entry rows(" in made and "shfl.sync" in made
+    if real == "float":
+        assert ".f64" not in made
+
+
+def compiled(code):
+    """What NVIDIA's compiler makes of a program."""
     try:
         nvrtc.getVersion()
     except (RuntimeError, ImportError) as error:
         pytest.skip(f"NVIDIA's compiler is not installed, the package nvidia-cuda-nvrtc brings it: {error}")
     program = nvrtc.createProgram(code, "kernel.cu", [], [])
     nvrtc.compileProgram(program, ["--gpu-architecture=compute_80"])
-    made = nvrtc.getPTX(program).decode()
-    assert f".visible .entry {name}_{real}(" in made
-    if real == "float32":  # doubles would be many times slower on most GPUs
-        assert ".f64" not in made
+    return nvrtc.getPTX(program).decode()
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import threading
 import weakref
@@ -100,3 +101,28 @@ def test_hooks_are_for_every_op_that_saves():
         y.relu().norm().backward()
     assert seen == [(2, 3), (3, 4), (2, 4), (2, 4), ()]
     assert x.grad.shape == (2, 3)
+
+
+FORMULAS = {"gelu": minigrad.nn.functional.gelu, "softmax": lambda x: x.softmax(1), "tanh": minigrad.tanh,
+            "a mean": lambda x: x.square().mean(), "layer_norm": lambda x: minigrad.nn.functional.layer_norm(x, (40,))}
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_behind_hooks_the_same_formula_runs(name):
+    """Bit for bit, where what is unpacked is like what was packed; on tensors the formula of gelu is another one."""
+    minigrad.manual_seed(0)
+    x, found = minigrad.randn(30, 40, requires_grad=True), []
+    for context in (contextlib.nullcontext(), graph.saved_tensors_hooks(minigrad.clone, minigrad.clone)):
+        with context:
+            y = FORMULAS[name](x)
+        found += minigrad.autograd.grad((y * y).sum(), x)
+    assert minigrad.equal(*found)
+
+
+@pytest.mark.parametrize("unpack", [lambda t: t.double(), lambda t: t[:1], lambda t: t[None]])
+def test_an_unpacked_tensor_of_another_kind_meets_the_operators_of_tensors(unpack):
+    x = minigrad.randn(3, 4, requires_grad=True)
+    with graph.saved_tensors_hooks(lambda t: t, unpack):
+        y = x * minigrad.ones(3, 4, requires_grad=True)
+    (g,) = minigrad.autograd.grad(y.sum(), x)
+    assert g.tolist() == minigrad.ones(3, 4).tolist() and g.dtype is minigrad.float32
