@@ -44,7 +44,7 @@ class Comparison:
             self.arrays(actual, expected, path)
         else:
             raise TypeError(f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}."
-                            f"{place(path)}")
+                            f"{failing_item(path)}")
 
     def sequences(self, actual: Sequence[Any], expected: Sequence[Any], path: str) -> None:
         """Each element with its counterpart."""
@@ -155,7 +155,7 @@ def greatest(difference: Any) -> str:
     return f"{difference[where].item()} at index {tuple(map(int, where))}"
 
 
-def place(path: str) -> str:
+def failing_item(path: str) -> str:
     """Where in a sequence or a mapping something happened."""
     return f"\n\nThe failure occurred for item {path}" if path else ""
 
@@ -163,7 +163,7 @@ def place(path: str) -> str:
 def differ(alike: bool, text: str, path: str) -> None:
     """Raise an AssertionError with a text, unless two values are alike."""
     if not alike:
-        raise AssertionError(text + place(path))
+        raise AssertionError(text + failing_item(path))
 
 
 def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, rtol: float | None = None,

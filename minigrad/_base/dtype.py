@@ -47,7 +47,7 @@ class dtype:
         raise RuntimeError(f"Unknown Complex ScalarType for {self.type_name}{NOT_HERE}")
 
 
-def _made(name: str, type_name: str) -> dtype:
+def _new_dtype(name: str, type_name: str) -> dtype:
     made: dtype = object.__new__(dtype)
     made.name, made.type_name, made.numpy = name, type_name, np.dtype(name)
     made.itemsize = made.numpy.itemsize
@@ -57,15 +57,15 @@ def _made(name: str, type_name: str) -> dtype:
     return made
 
 
-float16 = half = _made("float16", "Half")
-float32 = float = _made("float32", "Float")
-float64 = double = _made("float64", "Double")
-uint8 = _made("uint8", "Byte")
-int8 = _made("int8", "Char")
-int16 = short = _made("int16", "Short")
-int32 = int = _made("int32", "Int")
-int64 = long = _made("int64", "Long")
-bool = _made("bool", "Bool")
+float16 = half = _new_dtype("float16", "Half")
+float32 = float = _new_dtype("float32", "Float")
+float64 = double = _new_dtype("float64", "Double")
+uint8 = _new_dtype("uint8", "Byte")
+int8 = _new_dtype("int8", "Char")
+int16 = short = _new_dtype("int16", "Short")
+int32 = int = _new_dtype("int32", "Int")
+int64 = long = _new_dtype("int64", "Long")
+bool = _new_dtype("bool", "Bool")
 
 DTYPES = (float16, float32, float64, uint8, int8, int16, int32, int64, bool)
 _OF_NUMPY = {d.numpy: d for d in DTYPES}

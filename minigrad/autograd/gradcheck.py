@@ -107,7 +107,7 @@ def gradgradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any], grad
         if not vectors:
             raise ValueError(texts.NO_OUTPUT)
         outputs = _differentiable(func(*args[:len(given)]))
-        wanted = _wanted(args[:len(given)])
+        wanted = _requiring_grad(args[:len(given)])
         found = grad(outputs, wanted, args[len(given):], create_graph=True, allow_unused=True)
         return tuple([g for g in found if g is not None])
 
@@ -127,14 +127,14 @@ def get_numerical_jacobian(fn: Callable[..., Any], inputs: Any, target: Any = No
     given = as_tuple(inputs)
     first = as_tuple(fn(given))[0]
     return tuple([numerical(lambda *args: fn(args), given, x, {0: first}, eps)[0]
-                  for x in _wanted(given if target is None else as_tuple(target))])
+                  for x in _requiring_grad(given if target is None else as_tuple(target))])
 
 
 def get_analytical_jacobian(inputs: Any, output: Tensor, nondet_tol: float = 0.0,
                             grad_out: float = 1.0) -> tuple[tuple[Tensor, ...], bool, bool, bool]:
     """The Jacobians of `output` by backward passes; whether a second time gives the same; that sizes and types fit."""
     _deprecated("analytical", grad_out)
-    first, second = [analytical(output, _wanted(as_tuple(inputs)), unit_vectors(output)) for _ in range(2)]
+    first, second = [analytical(output, _requiring_grad(as_tuple(inputs)), unit_vectors(output)) for _ in range(2)]
     return tuple(first), _alike(first, second, nondet_tol), True, True
 
 
@@ -165,14 +165,14 @@ class Check(NamedTuple):
         return {i: o for i, o in enumerate(self.found) if o.requires_grad}
 
     @property
-    def wanted(self) -> tuple[Tensor, ...]:
+    def differentiable_inputs(self) -> tuple[Tensor, ...]:
         """The inputs that require grad."""
-        return _wanted(self.inputs)
+        return _requiring_grad(self.inputs)
 
     def slow(self) -> None:
         """Compare whole Jacobians. Where no output requires grad, differences have to be zero."""
         outputs = self.outputs or _floating(self.found)
-        by_input = [numerical(self.func, self.inputs, x, outputs, self.eps) for x in self.wanted]
+        by_input = [numerical(self.func, self.inputs, x, outputs, self.eps) for x in self.differentiable_inputs]
         if not self.outputs:
             if any(n.array.any() for row in by_input for n in row):
                 raise GradcheckError(texts.NOT_ZERO)
@@ -186,10 +186,10 @@ class Check(NamedTuple):
     def fast(self) -> None:
         """Compare v J u, with random u and v: J u by a difference, v J by a backward pass."""
         stream = draws.Stream()  # its own, and always the same: the user's random numbers stay as they are
-        us = [_direction(stream, x) for x in self.wanted]
+        us = [_direction(stream, x) for x in self.differentiable_inputs]
         vs = {i: _direction(stream, o) for i, o in self.outputs.items()}
         by_input = []
-        for x, u in zip(self.wanted, us, strict=True):
+        for x, u in zip(self.differentiable_inputs, us, strict=True):
             ju = difference(self.func, self.inputs, materialized(x), u.array.reshape(x.shape) * self.eps, self.eps)
             if not vs and any(n.numel() and abs(n.array).max() > self.nondet_tol for n in ju):
                 raise GradcheckError(texts.NOT_ZERO)
@@ -203,15 +203,15 @@ class Check(NamedTuple):
 
     def slowly(self, i: int, j: int) -> str:
         """What the slow mode finds where the fast one failed."""
-        (number, output), x = list(self.outputs.items())[i], self.wanted[j]
+        (number, output), x = list(self.outputs.items())[i], self.differentiable_inputs[j]
         (n,) = numerical(self.func, self.inputs, x, {number: output}, self.eps)
-        a = analytical(output, self.wanted, unit_vectors(output))[j]
+        a = analytical(output, self.differentiable_inputs, unit_vectors(output))[j]
         text = texts.IN_SLOW_MODE.format(n, a, plain(abs(n.array - a.array).max()))
         return text + texts.SLOW_IS_FINE if a.allclose(n, self.rtol, self.atol) else text
 
     def twice(self, output: Tensor, vectors: Sequence[Tensor]) -> list[Tensor]:
         """`analytical`, which has to give the same a second time."""
-        first, second = [analytical(output, self.wanted, vectors) for _ in range(2)]
+        first, second = [analytical(output, self.differentiable_inputs, vectors) for _ in range(2)]
         if not _alike(first, second, self.nondet_tol):
             raise GradcheckError(texts.NOT_REENTRANT.format(self.nondet_tol))
         return first
@@ -221,8 +221,8 @@ class Check(NamedTuple):
         for i, output in enumerate(self.outputs.values()):
             vectors = [_beside(output, draws.normal(draws.DEFAULT, output.shape, output.array.dtype))
                        for _ in range(2)]
-            expected = [[zeros_like(x) if g is None else g for g, x in zip(self.pulled(output, v), self.wanted)]
-                        for v in vectors]
+            expected = [[zeros_like(x) if g is None else g
+                         for g, x in zip(self.pulled(output, v), self.differentiable_inputs)] for v in vectors]
             try:
                 got = self.pulled(output, stack(vectors), is_grads_batched=True)
             except RuntimeError as error:
@@ -234,11 +234,11 @@ class Check(NamedTuple):
 
     def pulled(self, output: Tensor, v: Tensor, **options: Any) -> tuple[Any, ...]:
         """The gradients of the inputs."""
-        return grad(output, self.wanted, v, retain_graph=True, allow_unused=True, **options)
+        return grad(output, self.differentiable_inputs, v, retain_graph=True, allow_unused=True, **options)
 
     def multiplied(self, masked: bool) -> None:
         """Zeros for all outputs have to give zeros."""
-        for g in _pulled_zeros(tuple(self.outputs.values()), self.wanted):
+        for g in _pulled_zeros(tuple(self.outputs.values()), self.differentiable_inputs):
             if g is not None and not (np.allclose(g.array, 0) if masked else (g.array == 0).all()):
                 raise GradcheckError(texts.NOT_MULTIPLIED)
 
@@ -249,7 +249,7 @@ class Check(NamedTuple):
             outputs = [UndefinedGrad.forward(o) if i in missing else o
                        for i, o in enumerate(_differentiable(self.func(*self.inputs)))]
             try:
-                found = _pulled_zeros(outputs, self.wanted)
+                found = _pulled_zeros(outputs, self.differentiable_inputs)
             except RuntimeError as error:
                 warnings.warn(texts.MAY_BREAK, UserWarning, stacklevel=3)
                 raise GradcheckError(texts.UNDEFINED_FAILS) from error
@@ -280,11 +280,11 @@ def _check_inputs(inputs: Sequence[Any]) -> None:
             warnings.warn(texts.LOW_PRECISION.format(i), UserWarning, stacklevel=3)
         if x.numel() and not all(step > 0 or n <= 1 for step, n in zip(x.stride(), x.shape, strict=True)):
             raise RuntimeError(texts.OVERLAPPING.format(i))
-    if not _wanted(inputs):
+    if not _requiring_grad(inputs):
         raise ValueError(texts.NOTHING_TO_CHECK)
 
 
-def _wanted(inputs: Sequence[Any]) -> tuple[Tensor, ...]:
+def _requiring_grad(inputs: Sequence[Any]) -> tuple[Tensor, ...]:
     return tuple([x for x in inputs if isinstance(x, Tensor) and x.requires_grad])
 
 

@@ -224,7 +224,7 @@ class CopySlices(Node, number=None):
         (geometry,), (function,), xp = self.const, self.saved, task.xp
         if grad is None:
             return (None,) * len(self.next)
-        part, *others = run_node(task, function, [geometry.taken(xp, grad)])
+        part, *others = run_node(task, function, [geometry.select_view(xp, grad)])
         if part is None:  # as in PyTorch a function that gives none takes that of the whole base away
             return None, *others
         if geometry.repeats:

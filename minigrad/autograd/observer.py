@@ -107,7 +107,7 @@ class Observer:
         tensors, tensor = seen.tensors, seen.tensor
         operands = tuple([w.number if (w := tensors.get(id(t))) is not None and w.array_id == id(t.array) else tensor(t)
                        for t in inputs])
-        reader = Reader(inputs, seen.known)
+        reader = Reader(inputs, seen.tensor_number)
         call = reader.call(sys._getframe(1), outputs)
         if node is None:
             self.log.event("forward", at, self.depth + 1, op=op, node=None, inputs=operands,
@@ -133,7 +133,7 @@ class Observer:
 
     def read(self, tensor: Any) -> None:
         """The numbers of a tensor decide what no op of the trace shows, if this thread asked for them."""
-        number = self.seen.known(tensor)
+        number = self.seen.tensor_number(tensor)
         if number is not None and LOCAL.observer is self:
             self.log.append(("read", number))
 
@@ -162,7 +162,7 @@ class Observer:
 
     def view(self, tensor: Any) -> None:
         """A tensor was made a view of another one after its op was reported; its base may require grad."""
-        number = self.seen.known(tensor)
+        number = self.seen.tensor_number(tensor)
         if number is not None:
             facts = {"base": self.seen.tensor(tensor._base), "requires_grad": tensor._requires_grad}
             self.log.append(("shares", number, facts))

@@ -88,7 +88,7 @@ class Geometry:
         if not base.flags.c_contiguous:
             self.index = flat_order(base)[self.index]
 
-    def taken(self, xp: Any, x: Any) -> Any:
+    def select_view(self, xp: Any, x: Any) -> Any:
         """The view's part of something of the base's shape."""
         return xp.reshape(xp.getitem(xp.reshape(x, (-1,)), self.index), self.shape)
 

@@ -125,7 +125,7 @@ def bernoulli_each(source: Source, n: int, dtype: np.dtype[Any], chances: Any) -
     return (drawn <= chances.astype(wide(dtype))).astype(dtype)
 
 
-def kept(source: Source, n: int, chance: float, dtype: np.dtype[Any], vector: int) -> Any:
+def dropout_mask(source: Source, n: int, chance: float, dtype: np.dtype[Any], vector: int) -> Any:
     """Which of `n` elements the fused dropout keeps, each with a chance: bools, in the order of memory.
 
     `vector`: how many elements side by side a thread takes at once; 1: they lie apart, as those of the distributions.

@@ -156,7 +156,7 @@ class Loop:
         level = "row" if part.level == "row" and not part.sums else "element"
         operands = [self.element(a, stage, like, level) for a in part.reads]
         value = self.values[memory] = f"v{len(self.values) + 1}" if memory not in self.values else self.values[memory]
-        comment = f"  # {said(part)}"
+        comment = f"  # {origin_comment(part)}"
         if part.sums:
             self.write_sum(part, stage, value, operands[0], dtype, comment)
         else:
@@ -238,7 +238,7 @@ def line_of(memory: Memory, extent: int, dtype: Any) -> View:
     return View(memory, (extent,), (dtype.itemsize,), 0, dtype)
 
 
-def said(part: Part) -> str:
+def origin_comment(part: Part) -> str:
     asked = part.statement.asked
     return f"{asked.op}, {Path(asked.file).name}:{asked.line}" if asked.file else asked.op
 

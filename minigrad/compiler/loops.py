@@ -74,7 +74,7 @@ class Group:
         """What it reads or writes, single numbers apart."""
         return {a.memory for p in self.parts for a in (*p.accesses, p.write) if a.memory.nbytes > 8}
 
-    def taken(self, part: Part) -> tuple[Cuts, int | None, Part] | None:
+    def fitted(self, part: Part) -> tuple[Cuts, int | None, Part] | None:
         """How a statement would be in this loop: dimensions, rows, and itself; None if it cannot be."""
         row = self.row
         if part.write.cuts[-1] != self.cuts[-1]:
@@ -232,7 +232,7 @@ class Grouping:
     def put(self, at: int, part: Part) -> bool:
         group = self.items[at]
         assert isinstance(group, Group)
-        found = group.taken(part)
+        found = group.fitted(part)
         if found is None:
             return False
         group.cuts, group.row, part = found

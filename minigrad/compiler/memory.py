@@ -74,7 +74,7 @@ def planned(program: Program) -> Plan:
         free = merged([*free, *[(places[m], rounded(m.nbytes)) for m in early]])
         for memory in dict.fromkeys([v.memory for v in statement.uses()]):
             if first.get(memory) == i:
-                places[memory], free, size = taken(free, size, rounded(memory.nbytes))
+                places[memory], free, size = allocate(free, size, rounded(memory.nbytes))
                 if last[memory] == i:
                     ending.append(memory)
         free = merged([*free, *[(places[m], rounded(m.nbytes)) for m in ending if m not in early]])
@@ -82,7 +82,7 @@ def planned(program: Program) -> Plan:
     return Plan(held, size, sum([m.nbytes for m in first]))
 
 
-def taken(free: list[tuple[int, int]], size: int, wanted: int) -> tuple[int, list[tuple[int, int]], int]:
+def allocate(free: list[tuple[int, int]], size: int, wanted: int) -> tuple[int, list[tuple[int, int]], int]:
     """A place of so many bytes, and the gaps and the size of the buffer from now on."""
     fitting = [gap for gap in free if gap[1] >= wanted]
     if fitting:

@@ -95,13 +95,13 @@ def disjoint(one: Access, other: Access) -> bool:
         return False
     steps = sorted(zip(one.strides, sizes_of(one.cuts)), reverse=True)
 
-    def reached(distance: int, k: int) -> bool:
+    def can_reach(distance: int, k: int) -> bool:
         if k == len(steps):
             return distance == 0
         step, n = steps[k]
         if step == 0:
-            return reached(distance, k + 1)
-        return any(abs(turns) < n and reached(distance - turns * step, k + 1)
+            return can_reach(distance, k + 1)
+        return any(abs(turns) < n and can_reach(distance - turns * step, k + 1)
                    for turns in (distance // step, distance // step + 1))
 
-    return not reached(other.offset - one.offset, 0)
+    return not can_reach(other.offset - one.offset, 0)

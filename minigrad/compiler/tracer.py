@@ -123,7 +123,7 @@ class Trace:
             self.add("copy", "copyto", np.copyto, (kept,), (Traced(owner, memory),))
         return Traced(array, self.memories[id(owner)][1])
 
-    def given(self, array: Any, name: str) -> Traced:
+    def as_input(self, array: Any, name: str) -> Traced:
         """An array of a tensor from outside, as an input."""
         if id(array) not in self.memories:
             self.memories[id(array)] = array, Memory(array, "input", name)
@@ -169,7 +169,7 @@ def fresh(array: Any) -> Traced:
     return Traced(array, Memory(array, "temporary"))
 
 
-def made(result: Any, sources: list[Traced], note: Callable[[list[Traced]], None]) -> Any:
+def traced_result(result: Any, sources: list[Traced], note: Callable[[list[Traced]], None]) -> Any:
     """What a function gave, traced: a view of memory that is known, or new memory, which `note` is told of."""
     new: list[Traced] = []
 
@@ -220,8 +220,8 @@ def call(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
         return result
     kind = "copy" if name in ("copy", "astype", "ravel", "reshape") else "call"
     if kind == "copy":
-        return made(result, sources, lambda new: copied(args[0], new[0]))
-    return made(result, sources, lambda new: trace.add("call", name, function, args, new, options))
+        return traced_result(result, sources, lambda new: copied(args[0], new[0]))
+    return traced_result(result, sources, lambda new: trace.add("call", name, function, args, new, options))
 
 
 def copied(source: Any, out: Traced) -> None:

@@ -131,7 +131,7 @@ def tracing(trace: Trace, world: World, given: list[tuple[str, Tensor]]) -> Iter
     Active.begin(trace)
     try:
         for name, t in [*tensors, *grads]:
-            t.array = trace.given(t.array, name)
+            t.array = trace.as_input(t.array, name)
             if t.array.size == 1 and t.array.dtype.kind == "f":
                 t.array.memory.value = Formula(trace.scalar_name(t.array.memory))
         for name, (group, key, place) in world.options.items():

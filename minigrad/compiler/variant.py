@@ -123,7 +123,7 @@ class Variant:
         try:
             frame.function(*arrays, *scalars)
         except BaseException as error:
-            self.leave(frame, every, self.done(error))
+            self.leave(frame, every, self.statements_run(error))
             raise
         self.leave(frame, every, None)
         return True, self.effects.result(every, frame.kept)
@@ -139,7 +139,7 @@ class Variant:
         del self.frames[3:]
         return self.frames[0]
 
-    def done(self, error: BaseException) -> int:
+    def statements_run(self, error: BaseException) -> int:
         """How many statements had run when an error ended a run."""
         trace = error.__traceback__
         while trace is not None:

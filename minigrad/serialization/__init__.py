@@ -39,7 +39,7 @@ from minigrad.serialization.torch_file import (
     read,
     safe_globals,
 )
-from minigrad.serialization.torch_writer import archive_of, place
+from minigrad.serialization.torch_writer import archive_of, location_text
 
 __all__ = ["LoadError", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
 
@@ -164,9 +164,9 @@ class Writer:
             return {"dtype": value.name}
         if kind not in (list, *SEQUENCES.values(), *MAPPINGS.values()):
             hint = " Give its state_dict()." if hasattr(value, "state_dict") else ""
-            raise TypeError(REFUSED.format(place(path), f"{kind.__module__}.{kind.__qualname__}", hint))
+            raise TypeError(REFUSED.format(location_text(path), f"{kind.__module__}.{kind.__qualname__}", hint))
         if id(value) in self.outer:
-            raise ValueError(f"minigrad.save: {place(path)} contains itself.")
+            raise ValueError(f"minigrad.save: {location_text(path)} contains itself.")
         self.outer.append(id(value))
         encoded = self.container(value, path)
         self.outer.pop()
@@ -202,8 +202,8 @@ def check_key(key: Any, path: tuple[Any, ...]) -> None:
         for part in key:
             check_key(part, path)
     elif key is not None and type(key) not in (bool, int, float, str):
-        raise TypeError(REFUSED.format(f"a key of {place(path)}", f"{type(key).__module__}.{type(key).__qualname__}",
-                                       ""))
+        raise TypeError(REFUSED.format(f"a key of {location_text(path)}",
+                                       f"{type(key).__module__}.{type(key).__qualname__}", ""))
 
 
 def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None) -> Any:

@@ -171,8 +171,8 @@ class PickleWriter:
     def module(self, value: Module, path: tuple[Any, ...]) -> None:
         """A module: its class by name, and all its attributes."""
         if "<locals>" in type(value).__qualname__:
-            raise NotWritten(f"minigrad.save: {place(path)} is of the class {type(value).__qualname__}, which is in "
-                             "a function: nobody would find it there. Give its state_dict().")
+            raise NotWritten(f"minigrad.save: {location_text(path)} is of the class {type(value).__qualname__}, which "
+                             "is in a function: nobody would find it there. Give its state_dict().")
         self.name(*torch_name(type(value)))
         self.out.write(b")\x81")
         self.remember(id(value))
@@ -227,10 +227,10 @@ def refusal(value: Any, path: tuple[Any, ...]) -> NotWritten:
     """The error for a value that is not written, and what to do."""
     kind = type(value)
     hint = next((HINTS[c.__name__] for c in kind.__mro__ if c.__name__ in HINTS), "")
-    return NotWritten(REFUSED.format(place(path), kind.__module__, kind.__qualname__, hint))
+    return NotWritten(REFUSED.format(location_text(path), kind.__module__, kind.__qualname__, hint))
 
 
-def place(path: tuple[Any, ...]) -> str:
+def location_text(path: tuple[Any, ...]) -> str:
     """Where in an object something is, for an error."""
     return "the object" + "".join([f"[{key!r}]" for key in path])
 

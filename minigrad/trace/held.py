@@ -87,9 +87,9 @@ class Makers:
         who = ", ".join(self.holder(*holder) for holder in held["holders"])
         gradient = all((what or 0) > 2 for what, _ in held["holders"])
         what = self.names.tensor(tensor) if tensor is not None else "a gradient" if gradient else "an array"
-        return f"{what}, {held['bytes']} bytes{self.made(tensor)}: {who}"
+        return f"{what}, {held['bytes']} bytes{self.origin(tensor)}: {who}"
 
-    def made(self, tensor: int | None) -> str:
+    def origin(self, tensor: int | None) -> str:
         """The op that made a tensor, and the module that it ran in."""
         event = None if tensor is None else self.events.get(tensor)
         if event is None:

@@ -80,7 +80,7 @@ def put(value: Mapping[str, Any], numbers: bytearray) -> Mapping[str, Any]:
         raw = struct.pack(form, *[XP.get(x, x) if isinstance(x, str) else x for x in data])
     except (OverflowError, struct.error):
         return value
-    if [shown(x) for x in struct.unpack(form, raw)] != data:
+    if [json_number(x) for x in struct.unpack(form, raw)] != data:
         return value
     at = len(numbers)
     numbers += raw
@@ -108,10 +108,10 @@ def take(value: Mapping[str, Any], numbers: bytes) -> Mapping[str, Any]:
     if count < 0 or value["at"] < 0:
         raise ValueError("a preview lies nowhere")
     data = struct.unpack_from(f"<{count}{FORMS[value['dtype']]}", numbers, value["at"])
-    return {**{key: x for key, x in value.items() if key != "at"}, name_of(value): [shown(x) for x in data]}
+    return {**{key: x for key, x in value.items() if key != "at"}, name_of(value): [json_number(x) for x in data]}
 
 
-def shown(x: Any) -> Any:
+def json_number(x: Any) -> Any:
     """A number as JSON can hold it."""
     if isinstance(x, float) and (isnan(x) or isinf(x)):
         return "nan" if isnan(x) else "inf" if x > 0 else "-inf"

@@ -187,7 +187,7 @@ class Tracker:
         self.log.append(("let_go", ("kept", ref.number)))
 
     # the end
-    def known(self, value: Any) -> int | None:
+    def tensor_number(self, value: Any) -> int | None:
         """The number of a tensor that was seen, else None; whatever else there may be is not touched."""
         ref = self.tensors.get(id(value))
         return ref.number if ref is not None and ref() is value else None
@@ -213,7 +213,7 @@ class Tracker:
         for module, scope in self.outermost:
             scopes.setdefault(id(module()), []).append(scope)
         for value, name, is_path in held_by(names):
-            number = self.known(value)
+            number = self.tensor_number(value)
             if number is not None:
                 self.log.append(("name", number, name, is_path))
             elif value is not None and not is_path:

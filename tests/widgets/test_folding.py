@@ -11,7 +11,7 @@ from minigrad import nn
 from minigrad.recorder import Trace, record
 from minigrad_widgets import Inspector
 from minigrad_widgets.folding import Folding, opening, owners, repetition
-from minigrad_widgets.layout import place
+from minigrad_widgets.layout import compute_layout
 
 
 def sequential(layers: int) -> Trace:
@@ -87,7 +87,7 @@ def test_runs_are_cut_where_they_repeat() -> None:
 
 def test_folded_boxes_are_a_graph_without_circles() -> None:
     data = Inspector(loop(300))._data
-    seen = Folding(data, data["folded"], place).data
+    seen = Folding(data, data["folded"], compute_layout).data
     spots = seen["layout"]["nodes"]
     for node, box in enumerate(seen["nodes"]):
         for edge in box["next"]:
@@ -97,7 +97,7 @@ def test_folded_boxes_are_a_graph_without_circles() -> None:
 def test_a_folded_box_is_as_far_as_its_first_node_that_is_not_done() -> None:
     trace = sequential(2)
     data = Inspector(trace)._data
-    folding = Folding(data, [1, 2], place)
+    folding = Folding(data, [1, 2], compute_layout)
     first = folding.at[next(at for at, node in enumerate(trace.nodes) if node["name"] == "AddmmBackward0")]
     seen = [folding.frame(dict(trace.frame(step)))["status"].get(first) for step in range(len(trace.events))]
     changes = [status for at, status in enumerate(seen) if at == 0 or status != seen[at - 1]]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from minigrad_widgets.geometry import HEIGHT, width_of, wires
-from minigrad_widgets.layout import place
+from minigrad_widgets.layout import compute_layout
 from tests.widgets import layout_graphs, synthetic
 
 
@@ -20,7 +20,7 @@ def boxes(data: dict[str, Any]) -> list[tuple[float, float, float]]:
 @pytest.mark.parametrize("make", [synthetic.diamond, lambda: synthetic.layers(60), lambda: synthetic.fan(20)])
 def test_edges_point_down_and_boxes_stand_apart(make: Any) -> None:
     data = make()
-    data["layout"] = place(data)
+    data["layout"] = compute_layout(data)
     nodes = data["layout"]["nodes"]
     for node, record in enumerate(data["nodes"]):
         for edge in record["next"]:
@@ -34,20 +34,20 @@ def test_edges_point_down_and_boxes_stand_apart(make: Any) -> None:
 
 
 def test_everything_is_inside(data: dict[str, Any]) -> None:
-    data["layout"] = place(data)
+    data["layout"] = compute_layout(data)
     width, height = data["layout"]["size"]
     assert all(wide / 2 <= x <= width - wide / 2 for x, _, wide in boxes(data))
     assert all(HEIGHT / 2 <= y <= height - HEIGHT / 2 for _, y, _ in boxes(data))
 
 
 def test_roots_are_at_the_top(data: dict[str, Any]) -> None:
-    layout = place(data)
+    layout = compute_layout(data)
     root = next(event for event in data["events"] if event["kind"] == "backward_start")["roots"][0][0]
     assert layout["nodes"][str(root)][1] == min(y for _, y in layout["nodes"].values())
 
 
 def test_long_edges_pass_beside_the_boxes(data: dict[str, Any]) -> None:
-    data["layout"] = place(data)
+    data["layout"] = compute_layout(data)
     assert data["layout"]["edges"]
     for wire in wires(data):
         for px, py in wire.points[1:-1]:
@@ -55,7 +55,7 @@ def test_long_edges_pass_beside_the_boxes(data: dict[str, Any]) -> None:
 
 
 def test_ports_of_one_box_are_apart(data: dict[str, Any]) -> None:
-    data["layout"] = place(data)
+    data["layout"] = compute_layout(data)
     starts = [wire.start for wire in wires(data)]
     ends = [wire.end for wire in wires(data) if wire.to is not None]
     assert len(set(starts)) == len(starts)
@@ -63,7 +63,7 @@ def test_ports_of_one_box_are_apart(data: dict[str, Any]) -> None:
 
 
 def test_the_same_graph_gives_the_same_positions() -> None:
-    assert place(synthetic.layers(150)) == place(synthetic.layers(150))
+    assert compute_layout(synthetic.layers(150)) == compute_layout(synthetic.layers(150))
 
 
 # What is the best that was measured of eight libraries: crossings.
@@ -97,7 +97,7 @@ def timed(data: dict[str, Any], limit: float) -> tuple[Any, float]:
     best = float("inf")
     for _ in range(3):
         start = time.process_time()
-        layout = place(data)
+        layout = compute_layout(data)
         best = min(best, time.process_time() - start)
         if best < limit:
             break
@@ -106,9 +106,9 @@ def timed(data: dict[str, Any], limit: float) -> tuple[Any, float]:
 
 def test_a_graph_without_nodes_or_edges() -> None:
     empty = {"nodes": [], "tensors": []}
-    assert place(empty)["nodes"] == {}
+    assert compute_layout(empty)["nodes"] == {}
     alone = {"nodes": [{"name": "AddBackward0", "next": [None], "outputs": [], "saved": []}] * 2, "tensors": []}
-    first, second = place(alone)["nodes"].values()
+    first, second = compute_layout(alone)["nodes"].values()
     assert first[1] == second[1]
     assert first[0] + 100 < second[0]
 
@@ -118,5 +118,5 @@ def test_two_graphs_stand_side_by_side() -> None:
     count = len(data["nodes"])
     for record in synthetic.diamond()["nodes"]:
         data["nodes"].append({**record, "next": [edge and [edge[0] + count, edge[1]] for edge in record["next"]]})
-    nodes = place(data)["nodes"]
+    nodes = compute_layout(data)["nodes"]
     assert max(nodes[str(at)][0] for at in range(count)) < min(nodes[str(at)][0] for at in range(count, 2 * count))

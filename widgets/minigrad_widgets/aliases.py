@@ -68,7 +68,7 @@ class Aliases(TypedDict):
 
 def aliases(data: Data) -> Aliases:
     """What a trace tells of shared memory."""
-    return _Reading(data).told()
+    return _Reading(data).replay()
 
 
 class _Reading:
@@ -84,7 +84,7 @@ class _Reading:
         self.op = ""
         self.running: int | None = None
 
-    def told(self) -> Aliases:
+    def replay(self) -> Aliases:
         for step, event in enumerate(self.data["events"]):
             for tensor in self.named(event):
                 self.meet(tensor, step)

@@ -154,7 +154,7 @@ def owners(data: Data, folded: Iterable[int]) -> list[int]:
 class Folding:
     """A graph with some scopes folded: its boxes as the nodes of `data`, to be laid out and drawn like any graph."""
 
-    def __init__(self, data: Data, folded: Iterable[int], place: Callable[[Data], Any]) -> None:
+    def __init__(self, data: Data, folded: Iterable[int], compute_layout: Callable[[Data], Any]) -> None:
         self.folded = set(folded)
         owner = owners(data, self.folded)
         self.boxes = list(dict.fromkeys(owner))
@@ -165,7 +165,7 @@ class Folding:
             self.members[at].append(node)
         self.keys: dict[str, str] = {}
         self.data = {**data, "nodes": [self._record(data, at) for at in range(len(self.boxes))]}
-        self.data["layout"] = place(self.data)
+        self.data["layout"] = compute_layout(self.data)
 
     def _record(self, data: Data, at: int) -> Data:
         """A box as a node. Its edges to another folded box are one; those within it are none."""

@@ -22,7 +22,7 @@ from minigrad_widgets.ask import choose, is_secret, told
 from minigrad_widgets.canvas import to_png, to_svg
 from minigrad_widgets.comparison import Comparison, compare
 from minigrad_widgets.folding import Folding, add_runs, opening
-from minigrad_widgets.layout import place
+from minigrad_widgets.layout import compute_layout
 from minigrad_widgets.modes import WORDS, mode_at, modes
 from minigrad_widgets.page import PLAYER
 from minigrad_widgets.shorten import shorten
@@ -71,11 +71,11 @@ class Inspector(Widget):
         self._data: dict[str, Any] = shorten(json.loads(json.dumps(trace.to_dict())))
         add_runs(self._data)
         if not self._data["layout"]:
-            self._data["layout"] = place(self._data)
+            self._data["layout"] = compute_layout(self._data)
         self._folding: Folding | None = None
         self._data["folded"] = opening(self._data)
         if self._data["folded"]:
-            self._folding = Folding(self._data, self._data["folded"], place)
+            self._folding = Folding(self._data, self._data["folded"], compute_layout)
             self._data["opening"] = self._folding.layout()
         self._data["modes"] = modes(self._data)
         walks = lens in LENSES and lens != "traversal"
@@ -149,7 +149,7 @@ class Inspector(Widget):
         if not folded:
             return self._data, frame, title
         if self._folding is None or self._folding.folded != set(folded):
-            self._folding = Folding(self._data, folded, place)
+            self._folding = Folding(self._data, folded, compute_layout)
         return self._folding.data, self._folding.frame(frame), title
 
     def _is_chart(self, step: int | None) -> bool:

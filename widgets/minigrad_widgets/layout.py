@@ -52,7 +52,7 @@ def edges_of(trace: dict[str, Any]) -> list[tuple[int, int, int]]:
     return found
 
 
-def place(trace: dict[str, Any]) -> Layout:
+def compute_layout(trace: dict[str, Any]) -> Layout:
     """Positions for all nodes of a trace, in CSS pixels."""
     edges = edges_of(trace)
     widths = [width_of(trace, node) for node in range(len(trace["nodes"]))]

@@ -63,7 +63,7 @@ def ledger(data: Data, of: Iterable[str] | None = None) -> Ledger:
     Raises:
         ValueError: if no leaf of the trace has one of these names.
     """
-    return _Reading(data, None if of is None else list(of)).told()
+    return _Reading(data, None if of is None else list(of)).replay()
 
 
 def short(value: Data | None) -> str:
@@ -112,7 +112,7 @@ class _Reading:
     def short(self, value: Maybe) -> str:
         return short(self.words.value(value))
 
-    def told(self) -> Ledger:
+    def replay(self) -> Ledger:
         for step, event in enumerate(self.data["events"]):
             line = None if event.get("file") is None else (event["file"], event["line"])
             if line is not None and line != self.line or event["kind"] == "backward_start":

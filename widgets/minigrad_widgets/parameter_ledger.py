@@ -80,7 +80,7 @@ class ParameterLedger(Widget):
         lines += [f"  {row['name']} {row['shape']} = {row['value']}, version {row['version']}" for row in rows]
         for at, moment in enumerate(self.moments, 1):
             lines.append(f"{at}  {moment['place']}: {moment['source']}".rstrip(": "))
-            lines += [f"  {rows[change['row']]['name']}: {told(change)}" for change in moment["changes"]]
+            lines += [f"  {rows[change['row']]['name']}: {describe_change(change)}" for change in moment["changes"]]
         return "\n".join(lines)
 
     def figure(self) -> Figure:
@@ -88,7 +88,7 @@ class ParameterLedger(Widget):
         return _Picture(self).figure
 
 
-def told(change: Change) -> str:
+def describe_change(change: Change) -> str:
     """A change in words."""
     says = {"grad": f".grad is now {change['grad']}", "cleared": ".grad is None",
             "value": f"is now {change['value']}, version {change['version']}"}

@@ -200,13 +200,13 @@ class _Drawing:
         path = Path(points, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
         look: dict[str, Any] = {"edgecolor": SOFT, "linestyle": (0, (2, 3))} if view else {
             "edgecolor": VERSION, "linestyle": (0, (7, 3, 2, 3))}
-        stale = self.made(tie["from"])[1]
+        stale = self.output_version(tie["from"])[1]
         self.axes.add_patch(PathPatch(path, fill=False, linewidth=1.1, zorder=1, alpha=0.45 if stale else 1, **look))
         if tie["label"] and not (view and stale):
             self.label(x + (-4 if view else 4), y, tie["label"], SOFT if view else VERSION, 7,
                        align="right" if view else "left")
 
-    def made(self, node: int) -> tuple[int, bool]:
+    def output_version(self, node: int) -> tuple[int, bool]:
         """The version of the tensor that a node made; whether that has another node by now."""
         record, now = self.data["nodes"][node], self.frame["rebased"]
         made = record["outputs"] if record.get("variable") is None else [record["variable"]]
@@ -222,7 +222,7 @@ class _Drawing:
         x, y, width = self.boxes[node]
         status = self.frame["status"][node]
         style = STYLES["again" if status == "recorded" and node in self.frame["recomputed"] else status]
-        version, stale = self.made(node)
+        version, stale = self.output_version(node)
         leaf = self.data["nodes"][node].get("variable") is not None
         radius = HEIGHT / 2 if leaf else 8
         if node == self.frame["lit"]:

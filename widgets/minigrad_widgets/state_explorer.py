@@ -39,7 +39,7 @@ def letter(call: int) -> str:
     return ascii_lowercase[call % 26] * (1 + call // 26)
 
 
-def words(attribute: str) -> list[str]:
+def labels_of(attribute: str) -> list[str]:
     """What an attribute is shown as: where there is no such object or it is false, and else."""
     return ["None", OBJECTS[attribute]] if attribute in OBJECTS else ["False", "True"]
 
@@ -54,7 +54,7 @@ def draw_up(found: Exploration) -> dict[str, Any]:
     for move in found["moves"]:
         if move["to"] is not None and move["to"] != move["from"]:
             arrows.setdefault((move["from"], move["to"]), []).append(move["call"])
-    return {"words": [words(name) for name in found["attributes"]], "size": list(SIZE),
+    return {"words": [labels_of(name) for name in found["attributes"]], "size": list(SIZE),
             "places": [[round(x, 1), round(y, 1)] for x, y in places],
             "arrows": lettered([{"from": a, "to": b, "calls": calls, "points": bend(places[a], places[b])}
                                 for (a, b), calls in sorted(arrows.items())])}
@@ -163,7 +163,7 @@ class StateExplorer(Widget):
 
     def _values(self, at: int) -> list[str]:
         values = self._found["states"][at]["values"]
-        return [words(name)[value] for name, value in zip(self._found["attributes"], values, strict=True)]
+        return [labels_of(name)[value] for name, value in zip(self._found["attributes"], values, strict=True)]
 
     def _row(self, at: int, errors: list[str]) -> list[str]:
         """What each call does in a state: the number of the state it leads to, `=` for this one, or an error's."""

@@ -111,10 +111,10 @@ def run(torch: Any, lines: Sequence[str], attributes: Sequence[str]) -> Values |
                 exec(line, names)
         except Exception as error:  # noqa: BLE001 (whatever it is, it is what the call does)
             return f"{type(error).__name__}: {error}"
-        return tuple([said(getattr(names["t"], name)) for name in attributes])
+        return tuple([as_bool(getattr(names["t"], name)) for name in attributes])
 
 
-def said(value: Any) -> bool:
+def as_bool(value: Any) -> bool:
     """An attribute as yes or no: of an object, whether there is one."""
     if callable(value) and not hasattr(value, "next_functions"):
         value = value()

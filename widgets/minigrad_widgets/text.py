@@ -259,7 +259,7 @@ def traversal_text(data: Data, walk: Data) -> str:
         f"{words.node(node)} {pile['arrived']} of {pile['of']}" + _lies(words, data["nodes"][node], pile["gradient"])
         for node, pile in sorted(walk["pending"].items())
     ]
-    grads = [f"{words.tensor(each)} {_known(words, value)}" for each, value in sorted(walk["grads"].items())]
+    grads = [f"{words.tensor(each)} {_value_text(words, value)}" for each, value in sorted(walk["grads"].items())]
     lines = [
         f"called: {_list([words.node(node) for node in walk['calls']])}",
         f"pending: {_list(pending)}",
@@ -271,8 +271,8 @@ def traversal_text(data: Data, walk: Data) -> str:
 
 def _lies(words: Words, node: Data, gradient: Maybe) -> str:
     """What lies at a node; not said of one with several outputs, which are handed separate gradients."""
-    return "" if len(node["outputs"]) > 1 else f" ({_known(words, gradient)})"
+    return "" if len(node["outputs"]) > 1 else f" ({_value_text(words, gradient)})"
 
 
-def _known(words: Words, value: Maybe) -> str:
+def _value_text(words: Words, value: Maybe) -> str:
     return "a partial sum" if value is None else inline(words.value(value))

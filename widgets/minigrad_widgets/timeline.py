@@ -86,7 +86,7 @@ def summary(data: Data) -> dict[str, int | None]:
             "again": sum(any(run["start"] < step < run["end"] for run in runs) for step in ops)}
 
 
-def told(span: Span) -> str:
+def describe_span(span: Span) -> str:
     """One run in plain words."""
     way = "reentrant" if span["reentrant"] else "non-reentrant"
     run = "runs again" if span["again"] else "first run"
@@ -109,7 +109,7 @@ def lens_text(data: Data, step: int) -> str:
              "held: " + ", ".join(f"{name} {amount(count)}" for name, count in zip(KINDS, held, strict=True)),
              f"most: {amount(figures['peak'] or 0)} at step {figures['peakStep']}",
              f"ops: {figures['ops']}, {figures['again']} of these again"]
-    runs = [f"{'  ' * span['level']}{told(span)}" for span in spans(data)]
+    runs = [f"{'  ' * span['level']}{describe_span(span)}" for span in spans(data)]
     return "\n".join([*lines, *(runs or ["no function was checkpointed"])])
 
 

@@ -98,14 +98,14 @@ class Signature(NamedTuple):
         return [p for p in self.parameters if not p.keyword]
 
     @property
-    def shown(self) -> list[str]:
+    def parameter_texts(self) -> list[str]:
         """The parameters as PyTorch prints them, with the star."""
         texts = [str(p) for p in self.parameters]
         count = len(self.positional)
         return texts if count == len(texts) else [*texts[:count], "*", *texts[count:]]
 
     def __str__(self) -> str:
-        return f"({', '.join(self.shown)})"
+        return f"({', '.join(self.parameter_texts)})"
 
     @property
     def least(self) -> int:
@@ -302,7 +302,7 @@ def parenthesized(types: list[str], args: tuple[Any, ...], options: Options) -> 
 
 def names_of(signature: Signature) -> list[str]:
     """The last word of each shown parameter: as in PyTorch the name of one with a default is lost."""
-    return [parameter.rpartition(" ")[2] for parameter in signature.shown or [""]]
+    return [parameter.rpartition(" ")[2] for parameter in signature.parameter_texts or [""]]
 
 
 def why_not(signature: Signature, args: tuple[Any, ...], options: Options) -> str:
@@ -319,7 +319,7 @@ def why_not(signature: Signature, args: tuple[Any, ...], options: Options) -> st
 
 def compared(signature: Signature, args: tuple[Any, ...], options: Options) -> str:
     """The arguments' types, between exclamation marks where a type has not the name of the parameter's."""
-    shown, names = signature.shown or [""], names_of(signature)
+    shown, names = signature.parameter_texts or [""], names_of(signature)
     if len(shown) != len(args) + len(options) or set(options) - set(names):
         return ""
     arguments = [("", v) for v in args] + [(f"{name}=", options[name]) for name in names[len(args):]]

@@ -52,7 +52,7 @@ class NativeDropout(Node):
         vector = vector_of(x)
 
         def draw(shape: tuple[int, ...]) -> Any:
-            return curand.kept(stream_beside(x), x.size, chance, x.dtype, vector).reshape(shape)
+            return curand.dropout_mask(stream_beside(x), x.size, chance, x.dtype, vector).reshape(shape)
 
         mask = in_memory_order(x, draw) if vector > 1 else draw(x.shape)
         scale = (np.float64 if x.dtype == np.float64 else np.float32)(1 / chance)

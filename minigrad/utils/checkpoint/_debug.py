@@ -83,19 +83,19 @@ class Log(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: tuple[Any, ...], args: tuple[Any, ...] = (),
                            kwargs: dict[str, Any] | None = None) -> Any:
         """Run the op and note it; one that the end of a recomputation interrupts has no results."""
-        given, result = ", ".join([self.shown(x) for x in args]), None
+        given, result = ", ".join([self.text_of(x) for x in args]), None
         try:
             result = func(*args, **(kwargs or {}))
             return result
         finally:
             made = result if isinstance(result, tuple) else (result,)
-            results = ", ".join([f"{self.shown(x)}: {kind(x)}" for x in made if isinstance(x, Tensor)])
+            results = ", ".join([f"{self.text_of(x)}: {kind(x)}" for x in made if isinstance(x, Tensor)])
             self.ops.append((f"{results or '?'} = torch._ops.{func}({given})", list(users_lines())))
 
-    def shown(self, x: Any) -> str:
+    def text_of(self, x: Any) -> str:
         """A tensor by its number, anything else as it is printed."""
         if isinstance(x, (tuple, list)) and any(isinstance(each, Tensor) for each in x):
-            return f"[{', '.join([self.shown(each) for each in x])}]"
+            return f"[{', '.join([self.text_of(each) for each in x])}]"
         if not isinstance(x, Tensor):
             return repr(x)
         if id(x) not in self.numbers:

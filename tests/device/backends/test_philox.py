@@ -155,7 +155,7 @@ def test_the_ends_of_intervals(monkeypatch):
 def test_the_mask_of_dropout(vector):
     """Thread by thread as in PyTorch's kernels: elements that a thread takes at once lie side by side."""
     n, seed = 8 * 600, 7
-    found = curand.kept(source(seed, FEW), n, 0.7, np.dtype("float32"), vector)
+    found = curand.dropout_mask(source(seed, FEW), n, 0.7, np.dtype("float32"), vector)
     threads, calls = policy(n, 4, FEW)
     wanted = np.zeros(n, bool)
     for thread in range(threads):

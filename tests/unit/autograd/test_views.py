@@ -28,7 +28,7 @@ def test_a_geometry_takes_what_the_view_shows(shape, order, index, swap):
         return
     view = part[index]
     geometry = Geometry(view, base, (address(view) - address(base)) // base.itemsize)
-    np.testing.assert_array_equal(geometry.taken(XP, base), view)
+    np.testing.assert_array_equal(geometry.select_view(XP, base), view)
     np.testing.assert_array_equal(geometry.replaced(XP, base, view), base)
     zeroed = base.copy(order="K")
     (zeroed.swapaxes(0, -1) if swap else zeroed)[index] = 0

@@ -21,11 +21,11 @@ from minigrad.recorder import Trace, record
 from minigrad.utils.checkpoint import checkpoint
 from minigrad_widgets.ask import choices, choose, wording
 from minigrad_widgets.geometry import wires
-from minigrad_widgets.layout import place
+from minigrad_widgets.layout import compute_layout
 from minigrad_widgets.spots import label_spots
 from minigrad_widgets.text import Words
 from minigrad_widgets.ties import ties
-from minigrad_widgets.timeline import spans, summary, told
+from minigrad_widgets.timeline import describe_span, spans, summary
 
 FIXTURES = Path(__file__).parents[1] / "test" / "fixtures"
 
@@ -224,7 +224,7 @@ def settled(data: dict[str, Any], program: Callable[[], Trace]) -> dict[str, Any
         if node["sequence_nr"] is not None:
             node["sequence_nr"] -= oldest
     data["formulas"] = {}
-    data["layout"] = place(data)
+    data["layout"] = compute_layout(data)
     return data
 
 
@@ -240,7 +240,7 @@ def fixture(program: Callable[[], Trace]) -> dict[str, Any]:
         "held": [trace.held(step) for step in steps],
         "file": trace.to_json(),
         "texts": [words.describe(step) for step in steps],
-        "spans": [{**span, "told": told(span)} for span in spans(data)],
+        "spans": [{**span, "told": describe_span(span)} for span in spans(data)],
         "summary": summary(data),
         "steps": {lens: trace.steps(lens) for lens in ("forward", "backward", "checkpoint")},
         "wires": {wire.key: wire.points for wire in drawn if wire.to is not None},

@@ -55,7 +55,8 @@ def checkup(step: Callable[[], Any], *, model: Any = None, optimizer: Any = None
     """
     check(step, steps)
     names = surroundings(step)
-    models, optimizers = given(model, "model", is_module, names), given(optimizer, "optimizer", is_optimizer, names)
+    models = named_objects(model, "model", is_module, names)
+    optimizers = named_objects(optimizer, "optimizer", is_optimizer, names)
     library = library_of([*names.values(), *[each.value for each in (*models, *optimizers)], step])
     tensors = [each.value for each in held_tensors(names)]
     state = None if keep else State(library, models, optimizers, tensors,
@@ -102,7 +103,7 @@ def check(step: Any, steps: int) -> None:
         raise ValueError(f"steps must be at least 1, not {steps}")
 
 
-def given(value: Any, what: str, wanted: Callable[[Any], bool], names: dict[str, Any]) -> list[Named]:
+def named_objects(value: Any, what: str, wanted: Callable[[Any], bool], names: dict[str, Any]) -> list[Named]:
     """The models or optimizers that were given, by the names that the step has for them; else those that it names."""
     known = found_in(names, wanted)
     if value is None:

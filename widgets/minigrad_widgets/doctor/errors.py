@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from minigrad_widgets.doctor.facts import Facts, at_of
-from minigrad_widgets.doctor.findings import Finding, Mend, Place, place
+from minigrad_widgets.doctor.findings import Finding, Mend, Place, line_at
 from minigrad_widgets.doctor.recording import Told
 from minigrad_widgets.doctor.rules.cuts import cut_before, cut_place, mends_of
 from minigrad_widgets.doctor.rules.graphs import holder_of, root_name
@@ -23,7 +23,7 @@ def diagnosis(facts: Facts, told: Told) -> Finding | None:
     if entry is None:
         return None
     finders = {"inplace-on-saved": changed_places, "second-backward": again_places, "no-graph-loss": cut_places}
-    raised = place(facts.trace, told.at, entry.role)
+    raised = line_at(facts.trace, told.at, entry.role)
     what, mends = entry.what, mends_in(entry)
     if entry.rule in finders:
         where, more, special = finders[entry.rule](facts)
@@ -33,7 +33,7 @@ def diagnosis(facts: Facts, told: Told) -> Finding | None:
                   if all((p.file, p.line) != (q.file, q.line) for q in where)]
     else:
         where = raised + [p for at in facts.recording.lines[1:3] if told.at == facts.recording.lines[0]
-                          for p in place(facts.trace, at, "called from here")]
+                          for p in line_at(facts.trace, at, "called from here")]
     return Finding(entry.rule, "error", what, where or raised, {}, mends, entry.lesson)
 
 
@@ -61,10 +61,10 @@ def changed_places(facts: Facts) -> Found:
     family = relatives(facts, saved)
     changes = [(i, e) for i, e in facts.walk() if e["kind"] == "version" and i > start and e["tensor"] in family]
     if not changes:
-        return place(facts.trace, made, "saved here"), "", []
+        return line_at(facts.trace, made, "saved here"), "", []
     _, change = changes[0]
     op = next((e["op"] for i, e in reversed(facts.forwards) if i < changes[0][0]), "an op")
-    where = place(facts.trace, at_of(change), "changed here") + place(facts.trace, made, "saved here")
+    where = line_at(facts.trace, at_of(change), "changed here") + line_at(facts.trace, made, "saved here")
     name = facts.name(change["tensor"])
     return where, f"{facts.nodes[node]['name']} saved {name}, and {op} changed it.", rewritten(where[0].source)
 
@@ -111,12 +111,12 @@ def again_places(facts: Facts) -> Found:
         holder = holder_of(facts)
         if holder is not None:
             where += mentions(facts.program, root_name(holder), "this goes into the next step with its graph")
-        where += place(facts.trace, crossing, "used again here")
-    where += place(facts.trace, last.at, "backward for the second time here")
+        where += line_at(facts.trace, crossing, "used again here")
+    where += line_at(facts.trace, last.at, "backward for the second time here")
     if earlier is not None and earlier.at != last.at:
-        where += place(facts.trace, earlier.at, "backward for the first time here, which freed the graph")
+        where += line_at(facts.trace, earlier.at, "backward for the first time here, which freed the graph")
     if node is not None and "variable" not in facts.nodes[node]:
-        where += place(facts.trace, facts.node_at(node), "this part of the graph")
+        where += line_at(facts.trace, facts.node_at(node), "this part of the graph")
     return distinct(where), "", []
 
 

@@ -176,7 +176,7 @@ class Facts:
         return {numbers[id(p)]: name for name, p in self.parameters.items() if id(p) in numbers}
 
     @cached_property
-    def reached(self) -> set[int]:
+    def leaves_with_gradient(self) -> set[int]:
         """The leaves that got a gradient, or were asked for by `autograd.grad`."""
         found = {e["tensor"] for e in self.events if e["kind"] in ("accumulate", "capture") and e["tensor"] is not None}
         return found | {self.nodes[n]["variable"] for p in self.passes for n in p.needs

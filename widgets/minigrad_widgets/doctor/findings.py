@@ -10,7 +10,7 @@ from typing import Any
 from minigrad.recorder import Trace
 
 __all__ = ["SEVERITIES", "Finding", "Mend", "Place", "details", "in_own_names", "indented", "lesson_text", "number",
-           "place"]
+           "line_at"]
 
 SEVERITIES = ("error", "warning", "note")
 
@@ -93,7 +93,7 @@ def indented(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.split("\n"))
 
 
-def place(trace: Trace, at: tuple[int | None, int | None] | None, role: str) -> list[Place]:
+def line_at(trace: Trace, at: tuple[int | None, int | None] | None, role: str) -> list[Place]:
     """A line of the trace as a list of one place; empty where there is no such line."""
     if at is None or at[0] is None or at[1] is None:
         return []

@@ -69,7 +69,7 @@ def run(library: Library, program: Callable[[], Any], names: Mapping[str, Any], 
         finally:
             watch.stop()
             done.assigned = {id(t) for t in watched() if t.grad is not None and t.grad is not before.get(id(t))}
-            done.numbers = {id(t): n for t in watched() if (n := observer.seen.known(t)) is not None}
+            done.numbers = {id(t): n for t in watched() if (n := observer.seen.tensor_number(t)) is not None}
             error = done.error
             recorder.__exit__(None if error is None else type(error), error, None)
     done.trace, done.calls, done.activations = trace, watch.calls, watch.activations

@@ -82,8 +82,9 @@ class Passes:
         seen.at = at = self.level.look().at
         self.level.meet([t for t in names["t_outputs"] if isinstance(t, torch.Tensor)])
         roots, (grads, keep, create, inputs, *_) = names["t_outputs"], names["args"]
-        starts = [self.place(root) for root in roots]
-        wanted = [(*self.place(t), seen.tensor(t) if isinstance(t, torch.Tensor) else None) for t in inputs or ()]
+        starts = [self.gradient_location(root) for root in roots]
+        wanted = [(*self.gradient_location(t), seen.tensor(t) if isinstance(t, torch.Tensor) else None)
+                  for t in inputs or ()]
         plan = Plan(seen.next, starts, wanted, names["kwargs"].get("accumulate_grad", True))
         self.level.depth += 1
         task = Pass(identity, at, self.level.depth, plan, bool(keep), bool(create))
@@ -100,7 +101,7 @@ class Passes:
             self.arrive(task, node, output_nr, grad, copy)
             self.settle_ready(task, node)
 
-    def place(self, t: Any) -> tuple[int, int]:
+    def gradient_location(self, t: Any) -> tuple[int, int]:
         """Where the gradient of a tensor or a GradientEdge is found."""
         if isinstance(t, torch.Tensor):
             self.seen.tensor(t)

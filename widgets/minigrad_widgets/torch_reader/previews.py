@@ -39,7 +39,7 @@ class Previews:
         if self.recent:
             self.recent.clear()
 
-    def given(self, t: Any) -> Any:
+    def all_values(self, t: Any) -> Any:
         """What is kept of a tensor that no op has made: all its values, if they are not too many."""
         kept = self.of(t)
         return self.whole(kept, array_of(t)) if isinstance(kept, Large) and not isinstance(kept, Unreadable) else kept

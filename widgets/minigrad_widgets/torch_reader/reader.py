@@ -105,12 +105,12 @@ class Reader:
     def dispatched(self, func: Any, args: Any, kwargs: Any) -> Any:
         """An op comes by: run it, and take it down if it is the user's."""
         try:
-            return self.told(func, args, kwargs)
+            return self.run_op(func, args, kwargs)
         finally:
             if func._schema.is_mutable:
                 self.seen.previews.forget()
 
-    def told(self, func: Any, args: Any, kwargs: Any) -> Any:
+    def run_op(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Run an op; tell of it if it is the user's."""
         create = bool(self.passes.running) and self.passes.running[-1].create
         if not create and sys._getframe(4).f_code is ENGINE:
@@ -165,7 +165,7 @@ class Reader:
                 continue  # PyTorch is about to refuse it
             if isinstance(root, torch.Tensor) and root.is_leaf:
                 self.passes.leaf_roots.append(get_gradient_edge(root))
-            self.passes.watch_hooks(self.touched, self.passes.place(root)[0])
+            self.passes.watch_hooks(self.touched, self.passes.gradient_location(root)[0])
 
     # checkpoints
     def catch_up(self) -> None:

@@ -105,7 +105,7 @@ class Seen(Tracker):
         outputs = [] if above is None else [*self.made.get(above, ()), (t.output_nr, ref)]
         entry = ("tensor", t.requires_grad and not before, above, t.output_nr, isinstance(t, torch.nn.Parameter),
                  *hold, t.nbytes,
-                 copy if copy is not None else self.previews.given(t) if above is None else self.copied(t))
+                 copy if copy is not None else self.previews.all_values(t) if above is None else self.copied(t))
         self.tensors[key] = ref  # no interrupt comes between these (minigrad/trace/track.py, NOTE 2)
         self.tensor_count = number + 1
         if above is not None:
@@ -171,7 +171,7 @@ class Seen(Tracker):
 
     def node(self, node: Any) -> int:
         """The number of a node; it and all above it are noted now if new."""
-        found = self.place(node)
+        found = self.node_number(node)
         if not self.linking:
             self.link_all()
         return found
@@ -191,10 +191,10 @@ class Seen(Tracker):
     def linked(self, node: Any, number: int) -> tuple[list[int | None], list[int]]:
         """The edges of a node."""
         edges = node.next_functions
-        self.next[number] = places = [None if fn is None else (self.place(fn), int(nr)) for fn, nr in edges]
+        self.next[number] = places = [None if fn is None else (self.node_number(fn), int(nr)) for fn, nr in edges]
         return [None if p is None else p[0] for p in places], [0 if p is None else p[1] for p in places]
 
-    def place(self, node: Any) -> int:
+    def node_number(self, node: Any) -> int:
         """The number of a node; the edges of a new one follow in `link_all`."""
         leaf = leaf_of(node)
         if leaf is not None:
@@ -268,7 +268,7 @@ class Seen(Tracker):
                     holds.append(memory(kept))
                 continue
             same = next((t for t in outputs if t.data_ptr() == kept.data_ptr() and t.shape == kept.shape), kept)
-            number = self.known(same)
+            number = self.tensor_number(same)
             fresh = number is not None and self.is_fresh(self.tensors[id(same)])
             rows.append((name, number, SAME if fresh else self.copied(kept)))
             holds.append(memory(kept))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from minigrad_widgets.doctor.facts import Cut, Facts, at_of
-from minigrad_widgets.doctor.findings import Finding, Mend, Place, place
+from minigrad_widgets.doctor.findings import Finding, Mend, Place, line_at
 from minigrad_widgets.doctor.library import is_tensor
 from minigrad_widgets.doctor.source import assigned, attribute_line, module_of
 from minigrad_widgets.doctor.teaching import CUT, ENGINE, LEAVES, MODULES
@@ -35,11 +35,11 @@ def missing_gradients(facts: Facts) -> Iterator[Finding]:
     if numbers and all(n is None for n in numbers.values()):
         yield Finding("unused-parameter", "error", "None of the model's parameters took part in the step: the step "
                       "trains something else, perhaps a copy of the model, or one on another device.",
-                      place(facts.trace, facts.passes[-1].at, "the backward pass"),
+                      line_at(facts.trace, facts.passes[-1].at, "the backward pass"),
                       {"parameters": len(numbers), "used": 0},
                       [Mend("Give checkup the model that the step calls.", "checkup(step, model=model)")])
         return
-    missing = {name: n for name, n in numbers.items() if (n is None or n not in facts.reached)
+    missing = {name: n for name, n in numbers.items() if (n is None or n not in facts.leaves_with_gradient)
                and id(facts.parameters[name]) not in facts.recording.assigned  # the step has set its .grad itself
                and (not facts.optimizers or id(facts.parameters[name]) in facts.trained)}
     roots = {t for p in facts.passes for node in p.roots for t in facts.outputs_of(node)}
@@ -73,7 +73,7 @@ def stopped_finding(facts: Facts, names: list[str]) -> Finding | None:
         return None
     by = f"{facts.nodes[node]['name']}, whose backward gave None"
     return Finding("cut-graph", "error", f"{listed(names)} got no gradient: the path to the loss was cut by {by}.",
-                   place(facts.trace, facts.node_at(node), "made here"), {"parameters": len(names), "cut by": by},
+                   line_at(facts.trace, facts.node_at(node), "made here"), {"parameters": len(names), "cut by": by},
                    [Mend("Give back a gradient for each input that has one.", "return grad * slope")], CUT)
 
 
@@ -118,12 +118,12 @@ def cut_before(facts: Facts, root: int | None) -> Cut | None:
 def cut_place(facts: Facts, cut: Cut) -> tuple[list[Place], str]:
     """The line of a cut, and by what it was."""
     block = facts.without_grad(cut.order)
-    shown = place(facts.trace, cut.at, "cut here")
+    shown = line_at(facts.trace, cut.at, "cut here")
     source = shown[0].source if shown else ""
     by = cut.op in NAMES and cut.op not in ("detach", "data")
     sign = next((sign for sign, pattern in SIGNS if re.search(pattern, source)), None)
     if block is not None and not by and cut.op not in ("detach", "data", *COMPARISONS, *INTEGER):
-        return place(facts.trace, block, "gradients are off from here") + [
+        return line_at(facts.trace, block, "gradients are off from here") + [
             Place(p.file, p.line, p.source, "computed without a graph") for p in shown if block != cut.at], "no_grad"
     if sign is not None and cut.op in {*NAMES, "clone", "to_copy", "lift", "call"} - {"argmax", "argmin"}:
         return shown, sign
@@ -137,7 +137,7 @@ def cut_place(facts: Facts, cut: Cut) -> tuple[list[Place], str]:
 def cut_finding(facts: Facts, cut: Cut, names: list[str]) -> Finding:
     """The finding about a cut, and the parameters behind it."""
     where, by = cut_place(facts, cut)
-    where += place(facts.trace, facts.passes[-1].at, "backward starts here")
+    where += line_at(facts.trace, facts.passes[-1].at, "backward starts here")
     return Finding("cut-graph", "error", f"{listed(names)} got no gradient: the path to the loss was cut by {by}.",
                    where, {"parameters": len(names), "cut by": by}, mends_of(by), CUT)
 
@@ -184,7 +184,7 @@ def dangling(facts: Facts, number: int | None) -> list[Place]:
     """The line that computed something with a parameter which then went nowhere."""
     for _, event in facts.forwards:
         if number is not None and number in event["inputs"]:
-            return place(facts.trace, at_of(event), "used here, and the result is not in the loss")
+            return line_at(facts.trace, at_of(event), "used here, and the result is not in the loss")
     return []
 
 
@@ -193,7 +193,7 @@ def not_a_leaf(facts: Facts) -> Iterator[Finding]:
     step = facts.program
     told = [w for w in facts.recording.warnings if "is not a leaf Tensor is being accessed" in w.text]
     for warning in told:
-        line = place(facts.trace, warning.at, "its .grad is read here")
+        line = line_at(facts.trace, warning.at, "its .grad is read here")
         source = line[0].source if line else ""
         read = re.findall(r"([\w.]+(?:\[[^]]*\])?)\.grad\b", source)
         name = next((n for n in read if is_tensor(facts.names.get(n)) and facts.names[n].grad_fn is not None),

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from minigrad_widgets.doctor.facts import Facts, Pass, at_of
-from minigrad_widgets.doctor.findings import Finding, Mend, place
+from minigrad_widgets.doctor.findings import Finding, Mend, line_at
 from minigrad_widgets.doctor.library import held_tensors
 from minigrad_widgets.doctor.source import mentions
 from minigrad_widgets.doctor.teaching import CHECKPOINT, CREATE, REENTRANT, RETAIN, STATES
@@ -30,7 +30,7 @@ def growth(facts: Facts) -> Iterator[Finding]:
     name = "something outside of the step" if holder is None else holder
     where = [] if holder is None else mentions(facts.program, root_name(holder), "this keeps the graph")
     if not where:
-        where = place(facts.trace, facts.passes[-1].at if facts.passes else None, "the backward pass")
+        where = line_at(facts.trace, facts.passes[-1].at if facts.passes else None, "the backward pass")
     bare = root_name(holder) if holder else "loss"
     yield Finding("graph-grows", "error", f"{name} holds on to the graph of every step so far: {grown[-1]} more nodes "
                   "live after each.", where, {"nodes": alive},
@@ -84,7 +84,7 @@ def kept(facts: Facts) -> Iterator[Finding]:
             continue
         how = "create_graph" if passes[0].create else "retain_graph"
         yield Finding("kept-graph", "warning", f"{how}=True keeps the graph and all that it saved, and no later pass "
-                      "used it.", place(facts.trace, at, "kept here"), {"passes": len(passes)},
+                      "used it.", line_at(facts.trace, at, "kept here"), {"passes": len(passes)},
                       [Mend(f"Leave {how} out.", "loss.backward()"),
                        Mend("If it stands there because of an error about a second backward, mend the cause: detach "
                             "what comes from the step before.", "state = state.detach()")],
@@ -110,7 +110,7 @@ def checkpoints(facts: Facts) -> Iterator[Finding]:
     for at in lines or [told[0].at]:
         yield Finding("checkpoint-without-grad", "error", "None of the inputs of this reentrant checkpoint requires "
                       "grad, so nothing inside of it gets a gradient.",
-                      place(facts.trace, at, "checkpointed here"), {},
+                      line_at(facts.trace, at, "checkpointed here"), {},
                       [Mend("Use the checkpoint that does not need it.", "checkpoint(block, x, use_reentrant=False)"),
                        Mend("Or have an input require grad.", "x.requires_grad_()")], REENTRANT)
 
@@ -149,7 +149,7 @@ def memory(facts: Facts) -> Iterator[Finding]:
     path = facts.path(nodes[at]) or facts.nodes[nodes[at]]["name"]
     yield Finding("memory-hog", "note", f"{path} holds {size(most)} of the {size(total)} that are saved for the "
                   f"backward pass. Checkpointing this line would free up to {size(most)} until the pass needs it.",
-                  place(facts.trace, at, "saved here"), {"bytes": most, "of": total},
+                  line_at(facts.trace, at, "saved here"), {"bytes": most, "of": total},
                   [Mend("Checkpoint it: it is computed twice and saved once.",
                         "h = checkpoint(block, x, use_reentrant=False)")], CHECKPOINT)
 

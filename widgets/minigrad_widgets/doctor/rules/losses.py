@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from minigrad_widgets.doctor.facts import Facts, at_of
-from minigrad_widgets.doctor.findings import Finding, Mend, place
+from minigrad_widgets.doctor.findings import Finding, Mend, line_at
 from minigrad_widgets.doctor.teaching import EVAL
 from minigrad_widgets.doctor.watch import Call
 
@@ -38,7 +38,7 @@ def twice_normalised(facts: Facts) -> Iterator[Finding]:
             continue
         if before is None or at_of(before) == at_of(event) and before["op"].endswith("log_softmax"):
             continue
-        where = place(facts.trace, at_of(before), f"{by} here") + place(facts.trace, at_of(event), "and again here")
+        where = line_at(facts.trace, at_of(before), f"{by} here") + line_at(facts.trace, at_of(event), "and again here")
         if (rule, tuple(where)) in told:
             continue
         told.add((rule, tuple(where)))
@@ -77,7 +77,7 @@ def broadcast(facts: Facts) -> Iterator[Finding]:
         names = " and ".join(f"{facts.name(t)} {tuple(s)}" if facts.tensors[t]["name"] else facts.name(t)
                              for t, s in zip(given, shapes))
         yield Finding("broadcast-loss", "error", f"{names} broadcast to ({flat[0]}, {flat[0]}): every prediction is "
-                      "compared with every target.", place(facts.trace, at, "broadcast here"),
+                      "compared with every target.", line_at(facts.trace, at, "broadcast here"),
                       {"entries": flat[0] ** 2, "meant": flat[0]},
                       [Mend("Give both the same shape.", "loss = F.mse_loss(model(x).squeeze(1), y)")])
 
@@ -128,7 +128,7 @@ def modes(facts: Facts) -> Iterator[Finding]:
 def is_thrown_away(facts: Facts, at: Any) -> bool:
     """Whether a line calls a module and does nothing with the result, `model(x)`: it is there to fill the running
     statistics."""
-    lines = place(facts.trace, at, "")
+    lines = line_at(facts.trace, at, "")
     source = re.sub(r"^with .*?:\s+", "", lines[0].source) if lines else ""
     try:
         (statement,) = ast.parse(source).body
@@ -171,7 +171,7 @@ def mismatch(facts: Facts, call: Call, name: str, mode: str, when: str) -> Findi
     """The finding about a module in the wrong mode."""
     other = "train" if mode == "eval" else "eval"
     return Finding("mode-mismatch", "warning", f"{name} runs in {mode} mode {when}.",
-                   place(facts.trace, call.at, "called here"), {"mode": mode},
+                   line_at(facts.trace, call.at, "called here"), {"mode": mode},
                    [Mend(f"Switch the mode before it: model.{other}().",
                          "model.train()\nloss = loss_fn(model(x), y)" if mode == "eval" else
                          "model.eval()\nwith torch.no_grad():\n    scores = model(x)\nmodel.train()")],

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from minigrad_widgets.doctor.facts import Facts, at_of, finite
-from minigrad_widgets.doctor.findings import Finding, Mend, place
+from minigrad_widgets.doctor.findings import Finding, Mend, line_at
 from minigrad_widgets.doctor.watch import Activation
 
 __all__ = ["Layer", "activations", "depth", "layers", "nan"]
@@ -47,7 +47,7 @@ def nan(facts: Facts) -> Iterator[Finding]:
         given = "an empty tensor: the mean of no entries is NaN" if empty else "finite numbers"
         yield Finding("nan-forward", "error" if spoilt else "note", f"{event['op']} made {shown} of {given}"
                       + ("." if spoilt else ", which reached neither the loss nor a gradient."),
-                      place(facts.trace, at_of(event), f"{event['op']} of {inputs or 'numbers'}"),
+                      line_at(facts.trace, at_of(event), f"{event['op']} of {inputs or 'numbers'}"),
                       {"iteration": facts.iteration(step) + 1, "made": shown},
                       EMPTY if empty else mends_for(event["op"]))
         if spoilt:
@@ -57,8 +57,8 @@ def nan(facts: Facts) -> Iterator[Finding]:
         record = facts.nodes[event["node"]]
         saved = ", ".join(f"{name} {shown_value(facts, value)}" for name, _, value in record["saved"]
                           if value is not None)
-        where = place(facts.trace, facts.node_at(event["node"]), f"its derivative, with {saved or 'nothing saved'}")
-        where += place(facts.trace, at_of(event), "backward starts here")
+        where = line_at(facts.trace, facts.node_at(event["node"]), f"its derivative, with {saved or 'nothing saved'}")
+        where += line_at(facts.trace, at_of(event), "backward starts here")
         yield Finding("nan-backward", "error", f"{record['name']} made {what_is(facts.value(event['gradient']))} of "
                       "finite gradients.", where, {"iteration": facts.iteration(step) + 1},
                       mends_for(record["name"].lower()))
@@ -73,7 +73,7 @@ def starts(facts: Facts, event: dict[str, Any]) -> bool:
 
 def from_infinity(facts: Facts, event: dict[str, Any]) -> bool:
     """Whether the user has written the infinity: `mask * float("-inf")`."""
-    shown = place(facts.trace, at_of(event), "")
+    shown = line_at(facts.trace, at_of(event), "")
     return bool(shown) and ("inf" in shown[0].source)
 
 
@@ -161,7 +161,7 @@ def depth(facts: Facts) -> Iterator[Finding]:
     deepest, highest = min(found, key=lambda each: each.scale), max(found, key=lambda each: each.scale)
     factor = max([call.subject for call in facts.of_kind("scale")], default=1.0)
     if highest.scale > PLAIN * factor or highest.scale > top * RATIO:
-        where = place(facts.trace, line_of(facts, jump(found, 1)), "it begins here")
+        where = line_at(facts.trace, line_of(facts, jump(found, 1)), "it begins here")
         said = f"grows from {top:.2g} per entry at {found[0].name} to {highest.scale:.2g} at {highest.name}"
         if highest is found[0]:
             said = f"is {top:.2g} per entry at {highest.name}, the layer next to the loss, and no larger further down"
@@ -170,7 +170,7 @@ def depth(facts: Facts) -> Iterator[Finding]:
                             "nn.init.kaiming_normal_(layer.weight)"),
                        Mend("Clip the gradients.", "nn.utils.clip_grad_norm_(model.parameters(), 1.0)")])
     elif deepest.scale * RATIO < top and found.index(deepest) > 0:
-        where = place(facts.trace, line_of(facts, jump(found, -1)), "it begins here")
+        where = line_at(facts.trace, line_of(facts, jump(found, -1)), "it begins here")
         yield Finding("vanishing-gradient", "warning", f"The gradient fades from {top:.2g} per entry at {found[0].name}"
                       f" to {deepest.scale:.2g} at {deepest.name}.", where, evidence,
                       [Mend("Use an activation whose slope stays near 1, or a residual connection.",
@@ -213,7 +213,7 @@ def activations(facts: Facts) -> Iterator[Finding]:
             told.add(at)
             share = min(run.saturated for run in runs)
             yield Finding("saturated", "warning", f"{share:.0%} of what this {kind} gave lie where its slope is 0: "
-                          "hardly any gradient passes.", place(facts.trace, at, "saturated here"), {"share": share},
+                          "hardly any gradient passes.", line_at(facts.trace, at, "saturated here"), {"share": share},
                           [Mend("Bring its inputs near 0: scale the data, or normalise before it.",
                                 "x = (x - x.mean(0)) / x.std(0)")])
 
@@ -231,7 +231,7 @@ def dead(facts: Facts, at: Any, runs: list[Activation], told: set[Any]) -> Itera
     told.add(at)
     yield Finding("dead-relu", "warning", f"{int(always.sum())} of {always.size} units of this relu gave 0 for the "
                   "whole batch in every step: no gradient passes through them.",
-                  place(facts.trace, at, "dead here"), {"units": int(always.sum()), "of": always.size},
+                  line_at(facts.trace, at, "dead here"), {"units": int(always.sum()), "of": always.size},
                   [Mend("Lower the learning rate or the bias, and scale the inputs.",
                         "nn.init.zeros_(layer.bias)"),
                    Mend("Or let a little through.", "F.leaky_relu(h, 0.01)")])

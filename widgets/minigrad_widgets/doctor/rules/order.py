@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from minigrad_widgets.doctor.facts import Facts
-from minigrad_widgets.doctor.findings import Finding, Mend, place
+from minigrad_widgets.doctor.findings import Finding, Mend, line_at
 from minigrad_widgets.doctor.rules.cuts import listed
 from minigrad_widgets.doctor.source import assigned
 from minigrad_widgets.doctor.teaching import ACCUMULATION, OPTIMIZERS, ORDER
@@ -23,7 +23,7 @@ def held(facts: Facts) -> Iterator[Finding]:
     if not facts.optimizers:
         return
     where = [p for name, _ in facts.optimizers for p in assigned(facts.program, name, "given its parameters here")]
-    where += [p for call in facts.of_kind("step")[:1] for p in place(facts.trace, call.at, "steps here")]
+    where += [p for call in facts.of_kind("step")[:1] for p in line_at(facts.trace, call.at, "steps here")]
     outside = [facts.name(t) for t in sorted(outside_of(facts))]
     if outside:
         yield Finding("not-in-optimizer", "warning", f"{listed(outside)} got a gradient, and no optimizer holds it: it "
@@ -84,7 +84,7 @@ def schedule(facts: Facts) -> Iterator[Finding]:
     early = [w for w in facts.recording.warnings if w.text.startswith("Detected call of `lr_scheduler.step()` before")]
     for warning in early[:1]:
         yield Finding("wrong-order", "warning", "The schedule steps before the optimizer: its first learning rate is "
-                      "never used.", place(facts.trace, warning.at, "the schedule steps here"), {},
+                      "never used.", line_at(facts.trace, warning.at, "the schedule steps here"), {},
                       [Mend("Step the schedule after the optimizer.", "optimizer.step()\nscheduler.step()")],
                       OPTIMIZERS)
 
@@ -125,7 +125,7 @@ def wrong(facts: Facts, calls: list[Call]) -> Iterator[Finding]:
 
 def finding(facts: Facts, first: Call, role: str, second: Call, other: str, what: str, code: str) -> Finding:
     """A finding about two calls."""
-    where = place(facts.trace, first.at, role) + place(facts.trace, second.at, other)
+    where = line_at(facts.trace, first.at, role) + line_at(facts.trace, second.at, other)
     return Finding("wrong-order", "error", what, where, {}, [Mend("Keep to the usual order.", code)], ORDER)
 
 
@@ -172,7 +172,7 @@ def accumulation(facts: Facts) -> Iterator[Finding]:
     for at, leaves in found.items():
         leaves = list(dict.fromkeys(leaves))
         yield Finding("grad-accumulates", "error", f"The gradients of {listed(leaves)} are added to those of earlier "
-                      "steps, which an update has used already.", place(facts.trace, at, "adds to what is there"),
+                      "steps, which an update has used already.", line_at(facts.trace, at, "adds to what is there"),
                       {"parameters": len(leaves)},
                       [Mend("Zero the gradients once in each iteration, before backward.", usual(facts, leaves[0]))],
                       ACCUMULATION)
