@@ -82,6 +82,26 @@ def test_breaks_are_left_out_of_the_time(folder: Path) -> None:
     assert seconds(students[0], 2) is None
 
 
+@pytest.mark.parametrize("jump", [-3600, -400 * 24 * 3600, 20 * 365 * 24 * 3600])
+def test_a_clock_that_jumps(tmp_path: Path, clock: Callable[[int], None], monkeypatch: pytest.MonkeyPatch,
+                            jump: int) -> None:
+    """As on a laptop that wakes up: answers count in the order in which they were given, and no time is negative."""
+    monkeypatch.setattr(notes, "FILE", tmp_path / "ada" / ".minigrad" / "progress.jsonl")
+    notes.FILE.parent.mkdir(parents=True)
+    monkeypatch.setattr(notes, "_noted", [])
+    notes.note("predict", "1.5", "same", "3")
+    clock(60)
+    notes.note("predict", "1.1", "differs", "False")
+    clock(jump)
+    monkeypatch.setattr(notes, "_noted", [])  # the kernel was restarted
+    notes.note("predict", "1.5", "differs", "2")
+    clock(30)
+    notes.note("why", "1.5", "holds", "c")
+    assert notes.kept()["predict", "1.5"] == "same"  # the first answer
+    (student,), _ = read_class(tmp_path)
+    assert seconds(student, 1) == 60 + 30
+
+
 def test_recall_counts_for_the_lesson_that_it_is_about(folder: Path) -> None:
     students, _ = read_class(folder)
     (answers,) = tally(lessons()[0], students).recalled
