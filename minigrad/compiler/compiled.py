@@ -111,7 +111,7 @@ class Compiled:
             self._variants.insert(0, Variant(captured, key, tensors))
             return captured.result
         reason, asked = captured.broken
-        text = f"{reason}, at {asked.file}:{asked.line}" if asked.file else reason
+        text = asked.located(reason)
         self._failed += 1
         self._breaks.append(text)
         if self._fullgraph:

@@ -8,7 +8,6 @@ compiled once, also when the model has ten layers that are alike.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -156,7 +155,7 @@ class Loop:
         level = "row" if part.level == "row" and not part.sums else "element"
         operands = [self.element(a, stage, like, level) for a in part.reads]
         value = self.values[memory] = f"v{len(self.values) + 1}" if memory not in self.values else self.values[memory]
-        comment = f"  # {origin_comment(part)}"
+        comment = f"  # {part.statement.asked}"
         if part.sums:
             self.write_sum(part, stage, value, operands[0], dtype, comment)
         else:
@@ -236,11 +235,6 @@ class Loop:
 def line_of(memory: Memory, extent: int, dtype: Any) -> View:
     """The elements of a memory as one line."""
     return View(memory, (extent,), (dtype.itemsize,), 0, dtype)
-
-
-def origin_comment(part: Part) -> str:
-    asked = part.statement.asked
-    return f"{asked.op}, {Path(asked.file).name}:{asked.line}" if asked.file else asked.op
 
 
 def number(value: Any, dtype: str) -> str:

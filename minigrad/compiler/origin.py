@@ -4,18 +4,21 @@ import sys
 from pathlib import Path
 from types import FrameType
 
+from minigrad._base.notebook import is_cell
 from minigrad.compiler.program import Asked
 
 __all__ = ["asked", "from_optimizer"]
 
 PACKAGE = str(Path(__file__).resolve().parent.parent) + "/"
 HERE, OPTIM = PACKAGE + "compiler/", PACKAGE + "optim/"
+TYPED = ("<stdin>", "<string>", "<python-input", "<doctest")  # what a user types, or runs with -c
 
 
 def own(frame: FrameType) -> bool:
     """Whether a frame runs code of minigrad, or of NumPy on its behalf."""
     file = frame.f_code.co_filename
-    return file.startswith(PACKAGE) or "/numpy/" in file or file.startswith("<")
+    return file.startswith(PACKAGE) or "/numpy/" in file or (
+        file.startswith("<") and not file.startswith(TYPED) and not is_cell(file))
 
 
 def asked() -> Asked:

@@ -10,7 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, NamedTuple
+
+from minigrad._base.notebook import is_cell
 
 __all__ = ["Asked", "Formula", "Memory", "Statement", "View", "contiguous_strides", "operands", "substitute"]
 
@@ -87,6 +90,17 @@ class Asked(NamedTuple):
     op: str
     file: str
     line: int
+
+    def __str__(self) -> str:
+        """The op, and the line by the name of its file, or of a cell of a notebook."""
+        name = "cell" if is_cell(self.file) else Path(self.file).name
+        return f"{self.op}, {name}:{self.line}" if self.file else self.op
+
+    def located(self, reason: str) -> str:
+        """A reason with the place in the user's program."""
+        if not self.file:
+            return reason
+        return f"{reason}, at " + (f"line {self.line} of a cell" if is_cell(self.file) else f"{self.file}:{self.line}")
 
 
 NOBODY = Asked("", "", 0)

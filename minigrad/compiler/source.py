@@ -10,7 +10,6 @@ import keyword
 import linecache
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -63,7 +62,7 @@ class Source:
         self.loops: dict[str, tuple[str, Any]] = {}  # by the code of a loop: its name, and itself
         lines = [self.line(s) for s in program.statements]
         width = min(max([len(line) for line in lines], default=0), 88)
-        self.lines = [f"{line:<{width}}  # {self.comment(s)}" for line, s in zip(lines, program.statements)]
+        self.lines = [f"{line:<{width}}  # {s.asked}" for line, s in zip(lines, program.statements)]
         self.kept = [self.name(v) for v in program.kept]
         self.header = [*[f"{s} = {text}" for text, s in self.formulas.items()], *self.views_of_parameters()]
         arguments = ", ".join([*[self.by_memory[m] for m in self.parameters], *self.scalars])
@@ -248,10 +247,6 @@ class Source:
             a, b, out = b.T, a.T, out.T
         self.constants[function] = getattr(np, function)
         return f"{function}({self.text_of(a)}, {self.text_of(b)}, out={self.name(out)})"
-
-    def comment(self, statement: Statement) -> str:
-        asked = statement.asked
-        return f"{asked.op}, {Path(asked.file).name}:{asked.line}" if asked.file else asked.op
 
     def views_of_parameters(self) -> list[str]:
         """Views of what is given anew at each call."""

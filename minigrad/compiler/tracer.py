@@ -73,7 +73,7 @@ class Trace:
         """Why there is no program, with the place."""
         assert self.broken is not None
         reason, where = self.broken
-        return f"{reason}, at {where.file}:{where.line}" if where.file else reason
+        return where.located(reason)
 
     nowhere = Asked("", "", 0)
 

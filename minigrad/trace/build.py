@@ -9,6 +9,8 @@ import os
 import sys
 from typing import Any
 
+from minigrad._base.notebook import is_cell
+
 __all__ = ["CELL", "LIBRARIES", "Builder", "Large", "Parts", "Whole"]
 
 LIBRARIES = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep]  # their lines are not the user's
@@ -100,7 +102,7 @@ class Builder:
         return known
 
     def _add_file(self, path: str) -> int:
-        if "ipykernel_" in path or path.startswith("<ipython-input"):
+        if is_cell(path):
             self._cells += 1
             name = f"{CELL}{self._cells}"
         else:

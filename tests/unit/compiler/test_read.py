@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import minigrad as torch
+from minigrad.compiler import GraphBreak
 from minigrad.compiler.passes import PASSES, Program, without_dead_code, without_repetition
 from minigrad.compiler.program import Memory, Statement, View
 
@@ -93,3 +94,33 @@ def test_the_page_shows_what_is_printed(number: int, tmp_path: Path) -> None:
     file.write_text(program, encoding="utf-8")
     printed = subprocess.run([sys.executable, str(file)], check=True, cwd=ROOT, capture_output=True, text=True).stdout
     assert printed == expected
+
+
+CELL = """
+def step(x):
+    w.grad = None
+    loss = (w * x).sum(){ending}
+    loss.backward()
+    return loss
+"""
+
+
+@pytest.mark.parametrize(("file", "name"), [("/tmp/ipykernel_71/1234.py", "cell"), ("<ipython-input-3-ab12>", "cell"),
+                                            ("<stdin>", "<stdin>"), ("<string>", "<string>")])
+def test_lines_of_cells_and_of_what_is_typed_are_named(file: str, name: str) -> None:
+    space: dict[str, Any] = {"w": torch.tensor([1.0, 2.0], requires_grad=True)}
+    exec(compile(CELL.format(ending=""), file, "exec"), space)
+    step = torch.compile(space["step"], backend="numpy")
+    for _ in range(2):
+        step(torch.ones(2))
+    origins = [line.rpartition(", ")[2] for line in step.source.splitlines() if "#" in line]
+    assert origins and set(origins) <= {f"{name}:4", f"{name}:5"}
+
+
+def test_a_break_in_a_cell_names_its_line() -> None:
+    space: dict[str, Any] = {"w": torch.tensor([1.0, 2.0], requires_grad=True)}
+    exec(compile(CELL.format(ending=" * w.sum().item()"), "/tmp/ipykernel_71/1234.py", "exec"), space)
+    step = torch.compile(space["step"], backend="numpy", fullgraph=True)
+    step(torch.ones(2))
+    with pytest.raises(GraphBreak, match="at line 4 of a cell$"):
+        step(torch.ones(2))
