@@ -167,8 +167,8 @@ class Compiled:
     @property
     def why(self) -> str:
         """The conditions that are checked before each call, and the reasons for which there is no program."""
-        guards = [text for v in self._variants[:1] for text in (
-            *v.world.guards.conditions.values(), *v.world.grads.conditions.values(), *v.captured.trace.guards)]
+        guards = dict.fromkeys(text for v in self._variants[:1] for text in (
+            *v.world.guards.conditions.values(), *v.world.grads.conditions.values(), *v.captured.trace.guards))
         return "\n".join([*[f"break: {reason}" for reason in self._breaks], *[f"guard: {text}" for text in guards]])
 
     def explain(self) -> Explanation:

@@ -27,7 +27,10 @@ def server() -> Iterator[subprocess.Popen[str]]:
         yield started
 
 
-@pytest.mark.parametrize("name", sorted(KEYS))
+COMPILED = {"15_compiler"}  # what it compiles is a program of NumPy, and the lesson counts its statements
+
+
+@pytest.mark.parametrize("name", sorted(KEYS.keys() - COMPILED))
 def test_a_lesson_runs_on_the_device(server, tmp_path: Path, name: str) -> None:
     solved(server, tmp_path, name, ON_THE_DEVICE)
 

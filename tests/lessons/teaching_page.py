@@ -97,6 +97,8 @@ PROJECTS = {
         "operation, with the tests that it must pass.",
     16: "Afterwards a student has written the loop of a backward pass, and can say of a wrong one at which call it "
         "goes wrong: too early, too often, or with a part of the sum.",
+    15: "Afterwards a student has read the program that a compiler makes of a training step, knows what it is checked "
+        "against before each run and what cannot become a program, and has written two of the passes that shorten it.",
     21: "Afterwards a student has used 21 facts of autograd, each in a line of their own: what makes a gradient zero, "
         "NaN or None, in which order nodes run, what keeps memory, and what raises which error.",
 }

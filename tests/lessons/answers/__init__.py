@@ -18,6 +18,7 @@ from tests.lessons.answers import (
     lesson11,
     lesson12,
     lesson13,
+    lesson15,
     lesson16,
     lesson21,
 )
@@ -38,6 +39,7 @@ KEYS: dict[str, Key] = {
     "11_modules_and_optimisers": lesson11.KEY,
     "12_higher_order": lesson12.KEY,
     "13_capstone": lesson13.KEY,
+    "15_compiler": lesson15.KEY,
     "16_build_the_engine": lesson16.KEY,
     "21_puzzles": lesson21.KEY,
 }
