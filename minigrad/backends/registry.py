@@ -58,6 +58,8 @@ def find_backend(kind: str) -> Backend | None:
             raise
         except ImportError as error:  # CuPy is there, and its libraries are not, or are of another version
             BROKEN[kind] = str(error)
+        except OSError as error:  # it makes a folder in the user's home, for kernels that it has compiled
+            BROKEN[kind] = f"{error}. CUPY_CACHE_DIR names a folder for its kernels that can be written to"
     return BACKENDS.get(kind)
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 import minigrad
@@ -46,3 +50,16 @@ def test_a_module_of_our_own_that_is_missing_is_told(tried, monkeypatch):
     monkeypatch.setattr(registry, "optional", missing)
     with pytest.raises(ModuleNotFoundError, match="kernel"):
         minigrad.cuda.is_available()
+
+
+def test_a_home_that_cannot_be_written_to():
+    """CuPy makes a folder there when it is imported; `/dev/null` is no folder, for whoever is root too."""
+    pytest.importorskip("cupy")
+    program = ("import minigrad\nprint(minigrad.cuda.is_available())\ntry:\n    minigrad.ones(1, device='cuda')\n"
+               "except Exception as error:\n    print(type(error).__name__, error)")
+    environment = {**os.environ, "HOME": "/dev/null"}
+    environment.pop("CUPY_CACHE_DIR", None)
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert lines[0] == "False" and lines[1] == "AssertionError Torch not compiled with CUDA enabled"
+    assert "CUPY_CACHE_DIR" in lines[-1] and "/dev/null/.cupy" in lines[-1]
