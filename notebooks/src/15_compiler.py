@@ -69,7 +69,7 @@ for call in (1, 2, 3, 4):
 # **traced**. From the third on, Python does not run the function at all. What runs is the list.
 #
 # PyTorch traces the Python code itself. It knows that `print` has an effect, so it splits the function there and
-# prints every time. JAX does as minigrad does.
+# prints every time. JAX traces as minigrad does, and prints once: it has no ordinary first call.
 #
 # This is the list, with the line that asked for each statement:
 
