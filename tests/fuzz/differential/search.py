@@ -71,5 +71,7 @@ def differences(mine: ModuleType, theirs: ModuleType, seeds: Iterable[int]) -> I
                 found = replace(found, kind="written gradient")
             if found and found.kind in ("values", "log", "error") and written_behind_hooks(pair.statements):
                 found = replace(found, kind="written behind hooks")
+            if found and found.kind == "log" and any(".data = " in each for each in pair.statements):
+                found = replace(found, kind="hooks after .data")
             if found and not (found.hard and shaky(theirs, seed, pair.statements)):
                 yield seed, pair, found
