@@ -3,7 +3,8 @@
 `autograd`: random programs, under minigrad and PyTorch. `traces` (byte by byte), `schema` (traces in which a value is
 another one), `saved`, `archives`, `progress` and `manifests`: damaged files. `pages`: damaged exported pages, in
 Chromium. `folders`: commands that run at once in a folder of lessons. What fails is kept in tests/fuzz/files/cases, and
-tried by the tests and first in each run from then on. `--engine atheris` has atheris choose the damages, where it is installed.
+tried from then on by the tests and at the beginning of each run. `--engine atheris` has atheris choose the damages,
+where it is installed.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def missing(figures: dict[str, Any]) -> list[str]:
 def row(measure: Measure, parts: dict[str, Any]) -> str:
     tried, wrong = (sum(each[key] for each in parts.values()) for key in ("tried", "wrong"))
     said = f"{tried:,} {measure.trials}, {wrong or 'none'} wrong" if parts else "not measured yet"
-    test = f"[{Path(measure.test).name}](../{measure.test})" if measure.test else "no: by the command"
+    test = f"[{Path(measure.test).name}](../{measure.test})"
     return f"| {measure.promise} | {measure.how} | {test} | {said} |\n"
 
 

@@ -29,7 +29,7 @@ class Measure(NamedTuple):
 
     promise: str
     how: str
-    test: str  # what tries a part with every change; "" if only the command does
+    test: str  # what tries a part with every change
     trials: str
     least: int
     parts: dict[str, Part]
@@ -87,7 +87,7 @@ MEASURES: dict[str, Measure] = {
     "memory": Measure(
         "Where memory is lacking, the same holds",
         "one allocation fails, each 7th in turn, where there are very many each 97th",
-        "", "failed allocations", 1_500,
+        "tests/unit/test_interrupts.py", "failed allocations", 1_500,
         each(KINDS, lambda name: lambda share: allocations.starved(
             KINDS[name], stride(name, share, 97 if name in MANY else 7)))),
     "disks": Measure(
