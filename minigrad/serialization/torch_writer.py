@@ -256,6 +256,8 @@ def archive_of(obj: Any, stem: str, file: Any) -> None:
             info.extra = b"FB" + struct.pack("<H", gap) + b"Z" * gap
             archive.writestr(info, memoryview(data).cast("B") if len(data) else b"")
         archive.close()
-    except BaseException:
+    except BaseException as error:
         archive.fp = None  # it cannot be closed where an interrupt broke off a part, and would raise another error
+        if isinstance(lack := error.__context__, MemoryError):  # the file could not grow; then a part was closed in it
+            raise lack from None
         raise

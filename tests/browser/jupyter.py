@@ -155,10 +155,10 @@ def _await_server(running: Lab, server: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def chrome(executable: str) -> Iterator[Browser]:
-    """A Chromium."""
+def chrome(executable: str, *flags: str) -> Iterator[Browser]:
+    """A Chromium; `flags`: what else it is started with."""
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=executable, args=FLAGS)
+        browser = driver.chromium.launch(executable_path=executable, args=[*FLAGS, *flags])
         try:
             yield browser
         finally:

@@ -3,7 +3,8 @@
 `autograd`: random programs, under minigrad and PyTorch. `traces` (byte by byte), `schema` (traces in which a value is
 another one), `saved`, `archives`, `progress` and `manifests`: damaged files. `pages`: damaged exported pages, in
 Chromium. `folders`: commands that run at once in a folder of lessons. What fails is kept in tests/fuzz/files/cases, and
-tried by the tests from then on. `--engine atheris` has atheris choose the damages, where it is installed.
+tried from then on by the tests and at the beginning of each run. `--engine atheris` has atheris choose the damages,
+where it is installed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import minigrad
 from tests.fuzz.differential.program import replayed, shortened
 from tests.fuzz.differential.search import differences, new_seed
 from tests.fuzz.files import coverage_guided
-from tests.fuzz.files.targets import CASES, damaged_file, failure
+from tests.fuzz.files.targets import CASES, cases, damaged_file, failure
 from tests.fuzz.files.targets import TARGETS as FILES
 
 SLOW = 5.0  # seconds after which a file is told of, too
@@ -55,6 +56,10 @@ def autograd(tried: Iterator[int]) -> int:
 def files(name: str, tried: Iterator[int]) -> int:
     """Damaged files of a kind; gives how many end in another error than the one that is meant for it."""
     found = count = 0
+    for path in cases():
+        if path.parent.name == name and (how := failure(FILES[name], path.read_bytes())):
+            found += 1
+            print(f"{path.name}, which failed before: {how}", flush=True)
     for seed in tried:
         count += 1
         start, data = time.monotonic(), damaged_file(FILES[name], seed)
@@ -66,7 +71,7 @@ def files(name: str, tried: Iterator[int]) -> int:
             (CASES / name).mkdir(parents=True, exist_ok=True)
             (CASES / name / str(seed)).write_bytes(data)
             print(f"seed {seed}: {how}", flush=True)
-    print(f"{found} of {count} damaged files fail")
+    print(f"{found} failures; {count} new damaged files")
     return found
 
 

@@ -35,6 +35,9 @@ BEYOND = """\
 - **Where NumPy lets go of nothing.** NumPy crashes where an array is asked for `__array_interface__` and the
   allocation for that fails; it draws random numbers and then finds no memory to hand them out. Such trials count as
   passed if they end at these places, and only there.
+- **Where CPython says something else.** It forgets a lack of memory while it looks for an attribute, and raises
+  AttributeError although the attribute is there; "can't allocate lock" and "returned NULL without setting an exception"
+  are lacks of memory, too. From Python 3.12 on it crashes itself where an allocation fails; this is tried with 3.11.
 - **Half a pair of normal numbers.** An interrupt inside of a draw of a few normal numbers may leave the draws taken and
   the number that waited still waiting.
 - **Killed processes** leave their unfinished file, under a name that ends in `.tmp`, beside the whole one.
@@ -91,7 +94,7 @@ def missing(figures: dict[str, Any]) -> list[str]:
 def row(measure: Measure, parts: dict[str, Any]) -> str:
     tried, wrong = (sum(each[key] for each in parts.values()) for key in ("tried", "wrong"))
     said = f"{tried:,} {measure.trials}, {wrong or 'none'} wrong" if parts else "not measured yet"
-    test = f"[{Path(measure.test).name}](../{measure.test})" if measure.test else "no: by the command"
+    test = f"[{Path(measure.test).name}](../{measure.test})"
     return f"| {measure.promise} | {measure.how} | {test} | {said} |\n"
 
 

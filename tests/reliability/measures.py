@@ -16,7 +16,6 @@ from tests.reliability.writers import WRITERS
 Results = Iterable[str | None]  # one for each trial: None, or what was wrong
 Part = Callable[[float], Results]
 FLAT, MEGABYTES = 0.02, 50
-MANY = ("checkpoint", "random numbers", "DataLoader")  # kinds of work that ask for memory very often
 SPARSE = {"compile": 3331}  # kinds of work with very many points: each so-manieth is tried
 
 
@@ -29,7 +28,7 @@ class Measure(NamedTuple):
 
     promise: str
     how: str
-    test: str  # what tries a part with every change; "" if only the command does
+    test: str  # what tries a part with every change
     trials: str
     least: int
     parts: dict[str, Part]
@@ -86,10 +85,8 @@ MEASURES: dict[str, Measure] = {
         {"no_grad": lambda share: signals(count(4_000, share), 0)}),
     "memory": Measure(
         "Where memory is lacking, the same holds",
-        "one allocation fails, each 7th in turn, where there are very many each 97th",
-        "", "failed allocations", 1_500,
-        each(KINDS, lambda name: lambda share: allocations.starved(
-            KINDS[name], stride(name, share, 97 if name in MANY else 7)))),
+        "one allocation fails, each in turn", "tests/unit/test_interrupts.py", "failed allocations", 50_000,
+        each(KINDS, lambda name: lambda share: allocations.starved(KINDS[name], stride(name, share)))),
     "disks": Measure(
         "A full disk, or one that can only be read, leaves each file as it was, and nothing beside it",
         "each writer on disks with room for a part of what it writes", "tests/unit/test_writers.py", "writes", 60,

@@ -24,6 +24,7 @@ from tests.groups import chromium
 
 WARM = 0.1  # of a run: what is made once is there by then
 KEYS = ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft", "Enter", "ArrowDown", "End", "Home")
+INTERPRETED = "--js-flags=--jitless"  # what V8 compiles in the course of a run would count as growth of its heap
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -93,7 +94,7 @@ def keys(count: int) -> float:
     """Key presses in an exported page; its memory is the heap of JavaScript after it was collected."""
     from tests.browser.jupyter import chrome  # noqa: PLC0415 - only this one needs a browser
 
-    with chrome(str(chromium())) as browser, tempfile.TemporaryDirectory() as name:
+    with chrome(str(chromium()), INTERPRETED) as browser, tempfile.TemporaryDirectory() as name:
         page = browser.new_page()
         Inspector(trace(), lens="all").to_html(Path(name, "page.html"))
         page.goto(Path(name, "page.html").as_uri())

@@ -121,3 +121,21 @@ def test_bad_arguments_raise_what_pytorch_raises(torch, call):
 def first_sentence(caught):
     """The text up to the first line that lists signatures or explains."""
     return str(caught.value).split("\n")[0].removesuffix(", but expected one of:")
+
+
+def test_a_block_goes_back_where_a_lock_could_not_be_made(monkeypatch):
+    """CPython says so with a RuntimeError, where memory is lacking."""
+    real, failed = np.random.MT19937, []
+
+    def lacking(seed):
+        if not failed:
+            failed.append(seed)
+            raise RuntimeError("can't allocate lock")
+        return real(seed)
+
+    before = minigrad.get_rng_state()
+    with pytest.raises(MemoryError, match="can't allocate lock"), random.fork_rng():
+        minigrad.rand(3)
+        monkeypatch.setattr(np.random, "MT19937", lacking)
+    assert failed
+    assert minigrad.equal(minigrad.get_rng_state(), before)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import minigrad
 from minigrad.serialization import LoadError
+from minigrad.serialization.torch_writer import archive_of
 
 pytest.importorskip("safetensors", reason="save and load need the extra io")
 
@@ -124,3 +125,17 @@ def test_any_program_of_opcodes_ends_in_one_kind_of_error(codes):
         load(b"".join(codes) + b".", FLOATS)
     except LoadError:
         return
+
+
+def test_what_hides_a_lack_of_memory_is_not_raised():
+    class Full(io.BytesIO):
+        """As an io.BytesIO that could not grow: it is closed from then on."""
+
+        def write(self, data):
+            if len(data) >= 4000:
+                self.close()
+                raise MemoryError
+            return super().write(data)
+
+    with pytest.raises(MemoryError):
+        archive_of({"x": minigrad.ones(1000)}, "archive", Full())

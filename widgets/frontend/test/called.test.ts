@@ -56,7 +56,7 @@ it("follows what a program does to .grad between two passes", () => {
 });
 
 it("does not call .grad None where it held something before the recording", () => {
-  const trace = square();
+  const trace = { ...square(), storages: [4, 4, 4] };
   (trace.events[0] as { held?: unknown }).held = [[2, 3, 0]];
   const root = shown(trace, 2);
   expect(tray(root)).toEqual(["held", ".grad set before", "1.0"]);

@@ -167,4 +167,13 @@ describe("what is shown", () => {
     render({ model, el: place });
     expect(place.querySelector("[role=alert]")?.textContent).toContain("version 1");
   });
+
+  it.each(["trace", "traces"])("says so when a damaged trace has a number where a list belongs, in %s", (trait) => {
+    const trace = square();
+    (trace.nodes[0] as { saved: unknown }).saved = 1.5;
+    const text = JSON.stringify(trace);
+    render({ model: new FakeModel(trait === "trace" ? { trace: text } : { traces: { one: JSON.stringify(square()), two: text } }), el: place });
+    expect(place.querySelector("[role=alert]")?.textContent)
+      .toBe("The inspector cannot show this: Error: this is not a whole trace: entry 0 of its nodes has no [(name:str,tensor?,value?)] as its saved");
+  });
 });

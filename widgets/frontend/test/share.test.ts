@@ -29,6 +29,12 @@ const PLANTED: Record<string, (trace: Loose) => void> = {
   "an expression without end": (trace) => (trace.expressions = [Array.from({ length: 200 }).reduce((inner) => ["neg", inner], "grad" as unknown)]),
   "an expression that is none": (trace) => (trace.expressions = [{}]),
   "a formula that is no text": (trace) => (trace.formulas = { MulBackward0: 1 }),
+  "an edge that its node has not": (trace) => (trace.events[6].index = 2),
+  "a layout that is none": (trace) => (trace.layout = { nodes: 3, size: [1, 1] }),
+  "a position of a node that is not there": (trace) => (trace.layout.nodes = { 2: [1, 1] }),
+  "a layout of boxes without a size": (trace) => (trace.opening = { nodes: { "-1": [1, 1] } }),
+  "a folded scope that is not there": (trace) => (trace.folded = [0]),
+  "a process that is none": (trace) => (trace.process = { rank: 0 }),
 };
 
 describe("the check of what comes from outside", () => {

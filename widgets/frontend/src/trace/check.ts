@@ -1,6 +1,6 @@
 /**
  * Holds what came from outside to the schema before anything is drawn of it: a link's trace was written by nobody
- * knows whom. minigrad/trace/check.py does the same for files.
+ * knows whom, and a page may be damaged. minigrad/trace/check.py does the same for files.
  */
 import { EVENT_FIELDS, FORMAT, RECORD_FIELDS, VERSION } from "./events";
 
@@ -57,12 +57,32 @@ function refuse(what: string): never {
   throw new Error(`this is not a whole trace: ${what}`);
 }
 
-function checkFields(entry: Row, fields: string, sizes: Sizes, what: string): void {
-  for (const field of fields.split(" ").filter(Boolean)) {
-    const [, name = "", optional, kind = ""] = /^(\w+)(\??)=(.*)$/.exec(field) ?? [];
+interface Field {
+  name: string;
+  optional: boolean;
+  kind: string;
+  test: Test;
+}
+const records = new Map<string, Field[]>();
+
+/** The fields of a record; kept, since a long trace has very many records of few kinds. */
+function fieldsOf(record: string): Field[] {
+  let fields = records.get(record);
+  if (!fields) {
+    fields = record.split(" ").filter(Boolean).map((field) => {
+      const [, name = "", optional, kind = ""] = /^(\w+)(\??)=(.*)$/.exec(field) ?? [];
+      return { name, optional: optional === "?", kind, test: testOf(kind) };
+    });
+    records.set(record, fields);
+  }
+  return fields;
+}
+
+function checkFields(entry: Row, record: string, sizes: Sizes, what: string): void {
+  for (const { name, optional, kind, test } of fieldsOf(record)) {
     if (!Object.hasOwn(entry, name)) {
       if (!optional) refuse(`${what} has no ${name}`);
-    } else if (!testOf(kind)(entry[name], sizes)) refuse(`${what} has no ${kind} as its ${name}`);
+    } else if (!test(entry[name], sizes)) refuse(`${what} has no ${kind} as its ${name}`);
   }
 }
 
@@ -88,6 +108,16 @@ function checkValue(value: Row, what: string): void {
   const listed = stats === undefined && entries === undefined && numbers(data);
   const counted = data === undefined && row(stats) && (entries === undefined || numbers(entries)) && ["min", "max", "mean", "norm", "nan", "inf"].every((key) => stats[key] === null || entry(stats[key]));
   if (!listed && !counted) refuse(`${what} does not hold what its shape asks`);
+}
+
+/** Positions are finite numbers, of nodes that are there; `folded`: of boxes, too, whose numbers are below 0. */
+function checkLayout(layout: unknown, sizes: Sizes, folded = false): void {
+  const [point, points] = [testOf("(number,number)"), testOf("[(number,number)]")];
+  const there = (key: string): boolean => (folded ? /^-?\d+$/ : /^\d+$/).test(key) && Number(key) < (sizes["nodes"] ?? 0);
+  const good = row(layout) && row(layout["nodes"]) && row(layout["edges"] ?? {}) && point(layout["size"], sizes)
+    && Object.entries(layout["nodes"]).every(([key, spot]) => there(key) && point(spot, sizes))
+    && Object.values(layout["edges"] ?? {}).every((bends) => points(bends, sizes));
+  if (!good) refuse("its layout is none");
 }
 
 /** How many parts an expression has; none of one that is no expression, or too deep. */
@@ -130,5 +160,14 @@ export function check(data: unknown): void {
   if (!row(data["formulas"]) || !Object.values(data["formulas"]).every((text) => typeof text === "string")) refuse("its formulas are no texts");
   checkAcyclic(rows("scopes").map(({ parent }) => (parent === null ? [] : [parent as number])), "scope");
   checkAcyclic(rows("nodes").map(({ next }) => (next as ([number, number] | null)[]).flatMap((edge) => (edge ? [edge[0]] : []))), "node");
-  rows("events").forEach((each, step) => checkEvent(each, sizes, step));
+  if (data["layout"] != null) checkLayout(data["layout"], sizes);
+  if (data["opening"] != null) checkLayout(data["opening"], sizes, true);
+  if (data["folded"] != null && !testOf("[scope]")(data["folded"], sizes)) refuse("what is folded are no scopes of it");
+  if (data["process"] !== undefined) checkFields(row(data["process"]) ? data["process"] : refuse("its process is no record"), "rank=int ranks=int began?=number?", sizes, "its process");
+  const nodes = rows("nodes");
+  rows("events").forEach((each, step) => {
+    checkEvent(each, sizes, step);
+    const edges = each["kind"] === "flow" ? (nodes[each["node"] as number]?.["next"] as unknown[]).length : Infinity;
+    if (edges <= (each["index"] as number)) refuse(`event ${step} goes along an edge of a node that has fewer`);
+  });
 }

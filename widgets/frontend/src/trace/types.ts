@@ -1,4 +1,5 @@
 /** The shapes of a trace, version 1, as docs/trace.md describes them. Every id is an index into its list. */
+import { check } from "./check";
 import { FORMAT, VERSION } from "./events";
 import type { Common, Maybe, NodeRecord, Scope, TensorRecord, TraceEvent } from "./events";
 import { unpack } from "./unpack";
@@ -91,11 +92,12 @@ export function shownGradient(event: TraceEvent): Maybe {
   }
 }
 
-/** A trace from its text; a page of its own holds it as data. */
+/** A trace from its text; a page of its own holds it as data. What does not fit the schema is refused before it is drawn. */
 export function parseTrace(given: unknown): Trace {
   const trace = unpack(typeof given === "object" && given !== null ? { ...given } : JSON.parse(String(given)));
   if (trace.format !== FORMAT || trace.version !== VERSION) {
     throw new Error(`this inspector reads ${FORMAT} version ${VERSION}, not ${trace.format} version ${trace.version}`);
   }
+  check(trace);
   return trace;
 }
