@@ -24,6 +24,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import numpy as np
+
 import minigrad
 from benchmarks import training
 
@@ -106,6 +108,11 @@ def held(build: Build) -> int:
     return after - before
 
 
+def versions() -> str:
+    """Python and NumPy, each of which has blocks of its own."""
+    return f"Python {'.'.join(platform.python_version_tuple()[:2])}, NumPy {'.'.join(np.__version__.split('.')[:2])}"
+
+
 def counted() -> dict[str, dict[str, float]]:
     """For each workload: calls and blocks, for each op (the MLP: for the step)."""
     found = {}
@@ -148,8 +155,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{name:<10}", ", ".join(f"{count:,} {what}" for what, count in row.items()),
               "for the step" if name == "MLP step" else "per op")
     if given.write:
-        about = {"python": ".".join(platform.python_version_tuple()[:2])}
-        COUNTS.write_text(json.dumps({**about, "counts": found}, indent=1) + "\n", encoding="utf-8")
+        COUNTS.write_text(json.dumps({"versions": versions(), "counts": found}, indent=1) + "\n", encoding="utf-8")
     return 0
 
 
