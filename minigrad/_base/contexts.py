@@ -88,12 +88,10 @@ class ensure:
 class SafeGenerator(contextlib._GeneratorContextManager[T]):
     """A context made of a generator whose `finally` runs even if an interrupt comes before the generator goes on."""
 
-    def __enter__(self) -> T:
-        value = super().__enter__()
-        self._entered = True
-        return value
-
-    __exit__ = safe_exit(contextlib._GeneratorContextManager.__exit__, lambda context, *error: context.gen.close())
+    # Closing a generator that has not begun does nothing; so it counts as entered from the start, and no interrupt can
+    # come between its first line and a note of it.
+    __exit__ = safe_exit(contextlib._GeneratorContextManager.__exit__, lambda context, *error: context.gen.close(),
+                         entered=True)
 
 
 def contextmanager(function: Callable[P, Iterator[T]]) -> Callable[P, contextlib.AbstractContextManager[T]]:
@@ -106,8 +104,17 @@ def contextmanager(function: Callable[P, Iterator[T]]) -> Callable[P, contextlib
     return context
 
 
-@contextmanager
-def errstate(**kinds: Any) -> Iterator[None]:
+class errstate:
     """As `np.errstate`, but how NumPy treats floating-point errors is put back whatever comes."""
-    with np.errstate(**kinds):
-        yield
+
+    def __init__(self, **kinds: Any) -> None:
+        self.kinds = kinds
+
+    def __enter__(self) -> None:
+        self.before = np.geterr()
+        self._entered = True
+        np.seterr(**self.kinds)
+
+    @safe_exit
+    def __exit__(self, *error: Any) -> None:
+        np.seterr(**self.before)
