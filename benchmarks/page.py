@@ -207,7 +207,7 @@ def counts() -> str:
     found = read("counts")
     rows = [[name + ("" if name == "MLP step" else ", per op"), f"{row['calls']:g}", f"{row['blocks']:g}",
              f"{row['instructions']:,}" if "instructions" in row else ""] for name, row in found["counts"].items()]
-    text = ("Times flake, counts do not: these are held by a test, on Python " + found["python"] + ", and may not "
+    text = ("Times flake, counts do not: these are held by a test, on " + found["versions"] + ", and may not "
             "grow\n(`python -m benchmarks.counts --callgrind --write`).\n\n")
     return text + table(["", "calls in minigrad", "blocks held", "instructions, by callgrind"], rows)
 

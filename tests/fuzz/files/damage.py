@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from random import Random
 from typing import Any
@@ -84,7 +85,7 @@ def spoil(random: Random, whole: Any) -> None:
         return
     how = random.choice(["other", "other", "elsewhere", "elsewhere", "less", "twice", "near"])
     if how == "other":
-        part[key] = random.choice(VALUES)
+        part[key] = copy.deepcopy(random.choice(VALUES))  # a later fault may change it
     elif how == "elsewhere":
         other, at = spot(random, whole)
         part[key] = json.loads(json.dumps(other[at]))  # a copy, so that nothing holds itself
