@@ -75,10 +75,12 @@ class Job:
         """Start them, and wait until all have ended."""
         environment = {"OMP_NUM_THREADS": "1", **os.environ}
         previous = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGINT)}
-        process = subprocess.Popen(self.command, stdout=subprocess.PIPE, env=environment, text=True,
-                                   encoding="utf-8", errors="replace", start_new_session=True)
-        reader = threading.Thread(target=self.copy, args=(process.stdout,))
-        reader.start()
+        process = subprocess.Popen(self.command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
+                                   text=True, encoding="utf-8", errors="replace", start_new_session=True)
+        readers = [threading.Thread(target=copy, args=streams)
+                   for streams in ((process.stdout, sys.stdout), (process.stderr, sys.stderr))]
+        for reader in readers:
+            reader.start()
         try:
             while process.poll() is None and not self.failed():
                 time.sleep(PAUSE)
@@ -88,17 +90,11 @@ class Job:
             return complain("interrupted") and 130
         finally:
             self.end(process)
-            reader.join()
+            for reader in readers:
+                reader.join()
             for number, handler in previous.items():
                 signal.signal(number, handler)
         return self.report(process.returncode)
-
-    def copy(self, output: IO[str] | None) -> None:
-        """Print what the ranks print, but not MPI's long note about a process that has failed: `report` is shorter."""
-        for line in itertools.takewhile(lambda line: not line.startswith("====="), output or ()):
-            print(line, end="", flush=True)
-        for _ in output or ():
-            pass
 
     def failed(self) -> dict[str, str]:
         """What has gone wrong, by rank, the first one first."""
@@ -126,6 +122,17 @@ class Job:
         for rank, why in self.failed().items():
             return complain(f"all ranks were ended, since rank {rank} {why}") and 1
         return complain(f"mpiexec ended with status {status}") and 1 if status else 0
+
+
+def copy(output: IO[str], to: IO[str]) -> None:
+    """Print what the ranks print, but not MPI's long note about a process that has failed: `report` is shorter.
+
+    A rank that is killed may leave half a line; it is ended here, so that what comes next has a line of its own.
+    """
+    for line in itertools.takewhile(lambda line: not line.startswith("====="), output):
+        print(line.removesuffix("\n"), file=to, flush=True)
+    for _ in output:
+        pass
 
 
 def interrupt(number: int, frame: Any) -> None:

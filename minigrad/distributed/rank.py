@@ -57,8 +57,9 @@ def end_with(parent: int) -> None:
 
 def run(folder: str, program: str, rank: str) -> int:
     """Run the program in this process."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(line_buffering=True)  # a rank's line is seen at once, and as a whole
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a rank's line is seen at once, and whole, PYTHONUNBUFFERED or not
+            stream.reconfigure(line_buffering=True, write_through=False)
     try:
         runpy.run_path(program, run_name="__main__")
     except SystemExit as end:

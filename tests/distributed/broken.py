@@ -20,6 +20,7 @@ def main(how: str) -> None:
     if one and how == "ends":
         return
     if one and how == "dies":
+        print("half a line", end="", file=sys.stderr, flush=True)
         os.kill(os.getpid(), 9)
     if one and how == "hangs":
         time.sleep(1000)

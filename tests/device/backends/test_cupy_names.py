@@ -21,8 +21,8 @@ SOURCE = Path(minigrad.__file__).parent
 TYPES = {name for name in dir(np) if isinstance(getattr(np, name), type)}  # dtypes, scalars, the array itself
 # Called on the host alone: what is known of dtypes and shapes, and what a tensor on the CPU, or an error for a GPU's,
 # comes before. A name that CuPy lacks and that is called for a good reason belongs here.
-HOST = {"broadcast_shapes", "can_cast", "errstate", "finfo", "frombuffer", "iinfo", "ndindex", "promote_types",
-        "result_type", "vecdot"}
+HOST = {"broadcast_shapes", "can_cast", "errstate", "finfo", "frombuffer", "geterr", "iinfo", "ndindex",
+        "promote_types", "result_type", "seterr", "vecdot"}
 UFUNC_TAKES = {"out", "dtype", "casting"}
 
 
