@@ -47,12 +47,24 @@ def in_order_of_first(shape: Sequence[int], x: Any, *others: Any) -> list[Any]:
                                             zip(v.strides, v.shape, shape[len(shape) - v.ndim:], strict=True)]
              for v in (x, *others)]
     axes = memory_order(shape, *steps)
-    laid_out = []
+    results = []
     for v in others:
         own = [axis - len(shape) + v.ndim for axis in axes if axis >= len(shape) - v.ndim]
-        turned = v.transpose(own)
-        laid_out.append(v if turned.flags.c_contiguous else turned.copy("C").transpose(inverse(own)))
-    return laid_out
+        results.append(laid_out(v, own))
+    return results
+
+
+def laid_out(x: Any, axes: list[int]) -> Any:
+    """`x` with its dimensions in this order in memory, the outermost first, without gaps; copied if need be."""
+    turned = x.transpose(axes)
+    if turned.flags.c_contiguous and 1 not in x.shape:
+        return x
+    return turned.reshape(-1).reshape(turned.shape).transpose(inverse(axes))  # dimensions of size 1 get strides as well
+
+
+def in_order_of(y: Any, x: Any) -> Any:
+    """`y`, which has the shape of `x`, in memory without gaps and in the order of `x`; copied if need be."""
+    return row_by_row(y) if x.flags.c_contiguous else laid_out(y, memory_order(x.shape, x.strides))
 
 
 def inverse(axes: list[int]) -> list[int]:

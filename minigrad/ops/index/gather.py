@@ -13,7 +13,7 @@ from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.core.saved import NothingSaved
 from minigrad.ops._dispatch import broadcast_shape, number_in, op, same_device
 from minigrad.ops._dispatch.elementwise import Underived
-from minigrad.ops._dispatch.memory_order import row_by_row
+from minigrad.ops._dispatch.memory_order import in_order_of, row_by_row
 from minigrad.ops.index.flat_indexing import (
     elements_at,
     first_out_of_range,
@@ -85,11 +85,13 @@ class ScatterValue(Node, name="Scatter", number=1):
     saves = ("index",)
     constants = ("dim",)
     positions: ClassVar[Any] = staticmethod(gather_indices)
+    keeps_order: ClassVar[bool] = False  # in memory
 
     @classmethod
     def forward(cls, a: Tensor, index: Tensor, value: Any, dim: int) -> Tensor:
         x = a.array
         out = write_at(x, cls.positions(index.array, dim, x.shape), number_in(value, x.dtype))
+        out = in_order_of(out, x) if cls.keeps_order else out
         if isinstance(value, Tensor):
             return record_n(cls, out, (a, value), (index,), (dim,), (None, ((), value.array.dtype)))
         return record_n(cls, out, (a,), (index,), (dim,))

@@ -68,6 +68,7 @@ class IndexCopy(Scatter):
 
 class IndexFill(ScatterValue):
     positions = staticmethod(slice_indices)
+    keeps_order = True
 
 
 class IndexFillTensor(IndexFill, name="IndexFill", number=1):

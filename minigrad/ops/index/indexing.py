@@ -20,6 +20,7 @@ from minigrad.core.record import SCALAR_OPERAND
 from minigrad.core.saved import saved_tensors
 from minigrad.core.saved_tensor import SavedTensor, saved_tensor_handle, saved_tensor_handles
 from minigrad.ops._dispatch import number_in, op, together
+from minigrad.ops._dispatch.memory_order import in_order_of, laid_out, memory_order, row_by_row
 from minigrad.ops.index.flat_indexing import first_out_of_range, raw
 from minigrad.ops.pointwise.inplace import FillTensor
 from minigrad.ops.shape.slices import Select, Slice
@@ -88,13 +89,36 @@ class Scatter(Node):
 
 
 def elements(x: Any, index: Any) -> Any:
-    """`x[index]`, row by row in memory as in PyTorch; NumPy orders the memory by what was indexed."""
-    if type(index) is tuple and len(index) > 1 and all(type(p) is slice and p == ALL for p in index[:-1]):
-        last = index[-1]
+    """`x[index]`, in memory as PyTorch lays it out: in the order of `x`, what is indexed in the order of the indices.
+
+    NumPy orders the memory by what was indexed.
+    """
+    parts = index if type(index) is tuple else (index,)
+    in_rows = x.flags.c_contiguous and all(not is_array(p) or p.ndim < 2 or p.flags.c_contiguous for p in parts)
+    if in_rows and len(parts) > 1 and all(type(p) is slice and p == ALL for p in parts[:-1]):
+        last = parts[-1]
         if is_array(last) and last.dtype.kind != "b":
-            return x.take(last, len(index) - 1)
+            return x.take(last, len(parts) - 1)
     out = x[index]
-    return out if out.ndim < 2 or out.flags.c_contiguous else np.ascontiguousarray(out, like=out)
+    if in_rows or out.ndim < 2 or not all(type(p) is slice or is_array(p) for p in parts):  # a formula's own `...`
+        return row_by_row(out)
+    return laid_out(out, memory_order(out.shape, *strides_of_indexed(x, parts)))
+
+
+def strides_of_indexed(x: Any, parts: Sequence[Any]) -> list[list[int]]:
+    """The strides of all that a result is read from, in its dimensions: of the array, and of each index."""
+    arrays, dims, dim = list[Any](), list[int](), 0
+    for part in parts:
+        found = () if type(part) is slice else np.nonzero(part) if part.dtype.kind == "b" else (part,)
+        arrays += found
+        dims += range(dim, dim + len(found))
+        dim += max(len(found), type(part) is slice)
+    shape = np.broadcast_shapes(*[array.shape for array in arrays])
+    front = dims[0] if dims[-1] - dims[0] < len(dims) else 0
+    rest = [0 if x.shape[d] == 1 else step for d, step in enumerate(x.strides) if d not in dims]
+    nowhere = [0] * len(rest)
+    return [[*rest[:front], *[0] * len(shape), *rest[front:]],
+            *[[*nowhere[:front], *np.broadcast_to(array, shape).strides, *nowhere[front:]] for array in arrays]]
 
 
 def as_array(part: Any) -> Any:
@@ -361,9 +385,9 @@ class IndexPut(Node):
             if (y.shape[:1] == (1,) or not y.size) and y.ndim > x[index].ndim:
                 raise ValueError("NumPy would take it")
             if accumulate:
-                add_at(out := x.copy(), index, y)
+                add_at(out := in_order_of(x.copy("K"), x), index, y)
             else:
-                out = XP.put(x, index, y)
+                out = in_order_of(XP.put(x, index, y), x)
         except (IndexError, ValueError, TypeError) as error:  # NumPy's TypeError: a mask, and too many dimensions
             text = advanced_message(index if type(index) is tuple else (index,), x.shape)
             if isinstance(error, IndexError) or text.startswith("shape mismatch"):

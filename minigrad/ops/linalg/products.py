@@ -28,7 +28,7 @@ from minigrad.ops._dispatch import (
     tensor_method,
     where_is,
 )
-from minigrad.ops._dispatch.memory_order import inverse, memory_order
+from minigrad.ops._dispatch.memory_order import inverse, memory_order, row_by_row
 from minigrad.ops._dispatch.type_promotion import INT64
 from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.matmul import (
@@ -141,7 +141,8 @@ def vector_product(xp: Any, a: Any, b: Any, dim: int) -> Any:
     """Component i is `a[i + 1] * b[i + 2] - a[i + 2] * b[i + 1]`, counted modulo 3."""
     front, like = (slice(None),) * (dim % a.ndim), where_is(a)
     first, second = (*front, cyclic(1, like)), (*front, cyclic(2, like))
-    return xp.getitem(a, first) * xp.getitem(b, second) - xp.getitem(a, second) * xp.getitem(b, first)
+    product = xp.getitem(a, first) * xp.getitem(b, second) - xp.getitem(a, second) * xp.getitem(b, first)
+    return product if isinstance(product, Tensor) else row_by_row(product)
 
 
 def cyclic(n: int, like: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from minigrad import return_types
+from minigrad._base.contexts import errstate
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record1, record2, record_many
 from minigrad.ops._dispatch import broadcast_shape, op, same_device
@@ -35,14 +36,20 @@ def solved(a: Any, b: Any) -> Any:
     if backend_of(a) is not None and a.shape[:-2] != b.shape[:-2]:  # NumPy's own broadcasts
         a, b = of_one_batch(a, b)
     try:
-        with reports_failure(a):
+        with reports_failure(a), errstate(all="ignore"):
             return np.linalg.solve(a, b)
     except np.linalg.LinAlgError:
         a, b = of_one_batch(a, b)
         out = np.full(b.shape, np.nan, b.dtype, like=device_like(b))
-        regular = np.linalg.det(a) != 0
+        regular = determinant(a) != 0
         out[regular] = np.linalg.solve(a[regular], b[regular])
         return out
+
+
+def determinant(x: Any) -> Any:
+    """The determinant of each matrix. NumPy's own Python code would warn of NaN and of what is too large."""
+    with errstate(all="ignore"):
+        return np.linalg.det(x)
 
 
 def of_one_batch(a: Any, b: Any) -> tuple[Any, Any]:
@@ -136,11 +143,13 @@ class LinalgDet(Node):
     saves = ("A", "result")
     constants = ("",)
 
-    values = staticmethod(np.linalg.det)
+    @staticmethod
+    def values(x: Any) -> Any:
+        return determinant(x)
 
     @staticmethod
     def forward(a: Tensor) -> Tensor:
-        y = np.linalg.det(a.array)
+        y = determinant(a.array)
         return record1(LinalgDet, y, a, (a, y), (a._requires_grad and nothing_but_rounding(a.array, y),))
 
     def backward(self, xp: Any, g: Any, a: Any, det: Any, singular: bool) -> Any:
@@ -173,7 +182,9 @@ class LinalgSlogdet(Factors):
 
     @staticmethod
     def forward(a: Tensor) -> tuple[Tensor, ...]:
-        return record_many(LinalgSlogdet, np.linalg.slogdet(a.array), a, saved=(a,))
+        with errstate(all="ignore"):
+            sign, log = np.linalg.slogdet(a.array)
+        return record_many(LinalgSlogdet, (sign * (log == log), log), a, saved=(a,))  # PyTorch's sign of NaN is 0
 
     def backward(self, xp: Any, gs: list[Any], a: Any) -> Any:
         g = gs[1]

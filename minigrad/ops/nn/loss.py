@@ -20,6 +20,7 @@ from minigrad.ops._dispatch import (
     refuse,
     same_device,
 )
+from minigrad.ops._dispatch.memory_order import in_order_of
 from minigrad.ops.activation.smooth import LogSigmoid
 from minigrad.ops.pointwise.arithmetic import Sub
 from minigrad.ops.pointwise.elementary import Abs, Neg
@@ -176,7 +177,8 @@ class BinaryCrossEntropyWithLogits(Node):
         wide = x.astype(FLOAT32) if x.dtype is FLOAT16 else x
         log = LogSigmoid.values(wide)
         log = log if pos_weight is None else log * ((pos_weight.array - 1) * y + 1)
-        losses = ((1 - y) * wide - log).astype(b.array.dtype, copy=False)
+        factor = (1 - y) * wide
+        losses = in_order_of(factor - log, factor).astype(b.array.dtype, copy=False)
         if weight is not None:
             losses = (losses * weight.array).astype(losses.dtype, copy=False)
         saved = (a, b, weight, pos_weight)

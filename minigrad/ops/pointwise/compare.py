@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import default_float
 from minigrad._base.tensor_data import note_read
 from minigrad.backends.registry import BACKEND_OF, device_like
 from minigrad.core import Tensor, plain
@@ -144,7 +145,20 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
     broadcast_shape(input.array.shape, other.array.shape)
     same_device(input.array, other.array)
-    return plain(np.isclose(input.array, other.array, rtol, atol, equal_nan))
+    return plain(is_close(input.array, other.array, rtol, atol, equal_nan))
+
+
+def is_close(x: Any, y: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+    """PyTorch's `isclose` on arrays: integers are compared in the default dtype, infinities only with themselves."""
+    close = x == y
+    if equal_nan:
+        close = close | ((x != x) & (y != y))
+    if not (rtol or atol):
+        return close
+    if y.dtype.kind != "f":
+        x, y = x.astype(default_float()), y.astype(default_float())
+    difference = abs(x - y)
+    return close | (np.isfinite(difference) & (difference <= atol + abs(rtol * y)))
 
 
 @op(method=True)

@@ -19,6 +19,7 @@ from minigrad.ops._dispatch import (
     op,
     promote_scalar,
 )
+from minigrad.ops._dispatch.memory_order import in_order_of
 
 __all__ = ["clamp", "clamp_max", "clamp_min", "clip", "fmax", "fmin", "maximum", "minimum", "nan_to_num"]
 
@@ -182,7 +183,7 @@ class NanToNum(Node):
     @staticmethod
     def forward(a: Tensor, nan: float | None, posinf: float | None, neginf: float | None) -> Tensor:
         y = np.nan_to_num(a.array, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
-        return record1(NanToNum, y, a, (a,))
+        return record1(NanToNum, in_order_of(y, a.array) if y.ndim else y, a, (a,))
 
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
         return xp.masked(a - a == 0, g)

@@ -56,7 +56,7 @@ all = truth("all", "Whether all elements are not zero; otherwise as `any`.")
 @op(method=True)
 def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
     """How many elements are not zero, over all dimensions or over `dim`."""
-    return plain((input.array != 0).sum(axes_of(dim, input.array.ndim), np.int64))
+    return plain(row_by_row((input.array != 0).sum(axes_of(dim, input.array.ndim), np.int64)))
 
 
 @op(method=True)
@@ -104,7 +104,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         raise RuntimeError("torch.histc: max must be larger than min")
     x = x[(x >= low) & (x <= high)]
     bin_numbers = ((x - low) * bins / (high - low)).astype(np.int64)
-    return plain(np.bincount(np.minimum(bin_numbers, bins - 1), minlength=bins).astype(x.dtype))
+    return plain(np.bincount(bin_numbers.clip(0, bins - 1), minlength=bins).astype(x.dtype))
 
 
 def search(bounds: Any, values: Any, right: bool) -> Any:

@@ -22,6 +22,7 @@ from minigrad.ops.pointwise.arithmetic import Sub
 from minigrad.ops.pointwise.compare import ne
 from minigrad.ops.reduce.minmax import Selection
 from minigrad.ops.reduce.sums import converted, kept_shape, wanted_dtype
+from minigrad.ops.shape.flip import Flip
 from minigrad.ops.shape.join import Cat
 from minigrad.ops.shape.slices import Slice
 from minigrad.ops.shape.views import dim_of
@@ -103,7 +104,7 @@ class Cumsum(Cumulation):
 
 def summed_after(xp: Any, x: Any, dim: int) -> Any:
     """The sum of each element and all after it along a dimension."""
-    return reversed_along(xp, xp.apply(Cumsum, reversed_along(xp, x, dim), dim), dim)
+    return xp.apply(Flip, xp.apply(Cumsum, xp.apply(Flip, x, (dim,)), dim), (dim,))
 
 
 class Cumprod(Cumulation):
@@ -189,7 +190,7 @@ class Cummax(Selection):
         dim = dim_of(dim, x.ndim) if x.size else 0
         hit = (x == accumulated(cls.ufunc, x, dim)) | (x != x)
         count = np.arange(x.shape[dim], like=x).reshape((-1, *(1,) * (x.ndim - 1 - dim)))
-        return cls.forward(a, dim, accumulated(np.maximum, np.where(hit, count, 0), dim))
+        return cls.forward(a, dim, row_by_row(accumulated(np.maximum, np.where(hit, count, 0), dim)))
 
 
 class Cummin(Cummax):

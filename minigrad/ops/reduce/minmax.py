@@ -15,7 +15,7 @@ from minigrad._base.tensor_data import note_read
 from minigrad.backends.registry import device_like
 from minigrad.core import ManyOutputs, Node, Tensor, plain, record1, record_many
 from minigrad.ops._dispatch import op
-from minigrad.ops._dispatch.memory_order import row_by_row
+from minigrad.ops._dispatch.memory_order import in_order_of, row_by_row
 from minigrad.ops.index.flat_indexing import gather_indices, scatter_into
 from minigrad.ops.pointwise.minmax import maximum, minimum
 from minigrad.ops.reduce.sums import Dims, axes_of, kept_shape, one_of, share_evenly
@@ -36,7 +36,7 @@ class Selection(Node, number=None):
     def forward(cls, a: Tensor, dim: int, indices: Any, keepdim: bool = True) -> tuple[Tensor, Tensor]:
         x = a.array
         positions = gather_indices(indices, dim, x.shape)
-        values = x.reshape(-1)[positions]
+        values = in_order_of(x.reshape(-1)[positions], indices)
         if not keepdim and x.ndim:
             values, indices = values.squeeze(dim), indices.squeeze(dim)
         saved_indices = plain(indices)
@@ -121,7 +121,7 @@ class Aminmax(ManyOutputs):
     @staticmethod
     def forward(a: Tensor, axes: Shape, keepdim: bool, dim: int | None) -> tuple[Tensor, ...]:
         x = a.array
-        low, high = x.min(axes, keepdims=keepdim), x.max(axes, keepdims=keepdim)
+        low, high = row_by_row(x.min(axes, keepdims=keepdim)), row_by_row(x.max(axes, keepdims=keepdim))
         const = axes, kept_shape(x.shape, axes), dim, keepdim
         return record_many(Aminmax, (low, high), a, const, saved=(a, low, high))
 

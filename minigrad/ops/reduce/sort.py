@@ -14,6 +14,7 @@ from minigrad.backends.numpy import accumulated
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Tensor, plain
 from minigrad.ops._dispatch import op, refuse
+from minigrad.ops._dispatch.memory_order import in_order_of, row_by_row
 from minigrad.ops.reduce.minmax import OfAll, Selection, SelectionOfOne, filled_dim
 from minigrad.ops.shape.views import dim_of
 
@@ -95,8 +96,8 @@ def at(indices: Any, dim: int, k: Any) -> Any:
     if not indices.ndim:
         return indices
     if isinstance(k, int):
-        return indices[(*(slice(None),) * dim, slice(k, k + 1))]
-    return np.take_along_axis(indices, k, dim)
+        return row_by_row(indices[(*(slice(None),) * dim, slice(k, k + 1))])
+    return row_by_row(np.take_along_axis(indices, k, dim))
 
 
 @op(method=True)
@@ -104,13 +105,14 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool
     """The elements in order along `dim`, and where they were. It is always stable, whether `stable` or not."""
     axis = dim_of(dim, input.array.ndim)
     op = Sort if stable is None else SortStable
-    return return_types.sort(op.forward(input, axis, ordered(input.array, axis, descending)))
+    indices = in_order_of(ordered(input.array, axis, descending), input.array)
+    return return_types.sort(op.forward(input, axis, indices))
 
 
 @op(method=True)
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
     """The indices that sort `input` along `dim`."""
-    return plain(ordered(input.array, dim_of(dim, input.array.ndim), descending))
+    return plain(in_order_of(ordered(input.array, dim_of(dim, input.array.ndim), descending), input.array))
 
 
 @op(method=True)
@@ -139,8 +141,9 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
         kth = size - k if largest else k - 1
         few = np.argpartition(x, kth, axis)[(*front, slice(kth, None) if largest else slice(0, k))]
         order = ordered(np.take_along_axis(x, few, axis), axis, largest)
-        return return_types.topk(Topk.forward(input, axis, np.take_along_axis(few, order, axis)))
-    return return_types.topk(Topk.forward(input, axis, ordered(x, axis, largest)[(*front, slice(0, k))]))
+        return return_types.topk(Topk.forward(input, axis, row_by_row(np.take_along_axis(few, order, axis))))
+    chosen = row_by_row(ordered(x, axis, largest)[(*front, slice(0, k))])
+    return return_types.topk(Topk.forward(input, axis, chosen))
 
 
 @op(method=True)

@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Callable, Sequence
-from operator import methodcaller
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from minigrad._base.warnings import warn_once
 from minigrad.core import Node, Tensor, record1
 from minigrad.ops._dispatch import op
-from minigrad.ops._dispatch.memory_order import in_dense_order, in_format_of
+from minigrad.ops._dispatch.memory_order import in_format_of, in_order_of, row_by_row
 from minigrad.ops._dispatch.registration import tensor_properties
 from minigrad.ops.reduce.sums import axes_of, one_of
 from minigrad.ops.shape.views import Permute, Transpose, dim_of, shape_of
@@ -47,7 +46,7 @@ class Flip(Reordering):
 
     @staticmethod
     def values(x: Any, dims: Shape) -> Any:
-        return in_dense_order(methodcaller("copy", "K"), np.flip(x, dims) if x.ndim else x)
+        return in_order_of(np.flip(x, dims).copy("K"), x) if x.ndim else x.copy()
 
     def backward(self, xp: Any, g: Any, dims: Shape) -> Any:
         return xp.apply(Flip, g, dims)
@@ -60,7 +59,7 @@ class Roll(Reordering):
 
     @staticmethod
     def values(x: Any, shifts: Shape, dims: Shape) -> Any:
-        return in_format_of(np.roll(x, shifts if dims else shifts[0], dims or None), x)
+        return in_format_of(np.roll(x, shifts, dims), x) if dims else row_by_row(np.roll(x, shifts[0]))
 
     def backward(self, xp: Any, g: Any, shifts: Shape, dims: Shape) -> Any:
         return xp.apply(Roll, g, tuple([-n for n in shifts]), dims)
@@ -74,8 +73,8 @@ class Rot90(Reordering):
     @staticmethod
     def values(x: Any, k: int, dims: Shape) -> Any:
         if k % 2 == 0:
-            return np.flip(x, dims).copy() if k % 4 else x.copy()
-        return np.flip(x, dims[1 if k % 4 == 1 else 0]).copy().swapaxes(*dims)
+            return Flip.values(x, dims) if k % 4 else x.copy()
+        return Flip.values(x, dims[1:] if k % 4 == 1 else dims[:1]).swapaxes(*dims)
 
     def backward(self, xp: Any, g: Any, k: int, dims: Shape) -> Any:
         return xp.apply(Rot90, g, -k, dims)

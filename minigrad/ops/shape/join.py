@@ -11,7 +11,7 @@ from minigrad._base.type_name import type_name
 from minigrad.backends.registry import BACKEND_OF, device_like
 from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.ops._dispatch import op, same_device
-from minigrad.ops._dispatch.memory_order import in_format_of, suggests_channels_last
+from minigrad.ops._dispatch.memory_order import in_format_of, row_by_row, suggests_channels_last
 from minigrad.ops.shape.broadcast import atleast_1d, atleast_2d, atleast_3d
 from minigrad.ops.shape.views import dim_of, reshape
 
@@ -27,8 +27,11 @@ class Stack(Node):
     def forward(tensors: Sequence[Tensor], dim: int) -> Tensor:
         arrays = [v.array for v in tensors]
         dtype, input_metadata = joined(arrays)
-        if dim or type(arrays[0]) in BACKEND_OF:
-            out = np.stack(arrays, dim, dtype=dtype, casting="unsafe")
+        if dim < arrays[0].ndim and all(map(suggests_channels_last, arrays)):  # joined along a dimension that is split
+            joint = in_format_of(np.concatenate(arrays, dim, dtype=dtype, casting="unsafe"), *arrays)
+            out = joint.reshape((*arrays[0].shape[:dim], len(arrays), *arrays[0].shape[dim:]))
+        elif dim or type(arrays[0]) in BACKEND_OF:
+            out = row_by_row(np.stack(arrays, dim, dtype=dtype, casting="unsafe"))
         else:
             out = np.array(arrays, dtype)  # 5 × as fast
         return record_n(Stack, out, tuple(tensors), (), (dim,), input_metadata)
