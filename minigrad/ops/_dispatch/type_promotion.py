@@ -4,6 +4,7 @@ No formula mentions either. The forward notes on the node what each input was (i
 and casts.
 """
 
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from minigrad._base.dtype import default_float, from_numpy_dtype, result_dtype
 from minigrad.backends.registry import BACKEND_OF, MixedDeviceMetadata, device_like
 from minigrad.ops._dispatch.device_guard import together
-from minigrad.ops._dispatch.memory_order import in_order_of_first
+from minigrad.ops._dispatch.memory_order import in_dense_order, in_order_of_first
 
 __all__ = ["NO_BOOLS_MINUS", "NO_BOOL_MINUS", "broadcast_and_promote", "broadcast_and_promote_all", "broadcast_shape",
            "check_cast", "check_minus", "input_metadata_of", "promote_scalar"]
@@ -50,7 +51,7 @@ def broadcast_and_promote(x: Any, y: Any) -> tuple[Any, Any, Fit]:
     if len(shape) > 1 and type(x) is np.ndarray and not (x.flags.c_contiguous and (x.shape == shape
                                                                                   or y.flags.c_contiguous)):
         y, = in_order_of_first(shape, x, y)
-    return (x if x.dtype is dtype else x.astype(dtype), y if y.dtype is dtype else y.astype(dtype),
+    return (x if x.dtype is dtype else converted(x, dtype), y if y.dtype is dtype else converted(y, dtype),
             input_metadata_of(shape, dtype, *given))
 
 
@@ -69,7 +70,7 @@ def broadcast_and_promote_all(*arrays: Any) -> tuple[list[Any], Fit]:
         input_metadata = input_metadata_of(like.shape, dtype, *arrays)
     if like.ndim > 1 and type(arrays[0]) is np.ndarray and not all(v.flags.c_contiguous for v in arrays):
         arrays = (arrays[0], *in_order_of_first(like.shape, *arrays))
-    return [v if v.dtype is dtype else v.astype(dtype) for v in arrays], input_metadata
+    return [v if v.dtype is dtype else converted(v, dtype) for v in arrays], input_metadata
 
 
 def input_metadata_of(shape: tuple[int, ...], dtype: Any, *arrays: Any) -> Fit:
@@ -106,9 +107,9 @@ def promote_scalar(x: Any, number: Any, factor: bool = False) -> tuple[Any, Any]
     if kind == "f":
         return x, number
     if isinstance(number, float):
-        return promote_scalar(x.astype(default_float()), number, factor)
+        return promote_scalar(converted(x, default_float()), number, factor)
     if kind == "b":
-        return x.astype(INT64), number
+        return converted(x, INT64), number
     return x, np.array(number).astype(x.dtype).item()  # a number that is too large wraps around: 300 is 44 as uint8
 
 
@@ -134,4 +135,9 @@ class Wide(float):
 
 def floating(x: Any) -> Any:
     """An array as the input of a function with real values: integers become floats."""
-    return x if x.dtype.kind == "f" else x.astype(default_float())
+    return x if x.dtype.kind == "f" else converted(x, default_float())
+
+
+def converted(x: Any, dtype: Any) -> Any:
+    """An array in another dtype, with its dimensions in the order in memory that PyTorch gives a result."""
+    return in_dense_order(methodcaller("astype", dtype), x)

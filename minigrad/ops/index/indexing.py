@@ -389,11 +389,7 @@ class IndexPut(Node):
             else:
                 out = in_order_of(XP.put(x, index, y), x)
         except (IndexError, ValueError, TypeError) as error:  # NumPy's TypeError: a mask, and too many dimensions
-            text = advanced_message(index if type(index) is tuple else (index,), x.shape)
-            if isinstance(error, IndexError) or text.startswith("shape mismatch"):
-                raise IndexError(text) from None
-            raise RuntimeError(f"shape mismatch: value tensor of shape {list(y.shape)} cannot be broadcast to indexing "
-                               f"result of shape {list(x[index].shape)}") from None
+            raise error_of_put(error, index if type(index) is tuple else (index,), x, y.shape) from None
         if not isinstance(value, Tensor):
             return record_n(IndexPut, out, (a, SCALAR_OPERAND), indices, (index, accumulate))
         kind = (value.array.shape, value.array.dtype)
@@ -402,6 +398,20 @@ class IndexPut(Node):
     def backward(self, xp: Any, g: Any, *saved: Any) -> Any:
         index, accumulate = saved[-2:]
         return g if accumulate else xp.put(g, index, 0), None if self.next[1] is None else xp.getitem(g, index)
+
+
+def error_of_put(error: Exception, parts: tuple[Any, ...], x: Any, shape: Shape) -> Exception:
+    """PyTorch's error for values that NumPy could not write: of indices that fit, their shape is looked at first."""
+    text = advanced_message(parts, x.shape)
+    out_of_bounds = isinstance(error, IndexError) and "out of bounds" in text
+    if text.startswith("shape mismatch") or "size 0" in text or (isinstance(error, IndexError) and not out_of_bounds):
+        return IndexError(text)
+    result = x[tuple(brought_in(parts, x.shape))].shape
+    if out_of_bounds and len(shape) <= len(result) and all(
+            n in (1, wanted) for n, wanted in zip(shape[::-1], result[::-1])):
+        return IndexError(text)
+    return RuntimeError(f"shape mismatch: value tensor of shape {list(shape)} cannot be broadcast to indexing "
+                        f"result of shape {list(result)}")
 
 
 @op(method=True, in_place_function=True)

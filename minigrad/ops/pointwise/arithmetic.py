@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import default_float
 from minigrad.core import Node, Tensor, record1, record2
 from minigrad.core.record import SCALAR_OPERAND
 from minigrad.ops._dispatch import NO_BOOLS_MINUS, broadcast_and_promote, check_minus, check_scale, promote_scalar
-from minigrad.ops._dispatch.type_promotion import NO_BOOL_MINUS
+from minigrad.ops._dispatch.type_promotion import NO_BOOL_MINUS, floating
 
 Operand = Any  # a Tensor or a Python number
 Grads = tuple[Any, Any]
@@ -158,7 +157,7 @@ class Div(Node):
     def forward(a: Tensor, b: Operand) -> Any:
         x = a.array
         if x.dtype.kind != "f":
-            x = x.astype(default_float()) if not isinstance(b, Tensor) or b.array.dtype.kind != "f" else x
+            x = floating(x) if not isinstance(b, Tensor) or b.array.dtype.kind != "f" else x
         if not isinstance(b, Tensor):
             x, b = promote_scalar(x, b, True)
             return b if b is NotImplemented else record2(Div, x / b, a, SCALAR_OPERAND, (None, b))

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import default_float
 from minigrad.backends.numpy import XP
 from minigrad.core import Node, Tensor, record1
 from minigrad.ops._dispatch import floating
@@ -19,7 +18,7 @@ class Reciprocal(Node):
 
     @staticmethod
     def forward(a: Tensor) -> Tensor:
-        x = a.array if a.array.dtype.kind == "f" else a.array.astype(default_float())
+        x = floating(a.array)
         y = x.dtype.type(1) / x
         return record1(Reciprocal, y, a, (y,))
 
