@@ -100,9 +100,14 @@ def elements(x: Any, index: Any) -> Any:
         if is_array(last) and last.dtype.kind != "b":
             return x.take(last, len(parts) - 1)
     out = x[index]
-    if in_rows or out.ndim < 2 or not all(type(p) is slice or is_array(p) for p in parts):  # a formula's own `...`
+    if in_rows or out.ndim < 2 or not is_users_index(parts):
         return row_by_row(out)
     return laid_out(out, memory_order(out.shape, *strides_of_indexed(x, parts)))
+
+
+def is_users_index(parts: Sequence[Any]) -> bool:
+    """Whether an index is one that `getitem` leaves to `Index`; those of formulas may consist of slices or have `...`."""
+    return any(map(is_array, parts)) and all(type(p) is slice or is_array(p) for p in parts)
 
 
 def strides_of_indexed(x: Any, parts: Sequence[Any]) -> list[list[int]]:
@@ -379,9 +384,7 @@ class IndexPut(Node):
         try:
             if y.dtype != x.dtype:
                 np.broadcast_to(y, x[index].shape)  # a value that does not fit is said first
-                raise RuntimeError("Index put requires the source and destination dtypes match, got "
-                                   f"{a.dtype.type_name} for the destination and {value.dtype.type_name} for the "
-                                   "source.")
+                raise other_dtype(a, value)
             if (y.shape[:1] == (1,) or not y.size) and y.ndim > x[index].ndim:
                 raise ValueError("NumPy would take it")
             if accumulate:
@@ -389,7 +392,8 @@ class IndexPut(Node):
             else:
                 out = in_order_of(XP.put(x, index, y), x)
         except (IndexError, ValueError, TypeError) as error:  # NumPy's TypeError: a mask, and too many dimensions
-            raise error_of_put(error, index if type(index) is tuple else (index,), x, y.shape) from None
+            why = error_of_put(error, index if type(index) is tuple else (index,), x, y.shape)
+            raise other_dtype(a, value) if "out of bounds" in str(why) and y.dtype != x.dtype else why from None
         if not isinstance(value, Tensor):
             return record_n(IndexPut, out, (a, SCALAR_OPERAND), indices, (index, accumulate))
         kind = (value.array.shape, value.array.dtype)
@@ -398,6 +402,12 @@ class IndexPut(Node):
     def backward(self, xp: Any, g: Any, *saved: Any) -> Any:
         index, accumulate = saved[-2:]
         return g if accumulate else xp.put(g, index, 0), None if self.next[1] is None else xp.getitem(g, index)
+
+
+def other_dtype(a: Tensor, value: Tensor) -> RuntimeError:
+    """PyTorch's error for values of another dtype."""
+    return RuntimeError(f"Index put requires the source and destination dtypes match, got {a.dtype.type_name} for the "
+                        f"destination and {value.dtype.type_name} for the source.")
 
 
 def error_of_put(error: Exception, parts: tuple[Any, ...], x: Any, shape: Shape) -> Exception:

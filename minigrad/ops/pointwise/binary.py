@@ -23,6 +23,7 @@ from minigrad.ops._dispatch import (
     tensor_method,
     underived,
 )
+from minigrad.ops.pointwise.elementary import NO_NEGATION
 from minigrad.ops.pointwise.power import Pow, PowScalar, PowTensor
 from minigrad.ops.pointwise.unary import LOG_2, Exp2
 from minigrad.ops.tensor.copy import cast
@@ -40,9 +41,11 @@ class Atan2(OfTwo, of=np.arctan2):
     saves = ("self", "other")
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any) -> Grads:
+        if self.next[1] is not None and xp.dtype(a).kind == "b":
+            raise RuntimeError(NO_NEGATION)
         square = a * a + b * b
         inverse = xp.masked(square != 0, 1 / square)
-        return g * (b * inverse), g * (-a * inverse)
+        return g * (b * inverse), None if self.next[1] is None else g * (-a * inverse)
 
 
 class Hypot(OfTwo, of=np.hypot):

@@ -12,6 +12,9 @@ from minigrad.backends.numpy import XP
 from minigrad.core import Node, Tensor, record1
 from minigrad.ops._dispatch import floating
 
+NO_NEGATION = ("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+               "the `~` or `logical_not()` operator instead.")
+
 
 class Reciprocal(Node):
     saves = ("result",)
@@ -30,8 +33,7 @@ class Neg(Node):
     @staticmethod
     def forward(a: Tensor) -> Tensor:
         if a.array.dtype.kind == "b":
-            raise RuntimeError("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
-                               "invert a mask, use the `~` or `logical_not()` operator instead.")
+            raise RuntimeError(NO_NEGATION)
         return record1(Neg, -a.array, a)
 
     def backward(self, xp: Any, g: Any) -> Any:

@@ -9,6 +9,7 @@ from minigrad.backends.numpy import FLOAT16
 from minigrad.backends.registry import BACKEND_OF
 from minigrad.core import Node, Tensor, record1, record2
 from minigrad.ops._dispatch import broadcast_and_promote, number_in, promote_scalar
+from minigrad.ops._dispatch.memory_order import row_by_row
 
 Grads = tuple[Any, Any]
 
@@ -68,7 +69,7 @@ class PowScalar(Node, name="Pow", number=2):
             raise NotImplementedError("\"pow\" not implemented for 'Bool'")
         base = y.dtype.type(c)
         z = np.power(base, y) if y.dtype.kind == "f" else whole_power(base, y)
-        return record1(PowScalar, z, b, (b, z), (c,))
+        return record1(PowScalar, row_by_row(z), b, (b, z), (c,))
 
     def backward(self, xp: Any, g: Any, b: Any, z: Any, c: float) -> Any:
         if c == 0:

@@ -13,6 +13,7 @@ import warnings
 import pytest
 
 import minigrad
+from tests.parity.outcome import outcome
 
 pytestmark = pytest.mark.torch
 
@@ -127,3 +128,14 @@ def test_every_pair(torch, name):
     lines = [f"{pair}: {text}" for pair, text in wrong.items() if pair not in known]
     assert not lines, "\n".join(lines[:6])
     assert known <= wrong.keys(), "these agree by now"
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_backward_through_atan2_of_bools(torch, which):
+    """The gradient of the second operand is made of minus the first, which bools do not have."""
+    def run(lib):
+        operands = [lib.tensor([0.5, 2.0], requires_grad=True), lib.tensor([True, False])]
+        lib.atan2(*(operands if which else operands[::-1])).sum().backward()
+        return operands[0].grad
+
+    assert outcome(run, minigrad) == outcome(run, torch)
