@@ -106,7 +106,7 @@ def elements(x: Any, index: Any) -> Any:
 
 
 def is_users_index(parts: Sequence[Any]) -> bool:
-    """Whether an index is one that `getitem` leaves to `Index`; those of formulas may consist of slices or have `...`."""
+    """Whether an index is one that `getitem` leaves to `Index`; a formula's may be of slices alone, or have `...`."""
     return any(map(is_array, parts)) and all(type(p) is slice or is_array(p) for p in parts)
 
 
