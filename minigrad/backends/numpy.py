@@ -181,6 +181,11 @@ class ArrayNamespace:
         return x.swapaxes(i, j)
 
     @staticmethod
+    def t(x: Any) -> Any:
+        """The transpose of a matrix, or of each matrix of a batch."""
+        return x.swapaxes(-1, -2)
+
+    @staticmethod
     def transpose(x: Any, dims: Sequence[int]) -> Any:
         return x.transpose(dims)
 

@@ -213,10 +213,13 @@ class SymbolNamespace:
         return result
 
     @staticmethod
+    def t(x: Symbol) -> Symbol:
+        return SYMBOLS.swapaxes(x, -1, -2)
+
+    @staticmethod
     def turned_product(x: Symbol, y: Symbol) -> Symbol:
         """`(x @ y).T`, as what it is: `y.T @ x.T`."""
-        x, y = [SYMBOLS.swapaxes(each, -1, -2) for each in (x, y)]
-        return SYMBOLS.matmul(y, x)
+        return SYMBOLS.matmul(SYMBOLS.t(y), SYMBOLS.t(x))
 
     @staticmethod
     def reshape(x: Symbol, shape: Any) -> Symbol:

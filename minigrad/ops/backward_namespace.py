@@ -58,8 +58,12 @@ class TensorNamespace:
         return copy.ToCopy.forward(x, x.array.dtype, handle)
 
     @staticmethod
+    def t(x: Tensor) -> Tensor:
+        return shape.T.forward(x) if x.array.ndim == 2 else shape.Transpose.forward(x, 1, 2)
+
+    @staticmethod
     def turned_product(x: Tensor, y: Tensor) -> Tensor:
-        return shape.transpose(linalg.matmul(x, y), -1, -2)
+        return shape.T.forward(linalg.matmul(x, y))
 
     @staticmethod
     def scatter(x: Tensor, part: Any, size: tuple[int, ...]) -> Tensor:

@@ -22,7 +22,6 @@ pytestmark = pytest.mark.torch
 FOLDER = Path(__file__).parent
 PROGRAMS = {f"{path.parent.name}/{path.stem}": path for path in sorted(FOLDER.glob("*/*.py"))}
 DIFFERS = {  # by name: a part of the difference, or of the error that ends it
-    "packages/graph_dump": "got  TransposeBackward0",  # the graph of a gradient is recorded by another op than `t`
     "tensors/broadcasting_distances": "has no attribute 'pdist'",
     "tensors/cumulative_ops": "has no attribute 'segment_reduce'",
     "tensors/pca_two_ways": "has no attribute 'pca_lowrank'",

@@ -48,8 +48,8 @@ class Mm(Node):
         return record2(Mm, result, a, b, (a if b._requires_grad else None, b if a._requires_grad else None))
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any) -> tuple[Any, Any]:
-        return (None if b is None else xp.matmul(g, xp.swapaxes(b, -1, -2)),
-                None if a is None else xp.matmul(xp.swapaxes(a, -1, -2), g))
+        return (None if b is None else xp.matmul(g, xp.t(b)),
+                None if a is None else xp.matmul(xp.t(a), g))
 
 
 class Bmm(Node):
@@ -82,7 +82,7 @@ class Mv(VectorProduct):
 
     def backward(self, xp: Any, g: Any, a: Any, v: Any) -> tuple[Any, Any]:
         return (None if v is None else xp.reshape(g, (-1, 1)) * v,
-                None if a is None else xp.matmul(xp.swapaxes(a, 0, 1), g))
+                None if a is None else xp.matmul(xp.t(a), g))
 
 
 class Dot(VectorProduct):
@@ -114,8 +114,8 @@ class Addmm(Node):
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, beta: float = 1, alpha: float = 1) -> tuple[Any, Any, Any]:
         scaled = g if alpha == 1 else g * alpha
-        return (g if beta == 1 else g * beta, None if b is None else xp.matmul(scaled, xp.swapaxes(b, -1, -2)),
-                None if a is None else xp.matmul(xp.swapaxes(a, -1, -2), scaled))
+        return (g if beta == 1 else g * beta, None if b is None else xp.matmul(scaled, xp.t(b)),
+                None if a is None else xp.matmul(xp.t(a), scaled))
 
 
 class AddmmOfT(Addmm, name="Addmm"):
@@ -125,8 +125,8 @@ class AddmmOfT(Addmm, name="Addmm"):
     """
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, beta: float = 1, alpha: float = 1) -> tuple[Any, Any, Any]:
-        return (g, None if b is None else xp.matmul(g, xp.swapaxes(b, -1, -2)),
-                None if a is None else xp.turned_product(xp.swapaxes(g, -1, -2), a))
+        return (g, None if b is None else xp.matmul(g, xp.t(b)),
+                None if a is None else xp.turned_product(xp.t(g), a))
 
 
 SMALL = 400  # products of numbers, below which PyTorch has code of its own for a batch

@@ -92,7 +92,7 @@ class Addr(AddProduct):
     product = staticmethod(lambda x, v, w: (v[:, None] * w).astype(np.result_type(x, v, w), copy=False))
 
     def of_factors(self, xp: Any, g: Any, v: Any, w: Any) -> tuple[Any, Any]:
-        return None if w is None else xp.matmul(g, w), None if v is None else xp.matmul(xp.swapaxes(g, 0, 1), v)
+        return None if w is None else xp.matmul(g, w), None if v is None else xp.matmul(xp.t(g), v)
 
 
 class Baddbmm(AddProduct):
