@@ -12,8 +12,8 @@ from minigrad.ops.activation.softmax import *
 from minigrad.ops.factory.sizes import *
 from minigrad.ops.factory.values import *
 from minigrad.ops.index.gather import *
+from minigrad.ops.index.index_put import *
 from minigrad.ops.index.index_select import *
-from minigrad.ops.index.indexing import *
 from minigrad.ops.index.mask import *
 from minigrad.ops.index.scatter_reduce import *
 from minigrad.ops.linalg.cholesky_qr import *
