@@ -198,6 +198,23 @@ def run_all(page: Page, running: Lab, name: str) -> None:
     raise AssertionError(f"{name}: no cell was run")
 
 
+def saved(page: Page, running: Lab, name: str) -> Any:
+    """The notebook as JupyterLab saves it, once its last cell has run."""
+    end, code = time.monotonic() + PATIENCE, []
+    while time.monotonic() < end:
+        page.keyboard.press("Control+s")
+        page.wait_for_timeout(1000)
+        try:
+            notebook = nbformat.read(running.folder / name, as_version=4)
+        except nbformat.reader.NotJSONError:  # it is being written
+            continue
+        code = [cell for cell in notebook.cells if cell.cell_type == "code" and cell.source]
+        if all(cell.execution_count for cell in code):
+            return notebook
+    waiting = [cell.id for cell in code if not cell.execution_count]
+    raise AssertionError(f"{name} was not saved, or these cells did not run: {waiting}")
+
+
 def switch(page: Page, theme: str, light: str) -> None:
     """Chooses a theme by the menu."""
     page.locator(".lm-MenuBar-itemLabel:text-is('Settings')").click()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 
 from tests.groups import has_browser, installed, require
@@ -18,7 +16,7 @@ require("browser", has_browser() and installed("jupyterlab"), "chromium, playwri
 from playwright.sync_api import Locator, Page
 
 from tests.browser.fixtures import LESSONS, keep
-from tests.browser.jupyter import PATIENCE, Lab, open_notebook, run_all, switch
+from tests.browser.jupyter import PATIENCE, Lab, open_notebook, run_all, saved, switch
 
 MOST_BYTES = 3_000_000  # of a lesson that is saved with the state of its widgets
 THEMES = {"JupyterLab Light": "true", "JupyterLab Dark": "false"}
@@ -31,23 +29,6 @@ FAINT = """panel => {
     return theirs || bottom < screen.top || top > screen.bottom ? [] : read.faint(part, screen);
   });
 }"""
-
-
-def saved(page: Page, running: Lab, name: str) -> Any:
-    """The notebook as JupyterLab saves it, once its last cell has run."""
-    end, code = time.monotonic() + PATIENCE, []
-    while time.monotonic() < end:
-        page.keyboard.press("Control+s")
-        page.wait_for_timeout(1000)
-        try:
-            notebook = nbformat.read(running.folder / name, as_version=4)
-        except nbformat.reader.NotJSONError:  # it is being written
-            continue
-        code = [cell for cell in notebook.cells if cell.cell_type == "code" and cell.source]
-        if all(cell.execution_count for cell in code):
-            return notebook
-    waiting = [cell.id for cell in code if not cell.execution_count]
-    raise AssertionError(f"{name} was not saved, or these cells did not run: {waiting}")
 
 
 def inspectors(notebook: Any) -> list[str]:

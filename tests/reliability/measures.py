@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from tests.fuzz.files import pages
 from tests.fuzz.files.targets import TARGETS, failure
 from tests.fuzz.files.targets import damaged_file as damaged
 from tests.reliability import allocations, hostile_pages, soak, together, writes
@@ -51,6 +52,7 @@ def damages(name: str, share: float) -> Iterator[str | None]:
     for seed in range(count(PAGES if name == "pages" else 10_000 if name in FILES else 300, share)):
         how = failure(TARGETS[name], damaged(TARGETS[name], seed))
         yield f"seed {seed}: {how}" if how else None
+    pages.end()
 
 
 def flat(name: str, share: float) -> Iterator[str | None]:

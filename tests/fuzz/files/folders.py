@@ -82,6 +82,7 @@ def use_plan(data: bytes) -> None:
     """Carry out a plan; all that the student wrote is still somewhere, and no lesson is half a lesson."""
     with tempfile.TemporaryDirectory() as name:
         home, folder = Path(name), Path(name, "my lessons")
+        shipped(home, 1)  # written now: two commands at once would read what the other has half written
         fill(folder, shipped(home, 0))
         written: list[str] = []  # what must be somewhere
         ever: set[str] = set()

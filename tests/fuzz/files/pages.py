@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import json
 import tempfile
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -36,20 +37,27 @@ def damaged_state(random: Random, data: bytes) -> bytes:
     return json.dumps(state).encode()
 
 
+running = ExitStack()  # a Chromium, once there is a page
+errors: list[str] = []
+
+
 @cache
 def page() -> Any:
-    """A page of a Chromium that ends with this program; the network is cut."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only this target needs it
+    """A page of a Chromium that runs until `end`, or until this program ends; the network is cut."""
+    from tests.browser.jupyter import chrome  # noqa: PLC0415 - only this target needs it
 
-    driver = sync_playwright().start()
-    browser = driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"])
-    atexit.register(lambda: (browser.close(), driver.stop()))
-    made = browser.new_context(offline=True).new_page()
+    made = running.enter_context(chrome(str(chromium()))).new_context(offline=True).new_page()
     made.on("pageerror", lambda error: errors.append(str(error)))
     return made
 
 
-errors: list[str] = []
+def end() -> None:
+    """End the Chromium: Playwright can be started once at a time."""
+    page.cache_clear()
+    running.close()
+
+
+atexit.register(end)
 
 
 def use_state(data: bytes) -> None:

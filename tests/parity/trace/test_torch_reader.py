@@ -366,6 +366,14 @@ def test_a_recording_that_begins_inside_of_a_module(torch, reader):
     names = {node["name"]: node.get("scope") for node in traces[0].nodes}
     assert names["AddmmBackward0"] is None and names["TanhBackward0"] == 0
 
+def test_what_inspect_runs_itself_is_of_the_line_that_asked(torch, reader):
+    """As in minigrad's recordings; PyTorch's own lines are nobody's."""
+    model, x = torch.nn.Linear(2, 2), torch.ones(1, 2)
+    trace = importlib.import_module("minigrad_widgets").inspect(model, x)._trace
+    lines = {trace.files[event["file"]]["lines"][event["line"] - 1].strip() for event in trace.events}
+    assert lines == {'trace = importlib.import_module("minigrad_widgets").inspect(model, x)._trace'}
+
+
 
 @pytest.mark.parametrize("lib", ["torch", "minigrad"])
 def test_inspect_takes_either_kind_of_tensor(reader, lib):

@@ -60,8 +60,8 @@ class Reader:
         if getattr(READING, "reader", None) is not None:
             raise RuntimeError("a recorder is on already in this thread: record() cannot be used inside record()")
         READING.reader = self
-        self.stack = Stack(self.builder, sys._getframe(2))
-        self.seen.base = self.stack.base
+        self.seen.base = sys._getframe(2)
+        self.stack = Stack(self.builder, self.seen.base)
         RARER.start(self)
         self.ops.applied = self.stack.applied
         self.mode.__enter__()

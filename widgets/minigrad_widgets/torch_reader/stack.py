@@ -60,9 +60,14 @@ class Look(NamedTuple):
 
 
 class Stack:
-    """Looks at the stack of one thread, down to the frame where the recording began."""
+    """Looks at the stack of one thread, down to the user's frame in which the recording began.
+
+    `base` began it; where that is a frame of this library, as in `inspect`, the user's is the one that called it.
+    """
 
     def __init__(self, builder: Builder, base: FrameType) -> None:
+        while base.f_back is not None and builder.file(base.f_code.co_filename) < 0:
+            base = base.f_back
         self.builder, self.base = builder, base
         self.applied: dict[type, Any] = {}  # by Function: the line that has called it last
 

@@ -1,0 +1,234 @@
+"""How an inspector opens in JupyterLab, and what it says of itself, in two windows and two themes: which part of a
+graph is looked at first, names, the node that stays chosen, calls by hand, models of PyTorch, saved pictures."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Iterator
+from io import BytesIO
+
+import pytest
+
+from tests.groups import has_browser, installed, require
+
+pytestmark = pytest.mark.browser
+require("browser", has_browser() and installed("jupyterlab"), "chromium, playwright or jupyterlab is not installed")
+
+import nbformat
+from PIL import Image, ImageChops
+from playwright.sync_api import BrowserContext, Locator, Page, expect
+
+from minigrad_widgets.canvas import STRIP, with_note
+from minigrad_widgets.widget import STILL
+from tests.browser.book import await_widgets
+from tests.browser.fixtures import Axe, ran
+from tests.browser.jupyter import PATIENCE, Lab, await_idle, open_notebook, run_all, saved
+
+NAME = "opening.ipynb"
+IMPORTS = """import minigrad as torch
+import torch as pytorch
+from minigrad.recorder import record
+from minigrad_lessons import reveal
+from minigrad_widgets import Inspector, inspect"""
+ISLANDS = """with record() as islands:
+    for seed in range(4):
+        x = torch.full((2,), seed + 1., requires_grad=True)
+        h = x
+        for _ in range(12):
+            h = (h * x).sin()
+        h.sum().backward()
+Inspector(islands)"""
+ENCODER = """torch.manual_seed(0)
+layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+encoder = torch.nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)
+inspect(encoder, torch.randn(1, 3, 8), loss_fn=lambda output: output.square().mean())"""
+MEETING = """net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Tanh())
+for p in net.parameters():
+    p.data.fill_(0.5)
+with record() as meeting:
+    h = net(torch.ones(1, 2))
+    loss = (h * 123.456 + h * -7891.23 + h.exp()).sum()
+    loss.backward()
+reveal("3.2", 1)
+Inspector(meeting)"""
+BY_HAND = """m = torch.tensor([2., 3.], requires_grad=True)
+with record() as walk:
+    a, b = m.unbind()
+    loss = (a * b + a).sum()
+    loss.backward()
+Inspector(walk, lens="traversal")"""
+PYTORCH = """pytorch.manual_seed(0)
+model = pytorch.nn.Sequential(pytorch.nn.Linear(4, 3), pytorch.nn.ReLU(), pytorch.nn.Linear(3, 2))
+batch, labels = pytorch.randn(5, 4), pytorch.tensor([0, 1, 0, 1, 1])
+inspect(model, batch, target=labels, loss_fn=pytorch.nn.functional.cross_entropy)"""
+COMPILED = "inspect(pytorch.compile(model), batch)"
+CELLS = (IMPORTS, ISLANDS, ENCODER, MEETING, BY_HAND, PYTORCH, COMPILED)
+
+
+@pytest.fixture(scope="module")
+def notebook(pages: BrowserContext, server: Lab) -> Iterator[Page]:
+    """A notebook of these programs, run: five inspectors and the card of `reveal`."""
+    with ran(pages, server, NAME, *CELLS, widgets=6) as page:
+        yield page
+
+
+def cell(page: Page, program: str) -> Locator:
+    """The cell of a program."""
+    return page.locator(".jp-Notebook .jp-Cell").nth(CELLS.index(program))
+
+
+def shown(page: Page, program: str) -> Locator:
+    """The inspector of a cell, in view and with the keyboard in it."""
+    root = cell(page, program).locator(".mg-root:has(svg.mg-svg)")
+    root.evaluate("root => root.closest('.jp-Cell').scrollIntoView({block: 'start'})")
+    root.focus()
+    return root
+
+
+def node(root: Locator, title: str) -> Locator:
+    """The first node of this title."""
+    return root.locator(".mg-node", has_text=title).first
+
+
+def at(page: Page, root: Locator) -> int:
+    """Which of the page's widgets it is."""
+    found: int = page.evaluate("root => [...document.querySelectorAll('.mg-root')].indexOf(root)",
+                               root.element_handle())
+    return found
+
+
+def inside(root: Locator, part: Locator) -> bool:
+    """Whether all of a part of the drawing lies in the graph's frame."""
+    frame, box = root.locator("svg.mg-svg").bounding_box(), part.bounding_box()
+    return bool(frame and box and frame["x"] <= box["x"] and box["x"] + box["width"] <= frame["x"] + frame["width"]
+                and frame["y"] <= box["y"] and box["y"] + box["height"] <= frame["y"] + frame["height"])
+
+
+def apart(first: Locator, second: Locator) -> bool:
+    """Whether two parts of the page do not lie over each other."""
+    one, other = first.bounding_box(), second.bounding_box()
+    assert one and other
+    return any(one[side] + one[size] <= other[side] or other[side] + other[size] <= one[side]
+               for side, size in (("x", "width"), ("y", "height")))
+
+
+def test_of_several_graphs_the_one_that_the_step_is_about_is_in_view(seen: Page, axe: Axe) -> None:
+    root, found = shown(seen, ISLANDS), 0
+    for key in ("Home", "ArrowRight", "ArrowRight", "End", *["ArrowLeft"] * 4):
+        root.press(key)
+        seen.wait_for_timeout(400)  # the view glides
+        lit = root.locator(".mg-node.mg-lit .mg-box")
+        found += lit.count()
+        assert lit.count() == 0 or inside(root, lit.first), root.locator("output.mg-text").inner_text()
+    assert found > 4
+    assert axe(seen, at(seen, root)) == []
+
+
+def test_an_encoder_opens_with_its_layers(seen: Page, axe: Axe) -> None:
+    """So do the buttons, which leave the legend in sight."""
+    root = shown(seen, ENCODER)
+    folded = root.locator(".mg-node[data-scope] .mg-title")
+    for digit in "2132":
+        root.press(digit)
+        titles = folded.all_text_contents()
+        assert len(titles) == 1 if digit == "1" else len(titles) > 1
+    assert sorted(titles) == [f"layers.{number}" for number in range(6)]
+    assert inside(root, node(root, "MeanBackward0").locator(".mg-box"))
+    assert apart(root.locator(".mg-legend"), root.locator(".mg-levels"))
+    assert axe(seen, at(seen, root)) == []
+
+
+def test_gradients_that_arrive_at_one_node_are_apart_and_every_leaf_has_a_name(seen: Page, axe: Axe) -> None:
+    root = shown(seen, MEETING)
+    root.press("End")
+    root.locator("[title='show the whole graph']").click()
+    seen.wait_for_timeout(400)
+    boxes = root.locator(".mg-labels text.mg-gradient").evaluate_all("""labels => labels
+        .filter(label => label.textContent !== '').map(label => label.getBoundingClientRect())
+        .map(({left, top, right, bottom}) => [left, top, right, bottom])""")
+    assert len(boxes) >= 10
+    assert [] == [(one, other) for at, one in enumerate(boxes) for other in boxes[:at]
+                  if one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]]
+    names = [text.split(" · ")[0] for text in root.locator(".mg-leaf .mg-caption").all_text_contents()]
+    assert sorted(names) == ["net.0.bias", "net.0.weight"]
+    assert axe(seen, at(seen, root)) == []
+
+
+def test_the_program_ends_where_the_recording_does(seen: Page) -> None:
+    """What the lessons' helpers are asked afterwards is not part of it."""
+    source = shown(seen, MEETING).locator(".mg-source")
+    assert "loss.backward()" in source.inner_text()
+    assert "reveal" not in source.inner_text() and "Inspector" not in source.inner_text()
+
+
+def test_a_node_stays_chosen_until_it_is_unpinned(seen: Page, axe: Axe) -> None:
+    root = shown(seen, MEETING)
+    root.press("Home")
+    title = root.locator(".mg-details h3")
+    node(root, "AddBackward0").locator(".mg-title").click()
+    unpin = root.locator(".mg-unpin")
+    expect(unpin).to_be_visible()
+    assert "AddBackward0" in title.inner_text()
+    assert axe(seen, at(seen, root)) == []
+    root.press("ArrowRight")
+    root.press("ArrowRight")
+    assert "AddBackward0" in title.inner_text()
+    unpin.click()
+    assert "AddBackward0" not in title.inner_text()
+    assert unpin.count() == 0
+
+
+def test_a_walk_that_calls_too_early_and_then_the_rest_is_right(seen: Page, axe: Axe) -> None:
+    root = shown(seen, BY_HAND)
+    root.press("Home")
+    said = root.locator("output.mg-text")
+    for name in ("Sum", "Add", "Unbind"):
+        node(root, f"{name}Backward0").locator(".mg-title").click()
+    assert "UnbindBackward0 was called too early: 1 of 3 gradients had arrived" in said.inner_text()
+    for name in ("MulBackward0", "UnbindBackward0", "AccumulateGrad"):
+        node(root, name).locator(".mg-title").click()
+    assert "m.grad is now tensor([4., 2.])" in said.inner_text()
+    assert "the sums are right" in said.inner_text() and "partial" not in said.inner_text()
+    assert axe(seen, at(seen, root)) == []
+    root.press("Home")
+
+
+def test_a_model_of_pytorch_is_inspected_with_its_loss(seen: Page, axe: Axe) -> None:
+    """Its leaves have the model's names, its numbers are PyTorch's, and the line that asked is marked."""
+    root = shown(seen, PYTORCH)
+    root.press("End")
+    assert "inspect(model, batch" in root.locator(".mg-line.mg-current").inner_text()
+    given = root.locator(".mg-details dl dt").all_inner_texts()
+    assert given == [f"model.{layer}.{name}" for layer in (2, 0) for name in ("bias", "weight")]
+    assert node(root, "NllLossBackward0").count() == 1
+    assert axe(seen, at(seen, root)) == []
+
+
+def test_a_compiled_model_is_refused_in_one_sentence(seen: Page) -> None:
+    said = cell(seen, COMPILED).locator(".jp-OutputArea-output").last.inner_text().strip().splitlines()[-1]
+    assert said.startswith("RuntimeError: a compiled function cannot be recorded") and "model._orig_mod" in said
+
+
+def test_the_picture_in_a_notebook_that_is_not_trusted_says_that_the_cell_must_run(tab: Page, server: Lab) -> None:
+    """JupyterLab shows no widgets of a notebook that was changed elsewhere, but the pictures that were saved."""
+    name = server.write("changed.ipynb", IMPORTS, ISLANDS.replace("range(4)", "range(1)"))
+    open_notebook(tab, server, name)
+    run_all(tab, server, name)
+    await_widgets(tab, 1)
+    notebook = saved(tab, server, name)
+    server.ask(f"api/sessions/{await_idle(tab, server, name)['id']}", "DELETE")
+    tab.goto("about:blank")
+    notebook.cells[0].source += "  # changed elsewhere"
+    nbformat.write(notebook, server.folder / name)
+    open_notebook(tab, server, name)
+    picture = tab.locator(".jp-OutputArea-output img")
+    picture.wait_for(timeout=PATIENCE * 1000)
+    assert tab.locator(".mg-root").count() == 0
+    image = Image.open(BytesIO(b64decode((picture.get_attribute("src") or "").partition(",")[2]))).convert("RGB")
+    blank = BytesIO()
+    Image.new("RGB", (image.width, image.height - STRIP), "white").save(blank, "PNG")
+    wanted = Image.open(BytesIO(with_note(blank.getvalue(), STILL))).convert("RGB")
+    assert image.size == wanted.size
+    strip = (0, image.height - STRIP, image.width, image.height)
+    bands = ImageChops.difference(image.crop(strip), wanted.crop(strip)).getextrema()
+    assert all(most < 40 for _, most in bands), bands  # a picture has few colours
