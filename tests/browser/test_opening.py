@@ -21,7 +21,7 @@ from playwright.sync_api import BrowserContext, Locator, Page, expect
 from minigrad_widgets.canvas import STRIP, with_note
 from minigrad_widgets.widget import STILL
 from tests.browser.book import await_widgets
-from tests.browser.fixtures import Axe, ran
+from tests.browser.fixtures import Axe, keep, ran
 from tests.browser.jupyter import PATIENCE, Lab, await_idle, open_notebook, run_all, saved
 
 NAME = "opening.ipynb"
@@ -120,6 +120,7 @@ def test_of_several_graphs_the_one_that_the_step_is_about_is_in_view(seen: Page,
         lit = root.locator(".mg-node.mg-lit .mg-box")
         found += lit.count()
         assert lit.count() == 0 or inside(root, lit.first), root.locator("output.mg-text").inner_text()
+        assert lit.count() == 0 or apart(lit.first, root.locator(".mg-map"))
     assert found > 4
     assert axe(seen, at(seen, root)) == []
 
@@ -138,20 +139,29 @@ def test_an_encoder_opens_with_its_layers(seen: Page, axe: Axe) -> None:
     assert axe(seen, at(seen, root)) == []
 
 
-def test_gradients_that_arrive_at_one_node_are_apart_and_every_leaf_has_a_name(seen: Page, axe: Axe) -> None:
-    root = shown(seen, MEETING)
-    root.press("End")
-    root.locator("[title='show the whole graph']").click()
-    seen.wait_for_timeout(400)
+@pytest.mark.parametrize(("program", "least"), [(MEETING, 10), (ISLANDS, 15)], ids=["two", "thirteen"])
+def test_gradients_that_arrive_at_one_node_are_apart(seen: Page, axe: Axe, program: str, least: int) -> None:
+    """In the whole window, at a size at which numbers are shown, where the last ones arrive."""
+    root = shown(seen, program)
+    root.press("f")
+    for key in ("End", *["ArrowLeft"] * 4):
+        root.press(key)
+    seen.wait_for_timeout(600)  # the view glides
     boxes = root.locator(".mg-labels text.mg-gradient").evaluate_all("""labels => labels
         .filter(label => label.textContent !== '').map(label => label.getBoundingClientRect())
-        .map(({left, top, right, bottom}) => [left, top, right, bottom])""")
-    assert len(boxes) >= 10
-    assert [] == [(one, other) for at, one in enumerate(boxes) for other in boxes[:at]
-                  if one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]]
-    names = [text.split(" · ")[0] for text in root.locator(".mg-leaf .mg-caption").all_text_contents()]
-    assert sorted(names) == ["net.0.bias", "net.0.weight"]
+        .filter(({width}) => width > 0).map(({left, top, right, bottom}) => [left, top, right, bottom])""")
+    assert len(boxes) >= least
     assert axe(seen, at(seen, root)) == []
+    keep(seen, f"arriving-{least}-{seen.viewport_size}")
+    root.press("f")
+    assert [] == [(one, other) for number, one in enumerate(boxes) for other in boxes[:number]
+                  if one[0] < other[2] and other[0] < one[2] and one[1] + 1 < other[3] and other[1] + 1 < one[3]]
+
+
+def test_every_leaf_has_a_name(seen: Page) -> None:
+    """Also where the program's own name for it is that of a loop over parameters."""
+    captions = shown(seen, MEETING).locator(".mg-leaf .mg-caption").all_text_contents()
+    assert sorted(caption.split(" · ")[0] for caption in captions) == ["net.0.bias", "net.0.weight"]
 
 
 def test_the_program_ends_where_the_recording_does(seen: Page) -> None:

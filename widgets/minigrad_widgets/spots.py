@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import product
-from math import floor
+from math import floor, inf
 from typing import NamedTuple
 
 from minigrad_widgets.geometry import HEIGHT, Data, Point, Wire, width_of
 
-PARTS = (0.44, 0.3, 0.58, 0.16, 0.74)  # how far along the last piece of an edge, in the order of preference
+PARTS = (0.44, 0.3, 0.58, 0.16, 0.74)  # how far along a piece of an edge, in the order of preference
+PIECES = 12  # so many pieces of a long edge, its last ones, may have the label
 GAP, HALF, CELL = 5, 7, 120
 
 
@@ -80,11 +81,24 @@ def label_spots(data: Data, wires: list[Wire], widths: Mapping[str, float]) -> d
     for wire in sorted(wires, key=lambda wire: (wire.node, wire.index)):
         if wire.to is None or wire.key not in widths:
             continue
-        choices = [beside(along(wire.points, part), left) for part in PARTS for left in (wire.left, not wire.left)]
-        spot = min(choices, key=lambda spot: taken.overlap(spot.region(widths[wire.key])))
-        spots[wire.key] = spot
-        taken.add(spot.region(widths[wire.key]))
+        best, area = None, inf
+        for spot in choices(wire):
+            covered = taken.overlap(spot.region(widths[wire.key]))
+            if covered < area:
+                best, area = spot, covered
+            if not covered:
+                break
+        if best is not None:
+            spots[wire.key] = best
+            taken.add(best.region(widths[wire.key]))
     return spots
+
+
+def choices(wire: Wire) -> Iterator[Spot]:
+    """Where a label may stand, in the order of preference: beside the last piece of its edge, then those before."""
+    for end in range(len(wire.points) - 1, max(0, len(wire.points) - PIECES - 1), -1):
+        for part, left in product(PARTS, (wire.left, not wire.left)):
+            yield beside(along(wire.points, end, part), left)
 
 
 def beside(point: Point, left: bool) -> Spot:
@@ -92,9 +106,9 @@ def beside(point: Point, left: bool) -> Spot:
     return Spot(point[0] - GAP if left else point[0] + GAP, point[1], left)
 
 
-def along(points: list[Point], t: float) -> Point:
-    """The point at the fraction `t` of the last piece of an edge."""
-    (ax, ay), (bx, by) = points[-2:]
+def along(points: list[Point], end: int, t: float) -> Point:
+    """The point at the fraction `t` of the piece of an edge that ends with the point number `end`."""
+    (ax, ay), (bx, by) = points[end - 1], points[end]
     s, middle = 1 - t, (ay + by) / 2
     x = s * s * s * ax + 3 * s * s * t * ax + 3 * s * t * t * bx + t * t * t * bx
     y = s * s * s * ay + 3 * s * s * t * middle + 3 * s * t * t * middle + t * t * t * by

@@ -107,7 +107,7 @@ export class GraphPane {
     this.build();
     this.viewport.onMove = (region, far) => {
       this.culling.move(region, far);
-      this.map.look(region);
+      this.map.look(region, this.viewport.scale);
     };
     this.viewport.fit();
     this.frame.addEventListener("click", (event) => this.clicked(event));

@@ -1,4 +1,5 @@
-/** The whole of a large graph in a corner, with a frame around what is in view. A click or a drag goes there. */
+/** The whole of a large graph in a corner, with a frame around what is in view. A click or a drag goes there. It stands
+ * at the right, or at the left while the node that is lit lies in the right corner. */
 import { mark, svg } from "../page/dom";
 import { HEIGHT } from "../layout/geometry";
 import type { Box, Point, Region } from "../layout/geometry";
@@ -6,6 +7,7 @@ import type { Box, Point, Region } from "../layout/geometry";
 const WIDE = 150;
 const HIGH = 110;
 const LEAST = 4;
+const [BESIDE, BELOW] = [16, 50]; // what is free beside the map and below it, in pixels
 const FEW = 40; // so many boxes need no map: it would stand before them
 
 export class Minimap {
@@ -17,6 +19,9 @@ export class Minimap {
   private scale = 1;
   private size: Point = [1, 1];
   private shift: Point = [0, 0];
+  private seen: Region | null = null;
+  private seenScale = 1;
+  private box: Box | undefined;
 
   constructor(private readonly go: (to: Point) => void) {
     this.element.append(this.boxes, this.lit, this.view);
@@ -40,7 +45,10 @@ export class Minimap {
     mark(this.boxes, "d", parts.join(""));
   }
 
-  look(region: Region): void {
+  /** What is in view, and how large it is drawn. */
+  look(region: Region, scale: number): void {
+    [this.seen, this.seenScale] = [region, scale];
+    this.stepAside();
     const [left, top] = this.at([Math.max(0, region.left), Math.max(0, region.top)]);
     const [right, bottom] = this.at([Math.min(this.size[0], region.right), Math.min(this.size[1], region.bottom)]);
     const whole = right - left >= this.size[0] * this.scale - 1 && bottom - top >= this.size[1] * this.scale - 1;
@@ -50,9 +58,18 @@ export class Minimap {
   }
 
   point(box: Box | undefined): void {
+    this.box = box;
+    this.stepAside();
     const [x, y] = box ? this.at([box.x, box.y]) : [-9, -9];
     mark(this.lit, "cx", x.toFixed(1));
     mark(this.lit, "cy", y.toFixed(1));
+  }
+
+  private stepAside(): void {
+    const { box, seen, seenScale } = this;
+    const right = box && seen ? (seen.right - box.x - box.width / 2) * seenScale : Infinity;
+    const below = box && seen ? (seen.bottom - box.y - HEIGHT / 2) * seenScale : Infinity;
+    this.element.classList.toggle("mg-map-left", right < WIDE + BESIDE && below < HIGH + BELOW);
   }
 
   private at([x, y]: Point): Point {

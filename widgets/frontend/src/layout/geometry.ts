@@ -204,10 +204,10 @@ export function path(points: readonly Point[]): string {
   return `${text}M${x - 4},${y - 6}L${x},${y - 0.5}L${x + 4},${y - 6}`;
 }
 
-/** The point at the fraction `t` of the last piece of a wire, where its labels stand. */
-export function along(points: readonly Point[], t: number): Point {
-  const [ax, ay] = points.at(-2) ?? [0, 0];
-  const [bx, by] = points.at(-1) ?? [0, 0];
+/** The point at the fraction `t` of the piece of a wire that ends with the point number `end`. */
+export function along(points: readonly Point[], end: number, t: number): Point {
+  const [ax, ay] = points[end - 1] ?? [0, 0];
+  const [bx, by] = points[end] ?? [0, 0];
   const s = 1 - t;
   const x = s * s * s * ax + 3 * s * s * t * ax + 3 * s * t * t * bx + t * t * t * bx;
   const middle = (ay + by) / 2;

@@ -11,8 +11,10 @@ export interface Spot {
   left: boolean;
 }
 
-/** How far along the last piece of an edge a label may stand, in the order of preference; geometry.py has the same. */
+/** How far along a piece of an edge a label may stand, in the order of preference; spots.py has the same. */
 const PARTS = [0.44, 0.3, 0.58, 0.16, 0.74];
+/** So many pieces of a long edge, its last ones, may have the label. */
+const PIECES = 12;
 const [GAP, HALF, CELL] = [5, 7, 120];
 /** The width of a letter of a label, and of the shortest label. */
 const [LETTER, SHORTEST] = [7, 28];
@@ -65,18 +67,30 @@ export function labelSpots({ boxes, wires }: Drawing, width: (wire: Wire) => num
   }
   const spots = new Map<Wire, Spot>();
   for (const wire of [...wires].sort((a, b) => a.from - b.from || a.index - b.index)) {
-    const [wide, side] = [width(wire), wire.left ?? false];
+    const wide = width(wire);
     let best: [area: number, spot: Spot | null] = [Infinity, null];
-    for (const spot of PARTS.flatMap((part) => [side, !side].map((left) => beside(along(wire.points, part), left)))) {
+    for (const spot of choices(wire)) {
       const area = taken.overlap(regionOf(spot, wide));
       if (area < best[0]) best = [area, spot];
       if (area === 0) break;
     }
-    const spot = best[1] ?? beside(along(wire.points, 0.44), side);
+    const spot = best[1];
+    if (spot === null) continue;
     taken.add(regionOf(spot, wide));
     spots.set(wire, spot);
   }
   return spots;
+}
+
+/** Where a label may stand, in the order of preference: beside the last piece of its edge, then beside those before. */
+function* choices({ points, left = false }: Wire): Generator<Spot> {
+  for (let end = points.length - 1; end >= Math.max(1, points.length - PIECES); end--) {
+    for (const part of PARTS) {
+      const point = along(points, end, part);
+      yield beside(point, left);
+      yield beside(point, !left);
+    }
+  }
 }
 
 const beside = ([x, y]: Point, left: boolean): Spot => ({ x: left ? x - GAP : x + GAP, y, left });
