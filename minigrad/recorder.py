@@ -71,10 +71,6 @@ class record:
             raise
         return trace
 
-    def __del__(self) -> None:
-        if self._observer is not None:  # an interrupt came between `__enter__` and the block
-            self._observer.detach()
-
     def _new_observer(self) -> Any:
         """What listens: it has `start`, `stop` and `detach`."""
         if not OBSERVERS:

@@ -1,4 +1,4 @@
-"""Contexts that are left even if Ctrl-C comes at the moment of leaving them.
+"""Contexts that are left even if Ctrl-C comes at the moment of leaving them, or the stack has no room left.
 
 Python delivers an interrupt where a function begins. If that function is `__exit__`, nothing of it has run: a grad mode
 would stay off, or a recorder on, silently. `safe_exit` decorates an `__exit__` so that it runs all the same, and
@@ -12,6 +12,7 @@ it off, it is called then, before any handler of the interrupt runs. So a second
 
 import contextlib
 import functools
+import sys
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar
@@ -19,6 +20,8 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 __all__ = ["contextmanager", "ensure", "errstate", "safe_exit"]
+
+MORE_FRAMES = 100  # what an `__exit__` may use beyond the limit of the stack
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -29,7 +32,7 @@ class safe_exit:
 
     Args:
         function: the `__exit__`.
-        again: what is called instead, with the same arguments, after an interrupt.
+        again: what is called instead, with the same arguments, where that was broken off.
         entered: what `_entered` is before `__enter__` runs: True where `__init__` has changed something already.
     """
 
@@ -41,7 +44,7 @@ class safe_exit:
     def __get__(self, context: Any, owner: type | None = None) -> Any:
         if context is None:
             return self.function
-        call = functools.partial(leave, self.function, context)
+        call = functools.partial(leave, self.function, self.again, context)
         guard = getattr(context, "_guard", None)
         if guard is None or guard() is None:  # else the block has been entered, and somebody looks at its context
             context._entered = self.entered
@@ -49,12 +52,18 @@ class safe_exit:
         return call
 
 
-def leave(function: Callable[..., Any], context: Any, *error: Any) -> Any:
+def leave(function: Callable[..., Any], again: Callable[..., Any], context: Any, *error: Any) -> Any:
     """Call an `__exit__`, and note that it has run."""
     try:
         result = function(context, *error)
     except (KeyboardInterrupt, MemoryError):
         raise  # it did not come to its end, and is called again
+    except RecursionError:  # to leave a block may take more frames than to enter it
+        limit = allow_more_frames()
+        try:
+            result = again(context, *error)
+        finally:
+            sys.setrecursionlimit(limit)
     except BaseException:
         context._entered = False
         raise
@@ -68,7 +77,21 @@ def abandoned(again: Callable[..., Any], context: Any, guard: Any) -> None:
         context._guard = None
         if context._entered:
             context._entered = False
-            again(context, None, None, None)
+            try:
+                again(context, None, None, None)
+            except RecursionError:
+                limit = allow_more_frames()
+                try:
+                    again(context, None, None, None)
+                finally:
+                    sys.setrecursionlimit(limit)
+
+
+def allow_more_frames() -> int:
+    """Raise the limit of the stack; returns the one before, which the caller can set again: it is below that itself."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(limit + MORE_FRAMES)
+    return limit
 
 
 class ensure:

@@ -27,16 +27,17 @@ def replace_file(path: str | os.PathLike[str], content: str | bytes | Callable[[
         with open(target, "wb") as file:
             file.write(data)
         return
-    unfinished = f"{target}.{os.urandom(8).hex()}.tmp"
+    unfinished = os.path.join(os.path.dirname(target), f".{os.urandom(8).hex()}.tmp")
+    file = open(unfinished, "xb")
     try:
-        with open(unfinished, "xb") as file:
+        with file:
             mode = os.stat(target if os.path.exists(target) else unfinished).st_mode
             if not callable(data):
                 file.write(data)
         if callable(data):
             data(unfinished)
-        with open(unfinished, "r+b") as file:
-            os.fsync(file.fileno())
+        with open(unfinished, "r+b") as written:
+            os.fsync(written.fileno())
         os.chmod(unfinished, stat.S_IMODE(mode))
         os.replace(unfinished, target)
     except BaseException:

@@ -7,12 +7,16 @@ draws a random number would wait until it is killed.
 import os
 import threading
 import weakref
+from contextlib import suppress
 from typing import Any, TypeVar
 
-__all__ = ["free_in_children", "new_lock"]
+__all__ = ["free_in_children", "locks", "new_lock"]
 
 L = TypeVar("L")
-LOCKS: weakref.WeakSet[Any] = weakref.WeakSet()  # those that are to be free in a child process
+# References to the locks that are to be free in a child process. A WeakSet would call a function of Python's whenever a
+# lock dies, and Python drops an interrupt that comes in such a function.
+REFERENCES: list[weakref.ref[Any]] = []
+FEW = 64  # references, of which none is looked at to see whether its lock is gone
 
 
 def new_lock() -> threading.RLock:
@@ -22,13 +26,22 @@ def new_lock() -> threading.RLock:
 
 def free_in_children(lock: L) -> L:
     """Have a lock free in every child process from now on; returns the lock."""
-    LOCKS.add(lock)
+    REFERENCES.append(weakref.ref(lock))
+    if len(REFERENCES) > FEW and len(REFERENCES) > 2 * len(locks()):
+        for reference in [each for each in REFERENCES if each() is None]:
+            with suppress(ValueError):  # another thread has removed it
+                REFERENCES.remove(reference)
     return lock
+
+
+def locks() -> list[Any]:
+    """The locks that are to be free in a child process."""
+    return [lock for reference in list(REFERENCES) if (lock := reference()) is not None]
 
 
 def free_all() -> None:
     """Free all locks, in a child process."""
-    for lock in LOCKS:
+    for lock in locks():
         lock._at_fork_reinit()  # the standard library's own modules call it, too
 
 

@@ -120,6 +120,8 @@ def twister_at(words: Any, position: int) -> np.random.MT19937:
     """A Mersenne Twister with this state, of whose 624 words `position` are used up."""
     try:
         bits = np.random.MT19937(0)
+    except RecursionError:
+        raise
     except RuntimeError as error:  # "can't allocate lock": what is put back at the end of a block is tried again then
         raise MemoryError(*error.args) from error
     free_in_children(bits.lock)

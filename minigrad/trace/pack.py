@@ -95,7 +95,7 @@ def name_of(value: Mapping[str, Any]) -> str:
 def check_room(values: list[Mapping[str, Any]], room: int) -> None:
     """Refuse previews that read the same numbers again and again: a small file would fill the memory."""
     packed = [value for value in values if "at" in value]
-    size = sum([prod(value["shape"]) * struct.calcsize(f"<{FORMS[value['dtype']]}") for value in packed])
+    size = sum([abs(prod(value["shape"])) * struct.calcsize(f"<{FORMS[value['dtype']]}") for value in packed])
     if size > room:
         raise ValueError(f"its previews hold {size} bytes, of which the file has {room}")
 

@@ -31,7 +31,7 @@ import minigrad
 from minigrad_lessons import build, release
 from minigrad_lessons import folder as lessons_in
 from minigrad_lessons.folder import LessonError, Report
-from minigrad_lessons.server import Lab, check_installed, choose_port
+from minigrad_lessons.server import Lab, check_installed, check_user, choose_port
 from minigrad_lessons.teaching import class_report, load
 
 Commands = Any  # argparse has no public name for it
@@ -72,6 +72,7 @@ def _lab_options(commands: Commands) -> None:
     lab.add_argument("--to", default="minigrad-lessons", metavar="DIR", help="your folder (default: minigrad-lessons)")
     lab.add_argument("--port", type=_port, metavar="N", help="the port to use (default: the first free one from 8888)")
     lab.add_argument("--no-browser", action="store_true", help="print the address to open, and open no browser")
+    lab.add_argument("--allow-root", action="store_true", help="start also if you are root, as in a container")
     lab.add_argument("--reset", type=int, metavar="NN", help="put lesson NN back as it was given, keep a backup, end")
     lab.set_defaults(run=_lab)
 
@@ -110,6 +111,7 @@ def _lab(options: argparse.Namespace) -> int:
     if options.reset is not None:
         return _reset(folder, options.reset)
     check_installed()
+    check_user(options.allow_root)
     port = choose_port(options.port)
     lessons = lessons_in.shipped()
     _tell(folder, lessons_in.fill(folder, lessons))

@@ -34,6 +34,20 @@ def check_installed() -> None:
         raise LessonError(f'{PROGRAM} is not installed. It comes with: python -m pip install "minigrad-kit[lessons]"')
 
 
+def check_user(allow_root: bool) -> None:
+    """Raise if the user is root and has not said that this is meant."""
+    if is_root() and not allow_root:
+        raise LessonError(
+            "You are root, and every cell of a notebook could change this whole machine. Start this as another user. "
+            "If it is meant, as in a container, add --allow-root."
+        )
+
+
+def is_root() -> bool:
+    """Whether this process may do everything on this machine; False where there is no such user."""
+    return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
 def choose_port(wanted: int | None) -> int:
     """The wanted port, if it is free; else the first free one from 8888 on."""
     if wanted is not None:
@@ -129,8 +143,7 @@ def _options(folder: Path, lesson: str, port: int, browser: bool) -> list[str]:
     if zmq.has("curve"):
         # What server and kernel say to each other is then encrypted; otherwise each kernel warns that it is not.
         options.append("--KernelManager.transport_encryption=auto")
-    # In a container the user is often root, and JupyterLab then asks to be told that this is meant.
-    return [*options, "--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else options
+    return [*options, "--allow-root"] if is_root() else options  # `check_user` has asked already
 
 
 def _is_free(port: int) -> bool:

@@ -34,14 +34,14 @@ def taken() -> Iterator[int]:
 
 @pytest.mark.slow
 def test_it_stops_without_a_word_of_the_servers(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    with lab([*COMMAND, "lab", "--no-browser"], tmp_path, end=signal.SIGINT) as running:
+    with lab([*COMMAND, "lab", "--allow-root", "--no-browser"], tmp_path, end=signal.SIGINT) as running:
         assert running.json("/api/kernels") == []
     assert "stopping" not in (heard := capfd.readouterr().err) and "signal" not in heard
 
 
 @pytest.mark.slow
 def test_it_opens_on_lesson_one_and_a_second_time_on_the_same_folder(tmp_path: Path) -> None:
-    with lab([*COMMAND, "lab", "--no-browser"], tmp_path, end=signal.SIGINT) as first:
+    with lab([*COMMAND, "lab", "--allow-root", "--no-browser"], tmp_path, end=signal.SIGINT) as first:
         assert first.lesson == LESSONS[0] and f"added   {LESSONS[0]}" in first.said
         assert "started" in first.json("/api/status")
         assert b"jupyter-config-data" in first.get(f"/lab/tree/{first.lesson}")
@@ -52,7 +52,7 @@ def test_it_opens_on_lesson_one_and_a_second_time_on_the_same_folder(tmp_path: P
     mine.write_text(mine.read_text() + "\n")
     edited = mine.read_bytes()
     assert not server_answers(first.port)
-    with lab([*COMMAND, "lab", "--no-browser"], tmp_path, end=getattr(signal, "SIGHUP", signal.SIGTERM)) as second:
+    with lab([*COMMAND, "lab", "--allow-root", "--no-browser"], tmp_path, end=getattr(signal, "SIGHUP", signal.SIGTERM)) as second:
         assert f"yours   {LESSONS[0]}" in second.said and "added" not in second.said
         assert second.token != first.token
     assert mine.read_bytes() == edited
@@ -67,9 +67,21 @@ def server_answers(port: int) -> bool:
 def test_a_chosen_port_in_use_is_an_error_and_no_folder_is_made(
     taken: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["lab", "--no-browser", "--to", str(tmp_path / "mine"), "--port", str(taken)]) == 1
+    assert main(["lab", "--allow-root", "--no-browser", "--to", str(tmp_path / "mine"), "--port", str(taken)]) == 1
     assert f"Port {taken} is in use" in capsys.readouterr().err
     assert not (tmp_path / "mine").exists()
+
+
+def test_root_is_asked_whether_that_is_meant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(server, "is_root", lambda: True)
+    assert main(["lab", "--no-browser", "--to", str(tmp_path / "mine")]) == 1
+    assert "You are root" in (said := capsys.readouterr().err) and "add --allow-root" in said
+    assert not (tmp_path / "mine").exists()
+    server.check_user(allow_root=True)
+    monkeypatch.setattr(server, "is_root", lambda: False)
+    server.check_user(allow_root=False)
 
 
 def test_with_no_port_chosen_one_in_use_is_passed_over(taken: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +101,7 @@ def test_a_port_that_is_none_is_refused(port: str, capsys: pytest.CaptureFixture
 
 def test_a_file_in_the_place_of_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine").write_text("200 pages")
-    assert main(["lab", "--no-browser", "--to", str(tmp_path / "mine")]) == 1
+    assert main(["lab", "--allow-root", "--no-browser", "--to", str(tmp_path / "mine")]) == 1
     assert "is a file, not a folder" in capsys.readouterr().err
     assert (tmp_path / "mine").read_text() == "200 pages"
 

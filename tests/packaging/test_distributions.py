@@ -143,7 +143,7 @@ def test_without_network_the_lessons_install_from_a_folder_and_open(wheels: Path
     install = [python, "-m", "pip", "install", "--quiet", "--no-index", "--find-links", wheels, "minigrad-kit[lessons]"]
     done = without_network(install)
     assert done.returncode == 0, done.stderr
-    with lab([python.with_name("minigrad"), "lab", "--no-browser"], tmp_path) as running:
+    with lab([python.with_name("minigrad"), "lab", "--allow-root", "--no-browser"], tmp_path) as running:
         assert "started" in running.json("/api/status")
         assert running.json(f"/api/contents/{running.lesson}")["type"] == "notebook"
     assert {path.name for path in (tmp_path / "minigrad-lessons").glob("*.ipynb")} == set(shipped())

@@ -22,7 +22,7 @@ def answers(port: int) -> bool:
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows has no SIGKILL")
 def test_the_server_ends_with_a_lab_that_is_killed(tmp_path):
-    command = [sys.executable, "-m", "minigrad", "lab", "--no-browser"]
+    command = [sys.executable, "-m", "minigrad", "lab", "--allow-root", "--no-browser"]
     with lab(command, tmp_path, end=signal.SIGKILL) as running:
         assert answers(running.port)
     end = time.monotonic() + SECONDS

@@ -15,7 +15,7 @@ import numpy as np
 
 import minigrad
 from minigrad._base.device import Default
-from minigrad._base.locks import LOCKS
+from minigrad._base.locks import locks
 from minigrad._base.tensor_str import get_printoptions
 from minigrad.autograd.anomaly_mode import ANOMALY
 from minigrad.autograd.observer import WATCHING
@@ -48,7 +48,7 @@ def held_locks() -> list[Any]:
     held = []
 
     def look() -> None:
-        for lock in list(LOCKS):
+        for lock in locks():
             if lock.acquire(blocking=False):
                 lock.release()
             else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import threading
 from pathlib import Path
@@ -85,7 +86,22 @@ def test_the_name_beside_it_cannot_be_foreseen(tmp_path):
     names = []
     for _ in range(3):
         replace_file(tmp_path / "file", lambda name: names.append(Path(name).name))
-    assert len(set(names)) == 3 and all(name.startswith("file.") for name in names)
+    assert len(set(names)) == 3 and all(re.fullmatch(r"\.[0-9a-f]{16}\.tmp", name) for name in names)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows counts the letters of the whole path")
+def test_a_name_may_be_as_long_as_the_system_allows(tmp_path):
+    path = tmp_path / f"{'n' * 250}.html"
+    replace_file(path, "new")
+    assert path.read_text() == "new" and [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_file_that_another_made_is_not_removed(tmp_path, monkeypatch):
+    (tmp_path / f".{'00' * 8}.tmp").write_text("another's")
+    monkeypatch.setattr(os, "urandom", bytes)
+    with pytest.raises(FileExistsError):
+        replace_file(tmp_path / "file", "new")
+    assert [each.read_text() for each in tmp_path.iterdir()] == ["another's"]
 
 
 def test_many_writers_of_one_file(tmp_path):

@@ -8,17 +8,18 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 import minigrad
+from minigrad._base.locks import FEW, REFERENCES, locks, new_lock
 from minigrad.core.grad_mode import switch
 from tests.reliability import allocations
 from tests.reliability.allocations import starved
-from tests.reliability.interrupts import failures, lines, signals
+from tests.reliability.interrupts import failures, lines, points, signals
 from tests.reliability.together import forks
 from tests.reliability.work import KINDS
 
@@ -51,6 +52,27 @@ def test_ctrl_c_at_a_line_leaves_nothing_on(name: str) -> None:
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="Windows has no such signals")
 def test_ctrl_c_at_any_moment_leaves_gradients_on() -> None:
     assert set(signals(200, 1)) == {None}
+
+
+@pytest.mark.parametrize("write", [
+    lambda x: x.add_(1), lambda x: x.mul_(2), lambda x: x.fill_(3), lambda x: x.copy_(minigrad.ones(3)),
+    lambda x: x.masked_fill_(x == 0, 5), lambda x: x[1:].zero_().add_(1), lambda x: minigrad.add(x, 1, out=x),
+    lambda x: x.__setitem__(0, 7.0), lambda x: x.index_fill_(0, minigrad.tensor([0, 2]), 9.0),
+], ids=["add_", "mul_", "fill_", "copy_", "masked_fill_", "view", "out", "setitem", "index_fill_"])
+def test_no_value_is_written_without_its_version(write: Callable[[minigrad.Tensor], object]) -> None:
+    """Interrupted at every point: backward would otherwise compute with a saved value that has changed."""
+    at, hit = 1, True
+    while hit:
+        x = minigrad.tensor([0.0, 1.0, 2.0])
+
+        def work() -> Iterator[None]:
+            write(x)  # noqa: B023 (it runs in this turn of the loop)
+            yield
+
+        hit = points(work, at) is not None
+        assert x._version or x.tolist() == [0, 1, 2], at
+        at += 1
+    assert at > 5
 
 
 def test_a_mode_that_stays_on_is_found() -> None:
@@ -142,6 +164,14 @@ def test_an_error_that_hides_a_lack_of_memory_is_found() -> None:
         yield
 
     assert any("it came out as KeyError" in (each or "") for each in starved(hiding))
+
+
+def test_references_to_locks_that_are_gone_are_dropped() -> None:
+    kept = [new_lock() for _ in range(3)]
+    for _ in range(500):
+        new_lock()
+    assert all(any(lock is each for each in locks()) for lock in kept)
+    assert len(REFERENCES) <= 2 * max(FEW, len(locks())) + 1
 
 
 @forking

@@ -72,36 +72,48 @@ BEST = {"transformer_46": 2, "transformer_222": 10, "transformer_2000": 92, "mlp
 
 
 @pytest.mark.parametrize("name", BEST)
-def test_2000_nodes_take_less_than_a_second_and_few_edges_cross(name: str) -> None:
+def test_2000_nodes_take_little_time_and_few_edges_cross(name: str) -> None:
     shape, size = name.split("_")
     data = getattr(layout_graphs, shape)(int(size))
-    layout, seconds = timed(data, limit=1)
-    assert seconds < 1
+    layout, turns = timed(data, limit=10)
+    assert turns < 10
     assert layout_graphs.crossings(layout["nodes"], layout_graphs.edges(data)) <= 1.5 * BEST[name]
 
 
 @pytest.mark.parametrize(("data", "limit"), [
-    (layout_graphs.chain(10_000), 3), (layout_graphs.fanout(4_000), 2), (layout_graphs.recurrent(200), 1),
-    (layout_graphs.transformer(10_000), 3),
+    (layout_graphs.chain(10_000), 30), (layout_graphs.fanout(4_000), 20), (layout_graphs.recurrent(200), 10),
+    (layout_graphs.transformer(10_000), 30),
 ], ids=["chain", "fan-out", "loop", "transformer"])
 def test_deep_and_wide_graphs_are_laid_out_like_any_other(data: dict[str, Any], limit: float) -> None:
-    layout, seconds = timed(data, limit)
+    layout, turns = timed(data, limit)
     assert len(layout["nodes"]) == len(data["nodes"])
-    assert seconds < limit
+    assert turns < limit
     for node, to in layout_graphs.edges(data):
         assert layout["nodes"][str(to)][1] > layout["nodes"][str(node)][1]
 
 
 def timed(data: dict[str, Any], limit: float) -> tuple[Any, float]:
-    """A layout and the processor's time for it: other programs' turns do not count; the best of up to three."""
+    """A layout, and how often `turn` could have run instead, in the processor's time: the least of up to five tries.
+
+    So no limit depends on how fast a machine is.
+    """
     best = float("inf")
-    for _ in range(3):
+    for _ in range(5):
         start = time.process_time()
         layout = compute_layout(data)
-        best = min(best, time.process_time() - start)
+        between = time.process_time()
+        turn()
+        best = min(best, (between - start) / (time.process_time() - between))
         if best < limit:
             break
     return layout, best
+
+
+def turn() -> None:
+    """A tenth of a second's work, on the machine on which the limits were chosen."""
+    total = 0
+    for number in range(1_500_000):
+        total += number & 7
 
 
 def test_a_graph_without_nodes_or_edges() -> None:

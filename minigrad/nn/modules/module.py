@@ -776,9 +776,11 @@ class Module:
     def __repr__(self) -> str:
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
-        children = [f"({name}): {indented(repr(module))}" for name, module in self._modules.items()]
-        if len(lines) > 1 or children:
-            extra = "\n  " + "\n  ".join(lines + children) + "\n"
+        several = len(lines) > 1 or bool(self._modules)
+        for name, module in self._modules.items():  # a comprehension would take one more frame for each level
+            lines.append(f"({name}): {indented(repr(module))}")
+        if several:
+            extra = "\n  " + "\n  ".join(lines) + "\n"
         return f"{self._get_name()}({extra})"
 
     # state_dict: an OrderedDict from dotted names to tensors, which share their data with the module

@@ -241,3 +241,6 @@ def test_previews_that_share_their_numbers_are_refused():
     again = {"shape": [2], "dtype": "float32", "at": 0}
     with pytest.raises(ValueError, match=r"its previews hold 8000 bytes, of which the file has \d+"):
         unpacked({**data, "values": [again] * 1000})
+    negative = {**again, "shape": [-2000]}
+    with pytest.raises(ValueError, match=r"its previews hold 16000 bytes"):
+        unpacked({**data, "values": [again] * 1000 + [negative]})
