@@ -214,6 +214,21 @@ def test_a_model_of_pytorch_is_inspected_with_its_loss(seen: Page, axe: Axe) -> 
     assert axe(seen, at(seen, root)) == []
 
 
+def test_times_of_a_model_are_shaded_and_listed(seen: Page, axe: Axe) -> None:
+    """`inspect` records them: of the ops and of their derivatives, by node and by module."""
+    root = shown(seen, PYTORCH)
+    root.locator(".mg-costlist > summary").click()
+    root.locator(".mg-graph.mg-costs").wait_for()
+    names = root.locator(".mg-costs-of button").all_inner_texts()
+    assert any("time" in name for name in names[:2]), names
+    rows = root.locator(".mg-costlist tbody tr")
+    shares = [float(row.locator("td").last.inner_text().removesuffix(" %")) for row in rows.all()]
+    assert shares == sorted(shares, reverse=True) and 95 <= sum(shares) <= 105
+    assert axe(seen, at(seen, root)) == []
+    root.locator(".mg-costlist > summary").click()
+    root.locator(".mg-graph:not(.mg-costs)").wait_for()
+
+
 def test_a_compiled_model_is_refused_in_one_sentence(seen: Page) -> None:
     said = cell(seen, COMPILED).locator(".jp-OutputArea-output").last.inner_text().strip().splitlines()[-1]
     assert said.startswith("RuntimeError: a compiled function cannot be recorded") and "model._orig_mod" in said
