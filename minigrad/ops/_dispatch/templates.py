@@ -12,7 +12,7 @@ import numpy as np
 from minigrad._base.dtype import from_numpy_dtype
 from minigrad.backends.numpy import FLOAT16, FLOAT32
 from minigrad.core import Node, Tensor, record1, record2
-from minigrad.ops._dispatch.type_promotion import converted, input_metadata_of
+from minigrad.ops._dispatch.type_promotion import in_dtype, input_metadata_of
 
 __all__ = ["Gate", "OfInput", "OfResult", "Scaled", "refuse", "widely"]
 
@@ -27,7 +27,7 @@ def widely(values: Callable[..., Any], kernel: str, x: Any, *const: Any) -> Any:
     dtype = x.dtype
     if dtype.kind != "f":
         refuse(kernel, dtype)
-    return values(converted(x, FLOAT32), *const).astype(FLOAT16) if dtype is FLOAT16 else values(x, *const)
+    return values(in_dtype(x, FLOAT32), *const).astype(FLOAT16) if dtype is FLOAT16 else values(x, *const)
 
 
 class OfReals(Node, number=None):

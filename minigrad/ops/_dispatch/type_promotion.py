@@ -51,7 +51,7 @@ def broadcast_and_promote(x: Any, y: Any) -> tuple[Any, Any, Fit]:
     if len(shape) > 1 and type(x) is np.ndarray and not (x.flags.c_contiguous and (x.shape == shape
                                                                                   or y.flags.c_contiguous)):
         y, = in_order_of_first(shape, x, y)
-    return (x if x.dtype is dtype else converted(x, dtype), y if y.dtype is dtype else converted(y, dtype),
+    return (x if x.dtype is dtype else in_dtype(x, dtype), y if y.dtype is dtype else in_dtype(y, dtype),
             input_metadata_of(shape, dtype, *given))
 
 
@@ -70,7 +70,7 @@ def broadcast_and_promote_all(*arrays: Any) -> tuple[list[Any], Fit]:
         input_metadata = input_metadata_of(like.shape, dtype, *arrays)
     if like.ndim > 1 and type(arrays[0]) is np.ndarray and not all(v.flags.c_contiguous for v in arrays):
         arrays = (arrays[0], *in_order_of_first(like.shape, *arrays))
-    return [v if v.dtype is dtype else converted(v, dtype) for v in arrays], input_metadata
+    return [v if v.dtype is dtype else in_dtype(v, dtype) for v in arrays], input_metadata
 
 
 def input_metadata_of(shape: tuple[int, ...], dtype: Any, *arrays: Any) -> Fit:
@@ -107,9 +107,9 @@ def promote_scalar(x: Any, number: Any, factor: bool = False) -> tuple[Any, Any]
     if kind == "f":
         return x, number
     if isinstance(number, float):
-        return promote_scalar(converted(x, default_float()), number, factor)
+        return promote_scalar(in_dtype(x, default_float()), number, factor)
     if kind == "b":
-        return converted(x, INT64), number
+        return in_dtype(x, INT64), number
     return x, np.array(number).astype(x.dtype).item()  # a number that is too large wraps around: 300 is 44 as uint8
 
 
@@ -135,9 +135,9 @@ class Wide(float):
 
 def floating(x: Any) -> Any:
     """An array as the input of a function with real values: integers become floats."""
-    return x if x.dtype.kind == "f" else converted(x, default_float())
+    return x if x.dtype.kind == "f" else in_dtype(x, default_float())
 
 
-def converted(x: Any, dtype: Any) -> Any:
+def in_dtype(x: Any, dtype: Any) -> Any:
     """An array in another dtype, with its dimensions in the order in memory that PyTorch gives a result."""
     return in_dense_order(methodcaller("astype", dtype), x)

@@ -19,6 +19,7 @@ from minigrad.core.saved import saved_tensors
 from minigrad.core.saved_tensor import SavedTensor, saved_tensor_handle, saved_tensor_handles
 from minigrad.ops._dispatch.memory_order import laid_out, memory_order, row_by_row
 from minigrad.ops.index.flat_indexing import first_out_of_range
+from minigrad.ops.reduce.sums import one_of
 from minigrad.ops.shape.slices import Select, Slice
 from minigrad.ops.shape.views import Alias, Unsqueeze
 
@@ -211,8 +212,9 @@ def basic(input: Tensor, parts: Sequence[Any], originals: Sequence[Any],
     result, rest, saved, dim = input, list[Any](), list[Tensor](), 0
     for position, part in enumerate(parts):
         if isinstance(part, slice):
-            if not is_full_slice(part, result.array.shape[dim]):
-                result = Slice.forward(result, dim, checked_slice(part))
+            size = result.array.shape[dim] if dim < result.array.ndim else 0  # nothing is left after a second `...`
+            if not is_full_slice(part, size):
+                result = Slice.forward(result, one_of(dim, result.array.ndim), checked_slice(part))
             rest.append(ALL)
             dim += 1
         elif part is None:
@@ -234,7 +236,8 @@ def basic(input: Tensor, parts: Sequence[Any], originals: Sequence[Any],
             saved.append(source if as_it_is else plain(part))
             dim += part.ndim if part.dtype.kind == "b" else 1
         else:
-            result = Select.forward(result, dim, in_bounds(part, result.array.shape[dim], position))
+            size = result.array.shape[dim] if dim < result.array.ndim else 0
+            result = Select.forward(result, dim, in_bounds(part, size, position))
     if saved:
         given_dims, shape = len(rest), result.array.shape
         while isinstance(rest[-1], slice):
