@@ -49,18 +49,9 @@ def alternating(contenders: dict[str, Callable[[], Any]], turns: int, together: 
 
 def all_reduces(mpi: Any, size: int, turns: int) -> dict[str, Any]:
     """Ours beside mpi4py's own, over so many bytes."""
-    comm, tensor = mpi.COMM_WORLD.Dup(), minigrad.ones(size // 4)
-    own = np.ones(size // 4, np.float32)
-
-    def ours() -> None:
-        tensor.fill_(1)
-        dist.all_reduce(tensor)
-
-    def theirs() -> None:
-        own.fill(1)
-        comm.Allreduce(mpi.IN_PLACE, own)
-
-    return alternating({"minigrad": ours, "mpi4py": theirs}, turns, comm.Barrier)
+    comm, tensor, own = mpi.COMM_WORLD.Dup(), minigrad.zeros(size // 4), np.zeros(size // 4, np.float32)
+    return alternating({"minigrad": lambda: dist.all_reduce(tensor),
+                        "mpi4py": lambda: comm.Allreduce(mpi.IN_PLACE, own)}, turns, comm.Barrier)
 
 
 def step_of(torch: Any) -> Callable[[], Any]:

@@ -141,7 +141,9 @@ class ProcessGroup:
                 self.broken = str(work.error).partition("\n")[0]
                 work.done = True
                 return
-            if now - begun > EAGER:
+            if work.started:  # MPI moves data only while it is called
+                time.sleep(0)
+            elif now - begun > EAGER:
                 time.sleep(PAUSE)
 
     def go_on_in_background(self) -> None:

@@ -20,6 +20,8 @@ export interface Read {
 }
 
 export const UNSURE = "?";
+/** How a class is printed: Name, torch::autograd::Name, Name(x), <Name object at 0x7f>. */
+const PRINTED = /^<?(?:\w+::)*(\w+)(?:\(\w*\)| object at \w+)?>?$/;
 const YES_NO: Record<string, Value> = { true: true, yes: true, false: false, no: false };
 
 /** What was meant by a word: a value where it reads as one, else the word in lower case. */
@@ -35,8 +37,9 @@ function meant(word: string): Value {
 
 /** The answer as a value; null where it is not of the kind that is asked for. */
 export function read(form: Form, text: string): Read | null {
-  const answer = text.trim().replace(/^['"]+|['"]+$/g, "");
-  if (answer.trim() === UNSURE) return { value: UNSURE, shown: UNSURE };
+  const written = text.trim().replace(/^['"]+|['"]+$/g, "");
+  if (written.trim() === UNSURE) return { value: UNSURE, shown: UNSURE };
+  const answer = form.kind === "name" ? (PRINTED.exec(written.trim())?.[1] ?? written) : written;
   const value = meant(answer);
   const word = value === null ? "None" : value;
   if (form.word !== "" && typeof word === "string" && word.toLowerCase() === form.word.toLowerCase()) return { value: form.word, shown: form.word };
