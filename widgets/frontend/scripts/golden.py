@@ -89,6 +89,14 @@ def nested() -> Trace:
     return trace
 
 
+def reentrant() -> Trace:
+    """A leaf that gets a gradient in a pass of its own, inside of the one that reaches it too."""
+    w = torch.tensor([2.0], requires_grad=True)
+    with record() as trace:
+        checkpoint(lambda h: h * w, w * 1, use_reentrant=True).sum().backward()
+    return trace
+
+
 def failing() -> Trace:
     """A pass that an error ends, then one that works; an in-place op and a grad mode."""
     x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -195,7 +203,7 @@ def data_parallel() -> Trace:
 
 
 PROGRAMS: list[Callable[[], Trace]] = [
-    diamond, outputs, hooks, twice, nested, failing, by_hand, network, checkpointed, views, zeroed,
+    diamond, outputs, hooks, twice, nested, reentrant, failing, by_hand, network, checkpointed, views, zeroed,
     *([data_parallel] if dist.is_available() else []),
 ]
 

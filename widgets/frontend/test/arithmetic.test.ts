@@ -29,6 +29,22 @@ it("shows names alone before the numbers are there", () => {
   expect(lines(show("diamond", 5, { selected: 2 }))).toEqual(["grad of y = grad · c"]);
 });
 
+it("adds up what came in one pass, not what came in one inside of it", () => {
+  const { trace } = JSON.parse(readFileSync("test/fixtures/reentrant.json", "utf8")) as { trace: Trace };
+  const leaf = trace.nodes.findIndex((node) => node.variable !== undefined && trace.tensors[node.variable]?.name === "w");
+  const sums = trace.events.flatMap((_, step) => lines(show("reentrant", step, { selected: leaf })).filter((line) => line.includes("gradients meet")));
+  expect(sums).toEqual([]);
+  expect(lines(show("reentrant", trace.events.length - 2, { selected: leaf })).at(-1)).toBe("w.grad = [2.] + [2.] = [4.]");
+});
+
+it("shows graphs whose numbers it cannot compute", () => {
+  const root = show("diamond", 25, {}, (trace) => {
+    for (const each of [...trace.tensors, ...trace.values]) if (each.dtype === "float32") each.dtype = "float16";
+  });
+  expect(root.textContent).not.toContain("cannot show");
+  expect(root.querySelectorAll(".mg-node").length).toBeGreaterThan(3);
+});
+
 it("shows the sum where gradients meet, and what is added to .grad", () => {
   expect(lines(show("diamond", 19))[0]).toBe("grad, where 2 gradients meet = [3., 3.] + [1., 1.] = [4., 4.]");
   expect(lines(show("diamond", 25)).at(-1)).toBe("x.grad = [8., 16.]");

@@ -89,8 +89,10 @@ export class Arithmetic {
     if (this.receipts.isRoot(id)) return [];
     const arrivals = this.receipts.arriving.get(id) ?? [];
     const totals = this.received(id, moment)?.arrived ?? moment.pending(id);
+    const waits = moment.pending(id).length > 0;
+    const together = (key: string): boolean => moment.now === null || this.receipts.together(id, key, moment.now, waits);
     return [...new Set(arrivals.map((each) => each.output_nr))].flatMap((nr) => {
-      const keys = arrivals.filter((each) => each.output_nr === nr && moment.edge(each.key) != null).map((each) => each.key);
+      const keys = arrivals.filter((each) => each.output_nr === nr && moment.edge(each.key) != null && together(each.key)).map((each) => each.key);
       const total = totals[nr];
       if (keys.length < 2 || total == null) return [];
       const shown = keys.slice(0, PILED).map((key) => this.chip(short(valueOf(this.trace, moment.edge(key))), [key], null, "it came along this edge"));

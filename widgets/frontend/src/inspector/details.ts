@@ -108,7 +108,7 @@ export class DetailsPane {
       return [tensorName(this.trace, id), value(inline(valueOf(this.trace, gradient), 60))] as const;
     });
     const more = got.length > GOT ? [html("p", { class: "mg-quiet" }, `and ${got.length - GOT} more: open “heat”`)] : [];
-    return [section("the gradients that the pass gave", rows(pairs), ...more)];
+    return [section("each .grad after the pass", rows(pairs), ...more)];
   }
 
   private pin(): HTMLElement {

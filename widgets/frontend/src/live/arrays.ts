@@ -38,6 +38,9 @@ export const product = (sizes: readonly number[]): number => sizes.reduce((a, b)
 export const isFloat = (dtype: string): boolean => dtype.startsWith("float");
 export const isArray = (x: unknown): x is NumberArray => typeof x === "object" && x !== null && "data" in x && "shape" in x;
 
+/** Whether numbers of a dtype are computed here. */
+export const computes = (dtype: string): boolean => Object.hasOwn(wrap, dtype);
+
 export function rounding(dtype: string): (x: number) => number {
   const found = wrap[dtype];
   if (!found) throw new Unsupported(`numbers of ${dtype} are not computed here`);

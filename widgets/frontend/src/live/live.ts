@@ -7,7 +7,7 @@
  * The trace that is shown is a copy, in which whatever can change has a preview of its own: a run exchanges previews,
  * while all indices stay, and with them everything that a view has found out about the trace.
  */
-import { make, Unsupported } from "./arrays";
+import { computes, make, Unsupported } from "./arrays";
 import type { Argument, NumberArray } from "./arrays";
 import { evaluated } from "./evaluate";
 import { computable } from "./large";
@@ -282,7 +282,7 @@ export class Live {
     const [list, nr] = placeOf(name);
     if (list === "grad" || list === "grads") {
       const output = this.recorded.tensors[node?.outputs[nr] ?? -1];
-      return got[nr] ?? (output ? { ...UNKNOWN, array: make(output.shape, output.dtype, () => 0) } : undefined);
+      return got[nr] ?? (output && computes(output.dtype) ? { ...UNKNOWN, array: make(output.shape, output.dtype, () => 0) } : undefined);
     }
     const own = this.parameters.get(id)?.get(name);
     if (own) return own;
@@ -305,7 +305,7 @@ export class Live {
   /** What a `.grad` held before the recording, which is what is there now without what was added. */
   private earlier(event: Of<"accumulate">): Known | undefined {
     const [now, more] = [event.grad, event.gradient].map((value) => numbersOf(this.recorded.values[value ?? -1]));
-    if (!now || !more || now.data.every((x, at) => Object.is(x, more.data[at]))) return undefined;
+    if (!now || !more || !computes(now.dtype) || now.data.every((x, at) => Object.is(x, more.data[at]))) return undefined;
     return { ...UNKNOWN, array: make(now.shape, now.dtype, (at) => (now.data[at] as number) - (more.data[at] as number)) };
   }
 

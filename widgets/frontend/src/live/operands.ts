@@ -1,5 +1,5 @@
 /** The operands of expressions: their names, and what several of them are together. */
-import { make } from "./arrays";
+import { computes, make } from "./arrays";
 import type { Known } from "./memory";
 import type { Expression } from "../trace/types";
 
@@ -37,5 +37,5 @@ export function together(all: readonly Known[]): Known {
 export function added(a: Known, b: Known): Known {
   const [x, y] = [a.array, b.array];
   const state = together([a, b]);
-  return { ...state, array: x && y && !state.stale ? make(y.shape, y.dtype, (at) => (x.data[at] as number) + (y.data[at] as number)) : null };
+  return { ...state, array: x && y && !state.stale && computes(y.dtype) ? make(y.shape, y.dtype, (at) => (x.data[at] as number) + (y.data[at] as number)) : null };
 }

@@ -33,6 +33,10 @@ export class Receipts {
   private readonly writes = new Map<number, number[]>();
   /** The nodes at which a pass began: their gradients came from the program, too. */
   private readonly roots = new Set<number>();
+  /** By edge, the steps at which a gradient went along it. */
+  private readonly flows = new Map<string, number[]>();
+  /** By step, the pass that was running: one may run inside of another. */
+  private readonly passes: number[] = [];
 
   constructor(private readonly trace: Trace) {
     trace.nodes.forEach((node, from) =>
@@ -40,7 +44,12 @@ export class Receipts {
         if (edge) push(this.arriving, edge[0], { key: `${from}:${index}`, output_nr: edge[1] });
       }),
     );
+    const running: number[] = [];
     trace.events.forEach((event, step) => {
+      if (event.kind === "backward_start") running.push(step);
+      this.passes.push(running.at(-1) ?? -1);
+      if (event.kind === "backward_end") running.pop();
+      if (event.kind === "flow") push(this.flows, `${event.node}:${event.index}`, step);
       if (event.kind === "run" || event.kind === "call" || event.kind === "hook") push(this.steps, event.node, step);
       if (event.kind === "accumulate" || event.kind === "grad") push(this.writes, event.tensor, step);
       if (event.kind === "backward_start") for (const [node] of event.roots) this.roots.add(node);
@@ -49,6 +58,13 @@ export class Receipts {
 
   isRoot(node: number): boolean {
     return this.roots.has(node);
+  }
+
+  /** Whether the last gradient along an edge, up to a step, came in the pass in which its node runs or waits. */
+  together(node: number, key: string, now: number, waits: boolean): boolean {
+    const ran = waits ? undefined : this.since(node, now)[0];
+    const flowed = (this.flows.get(key) ?? []).filter((step) => step <= now).at(-1);
+    return flowed === undefined || this.passes[flowed] === this.passes[ran ?? now];
   }
 
   /** What a node received when it ran last, up to a step; null if it has not run. */
