@@ -83,6 +83,7 @@ def recorded(make: Callable[[], Any], names: Mapping[str, Any], torch: bool, kno
     """
     recording: Any = recorder(names, torch, detail)
     trace: Trace
+    failed: RuntimeError | None = None
     with ExitStack() as stack:  # no recorder is told that leaves get back what they had
         if known is not None:
             stack.enter_context(kept_grads(known))
@@ -91,17 +92,19 @@ def recorded(make: Callable[[], Any], names: Mapping[str, Any], torch: bool, kno
             if root is not None and root.requires_grad:
                 if known is None:
                     stack.enter_context(kept_grads(root))
-                backward(root, trace)
+                failed = backward(root)
+    if failed is not None and (not trace.events or trace.events[-1]["kind"] != "error"):  # no pass had begun
+        raise failed
     return trace
 
 
-def backward(root: Any, trace: Trace) -> None:
-    """The backward pass of a tensor, with a gradient of ones, on a graph that is kept."""
+def backward(root: Any) -> RuntimeError | None:
+    """Run the backward pass of a tensor, with a gradient of ones, on a graph that is kept; returns how it failed."""
     try:
         root.backward(root.new_ones(root.shape), retain_graph=True)
-    except RuntimeError:
-        if not trace.events or trace.events[-1]["kind"] != "error":
-            raise
+    except RuntimeError as error:
+        return error
+    return None
 
 
 def recorder(names: Mapping[str, Any], torch: bool, detail: str = "values") -> Any:

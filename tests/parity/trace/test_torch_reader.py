@@ -391,6 +391,17 @@ def test_inspect_takes_either_kind_of_tensor(reader, lib):
     assert x.grad is before and before.tolist() == [1, 1, 1]
 
 
+@pytest.mark.parametrize("lib", ["torch", "minigrad"])
+def test_inspect_shows_the_nodes_of_a_graph_that_was_freed(reader, lib):
+    m = importlib.import_module(lib)
+    x = m.ones(3, requires_grad=True)
+    loss = (x * x).sum()
+    loss.backward()
+    trace = importlib.import_module("minigrad_widgets").inspect(loss)._trace
+    assert {node["name"] for node in trace.nodes} == {"SumBackward0", "MulBackward0", "AccumulateGrad"}
+    assert trace.events[-1]["kind"] == "error" and x.grad.tolist() == [2, 2, 2]
+
+
 def test_under_a_profiler_in_c(torch, reader):
     profile = cProfile.Profile()
     x = torch.ones(3, requires_grad=True)
