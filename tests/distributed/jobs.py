@@ -38,5 +38,5 @@ def left_running(word: str, seconds: float = 10) -> list[str]:
 
 def command_lines() -> list[str]:
     """Those of all processes of this machine."""
-    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    listed = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True)
     return listed.stdout.splitlines()

@@ -52,7 +52,8 @@ def test_it_opens_on_lesson_one_and_a_second_time_on_the_same_folder(tmp_path: P
     mine.write_text(mine.read_text() + "\n")
     edited = mine.read_bytes()
     assert not server_answers(first.port)
-    with lab([*COMMAND, "lab", "--allow-root", "--no-browser"], tmp_path, end=getattr(signal, "SIGHUP", signal.SIGTERM)) as second:
+    hang_up = getattr(signal, "SIGHUP", signal.SIGTERM)
+    with lab([*COMMAND, "lab", "--allow-root", "--no-browser"], tmp_path, end=hang_up) as second:
         assert f"yours   {LESSONS[0]}" in second.said and "added" not in second.said
         assert second.token != first.token
     assert mine.read_bytes() == edited

@@ -61,7 +61,7 @@ class Counter:
             raise KeyboardInterrupt
 
     def trace(self, frame: FrameType, event: str, argument: Any) -> Any:
-        """Lines, as `sys.settrace` reports them. After Ctrl-C there are no more: to report one is a call, and a point."""
+        """Lines, as `sys.settrace` reports them. None after Ctrl-C: to report one is a call, and a point."""
         if event == "line" and inside(frame, __file__) and self.reached(frame, event):
             sys.settrace(None)
             CTRL_C[signal.SIGINT]

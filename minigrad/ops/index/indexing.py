@@ -212,8 +212,7 @@ def basic(input: Tensor, parts: Sequence[Any], originals: Sequence[Any],
     result, rest, saved, dim = input, list[Any](), list[Tensor](), 0
     for position, part in enumerate(parts):
         if isinstance(part, slice):
-            size = result.array.shape[dim] if dim < result.array.ndim else 0  # nothing is left after a second `...`
-            if not is_full_slice(part, size):
+            if not is_full_slice(part, size_at(result, dim)):
                 result = Slice.forward(result, one_of(dim, result.array.ndim), checked_slice(part))
             rest.append(ALL)
             dim += 1
@@ -236,8 +235,7 @@ def basic(input: Tensor, parts: Sequence[Any], originals: Sequence[Any],
             saved.append(source if as_it_is else plain(part))
             dim += part.ndim if part.dtype.kind == "b" else 1
         else:
-            size = result.array.shape[dim] if dim < result.array.ndim else 0
-            result = Select.forward(result, dim, in_bounds(part, size, position))
+            result = Select.forward(result, dim, in_bounds(part, size_at(result, dim), position))
     if saved:
         given_dims, shape = len(rest), result.array.shape
         while isinstance(rest[-1], slice):
@@ -249,6 +247,11 @@ def basic(input: Tensor, parts: Sequence[Any], originals: Sequence[Any],
         check_masks(tuple(rest), shape)
         rest = list(rest if result.array.size else brought_in(rest, shape))
     return result, tuple(rest), tuple(saved)
+
+
+def size_at(tensor: Tensor, dim: int) -> int:
+    """The size of a dimension; 0 behind the last one, where an entry after a second `...` is."""
+    return int(tensor.array.shape[dim]) if dim < tensor.array.ndim else 0
 
 
 def beside_it(part: Any, input: Tensor) -> Any:

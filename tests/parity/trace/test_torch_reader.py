@@ -366,41 +366,6 @@ def test_a_recording_that_begins_inside_of_a_module(torch, reader):
     names = {node["name"]: node.get("scope") for node in traces[0].nodes}
     assert names["AddmmBackward0"] is None and names["TanhBackward0"] == 0
 
-def test_what_inspect_runs_itself_is_of_the_line_that_asked(torch, reader):
-    """As in minigrad's recordings; PyTorch's own lines are nobody's."""
-    model, x = torch.nn.Linear(2, 2), torch.ones(1, 2)
-    trace = importlib.import_module("minigrad_widgets").inspect(model, x)._trace
-    lines = {trace.files[event["file"]]["lines"][event["line"] - 1].strip() for event in trace.events}
-    assert lines == {'trace = importlib.import_module("minigrad_widgets").inspect(model, x)._trace'}
-
-
-
-@pytest.mark.parametrize("lib", ["torch", "minigrad"])
-def test_inspect_takes_either_kind_of_tensor(reader, lib):
-    m = importlib.import_module(lib)
-    x = m.ones(3, requires_grad=True)
-    x.grad = before = m.ones(3)
-    inspector = importlib.import_module("minigrad_widgets").inspect((x * 2).exp().sum())
-    trace = inspector._trace
-    assert inspector.lens == "backward" and trace.library.startswith(lib)
-    assert trace.steps("forward") == []  # nobody has recorded it: the forward pane says so
-    assert [trace.nodes[e["node"]]["name"] for e in trace.events if e["kind"] == "run"] == [
-        "SumBackward0", "ExpBackward0", "MulBackward0", "AccumulateGrad"]
-    inspector.lens = "traversal"
-    assert "SumBackward0 1 of 1" in inspector.text
-    assert x.grad is before and before.tolist() == [1, 1, 1]
-
-
-@pytest.mark.parametrize("lib", ["torch", "minigrad"])
-def test_inspect_shows_the_nodes_of_a_graph_that_was_freed(reader, lib):
-    m = importlib.import_module(lib)
-    x = m.ones(3, requires_grad=True)
-    loss = (x * x).sum()
-    loss.backward()
-    trace = importlib.import_module("minigrad_widgets").inspect(loss)._trace
-    assert {node["name"] for node in trace.nodes} == {"SumBackward0", "MulBackward0", "AccumulateGrad"}
-    assert trace.events[-1]["kind"] == "error" and x.grad.tolist() == [2, 2, 2]
-
 
 def test_under_a_profiler_in_c(torch, reader):
     profile = cProfile.Profile()
