@@ -11,6 +11,7 @@ first inspector also goes into the lesson's cell `still`, for readers on a site 
 
 import copy
 import json
+import linecache
 import re
 import sys
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from minigrad_lessons.folder import LessonError
+from minigrad_lessons.processes.ranks import ranks
 from minigrad_lessons.same_in_torch import TRANSCRIPTS, fingerprint, printed, pytorch
 
 NotebookNode = Any  # nbformat has no types
@@ -117,8 +119,10 @@ def transcribe(library: ModuleType) -> dict[str, dict[str, str]]:
     for source in sorted(SOURCES.glob("*.py")):
         for cell in read_source(source.read_text(encoding="utf-8")).cells:
             if "torch" in cell.metadata.get("tags", []):
-                names: dict[str, Any] = {"same_in_torch": lambda program: program}
-                exec(cell.source, names)
+                names: dict[str, Any] = {"same_in_torch": lambda program: program, "ranks": ranks}
+                name = f"<{source.stem}>"  # ranks asks for the text of a function
+                linecache.cache[name] = (len(cell.source), None, cell.source.splitlines(keepends=True), name)
+                exec(compile(cell.source, name, "exec"), names)
                 text = printed(names["program"], library)
                 version = str(library.__version__).partition("+")[0]
                 found[fingerprint(cell.source)] = {"lesson": source.stem, "version": version, "text": text}

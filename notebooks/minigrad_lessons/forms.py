@@ -7,6 +7,7 @@ True or False, or a word where a number is asked for.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -17,6 +18,8 @@ from minigrad_lessons.values import meant, plain, unsure
 YES_NO, NUMBER, LIST, SHAPE, NAME = "yes-no", "number", "list", "shape", "name"
 ASKS = {YES_NO: "True or False", NUMBER: "a number, such as 7", LIST: "a list, such as {example}",
         SHAPE: "a shape, such as (4, 5)", NAME: "the name of a class, such as Tensor"}
+# How a class is printed: Name, torch::autograd::Name, Name(x), <Name object at 0x7f>
+PRINTED = re.compile(r"<?(?:\w+::)*(\w+)(?:\(\w*\)| object at \w+)?>?")
 
 
 class Misfit(ValueError):
@@ -40,6 +43,8 @@ class Form:
     @property
     def asks(self) -> str:
         """What fits, in words: "a number, such as 7, or None"."""
+        if self.kind == NUMBER and self.choices:
+            return f"one of {', '.join((*self.choices, *filter(None, [self.word])))}"
         example = ["Tensor", 7] if self.named else [False if self.truths else 7] * self.length
         return ASKS[self.kind].format(example=example) + (f", or {self.word}" if self.word else "")
 
@@ -77,6 +82,8 @@ def read(form: Form, answer: Any) -> Any:
         answer = answer.strip().strip("'\"")
     if unsure(answer):
         return "?"
+    if form.kind == NAME:
+        answer = _name(answer)
     value: Any = meant(answer) if isinstance(answer, str) else plain(answer)
     word = "None" if value is None else value
     if form.word and isinstance(word, str) and word.lower() == form.word.lower():
@@ -87,6 +94,12 @@ def read(form: Form, answer: Any) -> Any:
     if form.kind == NAME:
         return "None" if value is None else str(answer)
     return tuple(value) if form.kind == SHAPE else value
+
+
+def _name(answer: Any) -> Any:
+    """The name of a class, as `type(node).__name__` gives it; `node.name()` may put namespaces before it."""
+    written = PRINTED.fullmatch(answer.strip()) if isinstance(answer, str) else None
+    return written[1] if written else answer
 
 
 def misfit(form: Form, shown: str) -> str:

@@ -74,7 +74,7 @@ def _noted(id: str, face: Face) -> Face:
     if id in _revealed:
         line = STANDS.format(said=in_words(said))
     else:
-        line = f"noted: {in_words(said)}. Now run the next cell."
+        line = f"Noted: {'you do not know' if unsure(said) else show(said)}. Now run the next cell."
     return replace(face, text=line, chosen=show(said), locked=id in _revealed, how="", lines=(), done=True)
 
 

@@ -29,7 +29,7 @@ Inspector(trace)
 # What does the gradient of `a` say about `d`? You will measure it, work it out by hand, and then write the program
 # that finds it.
 #
-# *For pages on which nothing runs, here is a still picture of it:*
+# *If nothing runs where you read this, here is a still picture:*
 #
 # ![The inspector, before the first step](attachment:still.png)
 
@@ -133,8 +133,7 @@ check.multiply(Value)
 # everything computed **from** a value must come before that value.
 #
 # Write `order(result)`: the list of all values that `result` was computed from, itself first, each of them once, and
-# each one **before its parents**. A tip: visit the parents of a value first, then note the value, and turn the list
-# around at the end.
+# each one **before its parents**.
 
 # %% id=order tags=open,answer,check
 def order(result):
@@ -195,11 +194,12 @@ check.value_class(Scalar)
 # %% [markdown] id=train-intro
 # ## 8. The same program in minigrad
 #
-# This neuron has two weights and one input. A step against the gradient makes its loss smaller, and that is all there
-# is to training. Here it is with minigrad, whose tensors are used exactly as in PyTorch.
+# This neuron has two weights and one input. The input is 2, the wanted output 0.2; `+ -0.2` because our class cannot
+# subtract. A small step against the gradient makes the loss smaller: that is training. Here it is with minigrad,
+# whose tensors are used as in PyTorch.
 #
 # Two lines are new. `no_grad` keeps the step itself out of the record, and the gradients are set back to None because
-# `backward` adds to what is there. Lessons 7 and 5 are about them.
+# `backward` adds to what is there (lessons 7 and 5).
 
 # %% id=train
 w, bias = torch.tensor(0.5, requires_grad=True), torch.tensor(0.0, requires_grad=True)
@@ -207,15 +207,16 @@ for _ in range(5):
     error = (w * 2.0 + bias).tanh() + -0.2
     loss = error * error
     loss.backward()
-    print(f"loss {loss.item():.2f}, the gradient of w {w.grad.item():+.2f}, of bias {bias.grad.item():+.2f}")
+    print(f"loss {loss.item():.3f}, the gradient of w {w.grad.item():+.2f}, of bias {bias.grad.item():+.2f}")
     with torch.no_grad():
-        w -= 0.2 * w.grad
-        bias -= 0.2 * bias.grad
+        w -= 0.1 * w.grad
+        bias -= 0.1 * bias.grad
     w.grad = bias.grad = None
 
 # %% [markdown] id=yours-intro
-# If your class passes, `Scalar` can take the place of `torch.tensor` in the forward pass. Its numbers must all be
-# Scalars, so write `(w * Scalar(2.0) + bias).tanh() + Scalar(-0.2)`.
+# If your class passes, try it on the same neuron, in a new cell: begin with `w, bias = Scalar(0.5), Scalar(0.0)`,
+# compute `error` and `loss`, call `loss.backward()`, and print `w.grad`. All numbers must be Scalars, so write `(w *
+# Scalar(2.0) + bias).tanh() + Scalar(-0.2)`. It should be the first gradient of `w` above.
 #
 # Then step through one pass, and look for what you have built: where are the parents, the slopes, the order, and the
 # place where gradients add up?
@@ -236,7 +237,7 @@ table(["in your Value", "in a tensor", "for a * b"], [
     ["data", "the tensor itself", str(product.item())],
     ["parents", "grad_fn.next_functions", parents],
     ["slopes", "what grad_fn gives when called with 1", slopes_of_product],
-    ["grad", "grad, of a leaf", str(a.grad.item())],
+    ["grad", "grad, of an input", f"{a.grad.item()} (a's, after d.backward())"],
 ])
 
 # %% [markdown] id=next

@@ -6,8 +6,8 @@
 # When you train a model, `loss.backward()` puts a gradient into some tensors and not into others. If one of your
 # weights is not among them, it never learns, and no error tells you. This lesson shows who gets a gradient, and why.
 #
-# Start with a backward pass that you can step through. Run the next cell (Shift+Enter), then press → for the next
-# step.
+# Start with a backward pass that you can step through. Run the next cell (Shift+Enter), click the picture, then press
+# → for the next step.
 
 # %% id=setup tags=opening
 import minigrad as torch
@@ -16,20 +16,20 @@ from minigrad_lessons import check, hint, predict, progress, recall, reveal, sam
 from minigrad_widgets import Inspector, state_card
 
 with record() as first:
-    w = torch.tensor(2.0, requires_grad=True)
+    w = torch.tensor(3.0, requires_grad=True)
     x = torch.tensor(3.0)
-    loss = (w * x - 5) ** 2
+    loss = (w * x - 6) ** 2
     loss.backward()
 Inspector(first)
 
 # %% [markdown] id=still
-# Two numbers go in, `w` and `x`, and one loss comes out. Step to the end with → (and back with ←). Only one of the
-# two has a gradient then. Which one, and what is different about the other?
+# Two numbers go in, `w` and `x`, and one loss comes out. (One of them is not even drawn.) Step to the end with → (and
+# back with ←). Only one of the two has a gradient then. Which one, and what is different about the other?
 #
 # Then open **numbers** above the graph and drag `w` sideways: the loss and the gradient follow. At which `w` is the
 # gradient 0?
 #
-# *For pages on which nothing runs, here is a still picture of it:*
+# *If nothing runs where you read this, here is a still picture:*
 #
 # ![The inspector, before the first step](attachment:still.png)
 
@@ -39,7 +39,7 @@ Inspector(first)
 # again.
 
 # %% [markdown] id=recall-intro tags=section:recall
-# ## What you bring along
+# ## What you already know
 #
 # Five questions about arrays and the chain rule. Answer from memory. If you do not know, say so: the card then tells
 # you how to find out.
@@ -73,7 +73,7 @@ state_card(w=w, y=y)
 
 # %% [markdown] id=belief-wanted tags=belief
 # Both require grad: `y` inherited that from `w`. But `w` is a leaf and has no `grad_fn`, while `y` is not a leaf and
-# has one. So what does `is_leaf` mean? (The last three columns belong to lessons 3, 6 and 8.)
+# has one. So what does `is_leaf` mean? (The last columns belong to lessons 2, 3, 6 and 8.)
 #
 # ## A common belief
 #
@@ -107,7 +107,8 @@ c = data * 3
 reveal("1.1", c.is_leaf)
 
 # %% id=p2 tags=predict,answer
-# The same operation on w, which does require grad. But this time inside no_grad:
+# The same operation on w, which does require grad. But this time inside no_grad.
+# no_grad: inside it, nothing is written into the graph.
 #     with torch.no_grad():
 #         q = w * 3
 # Is q a leaf?
@@ -119,9 +120,9 @@ with torch.no_grad():
 reveal("1.2", q.is_leaf)
 
 # %% id=p3 tags=predict,answer
-# What is a leaf good for? backward() writes gradients into leaves. w and data are leaves, both.
+# What is a leaf good for? backward() writes gradients into leaves. w and data are both leaves.
 #     (w * data).sum().backward()
-# How many of the two have a .grad afterwards, one that is not None?
+# For how many of them is .grad not None afterwards?
 predict("1.3")
 
 # %% id=r3 tags=reveal,answer
@@ -161,14 +162,15 @@ reveal("1.5", sum(t.is_leaf for t in four))
 # has nothing to record, so it is a leaf too, however much was computed to get it.
 
 # %% id=rule-run tags=answers:s3.1,contradicts:c2.3
-for t in (w, y, data, y.sum(), data.sum()):
-    print(f"is_leaf: {t.is_leaf!s:5}   grad_fn is None: {t.grad_fn is None}")
+for code, t in {"w": w, "y": y, "data": data, "y.sum()": y.sum(), "data.sum()": data.sum()}.items():
+    print(f"{code:10}  is_leaf: {t.is_leaf!s:5}   grad_fn is None: {t.grad_fn is None}")
 
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## Watch a gradient reach a leaf
 #
-# `record()` writes down everything that happens, and the inspector replays it. First, one more prediction. A backward
-# pass runs a number of **nodes**, one after the other.
+# `record()` writes down everything that happens, and the inspector replays it. (It only films the run. Whether
+# *autograd*, the part of the library that makes the graph, records an operation does not depend on it.) First, one
+# more prediction. A backward pass runs a number of **nodes**, one after the other.
 
 # %% id=p6 tags=predict,answer
 #     loss = (a * data).sum()
@@ -194,9 +196,9 @@ reveal("1.6", sum(event["kind"] == "run" for event in trace.events))
 Inspector(trace)
 
 # %% [markdown] id=worked-intro tags=section:exercises
-# No edge leads to `data`. It is a leaf, but nobody asked for its gradient, so the graph does not know it. These are
-# two different questions: **is it a leaf** (did no recorded operation make it?) and **does it require grad** (does
-# somebody want its gradient?).
+# No **edge** (a line from one node to the next) leads to `data`. It is a leaf, but nobody asked for its
+# gradient, so the graph does not know it. These are two different questions: **is it a leaf** (did no recorded
+# operation make it?) and **does it require grad** (does somebody want its gradient?).
 #
 # ## Worked example: give the reason
 #

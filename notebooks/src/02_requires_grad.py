@@ -6,7 +6,7 @@
 # You freeze a layer, or you want gradients for an input: both come down to one flag, `requires_grad`. If it is wrong
 # in one place, part of your model is not recorded and does not learn. Who sets the flag, and when can you change it?
 #
-# Run the next cell, then press → to watch the graph grow.
+# Run the next cell (Shift+Enter), click the picture, then press → to watch the graph grow.
 
 # %% id=setup tags=opening
 import minigrad as torch
@@ -24,19 +24,19 @@ with record() as first:
 Inspector(first, lens="forward")
 
 # %% [markdown] id=still
-# Four operations run, but only three of them leave a node behind. Which one does not, and how could autograd know that
-# it need not be recorded?
+# Four operations run, but only three of them leave a node behind. Which one does not, and how could the library know
+# that it need not be recorded?
 #
 # This lesson takes about 40 minutes.
 #
-# *For pages on which nothing runs, here is a still picture of it:*
+# *If nothing runs where you read this, here is a still picture:*
 #
 # ![The inspector, before the first step](attachment:still.png)
 
 # %% [markdown] id=recall-intro tags=section:recall
 # ## Recall
 #
-# From lesson 1, and two questions about what you brought along.
+# From lesson 1, and two questions from before it.
 
 # %% id=recall tags=recall,answer
 recall("q1.1")
@@ -48,10 +48,10 @@ recall("q0.5")
 # %% [markdown] id=belief-any tags=belief
 # ## Who sets the flag?
 #
-# On data, nobody: it is False. On a leaf, you do. On its parameters, a layer does. And on a result, the operation
-# does. By which rule?
+# Data does not have it. On a tensor that you create, you set it; on its parameters, a layer does; on a result, the
+# operation does. By which rule?
 #
-# > "A result requires grad if something in it does. Parameters and `no_grad` are the only exceptions."
+# > "A result requires grad if any input does. The only exception is `no_grad`."
 #
 # `w` requires grad. So everything that is made from it should, too:
 
@@ -65,8 +65,8 @@ for code, tensor in made.items():
 
 # %% [markdown] id=floats
 # A comparison gives yes or no, and `argmax` gives a position. Neither can grow by "a little more", so there is
-# nothing to differentiate: only **floating-point** tensors can require grad. `detach()` gives floats, but leaves the
-# graph on purpose.
+# nothing to differentiate: only **floating-point** tensors can require grad. (PyTorch also allows complex ones.)
+# `detach()` gives floats, but leaves the graph on purpose.
 #
 # That is also why you cannot ask for the gradient of whole numbers:
 
@@ -163,7 +163,7 @@ reveal("2.3", raises(loss.backward))
 loss.backward()
 
 # %% id=p4 tags=predict,answer
-# retain_grad() asks a tensor to keep its gradient. data does not require grad.
+# backward() fills .grad of leaves only; retain_grad() asks a result to keep its own. data does not require grad.
 #     data.retain_grad()
 # Does it raise an error?
 predict("2.4")
@@ -173,7 +173,7 @@ reveal("2.4", raises(data.retain_grad))
 
 # %% id=p5 tags=predict,answer
 # Three attributes say True or False: is_leaf, requires_grad, retains_grad. That makes eight combinations.
-# The table that everybody copies has four.
+# Most tutorials list four.
 # In how many of the eight can a tensor be?
 predict("2.5")
 
@@ -198,8 +198,8 @@ StateExplorer(found)
 # `detach_()` turns the tensor itself into a leaf and forgets the node. But it does not forget that somebody called
 # `retain_grad()`. That gives state 5, a leaf that does not require grad and still retains it. Set its flag: state 6.
 #
-# Which two combinations are missing? The ones of a tensor that is not a leaf and does not require grad. If it is not
-# a leaf, a node made it, and that happens only if an input requires grad. Then the result does, too.
+# Which two combinations are missing? Those of a non-leaf without requires_grad. If it is not a leaf, an operation was
+# recorded, and that happens only if an input requires grad. Then the result does, too.
 
 # %% [markdown] id=worked-intro tags=section:exercises
 # ## Worked example: the flag of a sum

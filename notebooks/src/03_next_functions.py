@@ -4,9 +4,9 @@
 # # Lesson 3: grad_fn and next_functions, walked by hand
 #
 # When a gradient is missing or wrong, the question is always the same: where did it get lost on its way back from the
-# loss? That way is the graph behind `loss.grad_fn`, and you can walk it yourself.
+# loss? Its route is the graph behind `loss.grad_fn`, and you can walk it yourself.
 #
-# Run the next cell, then press → and watch where the gradient goes.
+# Run the next cell (Shift+Enter), click the picture, then press → and watch where the gradient goes.
 
 # %% id=setup tags=opening
 import minigrad as torch
@@ -25,7 +25,7 @@ Inspector(first)
 # The gradient travels from node to node. Each node seems to know where to send it next. Where is that written down,
 # and could you do the sending yourself, without `backward()`? In this lesson you will. It takes about 40 minutes.
 #
-# *For pages on which nothing runs, here is a still picture of it:*
+# *If nothing runs where you read this, here is a still picture:*
 #
 # ![The inspector, before the first step](attachment:still.png)
 
@@ -172,7 +172,7 @@ reveal("3.6", dx.requires_grad)
 #
 # The inspector has a lens for this: **call by hand**. Nothing runs by itself. Click a node that has a gradient
 # waiting, and it is called; what comes out then waits at the nodes below. The Python that you would write is shown
-# beside it, and each edge shows its integer.
+# beside it. Each pair is drawn as an **edge**, with its integer. (`unbind` gives the rows of `m`, as `split` does.)
 
 # %% id=inspector tags=inspector
 with record() as trace:
@@ -213,13 +213,14 @@ with torch.no_grad():
 print(x.grad, y.grad)
 
 # %% [markdown] id=faded-intro
-# The derivative of x·y by x is y, and by y it is x. That is what arrived. Note one thing: a node with one input
-# returns **a tensor**; a node with two returns **a tuple**.
+# The derivative of x·y by x is y, and by y it is x. That is what arrived. Note: a node with one input returns **a
+# tensor**; a node with two returns **a tuple**.
 #
 # ## Faded example: `walk(node, grad)`
 #
-# Now do it for any tree. Two blanks are left: when is there nothing to visit, and what should happen to the node
-# below? (`hint("walk")` in a new cell helps.)
+# Now do it for any tree whose operations have one output each (so not for `unbind`). In a tree, exactly one path
+# leads to each node. Two blanks are left: when is there nothing to visit, and what should happen to the node below?
+# (`hint("walk")` in a new cell helps.)
 
 # %% id=faded tags=faded,answer,check
 def walk(node, grad):
@@ -250,9 +251,9 @@ check.integers(build, [2, 0, 1, 2])
 # %% [markdown] id=open2-intro
 # ## Open exercise: overwhelm the walk
 #
-# `walk` works on trees. If a result is used **twice**, two ways lead down to its node, and `walk` takes both. Build a
-# graph of at most 20 nodes on which `walk` would make more than 1,000 calls. (Two ways that part and meet again are
-# called a **diamond**. You will need a few lines.)
+# `walk` works on trees. If a result is used **twice**, two paths lead down to its node, and `walk` takes both. Build
+# a graph of at most 20 nodes on which `walk` would make more than 1,000 calls. (Two paths that part and meet again
+# are called a **diamond**. You will need a few lines.)
 
 # %% id=open2 tags=open,answer,check
 def build_diamonds():
@@ -264,9 +265,9 @@ def build_diamonds():
 check.diamond(build_diamonds)
 
 # %% [markdown] id=torch-intro tags=section:torch
-# Even where ways meet, `walk` leaves the right gradient in `.grad`: it delivers every part, one by one. But it calls a
-# node once for each *way* to it. `backward()` waits until all parts have arrived and runs each node **once**. How it
-# knows when to wait is lesson 4.
+# Where paths meet, `walk` still leaves the right gradient, as long as each node has one output: it delivers every
+# part, one by one. But it calls a node once for each *path* to it. `backward()` waits until all parts are there and
+# runs each node **once**. How it knows when is lesson 4.
 #
 # ## The same thing in PyTorch
 #
@@ -318,6 +319,7 @@ edge_table({
 
 # %% [markdown] id=next
 # **A pair** in `next_functions`: a node, and which of *its* outputs this input was. **`(None, 0)`**: this input needs
-# no gradient. **The end**: an `AccumulateGrad`, one for each leaf. Call it, and it adds to the leaf's `.grad`.
+# no gradient. **The end**: an `AccumulateGrad`, one for each leaf that requires grad. Call it, and it adds to the
+# leaf's `.grad`.
 #
 # Next, lesson 4: the engine, which makes this walk with one call for each node.

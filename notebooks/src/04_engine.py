@@ -7,7 +7,7 @@
 # outputs" and "Trying to backward through the graph a second time". Both make sense once you have seen what the
 # engine does.
 #
-# Run the next cell, then press → and watch the numbers on the nodes.
+# Run the next cell (Shift+Enter), click the picture, then press → and watch the numbers on the nodes.
 
 # %% id=setup tags=opening
 import minigrad as torch
@@ -28,7 +28,7 @@ Inspector(first)
 #
 # This lesson takes about 40 minutes.
 #
-# *For pages on which nothing runs, here is a still picture of it:*
+# *If nothing runs where you read this, here is a still picture:*
 #
 # ![The inspector, before the first step](attachment:still.png)
 

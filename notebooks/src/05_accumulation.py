@@ -7,7 +7,7 @@
 # while. Leave it out on purpose, and you can train with a batch that does not fit into memory. Both come from one
 # habit of `backward()`.
 #
-# Run the next cell, then press → to go through what happened to `w`.
+# Run the next cell (Shift+Enter), click the picture, then press → to go through what happened to `w`.
 
 # %% id=setup tags=opening
 import minigrad as torch
@@ -30,7 +30,7 @@ Inspector(first)
 #
 # This lesson takes about 40 minutes.
 #
-# *For pages on which nothing runs, here is a still picture of it:*
+# *If nothing runs where you read this, here is a still picture:*
 #
 # ![The inspector, before the first step](attachment:still.png)
 

@@ -6,7 +6,7 @@
 # You want to know why a deep network does not learn, so you look at the gradient in the middle of it, and `.grad` is
 # None. `retain_grad()` and hooks let you see that gradient, log it, or clip it, without touching the model.
 #
-# Run the next cell, then press → and watch the number on its way to `x`.
+# Run the next cell (Shift+Enter), click the picture, then press → and watch the number on its way to `x`.
 
 # %% id=setup tags=opening
 import minigrad as torch
@@ -28,7 +28,7 @@ Inspector(first)
 #
 # This lesson takes about 40 minutes.
 #
-# *For pages on which nothing runs, here is a still picture of it:*
+# *If nothing runs where you read this, here is a still picture:*
 #
 # ![The inspector, before the first step](attachment:still.png)
 

@@ -6,7 +6,7 @@
 # `eval()`, `no_grad()`, `detach()` and `requires_grad=False` are all said to "switch gradients off". They do four
 # different things. Mix them up, and you waste memory when you predict, or half of your model silently stops learning.
 #
-# Run the next cell, then press →, and watch the ribbon above the slider.
+# Run the next cell (Shift+Enter), click the picture, then press →, and watch the ribbon above the slider.
 
 # %% id=setup tags=opening
 import matplotlib.pyplot as plt
@@ -31,7 +31,7 @@ Inspector(first, lens="forward")
 #
 # This lesson takes about 40 minutes.
 #
-# *For pages on which nothing runs, here is a still picture of it:*
+# *If nothing runs where you read this, here is a still picture:*
 #
 # ![The inspector, before the first step](attachment:still.png)
 

@@ -7,7 +7,7 @@
 # scripts. Worse is the case in which nothing stops: a tensor is changed, and the gradient is silently wrong. Who
 # shares memory with whom, and who notices a change?
 #
-# Run the next cell, then press → to see who looks at which numbers.
+# Run the next cell (Shift+Enter), click the picture, then press → to see who looks at which numbers.
 
 # %% id=setup tags=opening
 import warnings
@@ -29,7 +29,7 @@ AliasView(first)
 #
 # This lesson takes about 40 minutes.
 #
-# *For pages on which nothing runs, here is a still picture of it:*
+# *If nothing runs where you read this, here is a still picture:*
 #
 # ![The alias view, before the first step](attachment:still.png)
 

@@ -7,7 +7,7 @@
 # memory. You write it as a `Function`, with the forward pass and its gradient. Its `forward` runs with recording off,
 # and that puzzles everybody at first.
 #
-# Run the next cell, then press →, and watch the ribbon above the slider.
+# Run the next cell (Shift+Enter), click the picture, then press →, and watch the ribbon above the slider.
 
 # %% id=setup tags=opening
 import minigrad as torch
@@ -32,7 +32,7 @@ Inspector(first, lens="forward")
 #
 # This lesson takes about 40 minutes.
 #
-# *For pages on which nothing runs, here is a still picture of it:*
+# *If nothing runs where you read this, here is a still picture:*
 #
 # ![The inspector, before the first step](attachment:still.png)
 

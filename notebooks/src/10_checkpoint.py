@@ -7,13 +7,13 @@
 # `checkpoint(block, x)` does not keep them: when they are needed, the block runs a second time. You save memory and
 # pay with time.
 #
-# Run the next cell, then press →. Both rows show the same three blocks.
+# Run the next cell (Shift+Enter), click the picture, then press →. Both rows show the same three blocks.
 
 # %% id=setup tags=opening
 import minigrad as torch
 from minigrad.recorder import record
 from minigrad.utils.checkpoint import checkpoint
-from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
+from minigrad_lessons import check, hint, predict, recall, reveal, same_in_torch, table
 from minigrad_widgets import Inspector, compare
 
 block, first = torch.nn.Sequential(torch.nn.Tanh(), torch.nn.Sigmoid(), torch.nn.Tanh()), {}
@@ -31,7 +31,7 @@ compare(first)
 #
 # This lesson takes about 40 minutes.
 #
-# *For pages on which nothing runs, here is a still picture of it:*
+# *If nothing runs where you read this, here is a still picture:*
 #
 # ![Two runs on one axis](attachment:still.png)
 
@@ -70,13 +70,14 @@ def step(run):
     return trace
 both = {"plain": step(lambda block, x: block(x)),
         "checkpoint": step(lambda block, x: checkpoint(block, x, use_reentrant=False))}
-table(["", "parameters", "activations", "saved", "gradients"],
+table(["bytes", "parameters", "activations", "saved", "gradients"],
       [[name, *map(str, Account(trace).at_backward())] for name, trace in both.items()])
 
 # %% [markdown] id=plot-intro
-# A forward pass has no gradients to leave out. (The 4 bytes are the 1 that backward starts with.) What is missing are
-# the **saved** values: of 9 tensors only 4 are left, the input of each block. (The last output, which the plain run
-# has saved, counts as an activation here.) Over time:
+# A forward pass has no gradients to leave out. The 4 bytes of gradients are the 1 that backward starts with. What is
+# missing is the **saved** values: of 9 tensors only 4 are left, the input of each block. (Each tensor has 32 × 64
+# numbers, 8192 bytes: 73728 is 9 of them, 32768 is 4. The last output, which the plain run has saved, counts as an
+# activation here.) Over time:
 
 # %% id=plot
 import matplotlib.pyplot as plt
@@ -91,8 +92,8 @@ plt.show()
 
 # %% [markdown] id=own-intro
 # The pink part is what checkpointing reduces. On the right it rises four more times: each block runs again and is
-# released before the next. (Parameters, counted from their first use, and gradients take as much in both. If memory
-# does not fall, look there first.)
+# released before the next. (Here the peak is the same in both, because parameters, counted from their first use, and
+# gradients dominate. Only the pink part shrinks.)
 #
 # Here is such a checkpoint, written by hand. `quiet` says whether the block runs under a `no_grad` of its own:
 
@@ -131,35 +132,32 @@ for name, quiet in {"with no_grad": True, "without": False}.items():
 table(["in forward", "bytes saved", "recorded, if one calls forward directly"], rows)
 
 # %% [markdown] id=belief-flag tags=belief
-# Nothing changes, because `apply` had already switched recording off. The `no_grad` matters only if you call
-# `forward` directly. Memory is saved because **only the input is saved**. Any Function runs `forward` unrecorded and
-# saves what it likes; checkpoint saves the input and runs the block twice.
+# The memory does not change, because `apply` had already switched recording off. The `no_grad` matters only if you
+# call `forward` directly. Memory is saved because **only the input is saved**. Any Function runs `forward` unrecorded
+# and saves what it likes; checkpoint saves the input and runs the block twice.
 #
 # ## A third belief: made under `no_grad`, so it does not require grad
 #
-# > "The block ran under `no_grad`. So its output must not require grad. But it does!"
+# > "The block ran under `no_grad`. So its output should not require grad. But it does!"
 
 # %% id=belief-flag-run tags=refutation,answers:s1.1,answers:s1.4,contradicts:c1.1,contradicts:c1.3,contradicts:c1.4
 import warnings
 
 rows, inside, layer = [], [], torch.nn.Linear(4, 4)
-warnings.simplefilter("ignore")      # reentrant: "None of the inputs have requires_grad=True"
 def block(x):
     inside.append(layer(x).requires_grad)
     return layer(x)
 
-for reentrant in (True, False):
-    for wanted in (True, False):
+for reentrant, wanted in ((True, True), (True, False), (False, True), (False, False)):
+    with warnings.catch_warnings(action="ignore"):      # reentrant: "None of the inputs have requires_grad=True"
         out = checkpoint(block, torch.ones(1, 4, requires_grad=wanted), use_reentrant=reentrant)
-        node = "None" if out.grad_fn is None else out.grad_fn.name()
-        rows.append([*map(str, (reentrant, wanted, inside[-1], out.requires_grad)), node])
+    node = "None" if out.grad_fn is None else out.grad_fn.name()
+    rows.append([*map(str, (reentrant, wanted, inside[-1], out.requires_grad)), node])
 table(["reentrant", "x requires grad", "inside", "output", "its node"], rows)
 
 # %% [markdown] id=predict-intro tags=section:predict
-# There are **two** checkpoints. The **reentrant** one is a Function as above: `apply` attaches one node, if an
-# *input* requires grad. The layer's weights are not inputs, so if `x` needs no gradient, they get none. The
-# **non-reentrant** one records as usual, and a hook takes away what is saved. So the flag and the node are the
-# block's own.
+# There are **two kinds** of checkpoint. The **reentrant** one is a Function as above. The **non-reentrant** one,
+# which PyTorch recommends, is none. The table shows that they differ; the predictions show how.
 #
 # ## Predict, then run
 #
@@ -210,8 +208,13 @@ x = torch.ones(2, requires_grad=True)
 out = checkpoint(lambda x: (x * 2).detach(), x, use_reentrant=True)
 reveal("10.3", out.requires_grad)
 
+# %% [markdown] id=kinds-note
+# So the two kinds differ. In the **reentrant** one, `apply` attaches one node, if an *input* requires grad. The layer's
+# weights are not inputs, so if `x` needs no gradient, they get none. The **non-reentrant** one records as usual, and a
+# hook takes away what is saved. So the flag and the node are the block's own.
+
 # %% id=p4 tags=predict,answer
-# Dropout in a block, and the random state is not preserved:
+# Dropout sets random entries to 0; the mask says which ones. Here the random state is not preserved:
 #     checkpoint(dropped, x, use_reentrant=False, preserve_rng_state=False)
 # Does the second run draw the same mask?
 predict("10.4")
@@ -229,14 +232,16 @@ checkpoint(dropped, x, use_reentrant=False, preserve_rng_state=False).sum().back
 reveal("10.4", masks[0] == masks[1])
 
 # %% [markdown] id=detached-note
-# If the masks differ, the gradient belongs to another function than the one that ran forward, and nothing tells you.
-# That is why the random state is preserved unless you say otherwise. And what does the flag of prediction 3 promise?
-# Nothing:
+# If the masks differ, the gradient is that of a different function from the one that ran forward, and nothing tells
+# you. That is why the random state is preserved unless you say otherwise. And what does the flag of prediction 3
+# promise? Nothing:
 
 # %% id=detached tags=raises-exception,answers:row14
 out.sum().backward()
 
 # %% [markdown] id=inspector-intro tags=section:inspector
+# The node is there, but nothing was recorded behind it.
+#
 # ## Three runs on one axis
 #
 # Now with both kinds of checkpoint. Look for the spans in which a block runs again, for the point where one of them
@@ -287,8 +292,8 @@ print("x.grad", x.grad.tolist())
 # ## Faded example: checkpoint in 15 lines
 #
 # `pack` returns a number instead of the value. When a value is first needed, the block runs again, with hooks that
-# collect the values. Three blanks. (The `unpack` of `collect` is never called: that run has no backward. Hints: `from
-# minigrad_lessons import hint`, then `hint("by_hooks")`.)
+# collect the values. Three blanks. (The `unpack` of `collect` is never called: that run has no backward.
+# `hint("by_hooks")` in a new cell helps.)
 
 # %% id=faded tags=faded,answer,check
 def my_checkpoint(block, x):
@@ -314,9 +319,9 @@ check.by_hooks(my_checkpoint)
 # %% [markdown] id=open1-intro
 # ## Open exercise: how many segments?
 #
-# `n` equal layers are cut into `k` segments, with a checkpoint around each. Few segments keep few inputs, but then
-# each is long, and when it runs again all its values are there at once. Which `k` has the lowest **peak**? The check
-# measures it.
+# `n` equal layers are cut into `k` **segments**, blocks with a checkpoint around each. Few segments keep few inputs,
+# but then each is long, and when it runs again all its values are there at once. Which `k` has the lowest **peak**?
+# Let `segments(n)` return that `k`. The check measures it.
 
 # %% id=open1 tags=open,answer,check
 def segments(n):
@@ -342,8 +347,9 @@ check.unstable(unstable)
 # %% [markdown] id=torch-intro tags=section:torch
 # ## The same thing in PyTorch
 #
-# In which grad mode do the three segments of `checkpoint_sequential` run? Its documentation says that all but the
-# last run under `no_grad`. That describes the reentrant kind. The last segment is not checkpointed, and runs once.
+# In which grad mode do the three segments of `checkpoint_sequential` run? Its documentation says only this: "All
+# segments except the last will not store the intermediate activations." The grad mode depends on the kind. The last
+# segment is not checkpointed, and runs once.
 
 # %% id=torch tags=torch,answers:s1.2,contradicts:c1.2
 @same_in_torch
@@ -365,27 +371,28 @@ def program(torch):
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary: which of the two?
 #
-# This table was made by running each case. If something fails, it fails with an error.
+# This table was made by running each case. Most failures are loud. One is not: with a trainable layer after the
+# block, backward runs, and the block's weights silently get no gradient. PyTorch only warns.
 
 # %% id=summary tags=summary,answers:row15
 def works(run, reentrant):
     try:
-        return "works" if run(reentrant) is not None else "no gradient"
+        with warnings.catch_warnings(action="ignore"):
+            return "works" if run(reentrant) is not None else "no gradient"
     except (RuntimeError, ValueError) as error:
         return type(error).__name__
-
-def weights_learn(reentrant):
+def weights_learn(reentrant, after=torch.sigmoid):
     layer = torch.nn.Linear(2, 2)
-    checkpoint(layer, torch.ones(1, 2), use_reentrant=reentrant).sum().backward()
+    after(checkpoint(layer, torch.ones(1, 2), use_reentrant=reentrant)).sum().backward()
     return layer.weight.grad
-
 rows = {"autograd.grad": lambda r: torch.autograd.grad(checkpoint(torch.exp, x, use_reentrant=r).sum(), x),
         "only weights need a gradient": weights_learn,
+        "the same, and a layer comes after": lambda r: weights_learn(r, torch.nn.Linear(2, 2)),
         "arguments by name": lambda r: checkpoint(lambda x, scale: x * scale, x, scale=2.0, use_reentrant=r)}
 table(["", "reentrant", "non-reentrant"], [[name, works(run, True), works(run, False)] for name, run in rows.items()])
 
 # %% [markdown] id=next
 # **Kept**: the inputs of each block. **Run again**: each block, once, in backward; the non-reentrant kind stops as
-# soon as it has what it needs. **Use** `use_reentrant=False`. **Cut** n layers into about √n blocks.
+# soon as it has what it needs. **Use** `use_reentrant=False`. **Cut** n layers into about √n segments.
 #
 # Next, lesson 11: modules, parameters, optimizers, real data.

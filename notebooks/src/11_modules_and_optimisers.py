@@ -7,7 +7,7 @@
 # place. But the list can be incomplete, and then part of your model does not learn and nothing tells you. At the end
 # you train on real digits.
 #
-# Run the next cell, then press → to go through two steps of training.
+# Run the next cell (Shift+Enter), click the picture, then press → to go through two steps of training.
 
 # %% id=setup tags=opening
 import minigrad as torch
@@ -32,7 +32,7 @@ ParameterLedger(first)
 #
 # This lesson takes about 40 minutes.
 #
-# *For pages on which nothing runs, here is a still picture of it:*
+# *If nothing runs where you read this, here is a still picture:*
 #
 # ![The ledger of one parameter](attachment:still.png)
 

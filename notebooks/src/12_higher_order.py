@@ -7,7 +7,8 @@
 # derivative. That works because a backward pass is a computation too. Record it, and it can be differentiated like
 # any other.
 #
-# Run the next cell, then press →, and watch the first gradient become part of the graph.
+# Run the next cell (Shift+Enter), click the picture, then press →, and watch the first gradient become part of the
+# graph.
 
 # %% id=setup tags=opening
 import minigrad as torch
@@ -27,7 +28,7 @@ Inspector(first)
 #
 # This lesson takes about 40 minutes.
 #
-# *For pages on which nothing runs, here is a still picture of it:*
+# *If nothing runs where you read this, here is a still picture:*
 #
 # ![The inspector, before the first step](attachment:still.png)
 

@@ -7,7 +7,7 @@
 # have. There are two projects: **(a)** predict ten facts about a model's graph, **(b)** write an operation and let a
 # whole suite of tests run on it. Do one, or both.
 #
-# Run the next cell, then press →. This is a model with a residual connection.
+# Run the next cell (Shift+Enter), click the picture, then press →. This is a model with a residual connection.
 
 # %% id=setup tags=opening
 import minigrad as torch
@@ -31,7 +31,7 @@ Inspector(first)
 #
 # Each project takes about 40 minutes.
 #
-# *For pages on which nothing runs, here is a still picture of it:*
+# *If nothing runs where you read this, here is a still picture:*
 #
 # ![The inspector, before the first step](attachment:still.png)
 

@@ -7,7 +7,7 @@
 # makes a graph, sorts it and throws it away. `torch.compile` writes the operations down once, and then runs the list.
 # Here you can read that list.
 #
-# Run the next cell, then press →, and count what happens in one small step.
+# Run the next cell (Shift+Enter), click the picture, then press →, and count what happens in one small step.
 
 # %% id=setup tags=opening
 import minigrad as torch
@@ -31,7 +31,7 @@ Inspector(eager)
 #
 # This lesson takes about 40 minutes.
 #
-# *For pages on which nothing runs, here is a still picture of it:*
+# *If nothing runs where you read this, here is a still picture:*
 #
 # ![The inspector, before the first step](attachment:still.png)
 

@@ -31,7 +31,7 @@ Inspector(trace, lens="traversal")
 #
 # Beside the graph, "the same calls in Python" is your calls as a program. It is the program you are about to write.
 #
-# *For pages on which nothing runs, here is a still picture of it:*
+# *If nothing runs where you read this, here is a still picture:*
 #
 # ![The inspector, before the first call](attachment:still.png)
 

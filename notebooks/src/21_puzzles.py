@@ -30,7 +30,7 @@ Inspector(trace)
 # In every puzzle, replace the dots with one line and run the cell. `hint("zeros")` gives the first of three hints for
 # `check.zeros`.
 #
-# *For pages on which nothing runs, here is a still picture of it:*
+# *If nothing runs where you read this, here is a still picture:*
 #
 # ![The inspector, before the first step](attachment:still.png)
 

@@ -15,7 +15,7 @@ if not minigrad.cuda.is_available():
 for each in ("IPython", "matplotlib", "nbformat", "sklearn", "minigrad_lessons", "minigrad_widgets"):
     pytest.importorskip(each, exc_type=ImportError)
 
-from tests.device.test_lessons import COMPILED, solved  # it needs what was just looked for
+from tests.device.test_lessons import COMPILED, PROCESSES, solved  # it needs what was just looked for
 from tests.groups import has_torch
 from tests.lessons.answers import KEYS
 from tests.lessons.player import player
@@ -37,6 +37,6 @@ def server() -> Iterator[subprocess.Popen[str]]:
         yield started
 
 
-@pytest.mark.parametrize("name", sorted(KEYS.keys() - COMPILED))
+@pytest.mark.parametrize("name", sorted(KEYS.keys() - COMPILED - PROCESSES))
 def test_a_lesson_runs_on_a_gpu(server, tmp_path: Path, name: str) -> None:
     solved(server, tmp_path, name, ON_THE_GPU)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lessons.play import Notebook
+from tests.lessons.play import Notebook, need
 from tests.lessons.player import play, player
 
 Run = Callable[[Notebook], dict[str, str]]
@@ -22,8 +22,10 @@ def server() -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.fixture
-def run(server: subprocess.Popen[str], tmp_path: Path) -> Run:
+def run(server: subprocess.Popen[str], tmp_path: Path, request: pytest.FixtureRequest) -> Run:
     """Runs a notebook: what each code cell prints, by its id. Errors must be meant."""
+    if hasattr(request.node, "callspec"):
+        need(str(request.node.callspec.params.get("name", "")))
 
     def runs(notebook: Notebook) -> dict[str, str]:
         code = [cell for cell in notebook.cells if cell.cell_type == "code"]

@@ -8,9 +8,18 @@ from typing import Any
 
 import nbformat
 
+from tests.groups import has_mpi, require
+
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 EXECUTED = Path(__file__).with_name("executed")
 Notebook = Any
+PROCESSES = frozenset({"14"})  # the lessons that start several processes
+
+
+def need(name: str) -> None:
+    """Skip the test where a lesson, or the lesson of a prediction (`14.2`), needs MPI, and there is none."""
+    if name[:2] in PROCESSES:
+        require("mpi", has_mpi(), "mpi4py and mpiexec are not installed (extra mpi)")
 
 
 def lesson(name: str) -> Notebook:

@@ -79,7 +79,7 @@ def test_a_letter_that_is_no_reason(capsys: Capture) -> None:
 @pytest.mark.parametrize(("id", "answer", "asks"), [
     ("1.1", 7, "True or False"), ("1.1", "maybe", "True or False"), ("1.1", None, "True or False"),
     ("3.1", True, "a number, such as 7"), ("3.1", [1], "a number, such as 7"), ("3.1", "many", "a number, such as 7"),
-    ("1.3", 3, "a number, such as 7"), ("4.5", "error", "a number, such as 7, or None"),
+    ("1.3", 3, "one of 0, 1, 2"), ("4.5", "error", "a number, such as 7, or None"),
     ("4.3", [1, 2, 3], "a list, such as [7, 7]"), ("4.3", 2, "a list, such as [7, 7]"),
     ("2.1", [1, 2], "a list, such as [False, False]"), ("8.4", "None", "a list, such as [7, 7], or error"),
     ("3.4", 7, "the name of a class, such as Tensor, or None"), ("q0.1", 6, "a shape, such as (4, 5)"),

@@ -13,6 +13,7 @@ from minigrad_lessons.lint import GAPS
 from minigrad_lessons.values import same
 from tests.lessons.answers import KEYS
 from tests.lessons.answers.lesson01 import TWELVE
+from tests.lessons.play import need
 
 RECALL = {id: value for key in KEYS.values() for id, value in key.recall.items()}
 PREDICT = {id: value for key in KEYS.values() for id, value in key.predict.items()}
@@ -50,6 +51,7 @@ def test_a_prediction_tells_its_misconceptions_from_the_answer(id: str) -> None:
 
 @pytest.mark.parametrize("id", sorted(PREDICTIONS))
 def test_one_reason_survives_and_the_engine_contradicts_the_others(id: str) -> None:
+    need(id)
     why = PREDICTIONS[id].why
     assert set(why.reasons) == set("abc")
     assert [letter for letter in why.reasons if why.refute(letter) is None] == [WHY[id]]

@@ -16,6 +16,7 @@ from minigrad_lessons.bank import PREDICTIONS, QUESTIONS
 from minigrad_lessons.forms import form_of, read
 from minigrad_lessons.values import show
 from tests.lessons.answers import KEYS
+from tests.lessons.play import need
 
 predicting = importlib.import_module("minigrad_lessons.predict")
 cards = importlib.import_module("minigrad_lessons.cards")
@@ -114,6 +115,7 @@ UNFIT = {"number": "often", "yes-no": "7", "list": "7", "shape": "7", "name": "[
 
 @pytest.mark.parametrize("id", sorted(PREDICTIONS))
 def test_every_prediction_refuses_judges_and_stores(shown: list[Any], id: str) -> None:
+    need(id)
     right, key = RIGHT[id], next(key for key in KEYS.values() if id in key.predict)
     wrong = key.predict_wrong[id][0][0]
     for said, how, tone in ((wrong, "differs", "bad"), (right, "same", "good")):

@@ -19,7 +19,7 @@ import nbformat
 import pytest
 
 from tests.groups import has_torch, require
-from tests.lessons.play import EXECUTED, executed
+from tests.lessons.play import EXECUTED, executed, need
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted(EXECUTED.glob("*.ipynb"))
@@ -80,6 +80,7 @@ def strict(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 @pytest.mark.parametrize("torch", ["with", "without"])
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 def test_what_is_stored_is_what_a_kernel_prints(notebook: Path, torch: str, strict: dict[str, Strict]) -> None:
+    need(notebook.stem)
     require("torch", torch in strict, "PyTorch 2.13 is not installed")
     cells = [cell for cell in nbformat.read(notebook, as_version=4).cells if cell.cell_type == "code"]
     assert strict[torch].verdicts(notebook) == ["PASSED"] * len(cells), strict[torch].said()

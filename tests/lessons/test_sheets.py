@@ -17,6 +17,7 @@ from minigrad_lessons.cards import Face
 from minigrad_lessons.forms import Misfit, form_of, misfit, read
 from minigrad_lessons.values import show
 from tests.lessons.answers import KEYS
+from tests.lessons.play import need
 from website.sheets import SAID, digest, predict_sheet, recall_sheet, reveal_sheet
 
 predicting = importlib.import_module("minigrad_lessons.predict")  # the package has the function under that name
@@ -25,7 +26,9 @@ FILE = Path(__file__).parents[2] / "widgets" / "frontend" / "test" / "answers.js
 TYPED = {
     "1.6": ("7", "3.0", " -2 ", "+4", "1e2", "many", "True", "?", "", "1 2", "0.7", "[3]", "'5'", "1_000", ".5", "007"),
     "3.3": ("[0, 1]", "(0,1)", "0, 1", "[0, 1,]", "[1]", "[0, 'x']", "[0, 1", "0"),
-    "3.4": ("None", "none", "AccumulateGrad", "mulbackward0", "torch.Tensor", "7", "two words", "NONE"),
+    "3.4": ("None", "none", "AccumulateGrad", "mulbackward0", "torch.Tensor", "7", "two words", "NONE",
+            "torch::autograd::AccumulateGrad", "AccumulateGrad(x)", "<AccumulateGrad object at 0x7f3a>", "a::b c",
+            "x()"),
     "4.3": ("[2, 4]", "[2.0, 4.0004]", "[2.001, 4]", "[[2], 4]"),
     "5.5": ("0.3", ".30", "0.7", "0.3334"),
     "8.4": ("error", "Error", "[2, 4]", "wrong"),
@@ -78,6 +81,7 @@ def said(told: dict[str, list[list[str]]], id: str, answer: object) -> str:
 
 @pytest.mark.parametrize("name", sorted(KEYS))
 def test_the_key_is_right_and_its_wrong_answers_are_not(name: str) -> None:
+    need(name)
     key = KEYS[name]
     for id, right in key.recall.items():
         told = verdicts(recall_sheet(id))

@@ -15,8 +15,6 @@ from tests.lessons.play import Notebook, cell_with, lesson, write
 Run = Callable[[Notebook], dict[str, str]]
 
 LESSONS = sorted(KEYS)
-ROUNDS = max(len(wrong) for key in KEYS.values()
-             for wrong in (*key.exercises_wrong.values(), *key.recall_wrong.values(), *key.predict_wrong.values()))
 
 
 @pytest.mark.parametrize("name", LESSONS)
@@ -56,9 +54,9 @@ def test_wrong_every_answer_is_rejected_by_its_name(name: str, run: Run) -> None
     """All wrong answers in one run: where a cell holds an answer, there is one copy of it for each round."""
     key, given = KEYS[name], lesson(name)
     rounds = [write(given, values(key, round), wrong_reasons(key, round), sources(key, round))
-              for round in range(ROUNDS)]
+              for round in range(rounds_of(key))]
     printed = run(interleave(given, rounds))
-    for round in range(ROUNDS):
+    for round in range(rounds_of(key)):
         for id, (_, words) in nth(key.recall_wrong, round).items():
             assert words in printed[f"recall-{round}"], id
         assert ": right." not in printed.get(f"recall-{round}", "")
@@ -78,6 +76,12 @@ def test_every_exercise_has_a_right_answer_and_two_wrong_ones(name: str) -> None
     assert exercises == key.exercises.keys() == key.exercises_wrong.keys()
     assert all(len(set(wrong)) >= 2 for wrong in key.exercises_wrong.values())
     assert key.recall.keys() == key.recall_wrong.keys() and key.predict.keys() == key.predict_wrong.keys()
+
+
+def rounds_of(key: Key) -> int:
+    """How many rounds it takes until each wrong answer was given."""
+    return max(len(wrong) for wrong in (*key.exercises_wrong.values(), *key.recall_wrong.values(),
+                                        *key.predict_wrong.values()))
 
 
 def nth(wrong: dict[str, tuple[Wrong, ...]], round: int) -> dict[str, Wrong]:

@@ -67,7 +67,7 @@ QUESTIONS = (
         (Belief("a copy is a new tensor of my own, so it is a leaf", lambda: torch.tensor(_w().tolist()).is_leaf),),
         "print w.clone().grad_fn: is there a node?"),
     Question(
-        "q1.3", "w is a leaf that requires grad. What is w.grad_fn: None, or a node of which class?",
+        "q1.3", "w is a leaf that requires grad. Is w.grad_fn None? If not, name its class.",
         lambda: None if _w().grad_fn is None else type(_w().grad_fn).__name__,
         (Belief("a leaf's grad_fn is the node that fills its .grad",
                 lambda: type((_w() * 2).grad_fn.next_functions[0][0]).__name__),

@@ -168,10 +168,11 @@ PREDICTIONS = (
             ("exists(False, False, False)", "exists(True, False, True)", "exists(True, True, True)",
              "exists(False, False, True)", "exists(False, True, True)"),
             lambda value: value, {
-                "a": Reason("no leaf retains a gradient",
+                "a": Reason("a leaf never retains a gradient",
                             lambda case: not (case.arguments()[0] and case.arguments()[2])),
                 "b": Reason("what does not require grad cannot retain one, and a result requires grad",
                             lambda case: bool(case.arguments()[1])),
                 "c": Reason("a tensor that is not a leaf requires grad; everything else is possible",
-                            lambda case: bool(case.arguments()[0] or case.arguments()[1]))})),
+                            lambda case: bool(case.arguments()[0] or case.arguments()[1]))}),
+        look="The next section lists the states."),
 )

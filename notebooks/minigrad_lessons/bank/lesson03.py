@@ -131,7 +131,7 @@ QUESTIONS = (
         lambda: _visits(lambda b, total: paths_to(total.grad_fn)[id(b.grad_fn)]),
         (Belief("a walk calls each node once",
                 lambda: _visits(lambda b, total: nodes_of(total.grad_fn).count(b.grad_fn))),),
-        "count the ways that lead down to this node"),
+        "count the paths that lead down to this node"),
 )
 
 PREDICTIONS = (

@@ -26,15 +26,15 @@ def nodes_of(root: Any) -> list[Any]:
 
 
 def paths_to(root: Any) -> dict[int, int]:
-    """How many ways lead from `root` to each node, by the node's id: as often does a plain recursion call it."""
+    """How many paths lead from `root` to each node, by the node's id: as often does a plain recursion call it."""
     nodes = nodes_of(root)
-    ways = {id(node): 0 for node in nodes}
-    ways[id(root)] = 1
+    paths = {id(node): 0 for node in nodes}
+    paths[id(root)] = 1
     for node in nodes:
         for below, _ in node.next_functions:
             if below is not None:
-                ways[id(below)] += ways[id(node)]
-    return ways
+                paths[id(below)] += paths[id(node)]
+    return paths
 
 
 def without_recording(make: Callable[[], Any]) -> Any:

@@ -3,8 +3,10 @@
 What is right is found by running minigrad on the same program.
 """
 
+import dis
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from types import CodeType
 from typing import Any
 
 import minigrad as torch
@@ -26,8 +28,8 @@ HINTS = {
                  "If x grows by 1, the product grows by y.data.",
                  "The slopes stand in the order of the parents (x, y): first y.data, then x.data."),
     "order": ("A function inside the function helps: visit(value), which calls itself for every parent.",
-              "visit must pass over a value that it has noted before.",
-              "Note the value after its parents were visited; return the list turned around: found[::-1]."),
+              "visit must pass over a value that is in the list already.",
+              "Add the value to the list after its parents were visited; return the list reversed: found[::-1]."),
     "backpropagate": ("If the result moves g times as far as value, and value moves s times as far as parent …",
                       "… then along this path the result moves g * s times as far as parent.",
                       "A parent may be reached along several paths, so add: parent.grad += value.grad * slope."),
@@ -103,18 +105,18 @@ def _why_slopes(found: list[float], wanted: list[float]) -> str:
 
 
 STEPS: dict[str, tuple[Callable[[float, float], float], tuple[tuple[float, str], ...]]] = {
-    "d by c": (lambda a, b: _slope(lambda c: c + a, a * b), ((-4.0, "that is d itself; how far does it move?"),)),
+    "d by c": (lambda a, b: _slope(lambda c: c + a, a * b), ((-4.0, "That is d itself; how far does it move?"),)),
     "c by a": (lambda a, b: _slope(lambda x: x * b, a),
-               ((2.0, "that is a itself. If a grows by 1, a * b grows by one more b."),)),
+               ((2.0, "That is a itself. If a grows by 1, a * b grows by one more b."),)),
     "c by b": (lambda a, b: _slope(lambda x: a * x, b),
-               ((-3.0, "that is b itself. If b grows by 1, a * b grows by one more a."),)),
+               ((-3.0, "That is b itself. If b grows by 1, a * b grows by one more a."),)),
     "d by b, through c": (lambda a, b: _slope(lambda x: a * x + a, b),
-                          ((3.0, "slopes along a path multiply; here they were added."),)),
+                          ((3.0, "Slopes along a path multiply; here they were added."),)),
     "d by a, through c": (lambda a, b: _slope(lambda x: x * b, a) * _slope(lambda c: c + a, a * b),
-                          ((-2.0, "slopes along a path multiply; the direct path of a is not on this one."),)),
+                          ((-2.0, "Slopes along a path multiply; the direct path of a is not on this one."),)),
     "d by a, along all paths": (lambda a, b: _slope(lambda x: x * b + x, a),
-                                ((-3.0, "the direct path is missing: d = c + a uses a once more."),
-                                 (1.0, "the path through c is missing."))),
+                                ((-3.0, "The direct path is missing: d = c + a uses a once more."),
+                                 (1.0, "The path through c is missing."))),
 }
 
 
@@ -134,7 +136,7 @@ def chain(answers: Any) -> None:
     for key, (measure, known) in STEPS.items():
         if not _close(answers[key], measure(*INPUTS)):
             thought = next((text for value, text in known if _close(answers[key], value)),
-                           "measure it with slopes, or nudge it by hand.")
+                           "Measure it with slopes, or nudge it by hand.")
             report.misconception(name, f"{key}: {show(answers[key])}? {thought}")
             return
     report.passed(name, *(f"{key}: measured {show(round(measure(*INPUTS), 3))}" for key, (measure, _) in STEPS.items()))
@@ -146,19 +148,36 @@ def multiply(value: Any) -> None:
     if not _method(name, value, "__mul__", "Fill in the two slopes of a product."):
         return
     x, y = value(2.0), value(-3.0)
-    finished, made = report.run(name, lambda: x * y, "")
-    if not finished:
+    try:
+        made = x * y
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+        report.misconception(name, f"x * y {report.raised(error, vars(value)['__mul__'])}")
         return
-    if not isinstance(made, value) or made.data != -6.0 or tuple(made.parents) != (x, y):
-        report.misconception(name, "the product must be a Value with data -6 and the parents (x, y) for 2 * -3.")
-    elif list(made.slopes) == [-3.0, 2.0]:
-        report.passed(name, "2 * -3: data -6, slopes -3 and 2")
-    elif list(made.slopes) == [2.0, -3.0]:
-        report.misconception(name, "the two slopes are swapped: if x grows by 1, the product grows by y.")
-    elif list(made.slopes) == [1.0, 1.0]:
-        report.misconception(name, "these are the slopes of a sum. If x grows by 1, by how much does 2 * -3 grow?")
+    fault = _why_product(made, x, y)
+    if fault:
+        report.misconception(name, fault)
     else:
-        report.misconception(name, f"for 2 * -3 the slopes are not {show(list(made.slopes))}. Measure them.")
+        report.passed(name, "2 * -3: data -6, slopes -3 and 2")
+
+
+def _why_product(made: Any, x: Any, y: Any) -> str:
+    if not isinstance(made, type(x)) or made.data != -6.0 or not _is_row(made.parents) or tuple(made.parents) != (x, y):
+        return "the product must be a Value with data -6 and the parents (x, y) for 2 * -3."
+    if not _is_row(made.slopes) or len(made.slopes) != 2:
+        return "a product has two slopes, one for each parent: (…, …)."
+    if any(isinstance(slope, type(x)) for slope in made.slopes):
+        return "a slope is a number: use y.data, not y."
+    if list(made.slopes) == [-3.0, 2.0]:
+        return ""
+    if list(made.slopes) == [2.0, -3.0]:
+        return "the two slopes are swapped: if x grows by 1, the product grows by y."
+    if list(made.slopes) == [1.0, 1.0]:
+        return "these are the slopes of a sum. If x grows by 1, by how much does 2 * -3 grow?"
+    return f"for 2 * -3 the slopes are not {show(list(made.slopes))}. Measure them."
+
+
+def _is_row(found: object) -> bool:
+    return isinstance(found, tuple | list)
 
 
 def _method(name: str, value: Any, method: str, missing: str) -> bool:
@@ -196,9 +215,11 @@ def order(student: Callable[[Any], Any], value: Any) -> None:
 def _why_order(found: Any, made: list[Any]) -> str:
     if not isinstance(found, list):
         return f"order must return a list; it returned {report.a(found)}."
+    if not all(isinstance(value, type(made[0])) for value in found):
+        return "the list must hold the Values themselves, not their data."
     ids = [id(value) for value in found]
     if len(ids) != len(set(ids)):
-        return "a value is in the list twice. It can be reached along several paths; note it once."
+        return "a value is in the list twice. It can be reached along several paths; add it to the list once."
     if set(ids) != set(map(id, made)):
         return f"{len(ids)} values are in the list, and the result was computed from {len(made)}, itself included."
     place = {each: i for i, each in enumerate(ids)}
@@ -207,14 +228,19 @@ def _why_order(found: Any, made: list[Any]) -> str:
         return ""
     if place[id(made[-1])] == len(made) - 1:
         return "the list is the wrong way round: the result must come first, and the inputs last."
-    return ("a value comes after one of its parents. Noting a value when you first meet it is too early: note it when "
-            "all its parents have been visited, and turn the list around.")
+    return ("a value comes after one of its parents. Adding a value when you first meet it is too early: add it to the "
+            "list when all its parents have been visited, and reverse the list.")
 
 
 def backpropagate(value: Any) -> None:
     """Judge `Value.backward` on programs with sums and products."""
     name = "check.backpropagate"
-    if _method(name, value, "backward", "Replace the dots of backward(result)."):
+    if not _method(name, value, "backward", "Replace the dots of backward(result)."):
+        return
+    outside = _outside(value, vars(value)["backward"])
+    if "order" in outside and report.has_dots(outside["order"]):
+        report.not_yet(name, "Do exercise 4 first: order still has dots.")
+    else:
         _compare(name, value, PROGRAMS, INPUTS)
 
 
@@ -223,14 +249,19 @@ def tanh(value: Any) -> None:
     name = "check.tanh"
     if not _method(name, value, "tanh", "Write tanh(x), which returns a Value."):
         return
-    finished, made = report.run(name, lambda: value(0.5).tanh(), "")
-    if not finished:
+    try:
+        made = value(0.5).tanh()
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+        advice = " `math.tanh` needs the number, x.data." if "must be real number" in str(error) else ""
+        report.misconception(name, f"tanh(x) {report.raised(error, vars(value)['tanh'])}{advice}")
         return
     wanted = torch.tensor(0.5).tanh().item()
     if not isinstance(made, value) or not _close(made.data, wanted):
         report.misconception(name, f"tanh must return a Value; for 0.5 its data is {show(wanted)}.")
-    elif len(made.parents) != 1 or len(made.slopes) != 1:
+    elif any(not _is_row(each) or len(each) != 1 for each in (made.parents, made.slopes)):
         report.misconception(name, "tanh has one parent and one slope: (x,) and (slope,), with the commas.")
+    elif isinstance(made.slopes[0], value):
+        report.misconception(name, "a slope is a number: compute it from x.data, not from x.")
     elif _close(made.slopes[0], 1 - 0.5**2):
         report.misconception(name, "this is 1 - x². The slope is 1 - t², with t the result.")
     elif not _close(made.slopes[0], _truth(lambda x: x.tanh(), (0.5,))[0]):
@@ -247,12 +278,37 @@ def value_class(value: Any) -> None:
     for method in ("__add__", "__mul__", "tanh", "backward"):
         if not _method(name, value, method, f"Write {method}."):
             return
+    if fault := _why_not_one_class(value):
+        report.misconception(name, fault)
+        return
     lines = 1 + sum(len(inspect.getsource(part).rstrip().splitlines()) for part in vars(value).values()
                     if inspect.isfunction(part))
     if lines > MOST_LINES:
         report.misconception(name, f"it has {lines} lines; {MOST_LINES} are enough.")
     else:
         _compare(name, value, (*PROGRAMS, *WITH_TANH), SMALL, f"your class has {lines} lines")
+
+
+def _outside(value: Any, *functions: Any) -> dict[str, Any]:
+    """The functions and classes of the student's own that these functions use, and that are not this class."""
+    found: dict[str, Any] = {}
+    codes = [(function.__code__, function.__globals__) for function in functions if inspect.isfunction(function)]
+    for code, around in codes:
+        codes.extend((inner, around) for inner in code.co_consts if isinstance(inner, CodeType))
+        used = [step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"]
+        found |= {name: around[name] for name in used if inspect.isfunction(around.get(name))
+                  or inspect.isclass(around.get(name))}
+    return {name: each for name, each in found.items() if each.__module__ == value.__module__ and each is not value}
+
+
+def _why_not_one_class(value: Any) -> str:
+    own = [part for part in vars(value).values() if inspect.isfunction(part)]
+    added = [part for part in own if not part.__qualname__.startswith(f"{value.__qualname__}.")]
+    if added:
+        return f"{added[0].__name__} was written outside and put in. Write every method inside one new class."
+    outside = _outside(value, *own)
+    return (f"it uses {next(iter(outside))}, which stands outside the class. All that it needs must be inside."
+            if outside else "")
 
 
 def _compare(name: str, value: Any, programs: Sequence[tuple[str, Program]], inputs: Sequence[float],
@@ -269,27 +325,56 @@ def _compare(name: str, value: Any, programs: Sequence[tuple[str, Program]], inp
         found, wanted = [leaf.grad for leaf in leaves], _truth(program, inputs)
         if not all(map(_close, found, wanted)):
             shown = (f"{text}: your gradients {show(found)}, minigrad's {show(wanted)}",)
-            report.misconception(name, _why_grads(value), *shown)
+            report.misconception(name, _why_grads(value, "tanh" in text), *shown)
             return
     report.passed(name, f"{len(programs)} programs, every gradient equal to minigrad's", *more)
 
 
-def _grad(value: Any, program: Program, *numbers: float) -> object:
+def _grads(value: Any, program: Program, *numbers: float) -> list[Any]:
     leaves = [value(number) for number in numbers]
     program(*leaves).backward()
-    return leaves[0].grad
+    return [leaf.grad for leaf in leaves]
 
 
-def _why_grads(value: Any) -> str:
-    """What went wrong, found by asking the student's class about three small programs."""
-    if _close(_grad(value, lambda a, b: a + b, 2.0, 3.0), 0.0):
-        return "no gradient arrived at the inputs: each value must hand its own on to its parents."
-    if _close(_grad(value, lambda a, b, c: a * b * c, 2.0, 3.0, 4.0), 3.0):
-        return "each parent got the slope alone. The gradient of the value itself is the other factor."
-    if not _close(_grad(value, lambda a: a * a, 3.0), 6.0):
+def _are(found: list[Any], *wanted: float) -> bool:
+    return all(map(_close, found, wanted))
+
+
+def _why_grads(value: Any, with_tanh: bool) -> str:
+    """What went wrong, found by asking the student's class about small programs, the plainest first."""
+    fault = _why_one_step(_grads(value, lambda a, b: a + b, 2.0, -3.0), "a + b", (1.0, 1.0))
+    fault = fault or _why_one_step(_grads(value, lambda a, b: a * b, 2.0, -3.0), "a * b", (-3.0, 2.0))
+    if fault:
+        return fault
+    two_steps = _grads(value, lambda a, b, c: a * b * c, 2.0, 3.0, 4.0)
+    if _are(two_steps, 3.0, 2.0, 6.0):
+        return ("each parent got the slope alone, or times the gradient of the result, which is 1. The other factor is "
+                "the gradient of the value that hands it on.")
+    if _are(two_steps, 0.0, 0.0, 6.0):
+        return ("beyond the parents of the result no gradient arrived: only the result handed its gradient on, or the "
+                "others did so before it was complete.")
+    if not _are(_grads(value, lambda a: a * a, 3.0), 6.0):
         return ("a value that is used twice got the gradient of one path. Gradients of several paths add up, so one "
                 "must not replace the other.")
-    if not _close(_grad(value, lambda a, b: a * b, 2.0, 3.0), 3.0):
-        return "the slopes of a product are not right."
+    if with_tanh and not _are(_grads(value, lambda a: a.tanh(), 0.5), *_truth(lambda a: a.tanh(), (0.5,))):
+        return "the slope of tanh is not right."
     return ("a value handed its gradient on before it was complete. Everything computed from a value must come before "
             "it.")
+
+
+def _why_one_step(found: list[Any], text: str, wanted: tuple[float, float]) -> str:
+    """What is wrong with the gradients of a program of one operation on 2 and -3; empty if they are right."""
+    data = 2.0 - 3.0 if text == "a + b" else 2.0 * -3.0
+    if _are(found, *wanted):
+        return ""
+    if _are(found, 0.0, 0.0):
+        return ("no gradient arrived at the inputs: the result begins with 1, and each value must hand its own on to "
+                "its parents.")
+    if _are(found, data * wanted[0], data * wanted[1]):
+        return "a value handed on its data. It must hand on its gradient, times the slope."
+    if text == "a + b":
+        return "a sum alone goes wrong already: each of its parents gets the gradient of the sum, times the slope 1."
+    if _are(found, 1.0, 1.0):
+        return ("in a * b both inputs got the gradient of the product as it is. It must be multiplied by the slope, "
+                "and the slopes of a product are not 1.")
+    return "the slopes of a product are not right."

@@ -15,9 +15,11 @@ TWELVE = ("torch.ones(2)", "torch.ones(2, requires_grad=True)", "w * 2", "data *
 
 # The nodes that only move numbers. Any other node, but one of a Function of the student's own, computes.
 MOVES = {f"{operation}Backward0" for operation in (
-    "Alias", "AsStrided", "Cat", "Clone", "Expand", "Index", "Permute", "Select", "Slice", "Split", "SplitWithSizes",
-    "Squeeze", "Stack", "T", "ToCopy", "Transpose", "Unbind", "UnsafeView", "Unsqueeze", "View", "Where")}
-MOVES |= {"AccumulateGrad", "CopyBackwards", "CopySlices"}
+    "Alias", "AsStrided", "Cat", "Clone", "Diagonal", "DiagEmbed", "Expand", "Flip", "Gather", "Index", "IndexSelect",
+    "MaskedSelect", "Permute", "Repeat", "Roll", "Rot90", "Select", "Slice", "Sort", "Split", "SplitWithSizes",
+    "Squeeze", "Stack", "T", "Take", "ToCopy", "Transpose", "Unbind", "Unfold", "UnsafeView", "Unsqueeze", "View",
+    "Where")}
+MOVES |= {"AccumulateGrad", "CopyBackwards", "CopySlices", "DiagonalBackward0_copy"}
 
 
 def _is_operation(code: str) -> bool:
@@ -151,7 +153,8 @@ def _judge_way(way: Callable[[torch.Tensor], torch.Tensor], y: torch.Tensor) -> 
 def _calls(function: Any) -> tuple[str, ...]:
     """The names that a function looks up, those of its inner functions too: what it calls, however it is written.
 
-    `.data` counts as `detach`: both give a tensor outside the graph that shares its memory.
+    `.data` counts as `detach`: both give a tensor outside the graph that shares its memory. To set the flag of a leaf
+    afterwards is no other way to a leaf.
     """
     function = getattr(function, "func", function)
     code = getattr(function, "__code__", None)
@@ -169,7 +172,7 @@ def _names(code: CodeType, around: dict[str, Any], seen: set[CodeType]) -> list[
         helper = getattr(around.get(name), "__code__", None)
         if helper is not None:
             inner.append(helper)
-        elif name not in ("torch", "Tensor"):
+        elif name not in ("torch", "Tensor", "requires_grad_", "requires_grad"):
             found.append(name)
     return found + [name for part in inner if part not in seen for name in _names(part, around, seen)]
 

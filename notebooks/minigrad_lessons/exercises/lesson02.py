@@ -83,14 +83,16 @@ MISSED: dict[tuple[str, State], str] = {
     ("third", (True, True, False)): "this is still a leaf: nothing was recorded. The exercise asks for a result.",
     ("fourth", (False, True, False)): "it was never asked to keep its gradient.",
     ("fourth", (True, True, False)): "on a leaf retain_grad() silently does nothing. Call it on a result.",
-    ("fifth", (True, False, False)): "t.detach() is a new tensor, which knows nothing of retain_grad(). The tensor "
-                                     "itself must become a leaf: there is a method with _ at its end.",
+    ("fifth", (True, False, False)): "it does not retain a gradient: on a leaf retain_grad() silently does nothing. It "
+                                     "must be called while the tensor is still a result.",
     ("fifth", (False, True, True)): "this is still a result. What turns the tensor itself into a leaf?",
     ("fifth", (True, True, True)): "one call too many: it does not require grad in this state.",
     ("sixth", (True, False, True)): "this is the fifth state. One flag still has to be set.",
     ("sixth", (True, True, False)): "on a leaf retain_grad() silently does nothing. It must be called "
                                     "while the tensor is still a result.",
 }
+DETACHED = ("t.detach() is a new tensor, which knows nothing of retain_grad(). The tensor itself must become a leaf: "
+            "there is a method with _ at its end.")
 
 
 def reach(third: Callable[[], Any], fourth: Callable[[], Any], fifth: Callable[[], Any],
@@ -117,7 +119,9 @@ def _judge_row(row: str, function: Callable[[], Any]) -> str:
         tensor = function()
     except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
         if "can't retain_grad" in str(error):
-            return "retain_grad() is refused on what does not require grad. Ask earlier, while it is a result."
+            advice = "Start from a tensor that requires grad." if row == "fourth" else \
+                "Ask earlier, while it is a result that requires grad."
+            return f"retain_grad() is refused on what does not require grad. {advice}"
         if "change requires_grad flags" in str(error):
             return "the flag of a result cannot be taken away. Make a leaf of it first."
         return f"it {report.raised(error, function)}"
@@ -129,7 +133,15 @@ def _judge_row(row: str, function: Callable[[], Any]) -> str:
     if found == ROWS[row]:
         return ""
     said = "is_leaf {}, requires_grad {}, retains_grad {}"
-    return f"{MISSED.get((row, found), 'it is in another state.')} It says {said.format(*found)}."
+    return f"{_why_missed(row, found, function)} Yours has {said.format(*found)}."
+
+
+def _why_missed(row: str, found: State, function: Callable[[], Any]) -> str:
+    """What led to the wrong state. A leaf that retains nothing has two reasons, and the calls tell which it is."""
+    detaches = "detach" in getattr(getattr(function, "__code__", None), "co_names", ())
+    if detaches and row in ("fifth", "sixth") and found[0] and not found[2]:
+        return DETACHED
+    return MISSED.get((row, found), "it is in another state.")
 
 
 HINTS = {
@@ -139,8 +151,8 @@ HINTS = {
         "`mode and any(flags)`.",
     ),
     "flags": (
-        "Ask three things: is the result made of floating numbers, was recording on, and did an input require grad at "
-        "that moment?",
+        "Ask three things: is the result made of floating-point numbers, was recording on, and did an input require "
+        "grad at that moment?",
         "detach() and long() give a tensor that does not require grad. What is computed from it and from w still has "
         "one input that does.",
         "They are True for w + data, w.detach() * w, w.clone(), and one more, in which a whole number is multiplied by "

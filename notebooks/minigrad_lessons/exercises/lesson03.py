@@ -165,7 +165,8 @@ def _why_other_integers(pairs: Any, wanted: list[int]) -> str:
         inputs, made = ("input", "pair") if count == 1 else ("inputs", "pairs")
         return f"this node has {count} {inputs}, so {count} {made}; {len(wanted)} are asked for."
     if found == sorted(found):
-        return "the integers do not count the inputs. They say which row each input was; the order is yours to choose."
+        return ("the integers do not count the inputs. They say which output of unbind each input was; the order is "
+                "yours to choose.")
     if found == wanted[::-1]:
         return "the pairs stand in the order of the inputs, first input first."
     return f"the integers are {found}; {wanted} is asked for."
@@ -185,23 +186,24 @@ def diamond(build: Callable[[], object], most_nodes: int = 20, calls: int = 1000
 
 
 def _judge_diamond(name: str, result: torch.Tensor, most_nodes: int, calls: int) -> None:
-    nodes, ways = nodes_of(result.grad_fn), paths_to(result.grad_fn)
-    walked, most = sum(ways.values()), max(ways.values())
+    nodes, paths = nodes_of(result.grad_fn), paths_to(result.grad_fn)
+    walked, most = sum(paths.values()), max(paths.values())
     counts = f"Nodes: {len(nodes)}. Calls by walk: {walked}. Runs by backward(): {len(nodes)}, each node once."
-    if walked > calls and len(nodes) <= most_nodes:
+    meet = any(count > 1 and node.next_functions for node in nodes for count in [paths[id(node)]])
+    if walked > calls and len(nodes) <= most_nodes and meet:
         report.passed(name, counts, f"The most visited node is called {most} times, each time with a part of its "
                                     "gradient.")
     elif most == 1:
-        report.misconception(name, "this is a tree: one way leads to each node, so the walk calls each node once, "
+        report.misconception(name, "this is a tree: one path leads to each node, so the walk calls each node once, "
                                    "however long it is.", counts)
     elif len(nodes) > most_nodes:
         report.misconception(name, f"it has {len(nodes)} nodes, {most_nodes} are allowed. It is not the size that "
                                    "makes the calls: look at how they grow with each step.", counts)
-    elif all(way <= 1 or not node.next_functions for node in nodes for way in [ways[id(node)]]):
-        report.misconception(name, "the ways meet only at the leaf. That adds one call for each use; it does not "
+    elif not meet:
+        report.misconception(name, "the paths meet only at the leaf. That adds one call for each use; it does not "
                                    "double what lies below.", counts)
     else:
-        report.misconception(name, "ways meet, but too few times. What happens to the number of ways when one "
+        report.misconception(name, "paths meet, but too few times. What happens to the number of paths when one "
                                    "diamond stands on another?", counts)
 
 
@@ -217,8 +219,8 @@ HINTS = {
         "With p, q, r = m.unbind(), the integers of p, q, r are 0, 1, 2. Put them into torch.stack in the order asked.",
     ),
     "diamond": (
-        "A walk calls a node once for each way that leads to it. How does the number of ways grow?",
-        "Use a result twice in the next operation: each such step doubles the ways to everything below it.",
-        "In a loop, let a be computed from a and a. After n steps there are 2 ** n ways down; 10 steps are enough.",
+        "A walk calls a node once for each path that leads to it. How does the number of paths grow?",
+        "Use a result twice in the next operation: each such step doubles the paths to everything below it.",
+        "In a loop, let a be computed from a and a. After n steps there are 2 ** n paths down; 10 steps are enough.",
     ),
 }

@@ -101,7 +101,7 @@ def a(value: object) -> str:
     if value is None:
         return "None"
     kind = type(value).__name__
-    return f"{'an' if kind[0] in 'aeioAEIO' else 'a'} {kind}"
+    return f"{'an' if kind[0] in 'aeioAEIO' or kind == 'ndarray' else 'a'} {kind}"
 
 
 def raised(error: BaseException, function: object) -> str:

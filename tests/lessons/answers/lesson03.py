@@ -39,7 +39,7 @@ WALK_WRONG: tuple[Wrong, ...] = (
 )
 ROWS_WRONG: tuple[Wrong, ...] = (
     (rows("torch.stack([m[2], m[0], m[1], m[2]])"), "m[2] is an operation of its own"),
-    (rows("torch.stack([p, q, r, r])"), "the integers do not count the inputs"),
+    (rows("torch.stack([p, q, r, r])"), "They say which output of unbind each input was"),
     (rows("torch.stack([r, q, p, r])"), "in the order of the inputs, first input first"),
     (rows("r * p"), "this node has 2 inputs"),
     (rows("torch.stack([m.unbind()[i] for i in (2, 0, 1, 2)])"), "unbind was called more than once"),
@@ -50,8 +50,10 @@ ROWS_WRONG: tuple[Wrong, ...] = (
 DIAMOND_WRONG: tuple[Wrong, ...] = (
     (diamonds("a * 2", 15), "this is a tree"),
     (diamonds("a + a", 30), "20 are allowed"),
-    (diamonds("a + b", 15), "the ways meet only at the leaf"),
-    (diamonds("a + a", 3), "ways meet, but too few times"),
+    (diamonds("a + b", 15), "the paths meet only at the leaf"),
+    ("def build_diamonds():\n    a = torch.tensor(1.0, requires_grad=True)\n"
+     "    return torch.stack([a] * 1100).sum()\n\n\ncheck.diamond(build_diamonds)", "the paths meet only at the leaf"),
+    (diamonds("a + a", 3), "paths meet, but too few times"),
     ("def build_diamonds():\n    return torch.ones(2)\n\n\ncheck.diamond(build_diamonds)", "that has a grad_fn"),
 )
 

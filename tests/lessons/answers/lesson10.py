@@ -62,6 +62,7 @@ SEGMENTS_WRONG: tuple[Wrong, ...] = (
 UNSTABLE_WRONG: tuple[Wrong, ...] = (
     (unstable("x = x.double() if again else x"), "the shape is the same, the dtype is not"),
     (unstable("pass"), "both runs save the same"),
+    (unstable("x = x[:2]"), "make it only if `again`"),
     (unstable("x = x * (2 if again else 1)"), "compares shape, dtype and device, never values"),
     (unstable("if again: return x.exp()"), "another number of tensors"),
     (unstable("x = x.nothing"), "the first run raised AttributeError"),

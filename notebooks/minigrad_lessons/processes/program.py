@@ -1,0 +1,86 @@
+"""What each process of `ranks` runs: its text is copied into the folder of a job, and started there.
+
+It imports nothing of the lessons, since two processes that start on two cores have to start fast.
+"""
+
+import __future__
+
+import contextlib
+import importlib
+import io
+import os
+import pickle
+import signal
+import sys
+import traceback
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from minigrad import distributed, manual_seed
+from minigrad.recorder import Trace
+
+
+class Pickler(pickle.Pickler):
+    """Sends recordings as plain data."""
+
+    def reducer_override(self, value: Any) -> Any:
+        """How a recording is made again; nothing else is special."""
+        return (Trace.from_dict, (value.to_dict(),)) if isinstance(value, Trace) else NotImplemented
+
+
+def pickled(value: Any) -> bytes:
+    """A value as bytes."""
+    out = io.BytesIO()
+    Pickler(out).dump(value)
+    return out.getvalue()
+
+
+def begin(folder: Path, seconds: float) -> tuple[int, Any]:
+    """Join the other ranks: through gloo where the program is one for PyTorch. Gives the rank, and the module."""
+    limit = timedelta(seconds=seconds)
+    if "torch" not in sys.modules:
+        distributed.init_process_group("mpi", timeout=limit)
+        return distributed.get_rank(), distributed
+    theirs, rank = importlib.import_module("torch.distributed"), int(os.environ["RANK"])
+    theirs.init_process_group("gloo", init_method=f"file://{folder}/store", timeout=limit, rank=rank,
+                              world_size=int(os.environ["WORLD_SIZE"]))
+    return rank, theirs
+
+
+def main(folder: Path) -> None:
+    """Run the function of a job as one rank."""
+    modules, imported, data, program, given, seconds = pickle.loads((folder / "job").read_bytes())
+    if hasattr(signal, "setitimer"):  # ends this process, whatever it does then
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+    names: dict[str, Any] = {"__name__": "cell"}
+    names |= {name: importlib.import_module(module) for name, module in modules.items()}
+    names |= {name: getattr(importlib.import_module(module), attribute)
+              for name, (module, attribute) in imported.items()}
+    names |= data
+    cell = folder / "cell.py"
+    rank, group = begin(folder, seconds / 3)
+    manual_seed(rank)
+    printed = io.StringIO()
+    try:
+        exec(compile(cell.read_text(encoding="utf-8"), str(cell), "exec", __future__.annotations.compiler_flag), names)
+        with contextlib.redirect_stdout(printed):
+            returned = names[program](*[names[each] for each in given])
+        told = pickled((printed.getvalue(), returned))
+    except BaseException as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(cell)]
+        text = f"{type(error).__name__}: {error}".partition("\n")[0]
+        leave(folder / f"raised.{rank}", pickled((text, lines[-1] if lines else 0, printed.getvalue())))
+        raise
+    leave(folder / f"returned.{rank}", told)
+    group.destroy_process_group()
+
+
+def leave(path: Path, content: bytes) -> None:
+    """Write a file that is there as a whole, or not at all."""
+    path.with_name(f"part.{path.name}").write_bytes(content)
+    path.with_name(f"part.{path.name}").rename(path)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
