@@ -1,6 +1,7 @@
 """The lessons as pages with no kernel: each is run once more; its inspectors are live, and its questions answerable."""
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from html import escape
 from pathlib import Path
@@ -19,7 +20,9 @@ LAUNCH = "https://mybinder.org/v2/gh/{project}/v{version}?urlpath=lab/tree/noteb
 PROJECT = "/".join(REPOSITORY.split("/")[-2:])
 ASK_FOR_SHEETS = f"import sys\nsys.path.append({str(ROOT)!r})\nfrom website.sheets import show_sheets\nshow_sheets()"
 TO_BINDER = '<p class="needs-python">This needs Python: <a href="{launch}">solve it in Binder</a>.</p>'
-STILL_NOTE = "*For pages on which nothing runs"  # it stands above the still picture of a lesson
+STILL_NOTE = "*If nothing runs where you read this"  # it stands above the still picture of a lesson
+RUN_AND_CLICK = re.compile(r"Run the next cell \(Shift\+Enter\),\s+click the picture")
+CLICK = "Click the picture below"  # what has been run needs no Shift+Enter
 MOST_BYTES = 3_000_000  # of a lesson that is saved with the state of its widgets
 Notebook = Any  # nbformat has no types
 
@@ -48,6 +51,8 @@ def _run_lesson(path: Path) -> Notebook:
     for cell in notebook.cells:  # the page has the inspector itself, so it needs no still picture of it
         if cell.pop("attachments", None):
             cell.source = cell.source.partition(STILL_NOTE)[0].rstrip()
+        if cell.cell_type == "markdown":
+            cell.source = RUN_AND_CLICK.sub(CLICK, cell.source)
     notebook.cells.append(new_code_cell(ASK_FOR_SHEETS))
     return run(notebook, path.parent)
 

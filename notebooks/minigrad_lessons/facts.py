@@ -17,7 +17,7 @@ FACTS = {
     "empty": "how many pairs (None, 0)",
     "shared": "how many nodes more than one edge leads to",
     "longest": "how many nodes the longest path has",
-    "numbered": "how many edges have another integer than 0",
+    "numbered": "how many edges have an integer other than 0",
     "without": "how many parameters have no .grad after backward",
     "again": "whether a second backward raises",
     "data": "whether the data has a .grad after backward",

@@ -40,6 +40,7 @@ LISTED = {ANSWERS: frozenset(ASKED), CONTRADICTS: frozenset(CLAIMS)}
 CALL = {word: re.compile(rf'^{word}\("([^"]+)"(?:, (.*))?\)$', re.MULTILINE)
         for word in ("predict", "reveal", "recall")}
 FLOAT = re.compile(r"(?<![\w.])\d+\.\d+(?![\w.]*\.\d)")
+STEP = re.compile(r"^\w+, (?:\d+ tensors, |step )(\d+) of (\d+)\b")  # how the text of an inspector says where it is
 UNSTABLE = re.compile(r"\b0x[0-9a-f]{6,}|(?:/home|/tmp|/root|/Users|/work)/|[A-Z]:\\")
 
 
@@ -72,7 +73,9 @@ def parts_in_order(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
 
 
 def picture_first(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
-    """An inspector within the first five cells, shown by the first cell of code; nothing is asked before it."""
+    """An inspector within the first five cells, shown by the first cell of code, and not at its last step; nothing is
+    asked before it.
+    """
     opening = next((i for i, cell in enumerate(cells) if "opening" in tags(cell)), len(cells))
     if opening >= OPENS_WITHIN:
         yield f"no cell with the tag opening among the first {OPENS_WITHIN}"
@@ -84,6 +87,9 @@ def picture_first(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
         yield f"{cells[opening].id}: the opening cell shows no inspector"
     elif any(_blank(picture) for picture in shown if picture):
         yield f"{cells[opening].id}: the first step of its inspector draws nothing, so the still picture is empty"
+    for where in filter(None, map(STEP.match, texts(cells[opening]))):
+        if int(where[1]) == int(where[2]) > 0:
+            yield f"{cells[opening].id}: its inspector starts at the last step, so nothing is left to step to"
     if "still" not in [cell.id for cell in cells[opening:opening + 2]]:
         yield f"{cells[opening].id}: the cell below it must be the one with its still picture"
 

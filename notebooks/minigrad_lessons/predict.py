@@ -121,7 +121,7 @@ def verdict(entry: Prediction, said: object, found: object, shown: str) -> tuple
     if same(said, found):
         return "same", (("good", f"You said {shown}. The run agrees."),)
     belief = recognise(said, entry.beliefs, same)
-    look = f"A thought that leads to {shown}: “{belief}”." if belief else entry.look
+    look = f"You may be thinking: “{belief}”." if belief else entry.look
     return "differs", (("bad", f"You said {shown}. The run disagrees."), ("", look))
 
 

@@ -56,6 +56,6 @@ def verdict(question: Question, value: object, right: object, shown: str) -> tup
     if same(value, right):
         return "right", (("good", f"{shown}: right."),)
     belief = recognise(value, question.beliefs, same)
-    thought = f"not what the run gives. A thought that leads there: “{belief}”." if belief \
+    thought = f"not what the run gives. You may be thinking: “{belief}”." if belief \
         else "not what the run gives."
     return "wrong", (("bad", f"{shown}: {thought}"), look)

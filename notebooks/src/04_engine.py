@@ -79,7 +79,7 @@ for doublings in (2, 4, 8, 12):
 
 # %% [markdown] id=needs-intro
 # Here are its counts for a small program. The first node, the **root**, waits for one gradient too, and that one
-# comes from you: `backward()` puts in a 1, because c grows by 1 when c grows by 1.
+# is supplied by `backward()`: 1, the slope of c with respect to itself.
 
 # %% id=needs
 with record() as trace:
@@ -92,7 +92,7 @@ for node, count in start["needs"]:
     print(trace.nodes[node]["name"], "waits for", count)
 
 # %% id=error-scalar tags=raises-exception,answers:row5
-# With two numbers, which of them grows? The engine does not guess.
+# Two results: there is no single 1 to start from.
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 (x * x).backward()
 
@@ -223,8 +223,8 @@ reveal("4.5", x.grad)
 # ## Watch it wait
 #
 # The inspector stops three times and asks **which node runs next**. Each node shows how many gradients it still waits
-# for. Of the nodes that are ready, the one that was recorded last runs first: it has the largest `nr`. (A leaf's node
-# has none; it goes before all others.)
+# for. Of the nodes that are ready, the one that was recorded last runs first: it has the largest `nr`, its sequence
+# number. (A leaf's node counts as the highest.)
 #
 # - `p` is recorded before `q`. Which of their nodes runs first?
 # - Which node is the last to become ready, and why?
@@ -289,9 +289,9 @@ check.waiting_walk(walk)
 # %% [markdown] id=open1-intro
 # ## Open exercise: a Jacobian, row by row
 #
-# `y` has three numbers and `x` has two. Return a list of three rows: row `i` is the gradient of `y[i]` by `x`. Use
-# three calls of `y.backward(...)`. Two things to watch: all three need the same graph, and `x.grad` adds up, so set
-# `x.grad = None` before each call. (`torch.eye(3)` has useful rows.)
+# `y` has three numbers and `x` has two. Return a list of three rows: row `i` is the gradient of `y[i]` with respect to
+# `x`. Use three calls of `y.backward(...)`. Two things to watch: all three need the same graph, and `x.grad` adds up,
+# so set `x.grad = None` before each call. (`torch.eye(3)` has useful rows.)
 
 # %% id=open1 tags=open,answer,check
 def jacobian(y, x):
@@ -345,7 +345,7 @@ torch.autograd.grad(x * 3, [x, apart])
 # ## The same thing in PyTorch
 #
 # With `allow_unused=True` such an input gives None, and with `materialize_grads=True` it gives zeros. The fourth
-# option of `backward()` is `inputs=`: only the leaves that you name get their `.grad`.
+# option of `backward()` is `inputs=`: only the tensors that you name get their `.grad`.
 
 # %% id=torch tags=torch,contradicts:c2.9,contradicts:c4.9
 @same_in_torch

@@ -81,13 +81,13 @@ print("two passes, added up:    ", w.grad)
 # %% id=forget tags=answers:row4
 def train(clear):
     w, losses = torch.tensor(0.0, requires_grad=True), []
-    optimiser = torch.optim.SGD([w], lr=0.01)
+    optimizer = torch.optim.SGD([w], lr=0.01)
     for _ in range(60):
         if clear:
-            optimiser.zero_grad()
+            optimizer.zero_grad()
         loss = (w * 2 - 6) ** 2
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         losses.append(loss.item())
     return losses
 
@@ -131,16 +131,16 @@ g = x.grad
 reveal("5.2", g)
 
 # %% id=p3 tags=predict,answer
-# The optimiser clears the gradient of its parameter w.
-#     optimiser.zero_grad()
+# The optimizer clears the gradient of its parameter w.
+#     optimizer.zero_grad()
 # What is w.grad now?
 predict("5.3")
 
 # %% id=r3 tags=reveal,answer
 w = torch.tensor(2.0, requires_grad=True)
-optimiser = torch.optim.SGD([w], lr=0.1)
+optimizer = torch.optim.SGD([w], lr=0.1)
 (w * 3).backward()
-optimiser.zero_grad()
+optimizer.zero_grad()
 reveal("5.3", w.grad)
 
 # %% id=p4 tags=predict,answer
@@ -163,10 +163,10 @@ predict("5.5")
 
 # %% id=r5 tags=reveal,answer
 w = torch.tensor(0.0, requires_grad=True)
-optimiser = torch.optim.SGD([w], lr=0.1)
+optimizer = torch.optim.SGD([w], lr=0.1)
 for _ in range(3):
     (w * 1).backward()
-    optimiser.step()
+    optimizer.step()
 reveal("5.5", -w.detach())
 
 # %% [markdown] id=inspector-intro tags=section:inspector
@@ -178,11 +178,11 @@ reveal("5.5", -w.detach())
 # %% id=inspector tags=inspector
 with record() as trace:
     w = torch.tensor(2.0, requires_grad=True)
-    optimiser = torch.optim.SGD([w], lr=0.1)
+    optimizer = torch.optim.SGD([w], lr=0.1)
     (w * w).backward()
     (w * 3).backward()
-    optimiser.step()
-    optimiser.zero_grad()
+    optimizer.step()
+    optimizer.zero_grad()
     (w * 2).backward()
 Inspector(trace, lens="backward", ask=["grad"])
 
@@ -198,7 +198,8 @@ ParameterLedger(trace)
 # ## Worked example: half a batch, twice
 #
 # Prediction 4 showed the reason: each mean divides by the size of its **own** part. With two parts of 2 examples,
-# each divides by 2 where the whole batch divides by 4. So divide each loss by the number of parts.
+# each divides by 2 where the whole batch divides by 4. So divide each loss by the number of parts, if they are equal;
+# otherwise weight each by `len(part) / len(batch)`.
 
 # %% id=worked tags=worked
 w = torch.tensor(1.0, requires_grad=True)
@@ -218,8 +219,8 @@ print("two halves:     ", w.grad)
 # and what to do when the loop is over. (Hints: `from minigrad_lessons import hint`, then `hint("parts")`.)
 
 # %% id=faded tags=faded,answer,check
-def train_in_parts(w, xs, ys, parts, optimiser):
-    optimiser.zero_grad()
+def train_in_parts(w, xs, ys, parts, optimizer):
+    optimizer.zero_grad()
     for x, y in zip(xs.chunk(parts), ys.chunk(parts)):
         loss = ((w * x - y) ** 2).mean()
         (loss / ...).backward()
@@ -266,12 +267,12 @@ check.forgot(forgot)
 # %% id=belief-zeros-run tags=refutation
 for to_none in (True, False):
     w = torch.tensor(2.0, requires_grad=True)
-    optimiser = torch.optim.SGD([w], lr=0.1, momentum=0.9)
+    optimizer = torch.optim.SGD([w], lr=0.1, momentum=0.9)
     (w * 3).backward()
-    optimiser.step()
-    optimiser.zero_grad(set_to_none=to_none)
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=to_none)
     before = w.item()
-    optimiser.step()
+    optimizer.step()
     print(f"set_to_none={to_none}: w.grad is {w.grad}, the second step moves w by {w.item() - before:.2g}")
 
 # %% [markdown] id=torch-intro tags=section:torch
@@ -284,17 +285,17 @@ for to_none in (True, False):
 @same_in_torch
 def program(torch):
     w = torch.tensor([1.0, 2.0], requires_grad=True)
-    optimiser = torch.optim.SGD([w], lr=0.1, momentum=0.9)
+    optimizer = torch.optim.SGD([w], lr=0.1, momentum=0.9)
     (w * w).sum().backward()
     first = w.grad
     (w * 3).sum().backward()
     print(first, first is w.grad)
-    optimiser.step()
-    optimiser.zero_grad(set_to_none=False)
-    optimiser.step()
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=False)
+    optimizer.step()
     print(first, first is w.grad, [round(value, 2) for value in w.tolist()])
-    optimiser.zero_grad()
-    optimiser.step()
+    optimizer.zero_grad()
+    optimizer.step()
     print(first, w.grad, [round(value, 2) for value in w.tolist()])
 
 # %% [markdown] id=summary-intro tags=section:summary
@@ -313,7 +314,7 @@ table(["then", "x.grad", "is it first?"], rows)
 
 # %% [markdown] id=next
 # **Within a pass**, what arrives at a leaf is added up, then added to `.grad` once. **Between passes**, `.grad` is
-# added to in place. **In a loop**: clear, forward, backward, step. **In parts**: clear once, divide by the number of
-# parts, step once.
+# added to in place. **In a loop**: clear, forward, backward, step. **In parts**: clear once, weight each part by
+# `len(part) / len(batch)` (equal parts: divide by their number), step once.
 #
 # Next, lesson 6: gradients of results that are not leaves, and code of yours that runs inside the backward pass.

@@ -94,18 +94,19 @@ print("y.grad:", y.grad, " other.grad:", other.grad)
 #
 # > "What I register first runs first."
 #
-# Nodes take hooks, too: a *pre-hook* is called before the node runs, a *post-hook* after it. Here, all kinds are
-# registered from the last to the first:
+# Nodes take hooks, too: a *pre-hook* is called before the node runs, a *post-hook* after it. Here is one of each kind,
+# and a second one of `y`. In which order do they print?
 
 # %% id=belief-order-run tags=refutation,answers:row17
 x = torch.tensor(2.0, requires_grad=True)
 y = x * 3
-x.register_post_accumulate_grad_hook(lambda x: print("6 x has its .grad:", x.grad))
-x.register_hook(lambda grad: print("5 tensor hook of x: ", grad))
-y.grad_fn.register_hook(lambda given, taken: print("4 post-hook of y's node: took", taken, "gave", given))
-y.grad_fn.register_prehook(lambda grads: print("3 pre-hook of y's node:", grads))
-y.register_hook(lambda grad: print("1 tensor hook of y: ", grad))
-y.register_hook(lambda grad: print("2 and the second one:", grad))
+y.grad_fn.register_hook(lambda grad_inputs, grad_outputs: print(
+    "post-hook of y's node:", grad_outputs, "became", grad_inputs))
+x.register_post_accumulate_grad_hook(lambda x: print("post-accumulate hook of x:", x.grad))
+y.register_hook(lambda grad: print("tensor hook of y:", grad))
+x.register_hook(lambda grad: print("tensor hook of x:", grad))
+y.grad_fn.register_prehook(lambda grad_outputs: print("pre-hook of y's node:", grad_outputs))
+y.register_hook(lambda grad: print("the other tensor hook of y:", grad))
 y.retain_grad()
 y.backward()
 
@@ -121,7 +122,7 @@ y.backward()
 a, b = torch.tensor(2.0, requires_grad=True), torch.tensor(5.0, requires_grad=True)
 z = a * b
 z.register_hook(lambda grad: print("tensor:", grad))
-z.grad_fn.register_hook(lambda given, taken: print("node:   took", taken, "gave", given))
+z.grad_fn.register_hook(lambda grad_inputs, grad_outputs: print("node:  ", grad_outputs, "became", grad_inputs))
 z.backward()
 
 # %% [markdown] id=predict-intro tags=section:predict

@@ -70,9 +70,10 @@ net.eval()
 print("in eval() two calls differ:", not torch.equal(net(x), net(x)))
 
 # %% [markdown] id=memory-intro
-# `eval()` tells each **layer** to behave as in use: dropout drops nothing, and batch norm uses its stored statistics.
-# Autograd does not look at it. **Grad mode** is the other switch: it tells **autograd** whether to record. Which of
-# the two saves memory? Count the bytes that wait for a backward pass in all four cases:
+# `eval()` tells each **layer** to behave as it does at prediction time: dropout drops nothing, and batch norm uses its
+# stored statistics. Autograd does not look at it. **Grad mode** is the other switch: it tells **autograd** whether to
+# record. Which of the two saves memory? Count the bytes kept for a backward pass in all four cases. (`Account` adds up
+# what a recorded program holds; `peak.saved` is the most that its nodes had saved at any moment.)
 
 # %% id=memory tags=answers:s2.9
 def waiting(training, grad):
@@ -92,7 +93,7 @@ plt.xlabel("bytes saved for backward")
 plt.show()
 
 # %% [markdown] id=belief-all tags=belief
-# In `eval()` a little less waits, because dropout keeps no mask. Everything else waits as before. Under `no_grad`
+# In `eval()` a little less is kept, because dropout keeps no mask. Everything else is kept as before. Under `no_grad`
 # nothing does. To predict with a model you want **both** switches.
 #
 # ## A second belief: inside `no_grad`, nothing requires grad
@@ -135,7 +136,7 @@ with torch.no_grad():
 reveal("7.1", w.grad.item())
 
 # %% id=p2 tags=predict,answer
-# The view v was made under no_grad. v.requires_grad is True, and so is that of v * 2.
+# The view v was made under no_grad. v.requires_grad is True, and so is (v * 2).requires_grad.
 #     with torch.no_grad():
 #         v = w.view(-1)
 #     (v * 2).sum().backward()
@@ -330,22 +331,22 @@ def forward(encoder, head, x):
 
 torch.manual_seed(0)
 encoder, head, data = torch.nn.Linear(3, 4), torch.nn.Linear(4, 1), torch.randn(20, 3)
-optimiser = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.1)
+optimizer = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.1)
 
 # %% id=bug-run
 losses = []
 for _ in range(30):
-    optimiser.zero_grad()
+    optimizer.zero_grad()
     loss = ((forward(encoder, head, data) - data[:, :1]) ** 2).mean()
     loss.backward()
-    optimiser.step()
+    optimizer.step()
     losses.append(loss.item())
 print("the loss has fallen:", losses[-1] < losses[0])
 print("head.weight.grad is None:   ", head.weight.grad is None)
 print("encoder.weight.grad is None:", encoder.weight.grad is None)
 
 # %% id=open3 tags=open,answer,check
-# Repair it: the same output, the scale still a plain number, and a gradient for everybody.
+# Repair it: the same output, the scale still a plain number, and a gradient for both layers.
 def repaired(encoder, head, x):
     h = encoder(x)
     ...
@@ -402,7 +403,7 @@ table(["done to the second", "output recorded", "first gets a gradient", "second
       [[name, *map(str, first_and_second(change))] for name, change in changes.items()])
 
 # %% [markdown] id=next
-# **eval()** changes layers. **no_grad** stops recording while it lasts. **detach** cuts one tensor out of its graph.
+# **eval()** changes layers. **no_grad** stops recording while it lasts. **detach** gives a tensor outside the graph.
 # **requires_grad=False** on a parameter says that it wants no gradient; gradients still pass through.
 #
 # Next, lesson 8: what shares memory with what, and what happens when you write into it.

@@ -82,8 +82,8 @@ print("the leaf that w was made of has the gradient:", w.grad_fn.next_functions[
 #
 # ## The version
 #
-# All tensors that share memory share a **counter**, and every change in place raises it. (There is one exception,
-# which comes below.) Look at the last column:
+# All tensors that share memory share a **counter**, and every change in place raises it. (There are exceptions,
+# such as `.data`, below, and `.numpy()`.) Look at the last column:
 
 # %% id=card tags=card
 w = torch.tensor([1.0, 2.0])
@@ -188,7 +188,7 @@ reveal("8.5", w.is_leaf)
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## See who looks at what
 #
-# Prediction 4 was the exception: `.data` shares the memory, but has a counter **of its own**.
+# Prediction 4 was such an exception: `.data` shares the memory, but has a counter **of its own**.
 #
 # The alias view shows memory that several tensors share as a row of numbers, with the tensors that look at it, its
 # version, and who saved it at which version. This one shows the end, the error. Step back from there.

@@ -74,15 +74,11 @@ print("outside: grad mode", torch.is_grad_enabled(), "| out", out.requires_grad,
 
 # %% [markdown] id=apply-intro
 # `forward` computes, and records nothing. **You** give the derivative, so there is nothing to record. Then `apply`
-# attaches **one** node to the result, and from then on the result requires grad. In PyTorch, `apply` is C++
-# (`custom_function.cpp`). In minigrad you can read it:
+# attaches **one** node to the result, and from then on the result requires grad. In PyTorch most of it is C++
+# (`python_function.cpp`). In minigrad you can read it:
 
 # %% id=apply-source tags=answers:s0.2,answers:s0.8
-import gc
 import inspect
-import weakref
-
-from minigrad.memory import Account
 
 lines = inspect.getsource(torch.autograd.Function.apply).splitlines()
 first = next(i for i, line in enumerate(lines) if "no_grad()" in line)
@@ -121,6 +117,9 @@ print("outside: y is recorded by", y.grad_fn.name(), "| x.grad", x.grad.item())
 # Function:
 
 # %% id=memory tags=answers:s0.4
+from minigrad.memory import Account
+
+
 class Chain(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -129,24 +128,17 @@ class Chain(torch.autograd.Function):
 def kept(run):
     with record() as trace:
         out = run(torch.ones(1000, requires_grad=True))
-    keepers = [node["name"] for node in trace.nodes if node["saved"]]
-    return Account(trace).current.saved, len(keepers), out.grad_fn.name()
-
+    return Account(trace).current.saved, sum(bool(node["saved"]) for node in trace.nodes), out.grad_fn.name()
 table(["", "bytes kept", "nodes that keep something", "last node"],
       [["recorded", *map(str, kept(lambda x: x.exp().sin().tanh().sigmoid()))],
        ["one Function", *map(str, kept(Chain.apply))]])
 
-# %% [markdown] id=belief-ctx tags=belief
+# %% [markdown] id=keep-intro
 # (The price: its `backward` must compute all of that again. That idea is lesson 10.)
 #
-# ## A third belief: `ctx.y = y` is as good as `save_for_backward`
-#
-# > "`ctx` is an ordinary object. I keep what I need as an attribute."
-#
-# Here are two Functions for exp, which keep their output in these two ways. Throw the result away, and see whether
-# its memory is freed:
+# Here are two Functions for exp, which keep their output in two ways:
 
-# %% id=belief-ctx-run tags=refutation,answers:row18
+# %% id=keep
 class ExpAttribute(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -158,6 +150,19 @@ class ExpSaved(torch.autograd.Function):
         y = x.exp()
         ctx.save_for_backward(y)
         return y
+
+# %% [markdown] id=belief-ctx tags=belief
+# ## A third belief: `ctx.y = y` is as good as `save_for_backward`
+#
+# > "`ctx` is an ordinary object. I keep what I need as an attribute."
+#
+# Throw each result away, and ask a *weak reference*, which keeps nothing alive, whether its memory is freed. The
+# garbage collector is switched off meanwhile:
+
+# %% id=belief-ctx-run tags=refutation,answers:row18
+import gc
+import weakref
+
 gc.disable()
 spies = {kind.__name__: weakref.ref(kind.apply(x)) for kind in (ExpAttribute, ExpSaved)}
 print("thrown away, and still in memory:", [name for name, spy in spies.items() if spy() is not None])
@@ -173,7 +178,7 @@ gc.enable()
 # Choose your answer in the first cell, run the second, then choose a reason.
 
 # %% id=p1 tags=predict,answer
-# x requires grad. Inside of forward, look at these three: x, x.view(-1), x * 2.
+# x requires grad. Inside forward, look at these three: x, x.view(-1), x * 2.
 # How many of them say requires_grad=True?
 predict("9.1")
 
@@ -194,14 +199,24 @@ reveal("9.1", sum(Look.apply(x).grad_fn.found))
 predict("9.2")
 
 # %% id=r2 tags=reveal,answer
-class Power(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, n):
-        return x ** n
+def accepts(count):
+    class Power(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, n):
+            return x ** n
+
+        @staticmethod
+        def backward(ctx, grad):
+            return (grad, None, None)[:count]
+    try:
+        torch.autograd.grad(Power.apply(x, 3), x)
+        return True
+    except RuntimeError:
+        return False
 
 
-y = Power.apply(x, 3)
-reveal("9.2", len(y.grad_fn.needs_input_grad))
+# The smallest number with which the pass runs:
+reveal("9.2", next(filter(accepts, (1, 2, 3))))
 
 # %% id=p3 tags=predict,answer
 # A Function for h * h keeps ctx.h = h. Between forward and backward, h is changed in place, from 3 to 30.
@@ -407,6 +422,9 @@ check.straight_through(RoundThrough)
 
 # %% [markdown] id=torch-intro tags=section:torch
 # ## The same thing in PyTorch
+#
+# `ctx.needs_input_grad` says of each argument of `forward` whether its gradient is needed, so that `backward` can skip
+# the others.
 
 # %% id=torch tags=torch
 @same_in_torch

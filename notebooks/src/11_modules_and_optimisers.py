@@ -1,9 +1,9 @@
 """The source of lesson 11. `python -m minigrad_lessons.build 11` makes the notebook."""
 
 # %% [markdown] id=title
-# # Lesson 11: Modules, parameters, optimisers, real data
+# # Lesson 11: Modules, parameters, optimizers, real data
 #
-# A training loop does nothing that you have not seen. A module is a list of leaves, and an optimiser changes them in
+# A training loop does nothing that you have not seen. A module is a list of leaves, and an optimizer changes them in
 # place. But the list can be incomplete, and then part of your model does not learn and nothing tells you. At the end
 # you train on real digits.
 #
@@ -24,11 +24,11 @@ with record() as first:
         optimizer.zero_grad()
         (w * w).sum().backward()
         optimizer.step()
-ParameterLedger(first)
+ParameterLedger(first, step=0)
 
 # %% [markdown] id=still
 # Each dot is a moment at which `w` or `w.grad` changed. Which of the three lines in the loop changes `w` itself? And
-# how does the optimiser know the loss?
+# how does the optimizer know the loss?
 #
 # This lesson takes about 40 minutes.
 #
@@ -69,11 +69,11 @@ for keep in (list, nn.ModuleList):
 
 # %% [markdown] id=how
 # With a plain list the forward pass runs, the loss is computed, and gradients arrive. But `parameters()` is empty, so
-# an optimiser changes nothing.
+# an optimizer changes nothing.
 #
-# A module finds its parts in one way: `Module.__setattr__` looks at each **assignment**. If the value is a
-# `Parameter` or a `Module`, it is registered. A list is neither. A `Parameter` is simply a leaf that requires grad,
-# with a class of its own by which it is recognised:
+# A module usually finds its parts by **assignment**: `Module.__setattr__` looks at each value, and registers it if it
+# is a `Parameter` or a `Module`. A list is neither. A `Parameter` is simply a leaf that requires grad unless you
+# freeze it, with a class of its own by which it is recognised:
 
 # %% id=parameter tags=contradicts:c4.12
 layer = nn.Linear(2, 1)
@@ -82,7 +82,7 @@ for name, p in layer.named_parameters():
 print("the node that a linear layer leaves:", layer(torch.ones(3, 2)).grad_fn.name())
 
 # %% [markdown] id=belief-loss tags=belief
-# ## A second belief: the optimiser knows my loss
+# ## A second belief: the optimizer knows my loss
 #
 # > "`optimizer.step()` minimises the loss that I computed last."
 #
@@ -96,7 +96,7 @@ optimizer.step()
 print(w.tolist())
 
 # %% [markdown] id=loop
-# The optimiser knows a list of tensors and reads their `.grad`, whoever wrote it. So a step of training is four lines
+# The optimizer knows a list of tensors and reads their `.grad`, whoever wrote it. So a step of training is four lines
 # that know nothing of each other: `zero_grad()` empties `.grad`; the model computes; `backward()` adds to `.grad`;
 # `step()` reads it and changes the tensors in place.
 #
@@ -187,7 +187,7 @@ layer, x, target = nn.Linear(2, 1), torch.ones(3, 2), torch.zeros(3, 1)
 out = layer(x)
 loss = nn.functional.mse_loss(out, target)
 loss.backward()
-six = [layer.weight, layer.bias, x, out, target, loss]      # to ask results for .grad gives None, and warns: lesson 6
+six = [layer.weight, layer.bias, x, out, target, loss]      # asking a result for .grad gives None, and warns: lesson 6
 reveal("11.5", sum(t.grad is not None for t in six if t.is_leaf))
 
 # %% [markdown] id=inspector-intro tags=section:inspector
@@ -209,14 +209,14 @@ with record() as trace:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-ParameterLedger(trace)
+ParameterLedger(trace, step=0)
 
 # %% [markdown] id=worked-intro tags=section:exercises
 # ## Worked example: SGD in four lines
 
 # %% id=worked tags=worked
 def plain_step(w, lr):
-    with torch.no_grad():       # the step is no part of any formula
+    with torch.no_grad():       # the step is not part of the formula
         w.sub_(lr * w.grad)     # in place: whoever holds w sees the change
 
 
@@ -246,7 +246,7 @@ check.momentum(momentum_step)
 # %% [markdown] id=open1-intro
 # ## Open exercise: a Module of your own
 #
-# There is no `nn.Module` here. Write a class that registers what is assigned, finds parameters through any depth of
+# Do without `nn.Module`. Write a class that registers what is assigned, finds parameters through any depth of
 # modules in the order of their assignment, and calls `forward` when it is called. `object.__setattr__(self, name,
 # value)` assigns without registering. Twenty lines are enough.
 
@@ -281,7 +281,7 @@ check.frozen(frozen)
 # %% [markdown] id=digits-intro
 # ## Real data
 #
-# 1,797 images of handwritten digits, 8 by 8 pixels. Four fifths are for training; the optimiser never sees the rest.
+# 1,797 images of handwritten digits, 8 by 8 pixels. Four fifths are for training; the optimizer never sees the rest.
 # One pass over all training images is an **epoch**, and here are 20 of them.
 
 # %% id=digits-data
@@ -321,7 +321,7 @@ Curve({"loss": losses}, "epoch", "loss")
 # ## A training step with three mistakes
 #
 # This step runs without an error, and learns badly. Find what is wrong with it before you run the cell. `checkup` runs
-# any training step a few times under the recorder, of PyTorch too, and says what it finds; afterwards everything is as
+# any training step a few times under the recorder, in PyTorch too, and says what it finds; afterwards everything is as
 # it was before.
 
 # %% id=checkup
@@ -376,7 +376,7 @@ parts = {"a Parameter": nn.Parameter(torch.ones(2)), "a tensor that requires gra
 table(["assigned", "parameters", "in the state dict"], [[name, *map(str, finds(part))] for name, part in parts.items()])
 
 # %% [markdown] id=next
-# A module is a list of leaves that it registered on assignment. An optimiser is a rule that changes leaves in place
+# A module is a list of leaves that it registered on assignment. An optimizer is a rule that changes leaves in place
 # by their `.grad`. Neither knows the loss.
 #
 # Next, lesson 12: gradients of gradients.

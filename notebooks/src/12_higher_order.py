@@ -136,7 +136,7 @@ curve, = torch.autograd.grad(slope, z)
 reveal("12.3", curve.item())
 
 # %% id=p4 tags=predict,answer
-# The gradient by a is recorded, and backward starts from it.
+# The gradient with respect to a is recorded, and backward starts from it.
 #     a, b = torch.tensor(2.0, requires_grad=True), torch.tensor(5.0, requires_grad=True)
 #     by_a, = torch.autograd.grad(a * b, a, create_graph=True)
 #     by_a.backward()
@@ -152,11 +152,11 @@ reveal("12.4", a.grad is None)
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## Two layers of one graph
 #
-# Look at a gradient that is recorded. The nodes that the first backward pass made come **after** it in the list of
-# nodes, and the second pass goes through both layers.
+# Look at a gradient that is recorded. The nodes that the first backward pass made were recorded **after**
+# those of the formula, and the second pass goes through both parts of the graph.
 #
-# - Which node of the second pass runs first: one of the old layer, or one of the new?
-# - Which node is reached from both layers?
+# - Which node of the second pass runs first: one of the old part of the graph, or one of the new?
+# - Which node is reached from both parts?
 
 # %% id=inspector tags=inspector
 with record() as trace:
@@ -192,8 +192,8 @@ print("normal = point:", torch.allclose(normals(circle, on_circle), on_circle))
 #
 # ## Faded example: curvature
 #
-# The **divergence** of the normals is the sum of their second derivatives: the first coordinate of the normal by the
-# first coordinate of the point, and so on. It is the curvature, 1/r for a circle. ReLU networks are flat between
+# The **divergence** of the normals is a sum of derivatives: that of the normal's first coordinate with respect to the
+# point's first coordinate, and so on. It is the curvature, 1/r for a circle. ReLU networks are flat between
 # their kinks; softplus networks are not. Two blanks.
 
 # %% id=faded tags=faded,answer,check
@@ -314,4 +314,5 @@ table(["function", "slope", "curvature"], [[name, *slope_and_curve(f)] for name,
 # `create_graph=True` records the backward pass, and the same rules continue from there. A network of ReLUs has slopes
 # but no curvature: to train on normals, use something smooth.
 #
-# What is left is the capstone: your own model under the inspector, or an operation of your own.
+# Next comes the capstone: your own model under the inspector, or an operation of your own. After it, lesson 14 runs
+# many processes, 15 compiles a step, and in 16 you build the engine.

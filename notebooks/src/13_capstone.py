@@ -77,7 +77,8 @@ for blocks in (1, 4, 40):
 #
 # ## Predict, then run
 #
-# A warm-up on a small model with one frozen layer. Draw its graph on paper first.
+# A warm-up on a small model with one frozen layer. Draw its graph on paper first. (`facts_of` walks a graph and counts;
+# all that it counts is listed further down.)
 
 # %% id=small
 small = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
@@ -240,6 +241,7 @@ table(["model", *names], [[name, *(str(facts_of(out(net), net, torch.ones(2, 4))
                           for name, net in models.items()])
 
 # %% [markdown] id=next
-# That is all of autograd: nodes, edges, a queue, saved values, versions. From here you can read the source. In
+# That is autograd: nodes, edges, a queue, saved values, versions. Lessons 14 to 16 build on it: many processes, a
+# compiler, an engine of your own. From here you can also read the source. In
 # minigrad's repository, `docs/reading_the_source.md` follows one training step through it, and `docs/engine.md`
 # explains the engine.

@@ -4,8 +4,8 @@
 # # Lesson 15: What a compiler does with a step
 #
 # A training step does the same operations thousands of times. Each time Python calls them one by one, and autograd
-# makes a graph, sorts it and throws it away. `torch.compile` writes the operations down once, and then runs the list.
-# Here you can read that list.
+# makes a graph, walks it and throws it away. `torch.compile` writes the operations down once, and then runs the list.
+# In minigrad you can read that list.
 #
 # Run the next cell (Shift+Enter), click the picture, then press →, and count what happens in one small step.
 
@@ -80,8 +80,11 @@ for number in range(3):
 print(quick.source)
 
 # %% [markdown] id=source-note
-# No node, no sorting, no `requires_grad`: forward and backward pass are one list of NumPy calls. `x` and `w` are looked
-# up at each call; the numbers in them may change.
+# No node, no queue, no `requires_grad`: the forward and the backward pass are one list of NumPy calls. `x` and `w` are
+# looked up at each call; the numbers in them may change.
+#
+# minigrad traces the whole step. PyTorch usually compiles the model and the loss, and makes the backward program from
+# them; a `backward()` in the function ends the graph.
 
 # %% [markdown] id=belief-same tags=belief
 # ## A second belief: a compiler translates
@@ -95,9 +98,14 @@ for name, statements in quick.passes:
     print(f"{len(statements):3}  {name}")
 
 # %% [markdown] id=passes
-# Two passes shorten this list: **dead code** goes, which nobody reads, and copies are **forwarded**: who reads a copy
-# reads its source. In other steps **common subexpressions** go, which were computed before.
+# Two passes shorten this list. **Dead code**, whose results nobody reads, is removed. Copies are **forwarded**: a
+# reader of a copy reads the original. In other steps **common subexpressions**, computed before, are removed too.
 #
+# The other passes shorten nothing here. Each value gets *one name*. A *number* that never changes is put in as a
+# number. A mask is *turned* where that saves inverting it. *Masks* and *sums* are written in a faster form: the sum
+# above is a `dot`.
+
+# %% [markdown] id=memory-intro
 # Memory is planned too: two values that are never needed at the same time share a place. Below, for 1,000 rows of three
 # numbers, a row is a value, a column is a statement, and the number on the left is the place:
 
@@ -184,6 +192,9 @@ reveal("15.4", becomes_a_program(lambda x: x * 2 if x.sum().item() > 0 else x))
 # A program holds as long as what it was made from holds. Before each run these **guards** are looked at; if one fails,
 # the step is traced again. `fullgraph=True` asks for an error where there can be no program. Without it, the step runs
 # as an ordinary function, after one warning.
+#
+# PyTorch keeps fewer programs: at the second shape it makes the size a variable. For the sizes 3, 5 and 7 it has two
+# programs, where minigrad has three.
 
 # %% id=why
 print(quick.why)
@@ -224,7 +235,7 @@ def without_copies(program):
     return kept
 
 # %% [markdown] id=worked-note
-# `same` knows of each copy what it is a copy of. Whoever reads the copy reads that instead, so the copy is not needed.
+# `same` knows of each copy what it is a copy of. A reader of the copy reads that instead, so the copy is not needed.
 
 # %% id=worked-run
 program = [("a", "mul", "x", "w"), ("b", "copy", "a"), ("c", "copy", "b"), ("d", "add", "c", "b")]
@@ -236,8 +247,8 @@ print(run(program, values)["d"].item(), run(shorter, values)["d"].item())
 # %% [markdown] id=faded-intro
 # ## Faded example: common subexpressions
 #
-# The first statement that computes something is kept. Whoever computes the same is dropped, and read from the first.
-# What makes two statements the same? Two blanks.
+# The first statement that computes something is kept. A later statement that computes the same is dropped; its readers
+# use the first one. What makes two statements the same? Two blanks.
 
 # %% id=faded tags=faded,answer,check
 def without_repeats(program):
@@ -310,7 +321,8 @@ table(["what changes", "traced again"], [[name, traced_again(change)] for name, 
 
 # %% [markdown] id=next
 # A compiler traces a step once, shortens the list, plans its memory, and runs it as long as its guards hold. What it
-# bakes in is what Python decided: shapes, flags, the path through each `if`. What it leaves open is what tensors hold.
+# bakes in is what Python decided: shapes (PyTorch leaves a size open once it has seen a second one), flags, the path
+# through each `if`. What it leaves open is what tensors hold.
 #
 # `docs/compiler.md` walks through the source of minigrad's. In lesson 16 you build the engine whose work is left out
 # here.

@@ -1,13 +1,13 @@
 """The source of "Build the engine". `python -m minigrad_lessons.build 16` makes the notebook."""
 
 # %% [markdown] id=title
-# # Capstone: Build the engine
+# # Lesson 16: Build the engine
 #
 # Write `backward()` yourself, over the graph that minigrad has recorded, in about 30 lines. The check replays your
-# calls against those of the real engine, and stops at the call where the two part.
+# calls against those of the real engine, and stops at the call where the two diverge.
 #
-# Whoever has written this loop can say why a training step holds the memory it holds, why hooks fire when they do, and
-# where a gradient went missing. You need lessons 3 and 4. About 60 minutes.
+# Once you have written this loop, you can explain why a training step holds the memory it holds, and where a gradient
+# went missing. You need lessons 3 and 4. About 60 minutes.
 
 # %% id=setup tags=opening,inspector
 import minigrad as torch
@@ -77,8 +77,8 @@ print([(type(node).__name__, number) for node, number in count(f.grad_fn).items(
 # everything that arrives there, and fills the `.grad` of the leaves. It must not call itself: real graphs are deeper
 # than Python's recursion allows.
 #
-# The check runs it on six graphs and a chain of 3,000 nodes. Where it parts from the engine you get a sentence and the
-# picture of that moment, in which you can go on by hand. `hint("engine")` helps.
+# The check runs it on six graphs and a chain of 3,000 nodes. Where it differs from the engine, you get a sentence and
+# the picture of that moment, in which you can go on by hand. `hint("engine")` helps.
 
 # %% id=write tags=open,answer,check
 def backward(loss):

@@ -3,8 +3,8 @@
 # %% [markdown] id=title
 # # 21 puzzles
 #
-# Each puzzle is one line. It is judged by running it, and a wrong line is told what happened instead. Whoever solves
-# them can read a training step that goes wrong: a gradient of zero, a NaN, an error, memory that fills up.
+# Each puzzle is one line. It is judged by running it, and a wrong line is told what happened instead. Once you have
+# solved them, you can read a training step that goes wrong: a gradient of zero, a NaN, an error, memory that fills up.
 #
 # Lessons 1 to 8 are enough for most of them. Take them in any order. About 90 minutes.
 #
@@ -143,7 +143,7 @@ check.third_output(line)
 # ### 9. Last in line
 #
 # In the backward pass of `x.sin() + x.exp()`, the node of `exp` runs before that of `sin`. Return the same number in
-# such a way that backward visits the node of `exp` last.
+# such a way that backward visits the node of `exp` after that of `sin`.
 
 # %% id=last-node tags=open,puzzle,answer,check
 def line(x):
@@ -260,7 +260,7 @@ check.running_total(line)
 # %% [markdown] id=in-place-step-intro
 # ## In a training step
 #
-# ### 18. A step without an optimiser
+# ### 18. A step without an optimizer
 #
 # `w` is a leaf that requires grad, and `w.grad` is filled. Subtract `0.1 * w.grad` from `w` itself. It must stay a
 # leaf.
@@ -302,8 +302,8 @@ check.seen(line)
 # %% [markdown] id=differentiable-intro
 # ### 21. The slope of the slope
 #
-# `y` is computed from the number `x`. Return the slope of `y` by `x` as a tensor that can be differentiated again. (The
-# check does so, for two different `y`.)
+# `y` is computed from the number `x`. Return the slope of `y` with respect to `x` as a tensor that can be
+# differentiated again. (The check does so, for two different `y`.)
 
 # %% id=differentiable tags=open,puzzle,answer,check
 def line(y, x):

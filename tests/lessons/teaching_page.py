@@ -1,11 +1,13 @@
 """Writes docs/teaching.md, and a page for each lesson in docs/teaching/. `python -m tests.lessons.pages`.
 
 Sizes and times come from the notebooks, what a lesson answers from `minigrad_lessons.questions`, the common wrong
-answers from the bank and the keys. `test_questions.py` holds the pages to what comes out here.
+answers from the bank and from feedback.json (`python -m tests.lessons.wrong`). `test_questions.py` holds the pages to
+what comes out here.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -15,7 +17,8 @@ from minigrad_lessons.questions import CLAIMS
 from minigrad_lessons.questions import QUESTIONS as ASKED
 from minigrad_lessons.teaching.course import Lesson, lessons
 from minigrad_lessons.values import show
-from tests.lessons.answers import KEYS
+from tests.lessons.play import lesson as notebook
+from tests.lessons.wrong import TOLD
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "teaching.md"
@@ -123,8 +126,8 @@ def times(lesson: Lesson) -> list[str]:
 
 
 def plain(*texts: str) -> str:
-    """Words for a cell of a table, as they are: nothing in them is markup. Each stands once."""
-    return "<br>".join(dict.fromkeys(re.sub(r"([*|_<\[\]`])", r"\\\1", text) for text in texts))
+    """Lines for a cell of a table, as they are: nothing in them is markup."""
+    return "<br>".join(re.sub(r"([*|_<\[\]`])", r"\\\1", text) for text in texts)
 
 
 def goals(number: int) -> list[str]:
@@ -137,22 +140,33 @@ def goals(number: int) -> list[str]:
 
 def said(beliefs: tuple[Belief, ...]) -> str:
     """Wrong answers, each with the thought that leads there."""
-    return plain(*(f"{show(belief.answer())}: {belief.text}" for belief in beliefs))
+    return plain(*dict.fromkeys(f"{show(belief.answer())}: {belief.text}" for belief in beliefs))
 
 
 def wrong_answers(lesson: Lesson) -> list[str]:
     """What students say who are wrong, in the words in which the lesson answers them."""
-    key = KEYS[lesson.name]
     lines = ["Common wrong answers, and the thought behind each:\n", "| asked | wrong answers |", "|---|---|"]
     lines += [f"| prediction {id}<br>{plain(*lesson.asked[id].splitlines())} | {said(entry.beliefs)} |"
               for id, entry in PREDICTIONS.items() if id.partition(".")[0] == str(lesson.number)]
-    lines += [f"| exercise `{cell}` | {plain(*(words for _, words in wrong))} |"
-              for cell, wrong in key.exercises_wrong.items()]
+    sentences = json.loads(TOLD.read_text(encoding="utf-8"))[lesson.name]
+    lines += [f"| {plain(heading)} | {plain(*dict.fromkeys(sentences[cell]))} |"
+              for cell, heading in headings(lesson.name).items() if cell in sentences]
     lines += [f"| later, from memory: {plain(question.text)} | {said(question.beliefs)} |"
               for id, question in QUESTIONS.items() if lesson_of(id) == lesson.number]
     refuted = [claim.text for claim in CLAIMS.values() if claim.lesson == lesson.number]
-    read = [f"\nWhat they may have read, and what the lesson shows not to be so: {'; '.join(refuted)}."] * bool(refuted)
+    read = [f"\nCommon claims that this lesson disproves: {'; '.join(refuted)}."] * bool(refuted)
     return [*lines, *read]
+
+
+def headings(name: str) -> dict[str, str]:
+    """For each cell with a check, the heading under which it stands."""
+    found, heading = {}, ""
+    for cell in notebook(name).cells:
+        if cell.cell_type == "markdown":
+            heading = next(reversed(re.findall(r"^##+ (.+)$", cell.source, re.MULTILINE)), heading)
+        elif "check" in cell.metadata.get("tags", []):
+            found[cell.id] = heading
+    return found
 
 
 def page() -> str:

@@ -50,7 +50,7 @@ def test_an_unknown_wrong_prediction_gets_a_hint_and_no_name(capsys: Capture) ->
     predict("3.1", 17)
     reveal("3.1", 2)
     text = said(capsys)
-    assert "The run disagrees." in text and "A thought that leads" not in text and "Run the lines one by one" in text
+    assert "The run disagrees." in text and "You may be thinking" not in text and "Run the lines one by one" in text
 
 
 @pytest.fixture(autouse=True)

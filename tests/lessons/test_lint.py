@@ -63,6 +63,10 @@ def tag(notebook: Notebook, id: str, added: str) -> None:
     cell(notebook, id).metadata.setdefault("tags", []).append(added)
 
 
+def opens_with(notebook: Notebook, text: str) -> None:
+    cell(notebook, "setup").outputs[-1].data["text/plain"] = text
+
+
 def drop_predictions(notebook: Notebook) -> None:
     for id in ("p1", "p2", "p3"):
         del notebook.cells[place(notebook, id)]
@@ -77,6 +81,10 @@ AGAINST: dict[str, tuple[Callable[[Notebook], object], str]] = {
     "no picture": (lambda n: cell(n, "setup").outputs.clear(), "setup: the opening cell shows no inspector"),
     "an empty picture": (lambda n: cell(n, "setup").outputs[-1].data.update({"image/png": EMPTY}),
                          "setup: the first step of its inspector draws nothing"),
+    "a picture at its end": (lambda n: opens_with(n, "Inspector, step 20 of 20, cell 1:10"),
+                             "setup: its inspector starts at the last step"),
+    "a ledger at its end": (lambda n: opens_with(n, "ParameterLedger, 1 tensors, 5 of 5 moments"),
+                            "setup: its inspector starts at the last step"),
     "no still": (lambda n: move(n, "still", 9), "the cell below it must be the one with its still picture"),
     "another lesson": (lambda n: replace(n, "worked", "reason", "because"), "the executed copy is of another lesson"),
     "too few predictions": (drop_predictions, "3 predictions; at least 4"),

@@ -1,16 +1,13 @@
 """The three runs of each lesson: unsolved, solved, and wrong, with every wrong answer that the key knows."""
 
-import copy
+import json
 from collections.abc import Callable
-from itertools import groupby
-from typing import Any
 
-import nbformat
 import pytest
 
 from tests.lessons.answers import KEYS
-from tests.lessons.answers.kinds import Key, Wrong
-from tests.lessons.play import Notebook, cell_with, lesson, write
+from tests.lessons.play import PROCESSES, Notebook, cell_with, lesson, write
+from tests.lessons.wrong import TOLD, nth, rounds_of, told, wrong_reasons, wrong_run
 
 Run = Callable[[Notebook], dict[str, str]]
 
@@ -53,9 +50,7 @@ def test_the_walk_on_a_diamond_is_right_and_calls_too_often(run: Run) -> None:
 def test_wrong_every_answer_is_rejected_by_its_name(name: str, run: Run) -> None:
     """All wrong answers in one run: where a cell holds an answer, there is one copy of it for each round."""
     key, given = KEYS[name], lesson(name)
-    rounds = [write(given, values(key, round), wrong_reasons(key, round), sources(key, round))
-              for round in range(rounds_of(key))]
-    printed = run(interleave(given, rounds))
+    printed = run(wrong_run(name))
     for round in range(rounds_of(key)):
         for id, (_, words) in nth(key.recall_wrong, round).items():
             assert words in printed[f"recall-{round}"], id
@@ -67,6 +62,8 @@ def test_wrong_every_answer_is_rejected_by_its_name(name: str, run: Run) -> None
         for cell, (_, words) in nth(key.exercises_wrong, round).items():
             judged = printed[f"{cell}-{round}"]
             assert words in judged and "passed." not in judged, judged
+    assert name[:2] in PROCESSES or told(name, printed) == json.loads(TOLD.read_text(encoding="utf-8"))[name], (
+        f"run `python -m tests.lessons.wrong {name[:2]}`, then `python -m tests.lessons.pages`")
 
 
 @pytest.mark.parametrize("name", LESSONS)
@@ -76,46 +73,3 @@ def test_every_exercise_has_a_right_answer_and_two_wrong_ones(name: str) -> None
     assert exercises == key.exercises.keys() == key.exercises_wrong.keys()
     assert all(len(set(wrong)) >= 2 for wrong in key.exercises_wrong.values())
     assert key.recall.keys() == key.recall_wrong.keys() and key.predict.keys() == key.predict_wrong.keys()
-
-
-def rounds_of(key: Key) -> int:
-    """How many rounds it takes until each wrong answer was given."""
-    return max(len(wrong) for wrong in (*key.exercises_wrong.values(), *key.recall_wrong.values(),
-                                        *key.predict_wrong.values()))
-
-
-def nth(wrong: dict[str, tuple[Wrong, ...]], round: int) -> dict[str, Wrong]:
-    """One wrong answer to each question: the next one in each round."""
-    return {id: answers[round % len(answers)] for id, answers in wrong.items()}
-
-
-def values(key: Key, round: int) -> dict[str, str]:
-    """The wrong recalls and predictions of a round."""
-    return {id: answer for id, (answer, _) in (nth(key.recall_wrong, round) | nth(key.predict_wrong, round)).items()}
-
-
-def sources(key: Key, round: int) -> dict[str, str]:
-    """The wrong exercise cells of a round."""
-    return {cell: source for cell, (source, _) in nth(key.exercises_wrong, round).items()}
-
-
-def wrong_reasons(key: Key, round: int) -> dict[str, str]:
-    """For each prediction one of its two wrong reasons."""
-    return {id: [letter for letter in "abc" if letter != right][round % 2] for id, right in key.why.items()}
-
-
-def interleave(given: Notebook, rounds: list[Notebook]) -> Notebook:
-    """One notebook in which each run of answer cells stands once for each round, before the lesson goes on."""
-    cells: list[Any] = []
-    answers = [i for i, cell in enumerate(given.cells) if "answer" in cell.metadata.get("tags", [])]
-    for is_answer, group in groupby(range(len(given.cells)), lambda i: i in answers):
-        places = list(group)
-        if not is_answer:
-            cells.extend(given.cells[i] for i in places)
-            continue
-        for round, wrong in enumerate(rounds):
-            for i in places:
-                cell = copy.deepcopy(wrong.cells[i])
-                cell.id = f"{cell.id}-{round}"
-                cells.append(cell)
-    return nbformat.v4.new_notebook(cells=cells, metadata=given.metadata)

@@ -146,7 +146,8 @@ PREDICTIONS = (
             "a": Reason("once for each edge that leads to it", lambda case: _edges(case.value)),
             "b": Reason("once, when all its gradients have arrived", lambda case: len(nodes_of(case.value.grad_fn))),
             "c": Reason("once for each way that leads to it", lambda case: _ways(case.value))},
-            shows="The number says how often a node ran.")),
+            shows="The number says how often a node ran."),
+        look="Step through the first inspector and count the nodes that run. How often does each of them?"),
     Prediction(
         "4.2",
         (Belief("backward() without an argument is for scalars, of shape [] only",
@@ -157,11 +158,13 @@ PREDICTIONS = (
                 "b": Reason("those that a sum or a mean made", lambda case: "sum" in case.code),
                 "c": Reason("those that hold one number, in any shape",
                             lambda case: len(case.value.reshape(-1)) == 1)},
-            shows="True means that backward() may start there. two holds two numbers; one has the shape [1, 1].")),
+            shows="True means that backward() may start there. two holds two numbers; one has the shape [1, 1]."),
+        look="Print y.shape and y.numel(). Then call backward() on a result with two numbers, and read its error."),
     Prediction(
         "4.3",
         (Belief("gradient= only says where to begin; the numbers in it do not matter", lambda: _pulled([1.0, 1.0])),
-         Belief("y becomes one number first, by summing", lambda: _pulled([11.0, 11.0]))),
+         Belief("y becomes one number first, by summing", lambda: _pulled([11.0, 11.0])),
+         Belief("the numbers are multiplied into one factor for all of y", lambda: _pulled([10.0, 10.0]))),
         Why("What does gradient= mean?", _names,
             ("pull([1, 1])", "pull([1, 0])", "pull([0, 1])", "pull([1, 10])"), lambda value: value, {
                 "a": Reason("each number is the weight of its entry of y: it is the gradient of (y * v).sum()",
@@ -169,7 +172,8 @@ PREDICTIONS = (
                 "b": Reason("y is summed, and the numbers too: it is the gradient of y.sum() * v.sum()",
                             lambda case: _pull(lambda y, v: y.sum() * v.sum(), _vector(case))),
                 "c": Reason("it chooses entries: it is the gradient of y[v != 0].sum()",
-                            lambda case: _pull(lambda y, v: y[v.ne(0)].sum(), _vector(case)))})),
+                            lambda case: _pull(lambda y, v: y[v.ne(0)].sum(), _vector(case)))}),
+        look="Try it with [1, 0], then with [0, 1]: what does each number do to x.grad?"),
     Prediction(
         "4.4",
         (Belief("the first backward destroys the graph", lambda: _second_backward(_x(1.0) * _x(2.0))),),
@@ -178,7 +182,8 @@ PREDICTIONS = (
                 "a": Reason("those that saved a value, because it was released", _saves),
                 "b": Reason("all: a graph can be used once", lambda case: True),
                 "c": Reason("products: they need both factors", lambda case: "*" in case.code)},
-            shows="True means that the second backward raises an error.")),
+            shows="True means that the second backward raises an error."),
+        look="Do the same with z = x * y, and compare. Which values had each node saved?"),
     Prediction(
         "4.5",
         (Belief("grad is backward by another name", lambda: _after_backward()),),
@@ -190,7 +195,8 @@ PREDICTIONS = (
                 "b": Reason("backward(); grad() returns the gradient instead", lambda case: "backward" in case.code),
                 "c": Reason("every call that does not name x", lambda case: case.names_used().count("x") == 0)},
             shows="cube is x**3."),
-        word="None"),
+        word="None",
+        look="Print g, and print x.grad: which of the two holds the 12?"),
 )
 
 

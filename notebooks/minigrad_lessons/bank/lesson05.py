@@ -21,9 +21,9 @@ def _grad_after(passes: int) -> float:
 
 def _zeroed(set_to_none: bool) -> object:
     x = _x()
-    optimiser = torch.optim.SGD([x], lr=0.1)
+    optimizer = torch.optim.SGD([x], lr=0.1)
     (x * 3).backward()
-    optimiser.zero_grad(set_to_none=set_to_none)
+    optimizer.zero_grad(set_to_none=set_to_none)
     return None if x.grad is None else x.grad.item()
 
 
@@ -67,7 +67,7 @@ QUESTIONS = (
         (Belief("backward overwrites", lambda: _grad_after(1)),),
         "run it and print x.grad after each line"),
     Question(
-        "q5.2", "After optimiser.zero_grad(), what is the .grad of a parameter?",
+        "q5.2", "After optimizer.zero_grad(), what is the .grad of a parameter?",
         lambda: _zeroed(set_to_none=True),
         (Belief("zero_grad leaves zeros", lambda: _zeroed(set_to_none=False)),),
         "print it; zero_grad has an argument set_to_none, and its default is True", word="None"),
@@ -146,12 +146,12 @@ def _if_a_name_for_grad(case: Case) -> float | None:
 def _moves(clear: str, momentum: float = 0.0) -> bool:
     """Whether w moves in a step after one with a gradient, when .grad was cleared to "None" or to "zeros"."""
     w = _x()
-    optimiser = torch.optim.SGD([w], lr=0.1, momentum=momentum)
+    optimizer = torch.optim.SGD([w], lr=0.1, momentum=momentum)
     (w * 3).backward()
-    optimiser.step()
-    optimiser.zero_grad(set_to_none=clear == "None")
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=clear == "None")
     before = w.item()
-    optimiser.step()
+    optimizer.step()
     return bool(w.item() != before)
 
 
@@ -163,12 +163,12 @@ def _too_large(parts: int, reduce: Callable[[torch.Tensor], torch.Tensor]) -> in
 def _moved(steps: int, clear: bool = False) -> float:
     """How far w moves in so many steps of 0.1 along the gradient 1."""
     w = torch.tensor(0.0, requires_grad=True)
-    optimiser = torch.optim.SGD([w], lr=0.1)
+    optimizer = torch.optim.SGD([w], lr=0.1)
     for _ in range(steps):
         if clear:
-            optimiser.zero_grad()
+            optimizer.zero_grad()
         (w * 1).backward()
-        optimiser.step()
+        optimizer.step()
     return round(-float(w.detach()), 3)
 
 
@@ -191,7 +191,9 @@ PREDICTIONS = (
                             lambda case: [_uses(case), 1]),
                 "b": Reason("one for each use of x, and it runs for each", lambda case: [_uses(case)] * 2),
                 "c": Reason("two edges to one node become one edge", lambda case: [1, 1])},
-            shows="[2, 1] means that two gradients arrive and the accumulator runs once.")),
+            shows="[2, 1] means that two gradients arrive and the accumulator runs once."),
+        look="Step through an inspector of y.backward(): how many gradients arrive at the node of x, and how "
+             "often does it run?"),
     Prediction(
         "5.2",
         (Belief("g is a copy of what x.grad was", lambda: _g_shows()),),
@@ -201,7 +203,8 @@ PREDICTIONS = (
                 "a": Reason("a copy of what x.grad was", lambda case: 3.0),
                 "b": Reason("another name for x.grad, whatever that is now", _if_a_name_for_grad),
                 "c": Reason("the tensor that x.grad was; as long as it is there, backward adds into it",
-                            _if_one_tensor)})),
+                            _if_one_tensor)}),
+        look="Print g and x.grad after each pass, and g is x.grad."),
     Prediction(
         "5.3",
         (Belief("zero_grad leaves zeros", lambda: _zeroed(set_to_none=False)),),
@@ -214,17 +217,20 @@ PREDICTIONS = (
                             lambda case: "momentum" in case.code and "zeros" in case.code),
                 "c": Reason("with momentum it keeps moving: None counts as zero",
                             lambda case: "momentum" in case.code)}),
-        word="None"),
+        word="None",
+        look="Print w.grad before zero_grad() and after it. Then do the same with set_to_none=False."),
     Prediction(
         "5.4",
         (Belief("the mean of the parts is the mean of the whole", lambda: _divisor(4, torch.sum)),
-         Belief("each part is a quarter of the batch", lambda: 1 / _divisor(4, torch.mean))),
+         Belief("each part is a quarter of the batch", lambda: 1 / _divisor(4, torch.mean)),
+         Belief("each mean divides by the size of its part, and that is how much is missing", lambda: 8 / 4)),
         Why("How many times too large is the sum over the parts?", _names,
             ("too_large(2, mean)", "too_large(4, mean)", "too_large(4, sum)"), lambda value: value, {
                 "a": Reason("as many times as there are parts, if the loss is a mean: each divides by its own size",
                             lambda case: _number(case) if "mean" in case.code else 1),
                 "b": Reason("as many times as there are parts, whatever the loss is", _number),
-                "c": Reason("none: it is right in any case, because gradients add up", lambda case: 1)})),
+                "c": Reason("none: it is right in any case, because gradients add up", lambda case: 1)}),
+        look="Print w.grad of the whole batch, then of each part alone, and add those up."),
     Prediction(
         "5.5",
         (Belief("without zero_grad, only the last gradient counts", lambda: _moved(3, clear=True)),
@@ -234,5 +240,6 @@ PREDICTIONS = (
                         lambda case: round(0.1 * sum(range(_number(case) + 1)), 3)),
             "b": Reason("each step follows the last gradient", lambda case: round(0.1 * _number(case), 3)),
             "c": Reason("each step goes twice as far as the one before",
-                        lambda case: round(0.1 * (2 ** _number(case) - 1), 3))})),
+                        lambda case: round(0.1 * (2 ** _number(case) - 1), 3))}),
+        look="Print w.grad and w after each step."),
 )

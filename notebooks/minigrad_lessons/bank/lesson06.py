@@ -182,24 +182,30 @@ PREDICTIONS = (
     Prediction(
         "6.1",
         (Belief("hooks run in the order in which I registered them", lambda: _y_grad(retain)),
-         Belief("y.grad is what goes on in the end", lambda: _x_grad(_times_ten, _times_hundred) / 3)),
+         Belief("y.grad is what goes on in the end", lambda: _x_grad(_times_ten, _times_hundred) / 3),
+         Belief("y.grad is kept at the node, so only a hook of the node changes it",
+                lambda: _x_grad(_times_hundred) / 3)),
         Why("What is kept in y.grad?", _names,
             ("y_grad(tensor_10, retain)", "y_grad(retain, tensor_10)", "y_grad(retain, pre_100)"),
             lambda value: value, {
                 "a": Reason("what remains after the hooks that were registered before retain_grad()", _before_retain),
                 "b": Reason("what remains after all hooks of the tensor; those of the node come later",
                             lambda case: 10.0 ** case.names_used().count("tensor_10")),
-                "c": Reason("what remains after all hooks, those of the node too", _factor)})),
+                "c": Reason("what remains after all hooks, those of the node too", _factor)}),
+        look="Print the gradient in both hooks, and y.grad after the pass."),
     Prediction(
         "6.2",
         (Belief("hooks only look, and change nothing", lambda: _x_grad()),
-         Belief("what is in y.grad goes on", lambda: 3 * _y_grad(retain, _times_ten))),
+         Belief("what is in y.grad goes on", lambda: 3 * _y_grad(retain, _times_ten)),
+         Belief("a hook of the tensor only looks; a hook of the node changes what goes on",
+                lambda: _x_grad(_times_hundred))),
         Why("What goes on to x?", _names,
             ("x_grad()", "x_grad(tensor_10)", "x_grad(pre_100)", "x_grad(retain, tensor_10, pre_100)"),
             lambda value: value, {
                 "a": Reason("3 times what is in y.grad", lambda case: 3 * 10.0 ** case.names_used().count("tensor_10")),
                 "b": Reason("3: hooks only look", lambda case: 3.0),
-                "c": Reason("3 times what remains after all hooks before the node", lambda case: 3 * _factor(case))})),
+                "c": Reason("3 times what remains after all hooks before the node", lambda case: 3 * _factor(case))}),
+        look="Leave out one hook, then the other, and compare x.grad."),
     Prediction(
         "6.3",
         (Belief("a hook that returns None means that there is no gradient", lambda: None),
@@ -210,7 +216,8 @@ PREDICTIONS = (
                             lambda case: 6.0 if "times_2" in case.code else 3.0),
                 "b": Reason("what it computes goes on, returned or not",
                             lambda case: 6.0 if "_2" in case.code else 3.0),
-                "c": Reason("nothing: it can only look", lambda case: 3.0)}), word="None"),
+                "c": Reason("nothing: it can only look", lambda case: 3.0)}), word="None",
+        look="Print x.grad once with this hook and once without any. Then let the hook return grad * 2."),
     Prediction(
         "6.4",
         (Belief("the hook gets .grad, with what was in it before", lambda: _if_hook_saw_the_sum(2)),
@@ -218,7 +225,8 @@ PREDICTIONS = (
         Why("What does a hook on a leaf get?", _names, ("leaf(1)", "leaf(2)", "leaf(3)"), lambda value: value, {
             "a": Reason(".grad, when this pass has been added", lambda case: _if_hook_saw_the_sum(_passes(case))),
             "b": Reason("the gradient of this pass, before it is added", lambda case: 30.0 * _passes(case)),
-            "c": Reason("the gradient of the first pass only", lambda case: 30.0 + 3.0 * (_passes(case) - 1))})),
+            "c": Reason("the gradient of the first pass only", lambda case: 30.0 + 3.0 * (_passes(case) - 1))}),
+        look="Print the gradient in the hook: what does it get in the second pass?"),
     Prediction(
         "6.5",
         (Belief("grad runs the same hooks as backward", lambda: sum(
@@ -230,5 +238,6 @@ PREDICTIONS = (
                 "a": Reason("grad() adds to no .grad, so hooks that follow the addition do not run",
                             lambda case: not {"post_hook", "in_grad"} <= set(case.names_used())),
                 "b": Reason("all, in both", lambda case: True),
-                "c": Reason("in grad() none", lambda case: "in_backward" in case.code)})),
+                "c": Reason("in grad() none", lambda case: "in_backward" in case.code)}),
+        look="Print the list ran, after grad() and after backward()."),
 )

@@ -106,7 +106,8 @@ PREDICTIONS = (
     Prediction(
         "7.1",
         (Belief("the gradient goes back through y too", lambda: _grad_of_product(lambda w: w * 2)),
-         Belief("what was made under no_grad stops the gradients of all that is computed from it", lambda: None)),
+         Belief("what was made under no_grad stops the gradients of all that is computed from it", lambda: None),
+         Belief("y is a constant, so the product has the slope 0", lambda: 0)),
         Why("What is y, as the product sees it?", _names, ("w * y", "y * w", "w * detached", "w * recorded"),
             lambda product: [None if node is None else node.name()
                              for node, _ in product.grad_fn.next_functions].count(None), {
@@ -116,7 +117,8 @@ PREDICTIONS = (
                 "c": Reason("the end of the graph: no pair of this product leads anywhere",
                             lambda case: 2 * any(t.grad_fn is None and not t.requires_grad for t in case.tensors()))},
             shows="The number counts the pairs (None, 0). recorded is w * 2, and detached is the same with detach()."),
-        word="None"),
+        word="None",
+        look="Print y.requires_grad and (y * w).grad_fn.next_functions: where may a gradient go?"),
     Prediction(
         "7.2",
         (Belief("v requires grad, so the gradient passes through it to w", lambda: not arrives("view")[1]),),
@@ -130,7 +132,8 @@ PREDICTIONS = (
                             lambda case: ("leaf" in case.code, "leaf" not in case.code)),
                 "c": Reason("nowhere: the view was not recorded, and it is not a leaf that collects a gradient",
                             lambda case: (case.arguments() == ["leaf of its own"],
-                                          not _leaf_made_of_w(*map(str, case.arguments()))))})),
+                                          not _leaf_made_of_w(*map(str, case.arguments()))))}),
+        look="Print v.grad_fn, and (v * 2).grad_fn.next_functions: where may a gradient go?"),
     Prediction(
         "7.3",
         (Belief("the outer block wins", lambda: nested("enable", "no")),),
@@ -141,7 +144,8 @@ PREDICTIONS = (
                             lambda case: (["enable", *case.arguments()])[-1] == "enable"),
                 "b": Reason("enable_grad, wherever it stands",
                             lambda case: not case.arguments() or "enable" in case.arguments()),
-                "c": Reason("no_grad, wherever it stands", lambda case: "no" not in case.arguments())})),
+                "c": Reason("no_grad, wherever it stands", lambda case: "no" not in case.arguments())}),
+        look="Print torch.is_grad_enabled() in each of the two blocks."),
     Prediction(
         "7.4",
         (Belief("under no_grad autograd is off altogether", lambda: filled(False, False)),),
@@ -150,7 +154,8 @@ PREDICTIONS = (
             lambda value: value, {
                 "a": Reason("when backward runs", lambda case: case.arguments()[1]),
                 "b": Reason("both times", lambda case: all(case.arguments())),
-                "c": Reason("only when an operation is recorded", lambda case: case.arguments()[0])})),
+                "c": Reason("only when an operation is recorded", lambda case: case.arguments()[0])}),
+        look="Print loss.grad_fn before the block and in it."),
     Prediction(
         "7.5",
         (Belief("a frozen layer lets no gradient through", lambda: first_gets("under no_grad")),),
@@ -163,5 +168,6 @@ PREDICTIONS = (
                 "b": Reason("whether this parameter wants a gradient; it says nothing about the way through the layer",
                             lambda case: case.arguments()[0] in ("requires_grad_(False)", "eval()")),
                 "c": Reason("whether the layer is in training; otherwise it lets no gradient through",
-                            lambda case: case.arguments()[0] not in ("requires_grad_(False)", "eval()"))})),
+                            lambda case: case.arguments()[0] not in ("requires_grad_(False)", "eval()"))}),
+        look="Print the .grad of each parameter: for name, p in two.named_parameters()."),
 )

@@ -51,7 +51,7 @@ def _refused(result: torch.Tensor) -> bool:
 
 
 def error_in(order: str) -> bool:
-    """Whether there is an error if y = x.exp() is saved, changed and sent back in this order."""
+    """Whether there is an error if y = x.exp() is saved, changed and then run backward, in this order."""
     x, steps = _w(), order.split(", ")
     y = x * 1
     if steps[0] == "change":
@@ -130,7 +130,8 @@ PREDICTIONS = (
                             lambda case: case.arguments() == ["save, change, backward"]),
                 "c": Reason("when backward meets something that was ever changed in place",
                             lambda case: "change" in str(case.arguments()[0]).partition("backward")[0]
-                            and "backward" in str(case.arguments()[0]))}), choices=("0", "1", "2", "3")),
+                            and "backward" in str(case.arguments()[0]))}), choices=("0", "1", "2", "3"),
+        look="Run the three lines in three cells: which of them raises, and what does its error say?"),
     Prediction(
         "8.2",
         (Belief("changing a result in place always raises an error", lambda: raises("exp", "result")),),
@@ -143,7 +144,8 @@ PREDICTIONS = (
                 "b": Reason("those of the input: the result is mine",
                             lambda case: case.arguments()[1] == "input"),
                 "c": Reason("those of the value that the formula of the derivative needs",
-                            lambda case: NEEDED[str(case.arguments()[0])] == case.arguments()[1])})),
+                            lambda case: NEEDED[str(case.arguments()[0])] == case.arguments()[1])}),
+        look="Run it with w.exp() in the place of w * 2. Which value does each derivative need?"),
     Prediction(
         "8.3",
         (Belief("a detached tensor has left the graph, so nothing notices", lambda: noticed(".data")),),
@@ -155,7 +157,8 @@ PREDICTIONS = (
                 "b": Reason("those through a tensor that shares the memory",
                             lambda case: SHARED[str(case.arguments()[0])]),
                 "c": Reason("those through a tensor that is in the graph",
-                            lambda case: case.arguments()[0] in ("clone()", "a view"))})),
+                            lambda case: case.arguments()[0] in ("clone()", "a view"))}),
+        look="Show state_card(w=w) before the change and after it: which number has moved?"),
     Prediction(
         "8.4",
         (Belief("the node kept a copy of w", lambda: grad_after("clone()")),
@@ -168,7 +171,8 @@ PREDICTIONS = (
                             lambda case: [20.0, 40.0] if case.arguments() == [".data"] else [2.0, 4.0]),
                 "c": Reason("w, and later changes to it are recorded too",
                             lambda case: [200.0, 400.0] if case.arguments() == [".data"] else [2.0, 4.0])}),
-        word="error"),
+        word="error",
+        look="Print w before y.backward(): which numbers does the node find when it runs?"),
     Prediction(
         "8.5",
         (Belief("to() always makes a new tensor, and a new tensor is a result",
@@ -180,5 +184,6 @@ PREDICTIONS = (
                 "a": Reason("all except those that computed new numbers", lambda case: True),
                 "b": Reason("those that were not made from x by any call", lambda case: False),
                 "c": Reason("those where nothing had to be done, or nothing was recorded",
-                            lambda case: case.value.grad_fn is None)}, shows="True means that it is a leaf.")),
+                            lambda case: case.value.grad_fn is None)}, shows="True means that it is a leaf."),
+        look="Print w.grad_fn. Then do the same with .to(torch.float64)."),
 )

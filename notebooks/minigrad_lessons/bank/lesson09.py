@@ -12,7 +12,7 @@ def _x() -> torch.Tensor:
 
 
 def seen_inside(look: Any) -> Any:
-    """What `look(x)` gives inside of a forward that `apply` runs, for an x that requires grad."""
+    """What `look(x)` gives inside a forward that `apply` runs, for an x that requires grad."""
     seen = []
 
     class Look(torch.autograd.Function):
@@ -216,7 +216,8 @@ PREDICTIONS = (
                 "b": Reason("what it would be under no_grad: the inputs are the same tensors as outside",
                             lambda case: _same_code(_arguments(case)[0], recorded=False)),
                 "c": Reason("what it would be outside: inputs that require grad pass it on",
-                            lambda case: _same_code(_arguments(case)[0], recorded=True))})),
+                            lambda case: _same_code(_arguments(case)[0], recorded=True))}),
+        look="Print requires_grad of each of the three in forward, and of the same three outside it."),
     Prediction(
         "9.2",
         (Belief("one for each tensor", lambda: sum(isinstance(a, torch.Tensor) for a in (_x(), None))),
@@ -228,7 +229,8 @@ PREDICTIONS = (
                 "a": Reason("one for each tensor among the inputs", lambda case: _arguments(case).count("tensor")),
                 "b": Reason("one for each output of forward", lambda case: 1),
                 "c": Reason("one for each argument after ctx; None where there is no gradient",
-                            lambda case: len(_arguments(case)))})),
+                            lambda case: len(_arguments(case)))}),
+        look="Let backward return one value, then two, and read the errors."),
     Prediction(
         "9.3",
         (Belief("ctx keeps the value that x had", lambda: after_change("ctx.x = x.clone()")),
@@ -240,7 +242,8 @@ PREDICTIONS = (
                             lambda case: "save" in case.code),
                 "b": Reason("nothing: in your own Function, nothing is checked", lambda case: False),
                 "c": Reason("any way of keeping it, unless it is a copy", lambda case: "clone" not in case.code)}),
-        word="error"),
+        word="error",
+        look="Print ctx.h in backward. Then run the same with SquareSaved."),
     Prediction(
         "9.4",
         (Belief("with create_graph backward is recorded, so its result can be differentiated",
@@ -251,7 +254,8 @@ PREDICTIONS = (
                 "a": Reason("only inputs", lambda case: _arguments(case) == ["the input"]),
                 "b": Reason("inputs and outputs; an inner result was made with recording off and has no history",
                             lambda case: _arguments(case) != ["an inner result"]),
-                "c": Reason("nothing: your own Function has only a first derivative", lambda case: False)})),
+                "c": Reason("nothing: your own Function has only a first derivative", lambda case: False)}),
+        look="Print square.requires_grad in forward."),
     Prediction(
         "9.5",
         (Belief("apply gives back what forward returned", lambda: eval("x is x", {"x": _x()})),),
@@ -262,5 +266,6 @@ PREDICTIONS = (
                 "b": Reason("apply gives back what forward returned",
                             lambda case: (_arguments(case) == ["x"], "*" not in case.code)),
                 "c": Reason("a view of x, in the same memory: x itself cannot take another node",
-                            lambda case: (False, "*" not in case.code))})),
+                            lambda case: (False, "*" not in case.code))}),
+        look="Print the grad_fn of x and of the result: can one tensor have both?"),
 )

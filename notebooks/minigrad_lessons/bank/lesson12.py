@@ -44,7 +44,7 @@ def curvature(function: str, at: float) -> float:
 
 
 def leads(code: str) -> bool:
-    """Whether the gradient by a of an expression of a and b leads back to a."""
+    """Whether the gradient with respect to a of an expression of a and b leads back to a."""
     a, b = _x(2.0), _x(5.0)
     (by_a,) = torch.autograd.grad(eval(code, {"a": a, "b": b}), a, create_graph=True)
     if by_a.requires_grad:
@@ -67,7 +67,8 @@ PREDICTIONS = (
                 "a": Reason("always, since x requires grad", lambda case: True),
                 "b": Reason("when the graph is kept: retain_graph or create_graph", lambda case: "_graph" in case.code),
                 "c": Reason("when recording is on while nodes run: create_graph switches it on, and by hand it is on",
-                            lambda case: "create" in case.code or "hand" in case.code)})),
+                            lambda case: "create" in case.code or "hand" in case.code)}),
+        look="Print g.requires_grad, with create_graph=True and without it."),
     Prediction(
         "12.2",
         (Belief("create_graph makes every gradient require grad", lambda: has_history("x * x")),),
@@ -78,7 +79,8 @@ PREDICTIONS = (
                 "a": Reason("those whose formula still contains x",
                             lambda case: "3" not in case.code and "5" not in case.code),
                 "b": Reason("those of products and powers", lambda case: "*" in case.code),
-                "c": Reason("all, with create_graph=True", lambda case: True)})),
+                "c": Reason("all, with create_graph=True", lambda case: True)}),
+        look="Write down the derivative of 3x, and that of x². Which of them still contains x?"),
     Prediction(
         "12.3",
         (Belief("relu is x there, and so is its derivative of any order 1", lambda: curvature("relu", 2.0) + 1.0),
@@ -92,15 +94,17 @@ PREDICTIONS = (
                 "b": Reason("where the slope does not change with x: that of relu is 1 or 0",
                             lambda case: "relu" in case.code),
                 "c": Reason("for relu where it is positive; where it is zero, it is curved",
-                            lambda case: case.arguments() == ["relu", 2.0])})),
+                            lambda case: case.arguments() == ["relu", 2.0])}),
+        look="Print slope for z = 1, 2 and 3: how does it change with z?"),
     Prediction(
         "12.4",
-        (Belief("a gradient by a leads back to a", lambda: not leads("a * a")),),
-        Why("When does the gradient by a lead back to a?", _names,
+        (Belief("a gradient with respect to a leads back to a", lambda: not leads("a * a")),),
+        Why("When does the gradient with respect to a lead back to a?", _names,
             ('leads("a * b")', 'leads("a * a")', 'leads("a * a * b")', 'leads("a + b")'),
             lambda value: value, {
-                "a": Reason("always: it is the gradient by a", lambda case: True),
+                "a": Reason("always: it is the gradient with respect to a", lambda case: True),
                 "b": Reason("when a is part of the formula of this gradient; for a * b, that formula is b",
                             lambda case: str(case.arguments()[0]).count("a") > 1),
-                "c": Reason("whenever it requires grad", lambda case: "*" in case.code)})),
+                "c": Reason("whenever it requires grad", lambda case: "*" in case.code)}),
+        look="Write down the derivative of a * b with respect to a. Then print a.grad and b.grad."),
 )

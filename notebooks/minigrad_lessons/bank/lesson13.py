@@ -51,7 +51,8 @@ PREDICTIONS = (
                 "b": Reason("every leaf that requires grad: parameters, and data too",
                             lambda case: (4 if "none" in case.code else 2) + ("True" in case.code)),
                 "c": Reason("every parameter that requires grad, and nothing else",
-                            lambda case: 4 if "none" in case.code else 2)})),
+                            lambda case: 4 if "none" in case.code else 2)}),
+        look="Print requires_grad of each parameter of small, and count."),
     Prediction(
         "13.2",
         (Belief("every operation of the forward pass leaves a node", lambda: has_relu("none")),),
@@ -61,7 +62,8 @@ PREDICTIONS = (
                 "a": Reason("when what comes into it requires grad",
                             lambda case: "first" not in case.code or "True" in case.code),
                 "b": Reason("always: it comes before a layer that learns", lambda case: True),
-                "c": Reason("when the layer before it learns", lambda case: "first" not in case.code)})),
+                "c": Reason("when the layer before it learns", lambda case: "first" not in case.code)}),
+        look="Print small[0](batch).requires_grad: is there anything for the relu to record?"),
     Prediction(
         "13.3",
         (Belief("what needs no gradient leaves no pair at all", lambda: empty("none", True)),
@@ -72,7 +74,8 @@ PREDICTIONS = (
                 "a": Reason("for each frozen parameter", lambda case: 0 if "none" in case.code else 2),
                 "b": Reason("for the data alone", lambda case: int("True" not in case.code)),
                 "c": Reason("at recorded nodes, for each input that needs no gradient",
-                            lambda case: empty(*case.arguments()))})),  # type: ignore[arg-type]  # literals of a call
+                            lambda case: empty(*case.arguments()))}),  # type: ignore[arg-type]  # literals of a call
+        look="Print small(batch).grad_fn.next_functions, and ask of each input whether it needs a gradient."),
     Prediction(
         "13.4",
         (Belief("only parameters are accumulated into", lambda: leaves("first")),
@@ -84,5 +87,6 @@ PREDICTIONS = (
                 "b": Reason("a gradient must pass through it on its way to the data",
                             lambda case: "first" not in case.code or "True" in case.code),
                 "c": Reason("its parameters count again as soon as something below it requires grad",
-                            lambda case: "True" in case.code)})),
+                            lambda case: "True" in case.code)}),
+        look="Draw the graph once more for wanted: which leaves require grad now?"),
 )

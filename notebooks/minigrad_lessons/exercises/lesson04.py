@@ -144,8 +144,7 @@ def _shown(rows: Any) -> str:
 def _why_raised(error: Exception, student: object) -> str:
     text = str(error)
     if "second time" in text:
-        return ("the first call let go of what the nodes had saved. This is one of the few places where "
-                "retain_graph=True is meant.")
+        return "the first call freed what the nodes had saved. This is what retain_graph=True is for."
     if "implicitly created" in text:
         return "y has three numbers: say in gradient= which of them, by a 1 in its place and 0 elsewhere."
     if "Mismatch in shape" in text:

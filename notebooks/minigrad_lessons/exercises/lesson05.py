@@ -44,21 +44,21 @@ def _moved_by_whole_batch() -> float:
 
 
 def parts(student: Train) -> None:
-    """Judge `train_in_parts(w, xs, ys, parts, optimiser)`: does it move w as far as the whole batch would?"""
+    """Judge `train_in_parts(w, xs, ys, parts, optimizer)`: does it move w as far as the whole batch would?"""
     name = "check.parts"
     if not report.to_judge(name, "train_in_parts", "Fill in the two blanks of train_in_parts.", student):
         return
     wanted, lines = _moved_by_whole_batch(), []
     for number in (1, 2, 4):
         w, xs, ys = _batch()
-        optimiser = Counted([w], lr=0.1)
+        optimizer = Counted([w], lr=0.1)
         try:
-            student(w, xs, ys, number, optimiser)
+            student(w, xs, ys, number, optimizer)
         except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
             report.misconception(name, f"train_in_parts {report.raised(error, student)}")
             return
         moved = w.item() - 1.0
-        fault = _why_moved(moved, wanted, number, optimiser)
+        fault = _why_moved(moved, wanted, number, optimizer)
         if fault:
             report.misconception(name, fault, f"8 examples in {number} {_parts(number)}; the whole batch moves w by "
                                               f"{wanted:.3g}, yours by {moved:.3g}")
@@ -71,18 +71,18 @@ def _parts(number: int) -> str:
     return "part" if number == 1 else "parts"
 
 
-def _why_moved(moved: float, wanted: float, number: int, optimiser: Counted) -> str:
-    if optimiser.stepped == 0:
-        return "nothing moved w. When all parts have been fed, the optimiser has to step."
-    if optimiser.stepped > 1:
-        return (f"step() ran {optimiser.stepped} times: that is training on small batches, where each part sees "
+def _why_moved(moved: float, wanted: float, number: int, optimizer: Counted) -> str:
+    if optimizer.stepped == 0:
+        return "nothing moved w. When all parts have been fed, the optimizer has to step."
+    if optimizer.stepped > 1:
+        return (f"step() ran {optimizer.stepped} times: that is training on small batches, where each part sees "
                 "another w. The sum makes one step.")
     ratio = moved / wanted
     if abs(ratio - 1) < 1e-3:
         return ""
     if moved == 0:
         return "step() ran, and w did not move: the gradients had been cleared just before. Step first."
-    if optimiser.zeroed > 1:
+    if optimizer.zeroed > 1:
         return "the gradients were cleared between the parts, so only the last part counts. Clear before the loop."
     if abs(ratio - number) < 1e-3:
         return (f"w moved {number} times as far: the mean of a part has divided by {8 // number} examples, not by 8, "
@@ -155,15 +155,15 @@ LOOPS = {
 
 def _train(loop: Loop) -> tuple[list[float], Counted]:
     w = torch.tensor(0.0, requires_grad=True)
-    optimiser, losses = Counted([w], lr=loop.step), []
+    optimizer, losses = Counted([w], lr=loop.step), []
     for number in range(STEPS):
         if loop.clears:
-            optimiser.zero_grad()
+            optimizer.zero_grad()
         loss = (w * 2 - loop.targets[number % len(loop.targets)]) ** 2
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         losses.append(loss.item())
-    return losses, optimiser
+    return losses, optimizer
 
 
 def four_loops() -> dict[str, list[float]]:
@@ -181,9 +181,9 @@ def forgot(answer: object) -> None:
     if letter not in LOOPS:
         report.not_yet(name, f"Write one of {', '.join(LOOPS)}, in quotes.")
         return
-    losses, optimiser = _train(LOOPS[letter])
-    counted = f"Loop {letter} was run: {optimiser.stepped} steps, {optimiser.zeroed} calls of zero_grad."
-    if optimiser.zeroed:
+    losses, optimizer = _train(LOOPS[letter])
+    counted = f"Loop {letter} was run: {optimizer.stepped} steps, {optimizer.zeroed} calls of zero_grad."
+    if optimizer.zeroed:
         report.misconception(name, f"loop {letter} does clear. {LOOPS[letter].looks}", counted)
         return
     low = losses.index(min(losses[:STEPS // 2]))
@@ -195,7 +195,7 @@ HINTS = {
         "The mean of 8 examples divides by 8. By what does the mean of a part divide, and how many parts are added up?",
         "With p parts, each mean divides by 8 / p only, so the sum of p such means is p times too large. And the step "
         "comes when all parts have been fed.",
-        "The first blank is the number of parts. The second, after the loop, lets the optimiser step once.",
+        "The first blank is the number of parts. The second, after the loop, lets the optimizer step once.",
     ),
     "arrivals": (
         "One gradient comes for each time that x itself is an input of an operation.",

@@ -32,7 +32,7 @@ def program() -> Trace:
         y = x * 3
         x.register_post_accumulate_grad_hook(lambda tensor: None)
         x.register_hook(lambda grad: None)
-        y.grad_fn.register_hook(lambda given, taken: None)
+        y.grad_fn.register_hook(lambda grad_inputs, grad_outputs: None)
         y.grad_fn.register_prehook(lambda grads: None)
         y.retain_grad()
         y.register_hook(lambda grad: None)

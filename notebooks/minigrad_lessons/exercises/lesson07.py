@@ -52,7 +52,7 @@ def modes(answers: object) -> None:
                 return
             if said != found[place]:
                 belief = next((text for text, rule in RULES[place] if rule(*quarter) == said), "it is a guess")
-                report.misconception(name, f'a thought that leads there: "{belief}"',
+                report.misconception(name, f'you may be thinking: "{belief}"',
                                      f"{_named(quarter)}: {SAYS[place]} You say {said}, the run says {found[place]}.")
                 return
     report.passed(name, *(f"{_named(quarter)}: recorded {recorded}, differ {differ}"
@@ -96,7 +96,7 @@ def set_mode(student: Any) -> None:
             report.misconception(name, fault)
             return
     report.passed(name, "called as a function: it switches at once", "as a block: it puts back what was there before, "
-                  "after an error too", "inside of no_grad, and inside of itself: the innermost decides")
+                  "after an error too", "inside no_grad, and inside itself: the innermost decides")
 
 
 def _as_a_function(student: Any) -> str:
@@ -110,7 +110,7 @@ def _as_a_block(student: Any) -> str:
     with student(False):
         inside = torch.is_grad_enabled()
     if inside:
-        return "inside of the block grad mode is still on."
+        return "inside the block grad mode is still on."
     if not torch.is_grad_enabled():
         return "after the block grad mode is still off. Put back what was there *before* the switch: ask first, " \
                "then switch."
@@ -123,8 +123,8 @@ def _back_to_off(student: Any) -> str:
             inside = torch.is_grad_enabled()
         after = torch.is_grad_enabled()
     if not inside:
-        return "set_mode(True) inside of no_grad did not switch recording on."
-    return "it puts back True, whatever was there before. Inside of no_grad it must put back False." if after else ""
+        return "set_mode(True) inside no_grad did not switch recording on."
+    return "it puts back True, whatever was there before. Inside no_grad it must put back False." if after else ""
 
 
 def _off_in_off(student: Any) -> str:
@@ -140,7 +140,7 @@ def _with_an_error(student: Any) -> str:
     came_out = True
     try:
         with student(False):
-            raise KeyError("from inside of the block")
+            raise KeyError("from inside the block")
         came_out = False
     except KeyError:
         pass
@@ -215,7 +215,7 @@ def _judge_result(result: Any, inside: list[bool], scale: float) -> str:
     if abs(result.item() - 3.0 * scale) > 1e-3:
         return f"for scale={show(scale)} the result is {show(result.item())}, not {show(3.0 * scale)}."
     if inside[0] and result.requires_grad:
-        return "grad mode was on inside of the function: the block no_grad must be around the call."
+        return "grad mode was on inside the function: the block no_grad must be around the call."
     if inside[0]:
         return "all was recorded, and cut off afterwards. That keeps what the formulas need until the end; do not " \
                "record in the first place."
@@ -305,7 +305,7 @@ HINTS = {
     ),
     "decorator": (
         "A decorator returns a new function. When must the block no_grad begin: when decorating, or when called?",
-        "Inside of without_grad, define a function that takes *args and **kwargs, and return that function.",
+        "Inside without_grad, define a function that takes *args and **kwargs, and return that function.",
         "Its body: with torch.no_grad(): return function(*args, **kwargs)",
     ),
     "repaired": (

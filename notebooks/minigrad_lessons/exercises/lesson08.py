@@ -23,7 +23,7 @@ def parameter(at_once: Callable[[], Any], afterwards: Callable[[], Any]) -> None
         if fault:
             report.misconception(name, f"{report.name_of(function)}(): {fault}")
             return
-    report.passed(name, "both are leaves, in float64, and require grad: an optimiser would take either")
+    report.passed(name, "both are leaves, in float64, and require grad: an optimizer would take either")
 
 
 def _why_no_parameter(tensor: Any) -> str:
@@ -35,7 +35,7 @@ def _why_no_parameter(tensor: Any) -> str:
     if tensor.dtype is not torch.float64:
         return f"its dtype is {str(tensor.dtype).removeprefix('torch.')}; float64 is asked for."
     if not tensor.requires_grad:
-        return "a leaf in float64, but it does not require grad: an optimiser would find no gradient."
+        return "a leaf in float64, but it does not require grad: an optimizer would find no gradient."
     return "" if tensor.tolist() == [1.0, 1.0, 1.0] else f"three ones are asked for; it holds {tensor.tolist()}."
 
 
@@ -143,7 +143,7 @@ HINTS = {
         "True: exp with y, sin with a, sigmoid with y, relu with y, a * a with a. All others False.",
     ),
     "spoil": (
-        "Both must write into the memory of w. The summary of this lesson will say which ways share it.",
+        "Both must write into the memory of w. Predictions 3 and 4 wrote into w in two ways.",
         "w.detach() shares the counter with w. There is one old way that does not.",
         "loud: w.detach().mul_(10). silent: the same with w.data.",
     ),

@@ -202,7 +202,7 @@ def returns(answers: object) -> None:
         if word != found:
             belief = BELIEFS.get((code, word))
             report.misconception(
-                name, f'a thought that leads there: "{belief}"' if belief else
+                name, f'you may be thinking: "{belief}"' if belief else
                 "put this return into a Function of your own and read its error, or ask hint(\"returns\").",
                 f"return {code}: you say {word}, the run says {found}.")
             return

@@ -61,7 +61,8 @@ def _why_divergence(found: torch.Tensor, second: torch.Tensor) -> str:
         return f"one number for each point is asked for; the shape is {list(found.shape)}. " \
                "Which column of second is it?"
     if any(_near(found, second[:, :, k].sum(1)) for k in range(columns)):
-        return "always the same column was taken. Of the gradient of n[:, k] take the derivative by coordinate k."
+        return ("always the same column was taken. Of the gradient of n[:, k] take the derivative with respect to "
+                "coordinate k.")
     if _near(found, second.sum((1, 2))):
         return "mixed derivatives are in the sum too: take column k alone."
     return "the numbers differ from the sum of the second derivatives by each coordinate."
@@ -113,7 +114,7 @@ def hvp(student: Callable[..., Any]) -> None:
 
 def _why_hvp(found: torch.Tensor, matrix: torch.Tensor, v: torch.Tensor, slope: torch.Tensor) -> str:
     if found.ndim == 0 and _near(found, slope @ v):
-        return "this is the slope along v, one number. Differentiate it once more by x."
+        return "this is the slope along v, one number. Differentiate it once more with respect to x."
     if found.shape != v.shape:
         return f"the product has the shape of v, {list(v.shape)}; this one has {list(found.shape)}."
     if _near(found, slope * v) or _near(found, slope):
@@ -175,7 +176,7 @@ def _why_eikonal(found: torch.Tensor, wanted: float) -> str:
 HINTS = {
     "divergence": (
         "n will be differentiated once more. Which option does that need when n is computed?",
-        "create_graph=True. Of the gradient of n[:, k] only the derivative by coordinate k counts.",
+        "create_graph=True. Of the gradient of n[:, k] only the derivative with respect to coordinate k counts.",
         "create_graph=True, and second[:, k].",
     ),
     "hvp": (

@@ -80,10 +80,16 @@ def repeats(student: Callable[..., Any]) -> None:
         program = _drawn(draw)
         values = _run(program)
         try:
-            found = _statements(name, student(list(program)))
+            given = student(list(program))
         except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
-            report.misconception(name, f"without_repeats(program) {report.raised(error, student)}")
+            unhashable = "unhashable type: 'list'" in str(error)
+            report.misconception(name, "a list cannot be a dictionary key; make it a tuple." if unhashable else
+                                 f"without_repeats(program) {report.raised(error, student)}")
             return
+        if _reads_an_expression(given):
+            report.misconception(name, "`same` must map a name to a name. Here a statement reads a whole expression.")
+            return
+        found = _statements(name, given)
         if found is None:
             return
         wrong = _why_repeats(program, found, values)
@@ -94,6 +100,28 @@ def repeats(student: Callable[..., Any]) -> None:
     report.passed(name, f"{TRIALS} programs compute what they computed before", f"{dropped} repetitions are gone")
 
 
+def _reads_an_expression(found: object) -> bool:
+    return isinstance(found, list) and any(isinstance(each, tuple) and any(isinstance(part, tuple) for part in each)
+                                           for each in found)
+
+
+def _why_not_the_same(name: str, program: list[Statement], found: list[Statement], before: dict[str, float]) -> str:
+    """Which two expressions were taken for one, so that `name` has another value."""
+    made = {each[0]: each for each in program}
+    reads = next(each[2:] for each in found if each[0] == name)
+    taken = [(old, new) for old, new in zip(made[name][2:], reads, strict=True) if before[old] != before.get(new)]
+    pair = [(made[old], made[new]) for old, new in taken if old in made and new in made] if name in made else []
+    if not pair:
+        return ""
+    (_, function, *old), (_, other, *new) = pair[0]
+    both = f"`{other}({', '.join(new)})` and `{function}({', '.join(old)})` are different: "
+    if function != other:
+        return f"{both}they call different functions."
+    if sorted(before[each] for each in old) == sorted(before[each] for each in new):
+        return f"{both}the order of the reads counts."
+    return f"{both}they read different values."
+
+
 def _why_repeats(program: list[Statement], found: list[Statement], before: dict[str, float]) -> str:
     unknown = _unknown(found)
     if unknown is not None:
@@ -102,7 +130,8 @@ def _why_repeats(program: list[Statement], found: list[Statement], before: dict[
     after = _run(found)
     changed = next((each for each in after if after[each] != before.get(each)), None)
     if changed is not None:
-        return f"{changed} is another value now: mul and add of the same two values are not the same expression."
+        why = _why_not_the_same(changed, program, found, before)
+        return f"{changed} is another value now. {why}".rstrip()
     expressions = [statement[1:] for statement in found]
     if len(set(expressions)) < len(expressions):
         twice = next(each for each in expressions if expressions.count(each) > 1)

@@ -73,7 +73,7 @@ class Truths:
         thought, rule = max(self.beliefs, key=lambda belief: agreement(belief[1]))
         explained = agreement(rule)[0]
         if len(wrong) == 1:
-            text = f'1 is wrong; a thought that fits: "{thought}".' if explained else "1 is wrong."
+            text = f'1 is wrong; you may be thinking: "{thought}".' if explained else "1 is wrong."
         elif explained:
             text = f'{explained} of the {len(wrong)} wrong answers fit the thought "{thought}".'
         else:

@@ -56,7 +56,7 @@ JACOBIAN_WRONG: tuple[Wrong, ...] = (
     (JACOBIAN.replace("x.grad = None", "pass").replace("append(x.grad)", "append(x.grad.clone())"),
      "each row holds the rows above it too"),
     (JACOBIAN.replace("x.grad = None", "if x.grad is not None: x.grad.zero_()"), "all rows are the last one"),
-    (JACOBIAN.replace(", retain_graph=True", ""), "let go of what the nodes had saved"),
+    (JACOBIAN.replace(", retain_graph=True", ""), "freed what the nodes had saved"),
     (JACOBIAN.replace("v, retain_graph", "retain_graph"), "say in gradient= which of them"),
     (JACOBIAN.replace("backward(v,", "backward(torch.ones(3),"), "and are the sum of the rows"),
     (JACOBIAN.replace("return rows", "return torch.stack(rows).T"), "these are the columns"),
@@ -88,7 +88,8 @@ KEY = Key(
     predict_wrong={
         "4.1": (("7", "once for each way that leads to it"), ("2", "only operations run")),
         "4.2": (("False", "is for scalars, of shape [] only"),),
-        "4.3": (("[2, 4]", "only says where to begin"), ("[22, 44]", "y becomes one number first, by summing")),
+        "4.3": (("[2, 4]", "only says where to begin"), ("[22, 44]", "y becomes one number first, by summing"),
+                ("[20, 40]", "the numbers are multiplied into one factor")),
         "4.4": (("True", "the first backward destroys the graph"),),
         "4.5": (("12", "grad is backward by another name"),),
     },

@@ -2,12 +2,12 @@
 
 from tests.lessons.answers.kinds import Key, Wrong
 
-PARTS = """def train_in_parts(w, xs, ys, parts, optimiser):
-    optimiser.zero_grad()
+PARTS = """def train_in_parts(w, xs, ys, parts, optimizer):
+    optimizer.zero_grad()
     for x, y in zip(xs.chunk(parts), ys.chunk(parts)):
         loss = ((w * x - y) ** 2).mean()
         (loss / parts).backward()
-    optimiser.step()
+    optimizer.step()
 
 
 check.parts(train_in_parts)"""
@@ -25,14 +25,14 @@ def forgot(letter: str) -> str:
 
 PARTS_WRONG: tuple[Wrong, ...] = (
     (PARTS.replace("/ parts", "/ 1"), "w moved 2 times as far: the mean of a part has divided by 4"),
-    (PARTS.replace("    optimiser.step()", "        optimiser.step()"), "that is training on small batches"),
-    (PARTS.replace("optimiser.step()", "return w"), "the optimiser has to step"),
-    (PARTS.replace("        loss =", "        optimiser.zero_grad()\n        loss ="), "only the last part counts"),
+    (PARTS.replace("    optimizer.step()", "        optimizer.step()"), "that is training on small batches"),
+    (PARTS.replace("optimizer.step()", "return w"), "the optimizer has to step"),
+    (PARTS.replace("        loss =", "        optimizer.zero_grad()\n        loss ="), "only the last part counts"),
     (PARTS.replace("/ parts", "/ len(x)"), "but its mean had done a part of that already"),
     (PARTS.replace("/ parts", "/ len(xs)"), "but its mean had done a part of that already"),
     (PARTS.replace("/ parts", "/ 3"), "w moved 0.333 times as far"),
     (PARTS.replace("/ parts", "/ pieces"), "raised NameError"),
-    (PARTS.replace("    optimiser.step()", "    optimiser.zero_grad()\n    optimiser.step()"), "cleared just before"),
+    (PARTS.replace("    optimizer.step()", "    optimizer.zero_grad()\n    optimizer.step()"), "cleared just before"),
 )
 BUILD_WRONG: tuple[Wrong, ...] = (
     (build("x**3"), "x.grad is 12, but 1 came"),
@@ -67,7 +67,7 @@ KEY = Key(
         "5.2": (("3", "g is a copy of what x.grad was"),),
         "5.3": (("0", "zero_grad leaves zeros"),),
         "5.4": (("1", "the mean of the parts is the mean of the whole"),
-                ("0.25", "each part is a quarter of the batch")),
+                ("0.25", "each part is a quarter of the batch"), ("2", "divides by the size of its part")),
         "5.5": (("0.3", "without zero_grad, only the last gradient counts"),
                 ("0.7", "the gradient is doubled each time")),
     },

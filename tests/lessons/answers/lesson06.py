@@ -86,8 +86,10 @@ KEY = Key(
     },
     predict={"6.1": "10", "6.2": "3000", "6.3": "3", "6.4": "60", "6.5": "1"},
     predict_wrong={
-        "6.1": (("1", "in the order in which I registered them"), ("1000", "y.grad is what goes on in the end")),
-        "6.2": (("3", "hooks only look, and change nothing"), ("30", "what is in y.grad goes on")),
+        "6.1": (("1", "in the order in which I registered them"), ("1000", "y.grad is what goes on in the end"),
+                ("100", "only a hook of the node changes it")),
+        "6.2": (("3", "hooks only look, and change nothing"), ("30", "what is in y.grad goes on"),
+                ("300", "a hook of the tensor only looks")),
         "6.3": (('"None"', "means that there is no gradient"), ("6", "whatever a hook computes goes on")),
         "6.4": (("330", "the hook gets .grad, with what was in it before"), ("33", "a hook runs once")),
         "6.5": (("2", "grad runs the same hooks as backward"), ("0", "grad runs no hooks")),

@@ -111,7 +111,8 @@ KEY = Key(
     },
     predict={"7.1": "6", "7.2": "True", "7.3": "True", "7.4": "True", "7.5": "True"},
     predict_wrong={
-        "7.1": (("12", "the gradient goes back through y too"), ('"None"', "stops the gradients of all that")),
+        "7.1": (("12", "the gradient goes back through y too"), ('"None"', "stops the gradients of all that"),
+                ("0", "y is a constant")),
         "7.2": (("False", "so the gradient passes through it to w"),),
         "7.3": (("False", "the outer block wins"),),
         "7.4": (("False", "under no_grad autograd is off altogether"),),

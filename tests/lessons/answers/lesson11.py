@@ -87,10 +87,11 @@ KEY = Key(
     predict={"11.1": "2", "11.2": "True", "11.3": "[True, True]", "11.4": "1", "11.5": "2"},
     predict_wrong={
         "11.1": (("3", "every tensor of a module that requires grad"), ("1", "a layer inside does not count")),
-        "11.2": (("False", "whatever requires grad can be optimised"),),
+        "11.2": (("False", "whatever requires grad can be optimized"),),
         "11.3": (("[False, False]", "a step is an operation"), ("[False, True]", "a step makes a new leaf")),
         "11.4": (("0.95", "weight decay shrinks every parameter"),),
-        "11.5": (("6", "everything in the formula"), ("4", "results too")),
+        "11.5": (("6", "everything in the formula"), ("4", "results too"),
+                 ("3", "as its parameters do")),
     },
     why={"11.1": "c", "11.2": "a", "11.3": "b", "11.4": "b", "11.5": "b"},
     exercises={"faded": momentum("momentum * velocity + w.grad", "lr * velocity"), "open1": MODULE,

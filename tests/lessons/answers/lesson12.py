@@ -56,7 +56,7 @@ EIKONAL_WRONG: tuple[Wrong, ...] = (
 KEY = Key(
     recall={"q11.2": "0", "q11.4": "True", "q10.1": "2", "q8.1": "9", "q8.4": "False"},
     recall_wrong={
-        "q11.2": (("1", "the optimiser knows my loss"),),
+        "q11.2": (("1", "the optimizer knows my loss"),),
         "q11.4": (("False", "a step is an operation"),),
         "q10.1": (("1", "so the block runs once"),),
         "q8.1": (("1", "detach makes a copy"),),

@@ -79,7 +79,7 @@ KEY = Key(
     recall={"q11.1": "0", "q11.3": "True", "q11.5": "1", "q9.3": "2", "q9.5": "False"},
     recall_wrong={
         "q11.1": (("2", "a list of layers is registered"),),
-        "q11.3": (("False", "whatever requires grad can be optimised"),),
+        "q11.3": (("False", "whatever requires grad can be optimized"),),
         "q11.5": (("0.95", "weight decay shrinks every parameter"),),
         "q9.3": (("1", "one for each tensor"), ("3", "ctx counts too")),
         "q9.5": (("True", "is watched like a saved tensor"),),

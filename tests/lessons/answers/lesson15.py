@@ -24,11 +24,14 @@ def dead(*lines: str) -> str:
 BACKWARDS = ("needed, kept = set(results), []", "for statement in reversed(program):",
              "    if statement[0] in needed:", "        needed.update(statement[2:])")
 REPEATS_WRONG: tuple[Wrong, ...] = (
-    (repeats("tuple(reads)", "first[expression]"), "mul and add of the same two values"),
+    (repeats("tuple(reads)", "first[expression]"), "are different: they call different functions"),
+    (repeats("(function, reads[0])", "first[expression]"), "are different: they read different values"),
     (repeats("(function, *reads)", "name"), "which is gone"),
     (repeats("name", "first[expression]"), "is still computed twice"),
-    (repeats("[function, *reads]", "first[expression]"), "unhashable"),
-    (repeats("(function, *sorted(reads))", "first[expression]"), "is another value now"),
+    (repeats("[function, *reads]", "first[expression]"), "a list cannot be a dictionary key; make it a tuple"),
+    (repeats("(function, reads)", "first[expression]"), "a list cannot be a dictionary key; make it a tuple"),
+    (repeats("(function, *sorted(reads))", "first[expression]"), "are different: the order of the reads counts"),
+    (repeats("(function, *reads)", "expression"), "`same` must map a name to a name"),
 )
 DEAD_WRONG: tuple[Wrong, ...] = (
     (dead("return program"), "stays"),
@@ -45,8 +48,8 @@ KEY = Key(
     recall={"q11.1": "0", "q11.2": "0", "q11.3": "True", "q11.4": "True", "q11.5": "1"},
     recall_wrong={
         "q11.1": (("2", "a list of layers is registered"),),
-        "q11.2": (("1", "the optimiser knows my loss"),),
-        "q11.3": (("False", "whatever requires grad can be optimised"),),
+        "q11.2": (("1", "the optimizer knows my loss"),),
+        "q11.3": (("False", "whatever requires grad can be optimized"),),
         "q11.4": (("False", "a step is an operation"),),
         "q11.5": (("0.95", "weight decay shrinks every parameter"),),
     },
@@ -54,7 +57,8 @@ KEY = Key(
     predict_wrong={
         "15.1": (("3", "each operation of a line becomes a statement"), ("2", "and the rest of the line stays")),
         "15.2": (("2", "written twice is computed twice"), ("4", "a product of its own in the backward pass")),
-        "15.3": (("1", "a program fits all shapes"), ("3", "of another shape than the one before")),
+        "15.3": (("1", "a program fits all shapes"), ("3", "of another shape than the one before"),
+                 ("7", "each call makes a program")),
         "15.4": (("True", "whatever Python can run"),),
     },
     why={"15.1": "b", "15.2": "c", "15.3": "b", "15.4": "a"},

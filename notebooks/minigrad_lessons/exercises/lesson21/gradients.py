@@ -124,14 +124,14 @@ def only_x(line: Line) -> Solved:
     if w.grad is not None:
         raise Wrong(f"w.grad is {show(w.grad)}: backward() fills every leaf that it reaches.")
     if not close(x.grad, 2.0):
-        raise Wrong(f"x.grad is {show(x.grad)}; the slope of w * x by x is 2 here.")
+        raise Wrong(f"x.grad is {show(x.grad)}; the slope of w * x with respect to x is 2 here.")
     return Solved("x.grad is 2 and w.grad is None. A pass may be told where its gradients are wanted, and it computes "
                   "only what is needed for them.")
 
 
 @puzzle
 def differentiable(line: Line) -> Solved:
-    """Judge g = line(y, x): the slope of y by x, which can be differentiated again."""
+    """Judge g = line(y, x): the slope of y with respect to x, which can be differentiated again."""
     for power in (3, 4):
         x = leaf(2.0)
         y = x**power

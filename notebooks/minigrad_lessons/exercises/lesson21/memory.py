@@ -112,7 +112,7 @@ def in_place_step(line: Line) -> Solved:
     if w.grad is not grad:
         raise Wrong("w is right, but it has lost its .grad.")
     return Solved("w is [0.8, 1.6] and still a leaf. A leaf that requires grad may be changed in place only where "
-                  "nothing is recorded; optimisers do it in the same way.")
+                  "nothing is recorded; optimizers do it in the same way.")
 
 
 @puzzle

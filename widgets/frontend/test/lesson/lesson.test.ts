@@ -51,7 +51,7 @@ describe("a lesson in a page", () => {
     expect(tones("recall")).toEqual(["refused"]);
     type("recall", "(2,)");
     expect(tones("recall")).toEqual(["bad", "quiet"]);
-    expect(card("recall").textContent).toContain("(2,): not what the run gives. A thought that leads there");
+    expect(card("recall").textContent).toContain("(2,): not what the run gives. You may be thinking");
     type("recall", "2, 3");
     expect(tones("recall")).toEqual(["good"]);
     expect(card("recall").dataset["done"]).toBe("true");
