@@ -18,7 +18,7 @@ from minigrad_lessons.questions import QUESTIONS as ASKED
 from minigrad_lessons.teaching.course import Lesson, lessons
 from minigrad_lessons.values import show
 from tests.lessons.play import lesson as notebook
-from tests.lessons.wrong import TOLD
+from tests.lessons.wrong import FEEDBACK
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "teaching.md"
@@ -148,7 +148,7 @@ def wrong_answers(lesson: Lesson) -> list[str]:
     lines = ["Common wrong answers, and the thought behind each:\n", "| asked | wrong answers |", "|---|---|"]
     lines += [f"| prediction {id}<br>{plain(*lesson.asked[id].splitlines())} | {said(entry.beliefs)} |"
               for id, entry in PREDICTIONS.items() if id.partition(".")[0] == str(lesson.number)]
-    sentences = json.loads(TOLD.read_text(encoding="utf-8"))[lesson.name]
+    sentences = json.loads(FEEDBACK.read_text(encoding="utf-8"))[lesson.name]
     lines += [f"| {plain(heading)} | {plain(*dict.fromkeys(sentences[cell]))} |"
               for cell, heading in headings(lesson.name).items() if cell in sentences]
     lines += [f"| later, from memory: {plain(question.text)} | {said(question.beliefs)} |"

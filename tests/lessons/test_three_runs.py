@@ -7,7 +7,7 @@ import pytest
 
 from tests.lessons.answers import KEYS
 from tests.lessons.play import PROCESSES, Notebook, cell_with, lesson, write
-from tests.lessons.wrong import TOLD, nth, rounds_of, told, wrong_reasons, wrong_run
+from tests.lessons.wrong import FEEDBACK, nth, rounds_of, said_to_wrong, wrong_reasons, wrong_run
 
 Run = Callable[[Notebook], dict[str, str]]
 
@@ -62,7 +62,8 @@ def test_wrong_every_answer_is_rejected_by_its_name(name: str, run: Run) -> None
         for cell, (_, words) in nth(key.exercises_wrong, round).items():
             judged = printed[f"{cell}-{round}"]
             assert words in judged and "passed." not in judged, judged
-    assert name[:2] in PROCESSES or told(name, printed) == json.loads(TOLD.read_text(encoding="utf-8"))[name], (
+    known = json.loads(FEEDBACK.read_text(encoding="utf-8"))[name]
+    assert name[:2] in PROCESSES or said_to_wrong(name, printed) == known, (
         f"run `python -m tests.lessons.wrong {name[:2]}`, then `python -m tests.lessons.pages`")
 
 

@@ -1,7 +1,7 @@
 """All wrong answers of a key in one run of its lesson, and what the lesson says to each.
 
-`python -m tests.lessons.wrong 04` runs lesson 4 so and notes in feedback.json what its checks say to wrong answers, for
-the pages for teachers; without a number it runs all lessons. `test_three_runs.py` holds the file to what they say.
+`python -m tests.lessons.wrong 04` runs lesson 4 so and notes in feedback.json what its checks say to wrong answers,
+for the pages for teachers; without a number it runs all lessons. `test_three_runs.py` holds the file to what they say.
 """
 
 import copy
@@ -21,7 +21,7 @@ from tests.lessons.answers.kinds import Key, Wrong
 from tests.lessons.play import PROCESSES, Notebook, lesson, write
 from tests.lessons.player import play, player
 
-TOLD = Path(__file__).with_name("feedback.json")  # by lesson and cell: what is said to each wrong answer, in their order
+FEEDBACK = Path(__file__).with_name("feedback.json")  # by lesson and cell: what is said to each wrong answer, in order
 NAMED = re.compile(r"^check\.\w+: (?:not right yet: |not yet\. )?")
 
 
@@ -81,7 +81,7 @@ def sentence(printed: str, words: str) -> str:
     return NAMED.sub("", line)
 
 
-def told(name: str, printed: dict[str, str]) -> dict[str, list[str]]:
+def said_to_wrong(name: str, printed: dict[str, str]) -> dict[str, list[str]]:
     """What the checks of a lesson say to the wrong answers, by cell, from what each cell has printed."""
     return {cell: [sentence(printed[f"{cell}-{round}"], words) for round, (_, words) in enumerate(wrong)]
             for cell, wrong in KEYS[name].exercises_wrong.items()}
@@ -89,14 +89,14 @@ def told(name: str, printed: dict[str, str]) -> dict[str, list[str]]:
 
 def main(numbers: list[str]) -> None:
     """Run these lessons, or all, and write down what they say."""
-    found = json.loads(TOLD.read_text(encoding="utf-8")) if TOLD.exists() else {}
+    found = json.loads(FEEDBACK.read_text(encoding="utf-8")) if FEEDBACK.exists() else {}
     with player() as server, tempfile.TemporaryDirectory() as folder:
         for name in sorted(KEYS):
             if (numbers and name[:2] not in numbers) or (name[:2] in PROCESSES and not has_mpi()):
                 continue
             code = [(cell.id, cell.source) for cell in wrong_run(name).cells if cell.cell_type == "code"]
-            found[name] = told(name, {each.id: each.text for each in play(server, code, Path(folder))})
-    TOLD.write_text(json.dumps(found, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
+            found[name] = said_to_wrong(name, {each.id: each.text for each in play(server, code, Path(folder))})
+    FEEDBACK.write_text(json.dumps(found, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
