@@ -22,6 +22,7 @@ import numpy as np
 __all__ = ["contextmanager", "ensure", "errstate", "safe_exit"]
 
 MORE_FRAMES = 100  # what an `__exit__` may use beyond the limit of the stack
+RAISED: list[int] = []  # the limit of the stack before it was raised, until it could be set again
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -59,15 +60,18 @@ def leave(function: Callable[..., Any], again: Callable[..., Any], context: Any,
     except (KeyboardInterrupt, MemoryError):
         raise  # it did not come to its end, and is called again
     except RecursionError:  # to leave a block may take more frames than to enter it
-        limit = allow_more_frames()
+        RAISED[:] = RAISED or [sys.getrecursionlimit()]
+        sys.setrecursionlimit(RAISED[0] + MORE_FRAMES)  # no function of our own does so: it would need a frame, too
         try:
             result = again(context, *error)
         finally:
-            sys.setrecursionlimit(limit)
+            set_limit()
     except BaseException:
         context._entered = False
         raise
     context._entered, context._guard = False, None
+    if RAISED:
+        set_limit()
     return result
 
 
@@ -80,18 +84,19 @@ def abandoned(again: Callable[..., Any], context: Any, guard: Any) -> None:
             try:
                 again(context, None, None, None)
             except RecursionError:
-                limit = allow_more_frames()
+                RAISED[:] = RAISED or [sys.getrecursionlimit()]
+                sys.setrecursionlimit(RAISED[0] + MORE_FRAMES)
                 try:
                     again(context, None, None, None)
                 finally:
-                    sys.setrecursionlimit(limit)
+                    set_limit()
 
 
-def allow_more_frames() -> int:
-    """Raise the limit of the stack; returns the one before, which the caller can set again: it is below that itself."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(limit + MORE_FRAMES)
-    return limit
+def set_limit() -> None:
+    """Set the limit of the stack again that was raised; if this frame is beyond it, the next block to be left does."""
+    with contextlib.suppress(RecursionError, IndexError):  # another thread may have set it
+        sys.setrecursionlimit(RAISED[0])
+        RAISED.clear()
 
 
 class ensure:
