@@ -67,7 +67,7 @@ KEY = Key(
         "12.1": (("False", "can be differentiated like everything else"),),
         "12.2": (("True", "create_graph makes every gradient require grad"),),
         "12.3": (("1", "its derivative of any order 1"), ("0.105", "not a straight line has a curvature")),
-        "12.4": (("False", "a gradient by a leads back to a"),),
+        "12.4": (("False", "a gradient with respect to a leads back to a"),),
     },
     why={"12.1": "c", "12.2": "a", "12.3": "b", "12.4": "b"},
     exercises={"faded": divergence("True", "[:, k]"), "open1": hvp(FIRST, "return torch.autograd.grad(g, x, v)[0]"),
