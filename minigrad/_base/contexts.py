@@ -8,6 +8,10 @@ NOTE 10 (interrupts in `__exit__`). A `with` statement looks up `__exit__` befor
 it got until the block has been left. `safe_exit` gives it a fresh callable that nobody else holds, and a weak reference
 to that callable says when it is gone. Usually `__exit__` has run by then. If an interrupt kept it from running or broke
 it off, it is called then, before any handler of the interrupt runs. So a second call must do what is still to be done.
+
+NOTE 11 (the end of the stack). To leave a block may take more frames than to enter it. Where there are none left, the
+limit is raised for the second call, in place: a function of our own that did so would need a frame, too. For the same
+reason it may be impossible to set it again at once; then the next block that is left with room does so.
 """
 
 import contextlib
@@ -59,9 +63,9 @@ def leave(function: Callable[..., Any], again: Callable[..., Any], context: Any,
         result = function(context, *error)
     except (KeyboardInterrupt, MemoryError):
         raise  # it did not come to its end, and is called again
-    except RecursionError:  # to leave a block may take more frames than to enter it
+    except RecursionError:  # NOTE 11
         RAISED[:] = RAISED or [sys.getrecursionlimit()]
-        sys.setrecursionlimit(RAISED[0] + MORE_FRAMES)  # no function of our own does so: it would need a frame, too
+        sys.setrecursionlimit(RAISED[0] + MORE_FRAMES)
         try:
             result = again(context, *error)
         finally:
@@ -81,19 +85,16 @@ def abandoned(again: Callable[..., Any], context: Any, guard: Any) -> None:
         context._guard = None
         if context._entered:
             context._entered = False
+            RAISED[:] = RAISED or [sys.getrecursionlimit()]  # NOTE 11: the stack may be what broke it off
+            sys.setrecursionlimit(RAISED[0] + MORE_FRAMES)
             try:
                 again(context, None, None, None)
-            except RecursionError:
-                RAISED[:] = RAISED or [sys.getrecursionlimit()]
-                sys.setrecursionlimit(RAISED[0] + MORE_FRAMES)
-                try:
-                    again(context, None, None, None)
-                finally:
-                    set_limit()
+            finally:
+                set_limit()
 
 
 def set_limit() -> None:
-    """Set the limit of the stack again that was raised; if this frame is beyond it, the next block to be left does."""
+    """Set the limit of the stack again, unless this very frame is beyond it (NOTE 11)."""
     with contextlib.suppress(RecursionError, IndexError):  # another thread may have set it
         sys.setrecursionlimit(RAISED[0])
         RAISED.clear()

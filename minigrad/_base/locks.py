@@ -7,7 +7,6 @@ draws a random number would wait until it is killed.
 import os
 import threading
 import weakref
-from contextlib import suppress
 from typing import Any, TypeVar
 
 __all__ = ["free_in_children", "locks", "new_lock"]
@@ -15,7 +14,7 @@ __all__ = ["free_in_children", "locks", "new_lock"]
 L = TypeVar("L")
 # References to the locks that are to be free in a child process. A WeakSet would call a function of Python's whenever a
 # lock dies, and Python drops an interrupt that comes in such a function.
-REFERENCES: list[weakref.ref[Any]] = []
+REFERENCES: set[weakref.ref[Any]] = set()
 FEW = 64  # references, of which none is looked at to see whether its lock is gone
 
 
@@ -26,12 +25,24 @@ def new_lock() -> threading.RLock:
 
 def free_in_children(lock: L) -> L:
     """Have a lock free in every child process from now on; returns the lock."""
-    REFERENCES.append(weakref.ref(lock))
-    if len(REFERENCES) > FEW and len(REFERENCES) > 2 * len(locks()):
-        for reference in [each for each in REFERENCES if each() is None]:
-            with suppress(ValueError):  # another thread has removed it
-                REFERENCES.remove(reference)
+    REFERENCES.add(weakref.ref(lock))
+    if len(REFERENCES) > Swept.limit:
+        sweep()
     return lock
+
+
+class Swept:
+    """When references to locks that are gone are dropped next."""
+
+    limit = FEW  # so many references
+
+
+def sweep() -> None:
+    """Drop the references to locks that are gone; the next time is when twice as many are there as are left."""
+    for reference in list(REFERENCES):
+        if reference() is None:
+            REFERENCES.discard(reference)
+    Swept.limit = max(FEW, 2 * len(REFERENCES))
 
 
 def locks() -> list[Any]:

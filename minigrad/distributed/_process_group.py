@@ -141,7 +141,7 @@ class ProcessGroup:
                 self.broken = str(work.error).partition("\n")[0]
                 work.done = True
                 return
-            if work.started:  # MPI moves data only while it is called
+            if work.started and work.heard:  # all ranks have called, and MPI moves data only while it is called
                 time.sleep(0)
             elif now - begun > EAGER:
                 time.sleep(PAUSE)

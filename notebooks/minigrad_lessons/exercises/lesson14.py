@@ -117,14 +117,24 @@ def _divided(student: Callable[..., Any]) -> Found:
     return found
 
 
-def _run(name: str, program: Callable[..., Any], count: int, student: Callable[..., Any], *options: int
-         ) -> list[Found] | None:
-    """What each rank has found; None, and a sentence, where one has failed."""
-    try:
-        return ranks(count, program, student, *options, seconds=SECONDS)
-    except RankError as error:
-        report.misconception(name, f"on {count} ranks: {error}")
-        return None
+def _is_wrong(name: str, program: Callable[..., Any], student: Callable[..., Any], why: Callable[..., str],
+              sizes: tuple[int, ...] = ()) -> bool:
+    """Run a program on 2 and on 3 ranks, and say what `why` finds wrong in what they have found; whether it did.
+
+    `sizes` of buckets, one for each number of ranks, go to the program and to `why`, too.
+    """
+    for at, count in enumerate(COUNTS):
+        options, where = sizes[at:at + 1], f"on {count} ranks"
+        if options:
+            where += f", with buckets of {options[0]}"
+        try:
+            wrong = why(ranks(count, program, student, *options, seconds=SECONDS), count, *options)
+        except RankError as error:
+            where, wrong = f"on {count} ranks", str(error)
+        if wrong:
+            report.misconception(name, f"{where}: {wrong}")
+            return True
+    return False
 
 
 def _near(a: Any, b: Any) -> bool:
@@ -163,13 +173,8 @@ def hooks(student: Callable[..., Any]) -> None:
     name = "check.hooks"
     if not report.to_judge(name, "parallel", "Fill in the two blanks of parallel.", student):
         return
-    for count in COUNTS:
-        found = _run(name, _trained, count, student)
-        if found is None:
-            return
-        if wrong := _why_trained(found, count):
-            report.misconception(name, f"on {count} ranks: {wrong}")
-            return
+    if _is_wrong(name, _trained, student, _why_trained):
+        return
     report.passed(name, "on 2 and 3 ranks, each with data of its own, two steps leave the copies equal, bit for bit",
                   "each gradient is that of one process on the whole batch")
 
@@ -192,17 +197,16 @@ def parallel(student: Callable[..., Any]) -> None:
     name = "check.parallel"
     if not report.to_judge(name, "parallel", "Write parallel(model, size).", student):
         return
-    for count, size in zip(COUNTS, (2, 4)):
-        found = _run(name, _trained, count, student, size)
-        if found is None:
-            return
-        if wrong := _why_trained(found, count) or _why_buckets(found[0]["steps"][-1], size):
-            report.misconception(name, f"on {count} ranks, with buckets of {size}: {wrong}")
-            return
+    if _is_wrong(name, _trained, student, _why_in_buckets, sizes=(2, 4)):
+        return
     lines = len(inspect.getsource(student).rstrip().splitlines())
     report.passed(name, "on 2 and 3 ranks each gradient is that of one process on the whole batch",
                   "the copies are equal, bit for bit, after two steps",
                   f"buckets travel while backward goes on, {lines} lines")
+
+
+def _why_in_buckets(found: list[Found], count: int, size: int) -> str:
+    return _why_trained(found, count) or _why_buckets(found[0]["steps"][-1], size)
 
 
 def _why_buckets(step: Found, size: int) -> str:
@@ -225,15 +229,14 @@ def accumulate(student: Callable[..., Any]) -> None:
     name = "check.accumulate"
     if not report.to_judge(name, "accumulate", "Write accumulate(model, batches).", student):
         return
-    for count in COUNTS:
-        found = _run(name, _added_up, count, student)
-        if found is None:
-            return
-        if wrong := next(filter(None, (_why_added(each, rank, count) for rank, each in enumerate(found))), ""):
-            report.misconception(name, f"on {count} ranks: {wrong}")
-            return
+    if _is_wrong(name, _added_up, student, _why_any_added):
+        return
     report.passed(name, f"on 2 and 3 ranks the gradient is that of one process on all {BATCHES} batches",
                   "one all-reduce was called, by the last backward")
+
+
+def _why_any_added(found: list[Found], count: int) -> str:
+    return next(filter(None, (_why_added(each, rank, count) for rank, each in enumerate(found))), "")
 
 
 def _why_added(found: Found, rank: int, count: int) -> str:
@@ -256,16 +259,15 @@ def sharded(student: Callable[..., Any]) -> None:
     name = "check.sharded"
     if not report.to_judge(name, "sharded_step", "Write sharded_step(rows, loss_of, lr).", student):
         return
-    for count in COUNTS:
-        found = _run(name, _divided, count, student)
-        if found is None:
-            return
-        if wrong := next(filter(None, (_why_rows(step, rank, count) for rank, each in enumerate(found)
-                                       for step in each["steps"])), ""):
-            report.misconception(name, f"on {count} ranks: {wrong}")
-            return
+    if _is_wrong(name, _divided, student, _why_any_rows):
+        return
     report.passed(name, "on 2 and 3 ranks the rows are those that one process with the whole weight would have",
                   "sent: one all-gather of rows, one reduce-scatter of gradients")
+
+
+def _why_any_rows(found: list[Found], count: int) -> str:
+    steps = ((rank, step) for rank, each in enumerate(found) for step in each["steps"])
+    return next(filter(None, (_why_rows(step, rank, count) for rank, step in steps)), "")
 
 
 def _why_rows(step: Found, rank: int, count: int) -> str:
