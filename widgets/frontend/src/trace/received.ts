@@ -35,7 +35,7 @@ export class Receipts {
   private readonly roots = new Set<number>();
   /** By edge, the steps at which a gradient went along it. */
   private readonly flows = new Map<string, number[]>();
-  /** By step, the pass that was running: one may run inside of another. */
+  /** By step, the step at which its pass began: of several passes, each inside of another, `depth` says which. */
   private readonly passes: number[] = [];
 
   constructor(private readonly trace: Trace) {
@@ -44,11 +44,11 @@ export class Receipts {
         if (edge) push(this.arriving, edge[0], { key: `${from}:${index}`, output_nr: edge[1] });
       }),
     );
-    const running: number[] = [];
+    const begun: number[] = [];
     trace.events.forEach((event, step) => {
-      if (event.kind === "backward_start") running.push(step);
-      this.passes.push(running.at(-1) ?? -1);
-      if (event.kind === "backward_end") running.pop();
+      const depth = event.depth ?? 0;
+      if (event.kind === "backward_start") begun[depth] = step;
+      this.passes.push(begun[depth] ?? -1);
       if (event.kind === "flow") push(this.flows, `${event.node}:${event.index}`, step);
       if (event.kind === "run" || event.kind === "call" || event.kind === "hook") push(this.steps, event.node, step);
       if (event.kind === "accumulate" || event.kind === "grad") push(this.writes, event.tensor, step);
