@@ -384,7 +384,7 @@ def parts():
 table(["what runs", "called by all ranks"], ranks(2, parts)[0])
 
 # %% [markdown] id=next
-# Equal weights at the start, equal gradients in each step, and the same arithmetic in the optimiser: nothing else keeps
+# Equal weights at the start, equal gradients in each step, and the same arithmetic in the optimizer: nothing else keeps
 # the copies equal. What one rank alone does to its weights stays there, and nobody reports it.
 #
 # `docs/scale.md` says what an all-reduce costs on 8, 64 and 1,024 ranks. DDP and `fully_shard` have 250 lines each, in
