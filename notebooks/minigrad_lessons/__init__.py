@@ -8,7 +8,6 @@ from minigrad_lessons import check
 from minigrad_lessons.exercises.graph import takes
 from minigrad_lessons.hint import hint
 from minigrad_lessons.predict import predict, reveal
-from minigrad_lessons.processes.lanes import lanes
 from minigrad_lessons.processes.ranks import ranks
 from minigrad_lessons.progress import progress
 from minigrad_lessons.recall import recall
@@ -16,7 +15,7 @@ from minigrad_lessons.same_in_torch import same_in_torch
 from minigrad_lessons.summary import edge_table, state_table, table
 from minigrad_lessons.tracebacks import shorten
 
-__all__ = ["check", "edge_table", "hint", "lanes", "predict", "progress", "ranks", "recall", "reveal",
+__all__ = ["check", "edge_table", "hint", "predict", "progress", "ranks", "recall", "reveal",
            "same_in_torch", "state_table", "table", "takes"]
 
 shorten()

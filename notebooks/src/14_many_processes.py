@@ -13,8 +13,8 @@
 import minigrad as torch
 import minigrad.distributed as dist
 from minigrad.recorder import record
-from minigrad_lessons import check, lanes, predict, ranks, recall, reveal, same_in_torch, table
-from minigrad_widgets import Inspector
+from minigrad_lessons import check, predict, ranks, recall, reveal, same_in_torch, table
+from minigrad_widgets import Inspector, inspect
 
 DDP = torch.nn.parallel.DistributedDataParallel
 def step():
@@ -242,7 +242,8 @@ reveal("14.5", ranks(2, two_passes)[0])
 # ## Who waits for whom
 #
 # Two ranks on one time axis; rank 1 has 32 times as many samples. The grey bar is `backward()`, and its orange parts
-# are spent waiting. Below it are the buckets, each pale from the rank's call until all ranks have called, then full.
+# are spent waiting. Below are the buckets: a thin line while gradients come in, pale from the rank's call until all
+# have called, then full. The arrow keys choose one.
 #
 # - Which rank waits, and for what?
 # - Which buckets cost rank 1 no time at all?
@@ -257,7 +258,7 @@ def unequal():
             model(x).sum().backward()
     return trace
 
-lanes(ranks(2, unequal))
+inspect(ranks(2, unequal))
 
 # %% [markdown] id=own
 # ## DDP of your own

@@ -16,11 +16,12 @@ from playwright.sync_api import Locator, Page
 
 import minigrad as torch
 from minigrad.recorder import Trace
-from minigrad_widgets import AliasView, Inspector, ParameterLedger, StateExplorer, compare, explore
+from minigrad_widgets import AliasView, Inspector, ParameterLedger, RankLanes, StateExplorer, compare, explore
 from tests.browser import expected
 from tests.browser.fixtures import Axe, Opened
 from tests.widgets import synthetic
 from tests.widgets.programs import WAYS, blocks, in_place, network, two_steps
+from tests.widgets.rank_traces import rank_of
 
 WIDTHS = (480, 768, 1200, 1600)
 ROWS = """rows => rows.map(row =>
@@ -66,6 +67,7 @@ VIEWS: dict[str, Callable[[], Any]] = {
     "aliases": lambda: (AliasView(in_place()), "ArrowRight " * 4),
     "ledger": lambda: (ParameterLedger(two_steps()), "ArrowRight " * 6),
     "explorer": lambda: (StateExplorer(explore(torch)), ""),
+    "lanes": lambda: (RankLanes([rank_of(rank, late=0.001 * rank) for rank in range(8)]), ""),
     "layers": lambda: (Inspector(Trace.from_dict(synthetic.layers(20))), "ArrowRight " * 30),
 }
 
@@ -94,7 +96,8 @@ def painted(page: Page) -> None:
 
 def open_all(root: Locator) -> None:
     """Opens what can be opened: the bytes, the modules."""
-    for part in (".mg-toggle", ".mg-outline > summary", ".mg-nodelist > summary >> nth=0"):
+    for part in (".mg-toggle", ".mg-outline > summary", ".mg-nodelist > summary >> nth=0",
+                 ".mg-elsewhere > summary"):
         for button in root.locator(part).all():
             if button.is_visible():
                 button.click()

@@ -19,8 +19,9 @@ need_mpi()
 import minigrad as torch
 import minigrad.distributed as dist
 from minigrad.recorder import Trace, record
-from minigrad_lessons import lanes, ranks
+from minigrad_lessons import ranks
 from minigrad_lessons.processes.ranks import RankError
+from minigrad_widgets import inspect
 from tests.groups import has_torch, require
 
 WORD = "minigrad-ranks-"  # in the command line of everything that ranks starts
@@ -94,9 +95,8 @@ def test_functions_inside_of_functions_and_recordings() -> None:
     assert all(isinstance(trace, Trace) for trace in traces)
     assert traces[0].files[0]["name"] == "cell.py"
     assert found[0][1] != found[1][1]  # each rank has a seed of its own
-    picture = lanes(traces)
-    assert repr(picture) == "rank 0: all_reduce(float32 [1], SUM)\nrank 1: all_reduce(float32 [1], SUM)"
-    assert set(picture._repr_mimebundle_()) == {"text/plain", "image/png"}
+    wanted = "RankLanes, 2 ranks\nrank 0: all_reduce(float32 [1], SUM)\nrank 1: all_reduce(float32 [1], SUM)"
+    assert repr(inspect(traces)) == wanted
     with pytest.raises(ValueError, match="write it with def"):
         ranks(1, lambda: 7)
 

@@ -1,36 +1,47 @@
 """Traces of several ranks on one time axis: a lane for each rank. For recordings with `times=True`.
 
-    figure = rank_lanes([Trace.load("rank0.json"), Trace.load("rank1.json")])
+    RankLanes([Trace.load("rank0.json"), Trace.load("rank1.json")])
 
 In a lane above: the backward pass, and in it the stretches in which the rank only waits. Below: each operation of
 several ranks, pale from its call until all ranks have called it, full while it runs. So one sees what communication
-backward hides, and who waits for whom.
+backward hides, and who waits for whom. Under the lanes stands the operation that is chosen, with its parameters and
+what each rank saw of it, and what the step of one rank would take on other ranks. It needs no kernel once it is shown.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import traitlets
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from minigrad.recorder import Trace
+from minigrad_widgets.widget import Widget
 
-__all__ = ["Lane", "Operation", "lane_of", "rank_lanes"]
+__all__ = ["Lane", "Operation", "RankLanes", "lane_of"]
 
-BACKWARD, WAIT, COLORS = "#9aa3af", "#d55e00", ("#0072b2", "#009e73", "#cc79a7", "#8a5a00")
-HEIGHT, WIDTH = 0.36, 9.0  # of a bar, and of the figure in inches
+BACKWARD, WAIT, COLORS = "#9aa3af", "#d55e00", ("#0072b2", "#00714f", "#a34a7f", "#8a5a00")
+HEIGHT, WIDTH = 0.3, 9.0  # of a lane's upper bar, and of the figure in inches
 PALE = 0.3
+MOST_ROWS = 4  # of operations under one another; what is called while so many are under way lies over another one
 MEANINGS = (("backward", BACKWARD, 1), ("waits", WAIT, 1), ("called, not yet by all", COLORS[0], PALE),
             ("runs", COLORS[0], 1))
+KINDS = ("collective_start", "collective_wait", "collective_end")
 
 
 class Operation(NamedTuple):
     """One operation of several ranks, as one of them has seen it; times in seconds on the common axis."""
 
+    op: str
     label: str
     bucket: int | None
+    size: int
+    parameters: list[str]
+    ready: list[float | None]  # when the gradient of each of them was there
+    wait: tuple[float, float]
     called: float
     begun: float
     ended: float
@@ -40,13 +51,17 @@ class Lane(NamedTuple):
     """What is drawn of one rank."""
 
     rank: int
+    ranks: int
     passes: list[tuple[float, float]]
-    waits: list[tuple[float, float]]
     operations: list[Operation]
 
     def start(self) -> float:
         """When the first thing that is drawn begins."""
         return min([begin for begin, _ in self.passes] + [each.called for each in self.operations])
+
+    def end(self) -> float:
+        """When the last thing that is drawn is over."""
+        return max([end for _, end in self.passes] + [max(each.ended, each.wait[1]) for each in self.operations])
 
 
 def lane_of(trace: Trace) -> Lane:
@@ -60,55 +75,148 @@ def lane_of(trace: Trace) -> Lane:
         raise ValueError("this trace does not say which rank it is of, and when\n\nRecord with record(times=True), in "
                          "a program that has called init_process_group.")
     began, starts, waiting = process["began"], dict[int, Any](), dict[int, float]()
-    lane, open_passes = Lane(process["rank"], [], [], []), list[float]()
+    lane, open_passes, ran = Lane(process["rank"], process["ranks"], [], []), list[float](), began
+    ready: dict[str, float] = {}
     for event in trace.events:
         kind, time = event["kind"], began + event.get("time", 0.0)
         if kind == "backward_start":
             open_passes.append(time)
         elif kind == "backward_end":
             lane.passes.append((open_passes.pop(), time))
+        elif kind == "run":
+            ran = time
+        elif kind == "accumulate":
+            ready[trace.tensors[event["tensor"]]["name"] or ""] = ran
         elif kind == "collective_start":
-            starts[event["call"]] = event
+            starts[event["call"]] = event, [ready_of(name, ready) for name in event.get("parameters") or ()]
         elif kind == "collective_wait":
             waiting[event["call"]] = time
         elif kind == "collective_end":
-            start = starts[event["call"]]
-            lane.waits.append((waiting[event["call"]], time))
-            lane.operations.append(Operation(start["label"] or start["op"], start.get("bucket"),
-                                             *[began + each for each in event["times"]]))
+            start, since = starts[event["call"]]
+            lane.operations.append(Operation(
+                start["op"], start["label"] or start["op"], start.get("bucket"), start["size"],
+                list(start.get("parameters") or ()), since, (waiting[event["call"]], time),
+                *[began + each for each in event["times"]]))
     if not lane.passes and not lane.operations:
         raise ValueError(f"the trace of rank {lane.rank} has no backward pass, and no operation of several ranks")
     return lane
 
 
-def rank_lanes(traces: Sequence[Trace]) -> Figure:
-    """The picture: one lane per rank, on one time axis in milliseconds. The clocks are those of the machines.
+def ready_of(parameter: str, ready: dict[str, float]) -> float | None:
+    """When the gradient of a parameter was there last; a trace names it as the program does, `model.module.0.bias`."""
+    found = [time for name, time in ready.items() if name == parameter or name.endswith(f".{parameter}")]
+    return max(found, default=None)
+
+
+class RankLanes(Widget):
+    """Shows what several ranks did on one time axis; `step` is the operation that is chosen, and can be observed.
+
+    The clocks are those of the machines.
 
     Raises:
         ValueError: if there is no trace, two are of one rank, or one has no times or no rank.
     """
-    lanes = sorted(map(lane_of, traces), key=lambda lane: lane.rank)
-    if not lanes or len({lane.rank for lane in lanes}) < len(lanes):
-        raise ValueError("rank_lanes takes one trace of each rank, and at least one")
+
+    STATE = ("lanes", "step")
+
+    lanes = traitlets.Dict(help="what is shown: a lane for each rank, and the operations").tag(sync=True)
+    step = traitlets.Int(0, help="the operation that is shown, in the order of the first calls").tag(sync=True)
+
+    def __init__(self, traces: Sequence[Trace], step: int = 0) -> None:
+        by_rank = sorted(((lane_of(trace), trace) for trace in traces), key=lambda each: each[0].rank)
+        self._lanes = [lane for lane, _ in by_rank]
+        if not by_rank or len({lane.rank for lane in self._lanes}) < len(by_rank):
+            raise ValueError("the lanes take one trace of each rank, and at least one")
+        self._found = found(self._lanes, [schedule(trace) for _, trace in by_rank])
+        super().__init__(lanes=self._found, step=step)
+
+    @traitlets.validate("step")
+    def _known_step(self, proposal: dict[str, Any]) -> int:
+        return max(0, min(int(proposal["value"]), len(self._found["operations"]) - 1))
+
+    @property
+    def text(self) -> str:
+        """What each rank called, in words. The times are left out: they differ from run to run."""
+        lines = [f"rank {lane.rank}: {'; '.join(each.label for each in lane.operations) or 'a backward pass'}"
+                 for lane in self._lanes]
+        return "\n".join([f"RankLanes, {len(lines)} {'rank' if len(lines) == 1 else 'ranks'}", *lines])
+
+    def figure(self) -> Figure:
+        """The lanes as a picture."""
+        return draw(self._found)
+
+
+def found(lanes: Sequence[Lane], schedules: Sequence[Any]) -> dict[str, Any]:
+    """What the front end draws: times in milliseconds since the first rank began."""
     origin = min(lane.start() for lane in lanes)
 
-    def span(begin: float, end: float) -> tuple[float, float]:
-        return 1e3 * (begin - origin), 1e3 * max(end - begin, 0.0)
+    def at(time: float | None) -> float | None:
+        return None if time is None else round(1e3 * (time - origin), 4)
 
-    figure = Figure(figsize=(WIDTH, 1.2 + 0.9 * len(lanes)), facecolor="white", layout="constrained")
+    operations: dict[Any, dict[str, Any]] = {}
+    for place, lane in enumerate(lanes):
+        count = Counter[tuple[str, str]]()
+        for each in lane.operations:
+            key = each.op, each.label
+            known = operations.setdefault((*key, count[key]), {
+                "op": each.op, "label": each.label, "bucket": each.bucket, "size": each.size,
+                "parameters": each.parameters, "seen": []})
+            count[key] += 1
+            known["seen"].append({"lane": place, "called": at(each.called), "begun": at(each.begun),
+                                  "ended": at(each.ended), "wait": [*map(at, each.wait)],
+                                  "ready": [*map(at, each.ready)]})
+    ordered = sorted(operations.values(), key=lambda each: min(seen["called"] for seen in each["seen"]))
+    rows = in_rows(ordered)
+    return {"span": at(max(lane.end() for lane in lanes)), "rows": rows, "operations": ordered,
+            "lanes": [{"rank": lane.rank, "passes": [[at(begin), at(end)] for begin, end in lane.passes],
+                       "schedule": events} for lane, events in zip(lanes, schedules, strict=True)],
+            "ranks": max(lane.ranks for lane in lanes)}
+
+
+def in_rows(operations: list[dict[str, Any]]) -> int:
+    """Give each operation a row in which no other one is under way, the same on all ranks; says how many there are."""
+    free: list[float] = []
+    for each in operations:
+        called = min(seen["called"] for seen in each["seen"])
+        row = next((row for row, end in enumerate(free) if end <= called), len(free))
+        if row == MOST_ROWS:
+            row = free.index(min(free))
+        free[row:row + 1] = [max(seen["ended"] for seen in each["seen"])]
+        each["row"] = row
+    return max(1, len(free))
+
+
+def schedule(trace: Trace) -> dict[str, Any]:
+    """What `simulate` goes through: the calls, waits and ends, with their seconds, and when the last event was."""
+    timed = [event for event in trace.events if "time" in event]
+    return {"events": [[KINDS.index(event["kind"]), event["time"], event["call"], event.get("size", 0)]
+                       for event in timed if event["kind"] in KINDS],
+            "last": max((event["time"] for event in timed), default=0.0)}
+
+
+def draw(data: dict[str, Any]) -> Figure:
+    """The still picture: one lane per rank, on one time axis in milliseconds."""
+    lanes, rows = data["lanes"], data["rows"]
+    figure = Figure(figsize=(WIDTH, 1.0 + (0.4 + 0.17 * rows) * len(lanes)), facecolor="white", layout="constrained")
     axes = figure.add_subplot()
     for at, lane in enumerate(lanes):
-        axes.broken_barh([span(*each) for each in lane.passes], (at - HEIGHT, HEIGHT), facecolor=BACKWARD)
-        axes.broken_barh([span(*each) for each in lane.waits], (at - HEIGHT, HEIGHT), facecolor=WAIT)
-        for number, each in enumerate(lane.operations):
-            color = COLORS[(number if each.bucket is None else each.bucket) % len(COLORS)]
-            axes.broken_barh([span(each.called, each.begun)], (at, HEIGHT), facecolor=color, alpha=PALE)
-            axes.broken_barh([span(each.begun, each.ended)], (at, HEIGHT), facecolor=color)
-            if each.bucket is not None:
-                x, y = span(each.begun, each.ended)[0], at + HEIGHT / 2
-                axes.text(x, y, f" {each.bucket}", color="white", fontsize=8, va="center")
-    axes.set_yticks(range(len(lanes)), [f"rank {lane.rank}" for lane in lanes])
-    axes.set_ylim(len(lanes) - 0.4, -0.6)
+        axes.broken_barh([(begin, end - begin) for begin, end in lane["passes"]], (at - HEIGHT, HEIGHT),
+                         facecolor=BACKWARD)
+    thick = 0.55 / rows
+    for number, each in enumerate(data["operations"]):
+        color = COLORS[(number if each["bucket"] is None else each["bucket"]) % len(COLORS)]
+        for seen in each["seen"]:
+            at, (begin, end) = seen["lane"], seen["wait"]
+            axes.broken_barh([(begin, max(0.0, end - begin))], (at - HEIGHT, HEIGHT), facecolor=WAIT)
+            y = at + 0.04 + thick * each["row"], 0.9 * thick
+            axes.broken_barh([(seen["called"], max(0.0, seen["begun"] - seen["called"]))], y, facecolor=color,
+                             alpha=PALE)
+            axes.broken_barh([(seen["begun"], max(0.0, seen["ended"] - seen["begun"]))], y, facecolor=color)
+            if each["bucket"] is not None:
+                axes.text(seen["called"], y[0] + y[1] / 2, f" {each['bucket']}", color="#1d2127", fontsize=7,
+                          va="center_baseline")
+    axes.set_yticks(range(len(lanes)), [f"rank {lane['rank']}" for lane in lanes])
+    axes.set_ylim(len(lanes) - 0.3, -0.45)
     axes.set_xlabel("ms since the first rank began; a number is that of a bucket")
     handles = [Patch(facecolor=color, alpha=alpha, label=label) for label, color, alpha in MEANINGS]
     axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1, 1), frameon=False)

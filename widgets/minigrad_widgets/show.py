@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, overload
 
 from IPython.core.error import UsageError
 from IPython.core.getipython import get_ipython
@@ -23,19 +23,30 @@ from minigrad.recorder import Trace, record, register_library
 from minigrad_widgets import doctor_card
 from minigrad_widgets.doctor.library import READER, is_tensor, surroundings, uses_torch
 from minigrad_widgets.inspector import LENSES, Inspector
+from minigrad_widgets.rank_lanes import RankLanes
 
 __all__ = ["inspect", "load_ipython_extension", "recorded"]
 
 register_library(str(Path(__file__).parent))
 
 
+@overload
+def inspect(what: list[Trace]) -> RankLanes: ...
+
+
+@overload
 def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., Any] | None = None,
-            detail: str = "values", **kwargs: Any) -> Inspector:
-    """The inspector of a graph, or of a call.
+            detail: str = "values", **kwargs: Any) -> Inspector: ...
+
+
+def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., Any] | None = None,
+            detail: str = "values", **kwargs: Any) -> Inspector | RankLanes:
+    """The inspector of a graph, of a call, or of what several ranks did together.
 
     inspect(loss)       # the graph behind a tensor: its backward pass, and its nodes to call by hand
     inspect(fn, x, y)   # what fn(x, y) does, and the backward pass of the tensor that it returns
     inspect(model, batch, target=labels, loss_fn=cross_entropy)   # one training step, without its update
+    inspect([trace0, trace1])   # recordings of several ranks on one time axis
 
     With `loss_fn` the backward pass is that of `loss_fn(output, target)`, or of `loss_fn(output)` if no target is
     given. A `target` without a `loss_fn` is an argument of the call.
@@ -48,10 +59,13 @@ def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., An
     nobody recorded while it was made, the forward pass is unknown, and the inspector says so.
 
     Raises:
-        TypeError: if it is neither a tensor nor something to call.
-        ValueError: if it is a tensor without a graph, if there is no such detail, or if minigrad is to leave out some.
+        TypeError: if it is neither a tensor nor something to call, nor a list of traces.
+        ValueError: if it is a tensor without a graph, if traces say nothing of ranks and times, if there is no such
+            detail, or if minigrad is to leave out some.
     """
     names = sys._getframe(1).f_locals
+    if isinstance(what, list) and what and all(isinstance(each, Trace) for each in what):
+        return RankLanes(what)
     if is_tensor(what):
         if not what.requires_grad:
             raise ValueError("there is no graph behind this tensor: it does not require grad")

@@ -1,1 +1,1 @@
-"""Several processes in a lesson: functions that run on ranks, and what the ranks did as one picture."""
+"""Several processes in a lesson: functions that run on ranks."""

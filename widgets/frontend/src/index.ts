@@ -12,6 +12,8 @@ import { Comparison } from "./views/comparison";
 import { Explorer } from "./views/explorer";
 import type { Exploration } from "./views/explorer";
 import { Inspector } from "./inspector/inspector";
+import { lanesView } from "./views/lanes";
+import type { Lanes } from "./views/lanes";
 import { ledgerView } from "./views/ledger";
 import type { Ledger } from "./views/ledger";
 import { Link } from "./page/link";
@@ -40,6 +42,7 @@ function viewOf(model: Model): Card | Comparison | Explorer | Inspector | Steppe
   if (model.get("traces")) return compare(model);
   if (model.get("exploration")) return new Explorer(model.get("exploration") as Exploration, new Link(model));
   if (model.get("aliases")) return aliasView(model.get("aliases") as Aliases, new Link(model));
+  if (model.get("lanes")) return lanesView(model.get("lanes") as Lanes, new Link(model));
   if (model.get("ledger")) return ledgerView(model.get("ledger") as Ledger, new Link(model));
   return new Inspector(parseTrace(model.get("trace")), new Link(model));
 }

@@ -19,13 +19,14 @@ export class Stepped {
   private readonly slide: SlideView;
   private position = 0;
 
-  /** `draw` shows a step in `body`; arrow keys up and down are the body's own. */
+  /** `draw` shows a step in `body`; arrow keys up and down are the body's own, which `walk` hears of. */
   constructor(
     name: string,
     private readonly stops: readonly Stop[],
     private readonly link: Link,
     body: HTMLElement,
     private readonly draw: (step: number) => void,
+    private readonly walk: (by: 1 | -1) => void = () => undefined,
   ) {
     const label = `${name}; left and right arrow step, space plays, s shows it to a class`;
     this.element = html("div", { class: "mg-root", tabindex: 0, role: "region", "aria-label": label });
@@ -50,7 +51,7 @@ export class Stepped {
   }
 
   private actions() {
-    return { ...this.transport.keys, ...this.slide.keys, choose: () => undefined, walk: () => undefined };
+    return { ...this.transport.keys, ...this.slide.keys, choose: () => undefined, walk: this.walk };
   }
 
   private positionOf(step: number): number {
