@@ -236,7 +236,8 @@ def test_every_lesson_has_its_line_in_the_wheel() -> None:
 def test_binder_pins_what_the_lessons_ask_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     pins = house.pins(ROOT / "binder" / "requirements.txt")
-    asked = [Requirement(line) for line in project["dependencies"] + project["optional-dependencies"]["lessons"]]
+    extras = project["optional-dependencies"]
+    asked = [Requirement(line) for line in project["dependencies"] + extras["lessons"] + extras["mpi"]]
     assert len(asked) > 5
     assert [str(each) for each in asked if not each.specifier.contains(pins.get(each.name, "0"))] == []
 
