@@ -2,8 +2,9 @@
 
 An all-reduce of 64 MiB beside mpi4py's own call; a step of DistributedDataParallel over an MLP with 1,024 samples in
 all, beside PyTorch's over gloo; and alpha and beta of docs/scale.md: what an all-reduce of next to nothing takes, and
-what each byte of a large one adds. The contenders take turns in one job, and a ratio is the median of those of the
-turns. `--quick` measures next to nothing, for testing this file.
+what each byte of a large one adds. With these, what `trace.simulate` says of a recorded step, beside what that took.
+The contenders take turns in one job, and a ratio is the median of those of the turns. `--quick` measures next to
+nothing, for testing this file.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy as np
 
 import minigrad
 import minigrad.distributed as dist
+from minigrad.recorder import record
 
 __all__ = ["main"]
 
@@ -54,8 +56,8 @@ def all_reduces(mpi: Any, size: int, turns: int) -> dict[str, Any]:
                         "mpi4py": lambda: comm.Allreduce(mpi.IN_PLACE, own)}, turns, comm.Barrier)
 
 
-def step_of(torch: Any) -> Callable[[], Any]:
-    """A training step of this rank's part of the batch, data parallel."""
+def parts_of(torch: Any) -> tuple[Callable[[], Any], Any]:
+    """The loss of this rank's part of the batch, data parallel, and the optimizer."""
     torch.manual_seed(0)
     nn, ranks, rank = torch.nn, dist.get_world_size(), dist.get_rank()
     module = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, 10))
@@ -64,9 +66,16 @@ def step_of(torch: Any) -> Callable[[], Any]:
     x = torch.randn(BATCH, WIDTH)[rank::ranks]
     y = torch.randint(0, 10, (BATCH,))[rank::ranks]
 
+    return lambda: nn.functional.cross_entropy(model(x), y), optimizer
+
+
+def step_of(torch: Any) -> Callable[[], Any]:
+    """A training step of this rank's part of the batch."""
+    loss_of, optimizer = parts_of(torch)
+
     def step() -> float:
         optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(model(x), y)
+        loss = loss_of()
         loss.backward()
         optimizer.step()
         return float(loss.item())
@@ -96,6 +105,33 @@ def fitted(mpi: Any, turns: int) -> dict[str, float]:
     return {"alpha": alpha, "beta": beta, **{f"{size} bytes": seconds for size, seconds in times.items()}}
 
 
+def predicted(mpi: Any, turns: int, alpha: float, beta: float) -> dict[str, float]:
+    """What a recorded forward and backward took, and what `trace.simulate` makes of the recording.
+
+    Of the ranks, the one that takes longest counts. `unrecorded`: the same without a recorder, which takes time itself.
+    """
+    comm, ranks = mpi.COMM_WORLD.Dup(), dist.get_world_size()
+    loss_of, _ = parts_of(minigrad)
+    names = ("predicted", "computing", "exposed", "recorded", "unrecorded")
+    seconds: dict[str, list[float]] = {name: [] for name in names}
+    for turn in range(turns + 3):  # three to warm up: buckets have their final order from the second one on
+        comm.Barrier()
+        begun = time.perf_counter()
+        loss_of().backward()
+        comm.Barrier()
+        unrecorded = time.perf_counter() - begun
+        with record(times=True) as trace:
+            loss_of().backward()
+        if turn >= 3:
+            step = trace.simulate(ranks, alpha, beta)
+            took = max(event["time"] for event in trace.events if "time" in event)
+            slowest = max(comm.allgather((step.seconds, step.computing, step.exposed, took)))
+            for name, each in zip(seconds, (*slowest, unrecorded), strict=True):
+                seconds[name].append(each)
+    medians = {name: statistics.median(each) for name, each in seconds.items()}
+    return {**medians, "ratio": medians["predicted"] / medians["recorded"]}
+
+
 def main() -> None:
     """Measure, and let rank 0 print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.ranks", description="Measures several ranks.")
@@ -108,6 +144,7 @@ def main() -> None:
     folder = mpi.COMM_WORLD.bcast(tempfile.mkdtemp() if dist.get_rank() == 0 else None)
     figures = {"ranks": dist.get_world_size(), "cores": os.cpu_count(), "all-reduce": all_reduces(mpi, size, turns),
                "step": steps(mpi, turns, folder), "model": fitted(mpi, turns)}
+    figures["prediction"] = predicted(mpi, turns, figures["model"]["alpha"], figures["model"]["beta"])
     if dist.get_rank() == 0:
         text = json.dumps(figures, indent=1)
         print(text)

@@ -25,3 +25,6 @@ def test_quick_figures(tmp_path: Path) -> None:
         assert {"minigrad", peer, "ratio"} < set(figures[row])
         assert min(figures[row].values()) > 0
     assert figures["model"]["alpha"] > 0
+    step = figures["prediction"]
+    assert step["predicted"] == pytest.approx(step["ratio"] * step["recorded"])
+    assert min(step["recorded"], step["unrecorded"]) > 0 and 0 < step["computing"] <= step["predicted"]
