@@ -1,4 +1,4 @@
-"""The table of docs/scale.md is what the model says."""
+"""The tables and the plot of docs/scale.md are what the model says, and what the benchmark has measured."""
 
 from __future__ import annotations
 
@@ -6,17 +6,11 @@ import json
 import re
 from pathlib import Path
 
-from minigrad.trace.simulate import all_reduce_seconds
+import pytest
+
+from benchmarks.scale import all_gradients, draw
 
 PAGE = Path(__file__).parents[3] / "docs" / "scale.md"
-ALPHA, BETA, BUCKET = 5e-6, 0.04e-9, 25 * 2 ** 20
-
-
-def milliseconds(parameters: int, ranks: int) -> str:
-    """Of all gradients as float32, in buckets."""
-    full, rest = divmod(4 * parameters, BUCKET)
-    sizes = [BUCKET] * full + [rest]
-    return f"{1e3 * sum(all_reduce_seconds(size, ranks, ALPHA, BETA) for size in sizes):.2f} ms"
 
 
 def test_the_table_is_what_the_model_says() -> None:
@@ -24,7 +18,16 @@ def test_the_table_is_what_the_model_says() -> None:
     assert len(rows) == 3
     for parameters, cells in rows:
         count = int(parameters.replace(",", "")) * 10 ** 6
-        assert [cell.strip() for cell in cells.split("|")] == [milliseconds(count, ranks) for ranks in (8, 64, 1024)]
+        assert [cell.strip() for cell in cells.split("|")] == [
+            f"{1e3 * all_gradients(count, ranks):.2f} ms" for ranks in (8, 64, 1024)]
+
+
+def test_the_plot_shows_the_same() -> None:
+    assert "(images/scale.png)" in PAGE.read_text(encoding="utf-8") and (PAGE.parent / "images" / "scale.png").exists()
+    curves = [line for line in draw().axes[0].lines if line.get_marker() != "None"]
+    for parameters, line in zip((10 ** 6, 10 ** 8, 10 ** 10), curves, strict=True):
+        found = dict(zip(line.get_xdata(), line.get_ydata(), strict=True))
+        assert found[64] == pytest.approx(1e3 * all_gradients(parameters, 64))
 
 
 def test_the_predictions_are_those_of_the_benchmark() -> None:
