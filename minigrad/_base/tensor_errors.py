@@ -17,12 +17,12 @@ NON_LEAF_GRAD = (
     "use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the "
     "leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information."
 )
-NOT_A_LEAF = "you can only change requires_grad flags of leaf variables."
+NO_LEAF = "you can only change requires_grad flags of leaf variables."
 DETACH_IT = (
     " If you want to use a computed variable in a subgraph that doesn't require differentiation use "
     "var_no_grad = var.detach()."
 )
-TO_SCALAR = (
+SCALAR = (
     "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
     "Consider using tensor.detach() first."
 )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from minigrad._base.missing import module_getattr
 from minigrad.autograd import device_passes as _device_passes  # noqa: F401 -- it waits for a second device
 from minigrad.autograd import functional, graph
-from minigrad.autograd import observer as _observer  # noqa: F401 -- it registers itself with the recorder
+from minigrad.autograd import timed_observer as _observer  # noqa: F401 -- it registers itself with the recorder
 from minigrad.autograd._api import backward, grad
 from minigrad.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from minigrad.autograd.function import Function

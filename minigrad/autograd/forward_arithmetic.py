@@ -26,7 +26,8 @@ from minigrad.trace.encode import CALLS
 
 __all__ = ["Arithmetic", "Call", "Reader", "call_named"]
 
-RECORDING = ("minigrad.core.record", "minigrad.autograd.views")  # what stands between an op and its observer
+# What stands between an op and its observer.
+RECORDING = ("minigrad.core.record", "minigrad.core.leaf", "minigrad.autograd.views")
 LONGEST = 300  # functions in an expression that is evaluated, and not read
 OPS = ("minigrad.ops.", "minigrad.nn.")
 PLAIN = (bool, int, float, str, type(None), slice, type(...), np.dtype, np.generic, type)
@@ -96,9 +97,9 @@ class Arithmetic(NamedTuple):
 class Reader:
     """Finds the call of an op, and the tensors that it read."""
 
-    def __init__(self, inputs: Sequence[Any], number: Callable[[Any], int | None]) -> None:
+    def __init__(self, inputs: Sequence[Any], seen: Any) -> None:
         self.known = {id(tensor): f"inputs[{i}]" for i, tensor in reversed(list(enumerate(inputs)))}
-        self.number = number
+        self.seen = seen
         self.reads: list[int] = []
 
     def call(self, frame: Any, outputs: Sequence[Any]) -> Call | None:
@@ -165,8 +166,9 @@ class Reader:
         array = tensor.array
         name = self.known.get(id(tensor))
         if name is None:
-            number = self.number(tensor)
-            if number is None and array.size <= SHORTEST and type(array) not in BACKEND_OF:
+            number = self.seen.tensor_number(tensor)
+            constant = number is None and not self.seen.is_unexplained(tensor)
+            if constant and array.size <= SHORTEST and type(array) not in BACKEND_OF:
                 return Fixed(array.shape, array.dtype, tuple(array.ravel().tolist()))
             if number is None:
                 raise TypeError("a tensor that the recorder has not seen")

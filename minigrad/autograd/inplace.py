@@ -50,6 +50,8 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
                  name in READ_FIRST)
     before = stand_in(x, target.copy() if LOCAL.saved_tensors_hooks else target)
     observer, LOCAL.observer = LOCAL.observer, None
+    if observer is not None:
+        observer.to_be_written(x)
     try:
         result = forward(before, *args, **options)
     finally:
@@ -88,6 +90,8 @@ def turn_in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any) -> Tens
     before, counter = stand_in(x, materialized(x)), counter_of(x)
     before._version_counter = counter
     observer, LOCAL.observer = LOCAL.observer, None
+    if observer is not None:
+        observer.to_be_written(x)
     try:
         result = forward(before, *args)
     finally:

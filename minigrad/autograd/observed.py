@@ -5,6 +5,7 @@ put into the log. What is the same for every library is in `minigrad.trace.track
 `minigrad.trace.encode`.
 """
 
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from minigrad.trace.track import CHANGED, NOWHERE, Log, TrackedRef, Tracker
 
 __all__ = ["CONSTANTS", "Seen"]
 
+UNEXPLAINED = 1000  # from so many on, tensors that are gone are looked for among those that wait to be told of
 CONSTANTS = (SCALAR_OPERAND,)  # tensors that stand for an operand that is a Python number
 
 
@@ -31,6 +33,10 @@ class Seen(Tracker):
         self.names: dict[type, str] = {}  # of classes of nodes
         self.unlinked: list[tuple[Node, int]] = []
         self.linking = False
+        self.unexplained: dict[int, weakref.ref[Any]] = {}  # by id(): what the library has made, until an op is seen
+        self.most_unexplained = UNEXPLAINED
+        self.results: set[int] = set()  # the numbers of tensors that ops without a node have given
+        self.unwritten: dict[int, weakref.ref[Any]] = {}  # by id(): what `empty` has made, until it is seen
         self.at: tuple[int | None, int | None] = NOWHERE
         for constant in CONSTANTS:
             ref = self.tensors[id(constant)] = TrackedRef(constant)
@@ -58,9 +64,44 @@ class Seen(Tracker):
             self.log.append(("moved", ref.number, *hold))
         return ref.number
 
+    def created(self, t: Any) -> None:
+        """The library has made a tensor: a result, of which an event will tell, or something on the way to one."""
+        if len(self.unexplained) >= self.most_unexplained:
+            self.unexplained = {key: made for key, made in self.unexplained.items() if made() is not None}
+            self.most_unexplained = max(UNEXPLAINED, 2 * len(self.unexplained))
+        self.unexplained[id(t)] = weakref.ref(t)
+
+    def constant(self, t: Any, written: bool) -> None:
+        """The numbers of a tensor that was just created come from no other one; there are none yet if not `written`."""
+        self.unexplained.pop(id(t), None)
+        if not written:
+            self.unwritten[id(t)] = weakref.ref(t)
+
+    def aliased(self, t: Any, source: Any) -> None:
+        """A tensor was just created that shares the memory of another one: what is known of that holds for it, too."""
+        if self.is_unexplained(source):
+            return
+        if not source._requires_grad and self.tensor_number(source) not in self.results:
+            self.constant(t, not self.is_unwritten(source))
+        elif type(t) is type(source):  # else it is not a leaf yet that it will be, such as a Parameter
+            self.tensor(source)
+            self.results.add(self.track_tensor(t, made=True))
+
+    def is_unexplained(self, t: Any) -> bool:
+        """Whether the library has made a tensor while the program ran, and nobody said of what."""
+        reference = self.unexplained.get(id(t))
+        return reference is not None and reference() is t
+
+    def is_unwritten(self, t: Any) -> bool:
+        """Whether nobody has written to a tensor of `empty`, or to what it is a view of: its numbers are anything."""
+        reference = self.unwritten.get(id(t if t._base is None else t._base))
+        return reference is not None and reference() is (t if t._base is None else t._base)
+
     def output(self, t: Any) -> Any:
         """The number of a tensor that an op has given."""
-        return self.tensor(t) if id(t) in self.tensors else self.track_tensor(t, made=True)
+        number = self.tensor(t) if id(t) in self.tensors else self.track_tensor(t, made=True)
+        self.results.add(number)
+        return number
 
     def track_tensor(self, t: Any, made: bool = False) -> int:
         """Note a tensor that was not seen before, `made` by an op; a view's base is noted before it."""
@@ -82,6 +123,10 @@ class Seen(Tracker):
         self.tensors[key] = ref  # no interrupt comes between these three (track.py, NOTE 2)
         self.tensor_count = number + 1
         self.log.append(entry)
+        if not made and above is None and self.is_unexplained(t):
+            self.log.append(("shares", number, {"unexplained": True}))
+        self.unexplained.pop(key, None)
+        self.unwritten.pop(key, None)
         if t._extras is not None or array.base is not None or there:
             self.shares(t, number)
         if t._grad is not None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from time import perf_counter, time
 from typing import TYPE_CHECKING, Any
 
 from numpy import generic
@@ -26,7 +25,7 @@ from minigrad.core.grad_mode import switch
 from minigrad.core.saved import is_tensor
 from minigrad.trace.build import Builder
 from minigrad.trace.encode import Encoder
-from minigrad.trace.track import NOWHERE, OBSERVERS, RARER, Log
+from minigrad.trace.track import NOWHERE, RARER, Log
 
 if TYPE_CHECKING:
     from minigrad.recorder import Trace
@@ -107,7 +106,7 @@ class Observer:
         tensors, tensor = seen.tensors, seen.tensor
         operands = tuple([w.number if (w := tensors.get(id(t))) is not None and w.array_id == id(t.array) else tensor(t)
                        for t in inputs])
-        reader = Reader(inputs, seen.tensor_number)
+        reader = Reader(inputs, seen)
         call = reader.call(sys._getframe(1), outputs)
         if node is None:
             self.log.event("forward", at, self.depth + 1, op=op, node=None, inputs=operands,
@@ -131,11 +130,28 @@ class Observer:
             seen.name_leaves()
         seen.at = outer
 
+    def created(self, tensor: Any) -> None:
+        """The library has made a tensor. It is a result, which an event will tell of, or nobody will say how its
+        numbers came about."""
+        self.seen.created(tensor)
+
+    def constant(self, tensor: Any, written: bool = True) -> None:
+        """The numbers of a tensor that was just created come from no other tensor; there may be none yet."""
+        self.seen.constant(tensor, written)
+
+    def aliased(self, tensor: Any, source: Any) -> None:
+        """A tensor was just created that shares the memory of another one, as `detach()` gives it."""
+        self.seen.aliased(tensor, source)
+
     def read(self, tensor: Any) -> None:
         """The numbers of a tensor decide what no op of the trace shows, if this thread asked for them."""
-        number = self.seen.tensor_number(tensor)
-        if number is not None and LOCAL.observer is self:
-            self.log.append(("read", number))
+        if LOCAL.observer is self:
+            self.log.append(("read", self.seen.tensor(tensor)))
+
+    def to_be_written(self, tensor: Any) -> None:
+        """An op in place is about to change a tensor's values: this is the last time to see what they were."""
+        if not self.seen.is_unwritten(tensor):
+            self.seen.tensor(tensor)
 
     def written(self, tensor: Any) -> None:
         """An op in place, which will be reported, has changed a tensor's values: what was copied of it is old."""
@@ -317,78 +333,3 @@ class Observer:
 def library() -> str:
     """Who records."""
     return f"minigrad {getattr(sys.modules['minigrad'], '__version__', '')}".strip()
-
-
-class TimedObserver(Observer):
-    """An observer that also takes the time.
-
-    An op's time runs from when the observer was last told something: the core does not say when an op begins. What the
-    program itself did in between is in it, and of a Function only what came after its last op. A derivative's time runs
-    from `run` to what follows it.
-    """
-
-    def start(self) -> Trace:
-        trace = super().start()
-        if trace.process is not None:
-            trace.process["began"] = time()
-        self.origin = perf_counter()
-        self.running: int | None = None  # the node whose derivative is being computed
-        self.mark = perf_counter()
-        return trace
-
-    def forward(self, op: str, node: Node | None, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        seconds = perf_counter() - self.mark
-        super().forward(op, node, inputs, outputs)
-        if node is not None:
-            self.log.append(("took", self.seen.numbers[id(node)], False, seconds))
-        self.mark = perf_counter()
-
-    def run(self, target: Any, gradients: Sequence[Any]) -> None:
-        super().run(target, gradients)
-        self.timed()
-        self.running, self.since = self.seen.numbers[id(target)], perf_counter()
-
-    def ran(self) -> None:
-        """What was run last has come to its end."""
-        if self.running is not None:
-            self.log.append(("took", self.running, True, perf_counter() - self.since))
-            self.running = None
-
-    def release(self, node: Node) -> None:
-        self.ran()
-        super().release(node)
-        self.mark = perf_counter()
-
-    def flow(self, node: Node | None, index: int, target: Any, output_nr: int, gradient: Any, total: Any,
-             last: bool) -> None:
-        self.ran()
-        super().flow(node, index, target, output_nr, gradient, total, last)
-        self.mark = perf_counter()
-
-    def accumulate(self, leaf: Any, gradient: Any) -> None:
-        self.ran()
-        super().accumulate(leaf, gradient)
-        self.mark = perf_counter()
-
-    def backward_start(self, *facts: Any) -> None:
-        super().backward_start(*facts)
-        self.timed()
-
-    def backward_end(self) -> None:
-        self.running = None
-        super().backward_end()
-        self.timed()
-        self.mark = perf_counter()
-
-    def timed(self, times: Iterable[float] | None = None) -> None:
-        """The last event has happened now; `times` are those of an operation of several ranks."""
-        since = None if times is None else [each - self.origin for each in times]
-        self.log.append(("timed", perf_counter() - self.origin, since))
-
-
-def observer_of(trace: type[Trace], times: bool = False) -> Observer:
-    """What `record` asks for: an observer, which takes the time if that is wanted."""
-    return TimedObserver(trace) if times else Observer(trace)
-
-
-OBSERVERS.append(observer_of)

@@ -8,8 +8,10 @@ devices and interrupts, each beside what it explains.
 
 from minigrad.core.grad_mode import LOCAL, is_grad_enabled
 from minigrad.core.graph import ManyOutputs, Node, attributes, edge_target
+from minigrad.core.leaf import constant, observed, record_without_grad
 from minigrad.core.record import record1, record2, record_many, record_n
 from minigrad.core.tensor import Tensor, counter_of, materialized, plain
 
-__all__ = ["LOCAL", "ManyOutputs", "Node", "Tensor", "attributes", "counter_of", "edge_target", "is_grad_enabled",
-           "materialized", "plain", "record1", "record2", "record_many", "record_n"]
+__all__ = ["LOCAL", "ManyOutputs", "Node", "Tensor", "attributes", "constant", "counter_of", "edge_target",
+           "is_grad_enabled", "materialized", "observed", "plain", "record1", "record2", "record_many", "record_n",
+           "record_without_grad"]

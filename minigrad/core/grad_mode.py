@@ -21,7 +21,8 @@ __all__ = ["LOCAL", "UNUSUAL", "is_grad_enabled", "is_inference_mode_enabled", "
 class Unusual:
     """What is on in any thread and makes recording or backward passes leave their fast path."""
 
-    __slots__ = ("modes", "on_new_node", "pass_wrappers")
+    __slots__ = ("modes", "on_new_leaf", "on_new_node", "pass_wrappers")
+    on_new_leaf: Callable[[Any], None]  # called with each new leaf where a thread has `unusual_leaves` (leaf.py)
 
     def __init__(self) -> None:
         self.modes: set[Any] = set()  # names of modes of the process, and keys of threads that have modes on
@@ -55,6 +56,7 @@ class ThreadState(local):
     saved_tensors_hooks_disabled: str | None = None  # the error to raise where such hooks are not allowed
     dispatch_modes: tuple[Any, ...] = ()  # the TorchDispatchModes that are on, the innermost last
     graph_task: Any = None  # the backward pass that is running, the innermost one
+    unusual_leaves: bool = False  # whether a leaf is marked when it is made: in inference mode, or for an observer
     observer: Any = None  # receives every step of recording and of backward passes; None for nobody
     multithreading: bool = True  # a flag that programs for PyTorch set; the engine ignores it
 
@@ -68,8 +70,9 @@ class ThreadState(local):
 
     def update(self) -> None:
         """Say in `UNUSUAL.modes` whether this thread has a mode on. Call it when one of the fields was changed."""
-        hooks_or_modes = self.saved_tensors_hooks or self.dispatch_modes
-        UNUSUAL.set(id(self.key), not self.recording or self.observer is not None or hooks_or_modes)
+        self.unusual_leaves = self.inference or self.observer is not None
+        UNUSUAL.set(id(self.key), self.unusual_leaves or not self.grad_enabled or self.saved_tensors_hooks or
+                    self.dispatch_modes)
 
 
 LOCAL = ThreadState()

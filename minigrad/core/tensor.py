@@ -18,22 +18,14 @@ import numpy as np
 
 from minigrad._base.hooks import HookDict, NodeHooks, RemovableHandle
 from minigrad._base.tensor_data import TensorData
-from minigrad._base.tensor_errors import (
-    DETACH_IT,
-    DETACH_VIEW,
-    NON_LEAF_GRAD,
-    NOT_A_LEAF,
-    TO_SCALAR,
-    check_data,
-    check_grad,
-)
+from minigrad._base.tensor_errors import DETACH_IT, DETACH_VIEW, NO_LEAF, NON_LEAF_GRAD, SCALAR, check_data, check_grad
 from minigrad._base.tensor_str import tensor_repr
 from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn_once
-from minigrad.core.grad_mode import LOCAL
+from minigrad.core.grad_mode import LOCAL, UNUSUAL
 
-__all__ = ["Tensor", "TensorExtras", "VersionCounter", "alias", "blank", "counter_of", "extras_of", "next_sequence_nr",
-           "materialized", "plain", "set_requires_grad"]
+__all__ = ["Tensor", "TensorExtras", "VersionCounter", "alias", "blank", "counter_of", "extras_of",
+           "materialized", "next_sequence_nr", "plain", "set_requires_grad"]
 
 next_sequence_nr = itertools.count().__next__  # numbers nodes, and stamps `detach_` and hooks, in order of time
 
@@ -137,7 +129,7 @@ class Tensor(TensorData):
         if not isinstance(on, bool):
             raise RuntimeError("requires_grad must be a bool")
         if self._current_grad_fn is not None:
-            raise RuntimeError(NOT_A_LEAF if on else NOT_A_LEAF + DETACH_IT)
+            raise RuntimeError(NO_LEAF if on else NO_LEAF + DETACH_IT)
         if on and self.array.dtype.kind not in "fc":
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         if on and self.is_inference() and not LOCAL.inference:
@@ -258,9 +250,7 @@ class Tensor(TensorData):
 
     def detach(self) -> Tensor:
         """Return a leaf that shares the data and the version counter, and requires no grad."""
-        result = alias(self)
-        result._version_counter = counter_of(self)
-        return result
+        return alias(self, counter=counter_of(self))
 
     def detach_(self) -> Tensor:
         """Take this tensor out of its graph: it becomes a leaf that requires no grad."""
@@ -300,7 +290,7 @@ class Tensor(TensorData):
 
     def _number(self, warn: bool = False) -> Any:
         if warn and self._requires_grad and LOCAL.grad_enabled:
-            warn_once(TO_SCALAR)
+            warn_once(SCALAR)
         if self.array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         return self.item()
@@ -337,18 +327,20 @@ def plain(array: Any, requires_grad: bool = False, cls: type[Any] = Tensor) -> T
     tensor.array = array
     tensor._requires_grad = requires_grad
     tensor._grad = tensor._grad_fn = tensor._extras = None
-    if LOCAL.inference:
-        extras_of(tensor).inference = True
-        tensor._version_counter = VersionCounter()
+    if LOCAL.unusual_leaves:
+        UNUSUAL.on_new_leaf(tensor)
     return tensor
 
 
-def alias(tensor: Tensor, cls: type[Any] = Tensor) -> Tensor:
+def alias(tensor: Tensor, cls: type[Any] = Tensor, counter: VersionCounter | None = None) -> Tensor:
     """Return a leaf that shares the data; it belongs to inference mode if `tensor` does, whatever the mode is now."""
     result = plain(materialized(tensor), cls=cls)
-    inference = tensor.is_inference()
-    if inference != LOCAL.inference:
-        extras_of(result).inference = inference
+    if counter is not None:
+        result._version_counter = counter
+    if LOCAL.observer is not None:
+        LOCAL.observer.aliased(result, tensor)
+    if tensor.is_inference() != LOCAL.inference:
+        extras_of(result).inference = not LOCAL.inference
     return result
 
 

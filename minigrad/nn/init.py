@@ -13,7 +13,8 @@ import numpy as np
 
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.backends.registry import device_like
-from minigrad.core import Tensor, plain
+from minigrad.core import Tensor
+from minigrad.core import constant as leaf_of
 from minigrad.ops._dispatch.arg_parser import guardable
 from minigrad.ops.random.factory import randperm
 from minigrad.ops.random.generator import Generator
@@ -86,9 +87,9 @@ def truncated_normals(tensor: Tensor, mean: float, std: float, a: float, b: floa
     low, high = tensor.array.dtype.type(a), tensor.array.dtype.type(b)
     numbers = tensor.normal_(mean, std, generator=generator).array
     while (outside := (numbers < low) | (numbers > high)).any():
-        drawn = plain(np.empty_like(numbers)).normal_(mean, std, generator=generator).array
+        drawn = leaf_of(np.empty_like(numbers)).normal_(mean, std, generator=generator).array
         numbers = np.where(outside, drawn, numbers)
-    return plain(numbers)
+    return leaf_of(numbers)
 
 
 def rejection_sampled(tensor: Tensor, mean: float, std: float, a: float, b: float,
@@ -96,13 +97,13 @@ def rejection_sampled(tensor: Tensor, mean: float, std: float, a: float, b: floa
     """Uniform numbers of [a, b], each accepted with the probability density / peak, else drawn again."""
     peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
     numbers, missing = np.empty_like(tensor.array), np.ones(tensor.array.shape, bool, like=device_like(tensor.array))
-    drawn, chance = plain(np.empty_like(numbers)), plain(np.empty_like(numbers))
+    drawn, chance = leaf_of(np.empty_like(numbers)), leaf_of(np.empty_like(numbers))
     while missing.any():
         drawn.uniform_(a, b, generator=generator)
         numbers = np.where(missing, drawn.array, numbers)
         height = ((drawn - mean) / std) ** 2 * -0.5 - peak
         missing &= (chance.uniform_(generator=generator).log() > height).array
-    return plain(numbers)
+    return leaf_of(numbers)
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
@@ -133,7 +134,7 @@ def eye_(tensor: Tensor) -> Tensor:
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     with no_grad():
-        tensor.copy_(plain(np.eye(*tensor.shape, dtype=tensor.array.dtype, like=device_like(tensor.array))))
+        tensor.copy_(leaf_of(np.eye(*tensor.shape, dtype=tensor.array.dtype, like=device_like(tensor.array))))
     return tensor
 
 
@@ -154,7 +155,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
         for channel in range(min(channels // groups, rest[0])):
             weight[(group * (channels // groups) + channel, channel, *centre)] = 1
     with no_grad():
-        tensor.copy_(plain(weight))
+        tensor.copy_(leaf_of(weight))
     return tensor
 
 
@@ -237,14 +238,14 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     if tensor.numel() == 0:
         return tensor
     rows, columns = tensor.shape[0], tensor.numel() // tensor.shape[0]
-    empty = plain(np.empty((rows, columns), tensor.array.dtype, like=device_like(tensor.array)))
+    empty = leaf_of(np.empty((rows, columns), tensor.array.dtype, like=device_like(tensor.array)))
     drawn = empty.normal_(0, 1, generator=generator).array
     if drawn.dtype == np.float16:
         raise NotImplementedError("\"geqrf_cpu\" not implemented for 'Half'")
     q, r = np.linalg.qr(drawn.T if rows < columns else drawn)
     q = q * np.sign(np.diag(r))
     with no_grad():
-        tensor.copy_(plain((q.T if rows < columns else q).reshape(tensor.shape))).mul_(gain)
+        tensor.copy_(leaf_of((q.T if rows < columns else q).reshape(tensor.shape))).mul_(gain)
     return tensor
 
 

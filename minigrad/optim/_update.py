@@ -16,7 +16,7 @@ from minigrad._base.dtype import default_float
 from minigrad._base.warnings import warn
 from minigrad.autograd.grad_mode import enable_grad, no_grad
 from minigrad.backends.registry import BACKEND_OF, BACKENDS, HOST, MultiDevice, count, device_guard, device_like
-from minigrad.core import LOCAL, Tensor, counter_of, plain
+from minigrad.core import LOCAL, Tensor, constant, counter_of, plain
 from minigrad.optim._blocks import FAST_DTYPES, BlockwiseUpdate, Scratch
 from minigrad.optim.optimizer import Group, Optimizer, State
 
@@ -126,7 +126,7 @@ def change_scalar(t: Tensor, name: str, value: Any) -> None:
 
 def filled(p: Tensor, value: Any) -> Tensor:
     """A state tensor like `p`, filled with one value."""
-    return plain(np.full_like(p.array, plain_number(value)))
+    return constant(np.full_like(p.array, plain_number(value)))
 
 
 def count_dtype(fused: Any = None) -> Any:
@@ -141,7 +141,7 @@ def scalar_state(p: Tensor, group: Group, value: Any = 0) -> Tensor:
     It is on the CPU, unless a graph may be captured: then it is on the parameter's device, where the GPU counts.
     """
     device = device_like(p.array) if group.get("capturable") else HOST
-    return plain(np.full((), plain_number(value), count_dtype(group.get("fused")), like=device))
+    return constant(np.full((), plain_number(value), count_dtype(group.get("fused")), like=device))
 
 
 class ElementwiseOptimizer(Optimizer):

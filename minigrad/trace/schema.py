@@ -61,7 +61,9 @@ TENSOR = Record(
     counter="tensor or absent: another tensor with the same version counter that is not its base, as after `detach()`",
     version="int or absent: its version, if that was not 0",
     read="int or absent: the step after which the program first read its numbers by what is no op of the trace: `if`, "
-         "`item()`, a comparison",
+         "`item()`, `numpy()`",
+    unexplained="bool or absent: whether it was made while the program ran, and no event says of what: what it holds "
+                "may depend on anything",
     offset="whole or absent: where it begins in its storage, in elements, if it does not lie there from the beginning "
            "row by row",
     strides="[whole] or absent: its strides in elements, in the same case")

@@ -3,6 +3,8 @@ others."""
 
 from __future__ import annotations
 
+import copy
+import math
 import random
 from collections.abc import Callable
 from typing import Any
@@ -23,6 +25,9 @@ UNARY: list[Callable[[Any, Tensor], Tensor]] = [
     lambda m, x: x - x.mean(-1, keepdim=True), lambda m, x: x.cumsum(-1), lambda m, x: x.flip(-1),
     lambda m, x: x * x.detach(), lambda m, x: x.clone(), lambda m, x: x - x.amax(-1, keepdim=True),
     lambda m, x: x + x.max(-1, keepdim=True)[0], lambda m, x: x.sort(-1)[0], lambda m, x: m.atan(x),
+    lambda m, x: x * (x > 0.3).to(m.float32), lambda m, x: m.where((x < 0.1) | (x > 1.1), x, 0.5 * x),
+    lambda m, x: (2 * x).detach() + x, lambda m, x: (x + 1).data * x, lambda m, x: x + (10 * x).long(),
+    lambda m, x: x.masked_fill(x <= -0.2, 0.1), lambda m, x: x * (x == x.amax(-1, keepdim=True)),
 ]
 BINARY: list[Callable[[Any, Tensor, Tensor], Tensor]] = [
     lambda m, x, y: x + y, lambda m, x, y: x - y, lambda m, x, y: x * y, lambda m, x, y: x / (y * y + 1),
@@ -96,8 +101,10 @@ def run(m: Any, seed: int, leaves: dict[str, Tensor]) -> None:
         forward().backward()
 
 
-def pair(m: Any, seed: int, recorder: Any = record) -> tuple[Trace, Trace, dict[str, list[Any]]]:
-    """The traces of a program with some numbers and with others, and these."""
+def pair(m: Any, seed: int, recorder: Any = record,
+         nan: tuple[str, int] | None = None) -> tuple[Trace, Trace, dict[str, list[Any]]]:
+    """The traces of a program with some numbers and with others, and these; with `nan` the others are the same, but for
+    an entry of a leaf, which is NaN: one in the first row."""
     draw = random.Random(1000 + seed)
 
     def numbers() -> dict[str, list[Any]]:
@@ -111,4 +118,8 @@ def pair(m: Any, seed: int, recorder: Any = record) -> tuple[Trace, Trace, dict[
         return trace
 
     first, second = numbers(), numbers()
+    if nan is not None:
+        second = copy.deepcopy(first)
+        row = second[nan[0]][0] if nan[0] != "c" else second["c"]
+        row[nan[1]] = math.nan
     return traced(first), traced(second), second

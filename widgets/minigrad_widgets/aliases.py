@@ -7,6 +7,7 @@ notes the version, and refuses to run when it finds another one. All this follow
 
 from __future__ import annotations
 
+from collections.abc import Container
 from itertools import product
 from typing import TypedDict
 
@@ -77,6 +78,8 @@ class _Reading:
     def __init__(self, data: Data) -> None:
         self.data, self.words, self.tensors = data, Words(data), data["tensors"]
         self.since: dict[int, int] = {}
+        self.begun = {who: step for step, event in reversed(list(enumerate(data["events"])))
+                      for _, what, who in event.get("held", ()) if what < 2}  # by tensor: when it was there first
         self.storages: dict[int, Storage] = {}
         self.version: dict[int, int] = {}
         self.versions: list[tuple[int, int, int]] = []
@@ -128,7 +131,9 @@ class _Reading:
         if counter not in self.version:
             self.version[counter] = record.get("version", 0)
             self.versions.append((step, counter, self.version[counter]))
-        self.write(storage, step, cells, record["value"])
+        before = self.begun.get(tensor, step) < step  # what it held then may have been written to since
+        known = {cell for _, written in storage["writes"] for cell in written} if before else set()
+        self.write(storage, step, cells, record["value"], known)
 
     def counter(self, tensor: int) -> int:
         """The tensor after which a version counter is named: the first one that has it."""
@@ -161,12 +166,14 @@ class _Reading:
         return [first + sum(i * step for i, step in zip(index, strides, strict=True))
                 for index in product(*map(range, shape))]
 
-    def write(self, storage: Storage, step: int, cells: list[int] | None, value: int | None) -> None:
+    def write(self, storage: Storage, step: int, cells: list[int] | None, value: int | None,
+              known: Container[int] = ()) -> None:
         preview = self.words.value(value)
         if cells is None or preview is None or "data" not in preview:
             return
         texts = [number(each, preview["dtype"]) for each in preview["data"]]
-        storage["writes"].append((step, dict(zip(cells, texts, strict=False))))
+        written = zip(cells, texts, strict=False)
+        storage["writes"].append((step, {cell: text for cell, text in written if cell not in known}))
 
     def on_forward(self, step: int, event: Data) -> None:
         self.op = event["op"]

@@ -43,14 +43,16 @@ def delivered(name: str, out: Any, args: Sequence[Any], compute: Callable[[], An
 def write(target: Tensor, value: Tensor, inputs: Sequence[Tensor]) -> None:
     """Write one result into one tensor, which gets its shape."""
     refuse_outside_inference_mode(target)
+    counter = counter_of(target)  # before anything is written: see track.py, NOTE 2
     if target.array.shape != value.array.shape:
         if target.array.size and inputs:  # what makes tensors of nothing resizes without a word
             warn(RESIZED.format(list(target.array.shape), list(value.array.shape)))
-        check_written(value.array.astype(target.array.dtype), value)
-        target.array = value.array.astype(target.array.dtype)
+        array = value.array.astype(target.array.dtype)
+        check_written(array, value)
+        target.array = array
     else:
         array = materialized(target)
         check_written(array, value)
         check_memory(array, tuple(v for v in inputs if v is not target), constant=False)
         array[...] = value.array
-    counter_of(target).value += 1
+    counter.value += 1

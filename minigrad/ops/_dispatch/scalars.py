@@ -7,7 +7,7 @@ import numpy as np
 
 from minigrad._base.dtype import default_float
 from minigrad.backends.registry import is_array
-from minigrad.core import Tensor, plain
+from minigrad.core import Tensor, constant
 from minigrad.ops._dispatch.type_promotion import promote_scalar
 
 IN_C = {"float16": "c10::Half", "float32": "float", "float64": "double", "uint8": "uint8_t", "int8": "int8_t",
@@ -71,8 +71,8 @@ def as_operand(value: Operand, other: Operand, exact: bool = False) -> Tensor:
     if isinstance(value, Tensor):
         return value
     if type(value) in NUMBER_DTYPES and isinstance(other, Tensor) and other.array.ndim and not exact:
-        return plain(np.asarray(value, NUMBER_DTYPES[type(value)] or default_float()))
+        return constant(np.asarray(value, NUMBER_DTYPES[type(value)] or default_float()))
     alone = default_float() if isinstance(other, float) else bool
     like = other.array if isinstance(other, Tensor) else np.zeros((), alone)
     x, number = promote_scalar(like, value)
-    return plain(np.asarray(number_in(value, x.dtype) if exact and x.dtype.kind in "iu" else number, x.dtype))
+    return constant(np.asarray(number_in(value, x.dtype) if exact and x.dtype.kind in "iu" else number, x.dtype))

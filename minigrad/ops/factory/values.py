@@ -11,7 +11,7 @@ from minigrad._base.dtype import NOT_HERE, Default, Size, default_float, get_def
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.warnings import warn, warn_once
 from minigrad.backends.registry import HOST, device_handle, device_like, placed
-from minigrad.core import Tensor, materialized, plain
+from minigrad.core import Tensor, constant, materialized, observed
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.shape.views import Alias
 from minigrad.ops.tensor.copy import clone, to
@@ -36,7 +36,7 @@ def new_leaf(array: Any, requires_grad: bool = False, what: str = "tensor", devi
     if device is not PLACED:
         array = placed(array, device)
     # a 0-d array of NumPy's becomes a scalar (see `materialized`)
-    return plain(array[()] if type(array) is np.ndarray else array, bool(requires_grad))
+    return constant(array[()] if type(array) is np.ndarray else array, bool(requires_grad), "empty" not in what)
 
 
 COPY_CONSTRUCT = (
@@ -194,8 +194,8 @@ def legacy_tensor(dtype: dtype_type, data: tuple[Any, ...], device: Any) -> Tens
         raise RuntimeError(f"legacy constructor expects device type: cpu but device type: {kind} was passed\n\nUse "
                            "minigrad.tensor(...) or minigrad.empty(...).")
     if len(data) == 1 and not isinstance(data[0], (int, Size)):
-        return plain(sequence(data[0], dtype))
-    return plain(np.zeros(size_of(data or (0,), "new"), dtype.numpy))
+        return constant(sequence(data[0], dtype))
+    return constant(np.zeros(size_of(data or (0,), "new"), dtype.numpy))
 
 
 def sequence(data: Any, dtype: dtype_type) -> Any:
@@ -221,6 +221,7 @@ def tensor(data: Any, *, dtype: Dtype = None, device: Any = None, requires_grad:
     """
     if isinstance(data, Tensor):
         warn(COPY_CONSTRUCT.format("torch.tensor"))
+        return observed("ToCopy", new_leaf(array_of(data, dtype), requires_grad, device=device), data)
     return new_leaf(array_of(data, dtype), requires_grad, device=device)
 
 
@@ -232,7 +233,7 @@ def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:
     on_cpu = isinstance(data, np.ndarray) and device_handle(device) is HOST
     if on_cpu and (dtype is None or data.dtype == dtype.numpy):
         return from_numpy(data)
-    return plain(placed(array_of(data, dtype), device))
+    return constant(placed(array_of(data, dtype), device))
 
 
 @op
@@ -271,4 +272,5 @@ def new_tensor(self: Tensor, data: Any, *, dtype: Dtype = None, device: Any = No
     if isinstance(data, Tensor):
         warn(COPY_CONSTRUCT.format("tensor.new_tensor"))
     where = self.device if device is None else device
-    return new_leaf(array_of(data, dtype or self.dtype, "new_tensor"), requires_grad, "new_tensor", where)
+    result = new_leaf(array_of(data, dtype or self.dtype, "new_tensor"), requires_grad, "new_tensor", where)
+    return observed("ToCopy", result, data) if isinstance(data, Tensor) else result

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.tensor_data import note_read
 from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn
 from minigrad.autograd.inplace import check_inplace
@@ -133,6 +134,8 @@ def as_array(part: Any) -> Any:
             array = array.astype(bool)
         elif not (kind == "b" or (kind == "i" and size > 2)):
             raise IndexError(NO_TENSOR)
+        if not array.ndim and isinstance(part, Tensor):
+            note_read(part)
         return array if array.ndim else array.item()
     if isinstance(part, str):
         raise TypeError("new(): invalid data type 'str'")

@@ -8,7 +8,7 @@ import numpy as np
 from minigrad._base.tensor_errors import IN_C
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.registry import backend_of, device_like
-from minigrad.core import Node, Tensor, plain, record_n
+from minigrad.core import Node, Tensor, plain, record_n, record_without_grad
 from minigrad.ops._dispatch import broadcast_shape, number_in, op, same_device, tensor_method
 from minigrad.ops._dispatch.memory_order import row_by_row
 from minigrad.ops.shape.split import unbind
@@ -148,8 +148,8 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not 0, one per row; `as_tuple`: a vector per dimension, as an index."""
     if as_tuple:
-        return unbind(plain(np.argwhere(np.atleast_1d(input.array))), 1)
-    return plain(np.argwhere(input.array))
+        return unbind(record_without_grad("nonzero", np.argwhere(np.atleast_1d(input.array)), input), 1)
+    return record_without_grad("nonzero", np.argwhere(input.array), input)
 
 
 @op(method=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from minigrad._base.dtype import float64
 from minigrad.autograd.inplace import in_place
-from minigrad.core import Tensor, plain
+from minigrad.core import Tensor, record_without_grad
 from minigrad.core.saved import Packed
 from minigrad.ops._dispatch import (
     ByNumber,
@@ -171,7 +171,7 @@ def gcd(input: Tensor, other: Tensor) -> Tensor:
     """The greatest common divisor of integers."""
     x, y, _ = broadcast_and_promote(input.array, other.array)
     check_kind(x, "bf", "gcd_cpu")
-    return plain(np.gcd(x, y))
+    return record_without_grad("gcd", np.gcd(x, y), input, other)
 
 
 @op(method=True, in_place_function=True)
@@ -179,7 +179,7 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
     """The least common multiple of integers."""
     x, y, _ = broadcast_and_promote(input.array, other.array)
     check_kind(x, "bf", "lcm_cpu")
-    return plain(np.lcm(x, y))
+    return record_without_grad("lcm", np.lcm(x, y), input, other)
 
 
 @op(method=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core import Tensor, plain
+from minigrad.core import Tensor, record_without_grad
 from minigrad.ops._dispatch import broadcast_and_promote, check_kind, op, promote_scalar
 
 __all__ = ["bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor"]
@@ -27,7 +27,8 @@ def bitwise(ufunc: Callable[[Any, Any], Any], refused: str, kernel: str,
             number = array.dtype.type(number)
             x, y = (array, number) if isinstance(input, Tensor) else (number, array)
         check_kind(x, refused, kernel)
-        return plain(ufunc(x, y))
+        given = [v for v in (input, other) if isinstance(v, Tensor)]
+        return record_without_grad(kernel.removesuffix("_cpu"), ufunc(x, y), *given)
 
     function.__doc__ = doc
     return function
@@ -66,7 +67,7 @@ bitwise_right_shift = op(method=True, in_place=True, name="bitwise_right_shift")
 def bitwise_not(input: Tensor) -> Tensor:
     """Elementwise not, of the bits of integers or of bools."""
     check_kind(input.array, "f", "bitwise_not_cpu")
-    return plain(np.invert(input.array))
+    return record_without_grad("bitwise_not", np.invert(input.array), input)
 
 
 def inverted(self: Tensor) -> Tensor:

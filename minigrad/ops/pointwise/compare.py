@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.dtype import default_float
-from minigrad._base.tensor_data import note_read
 from minigrad.backends.registry import BACKEND_OF, device_like
-from minigrad.core import Tensor, plain
+from minigrad.core import Tensor, record_without_grad
 from minigrad.ops._dispatch import broadcast_and_promote, broadcast_shape, op, promote_scalar, same_device, together
 from minigrad.ops._dispatch.elementwise import BinaryFunction, UnaryFunction
 from minigrad.ops.tensor.storage import from_numpy
@@ -18,21 +17,22 @@ __all__ = ["allclose", "eq", "equal", "ge", "greater", "greater_equal", "gt", "i
            "logical_or", "logical_xor", "lt", "ne", "not_equal", "signbit"]
 
 Operand = Any
+NAMES: dict[Any, str] = {np.equal: "eq", np.not_equal: "ne", np.less: "lt", np.less_equal: "le", np.greater: "gt",
+                         np.greater_equal: "ge"}  # what PyTorch calls them
 
 
 def compared(op: Callable[[Any, Any], Any], a: Tensor, b: Operand) -> Tensor:
     """A comparison in the dtype to which the operands are promoted: there an integer may wrap around, as in PyTorch."""
-    note_read(a, b)
     x = a.array
     if isinstance(b, Tensor):
         y = b.array
         if x.dtype is not y.dtype or x.shape != y.shape or type(x) is not type(y) or not x.flags.c_contiguous:
             x, y, _ = broadcast_and_promote(x, y)
-        return plain(op(x, y))
+        return record_without_grad(NAMES[op], op(x, y), a, b)
     number = b.item() if isinstance(b, np.generic) else b
     if not isinstance(number, (bool, int, float)):
         return NotImplemented  # Python then asks the other operand
-    return plain(op(*promote_scalar(x, number)))
+    return record_without_grad(NAMES[op], op(*promote_scalar(x, number)), a)
 
 
 def comparison(ufunc: np.ufunc, operator: str) -> Callable[[Tensor, Operand], Tensor]:
@@ -47,10 +47,10 @@ def comparison(ufunc: np.ufunc, operator: str) -> Callable[[Tensor, Operand], Te
 def logical(ufunc: np.ufunc, doc: str) -> BinaryFunction:
     """The public function of an op on the truth of two tensors of any dtypes: what is not zero is true."""
     def function(input: Tensor, other: Tensor) -> Tensor:
-        note_read(input, other)
         x, y = input.array, other.array
         broadcast_shape(x.shape, y.shape)
-        return plain(ufunc(*(together(x, y) if BACKEND_OF else (x, y))))
+        array = ufunc(*(together(x, y) if BACKEND_OF else (x, y)))
+        return record_without_grad(ufunc.__name__, array, input, other)
 
     function.__doc__ = doc
     return function
@@ -59,8 +59,7 @@ def logical(ufunc: np.ufunc, doc: str) -> BinaryFunction:
 def predicate(ufunc: np.ufunc, doc: str) -> UnaryFunction:
     """The public function of a question about each element."""
     def function(input: Tensor) -> Tensor:
-        note_read(input)
-        return plain(ufunc(input.array))
+        return record_without_grad(ufunc.__name__, ufunc(input.array), input)
 
     function.__doc__ = doc
     return function
@@ -93,26 +92,26 @@ def equals(input: Tensor, other: Operand) -> Tensor:
 @op(method=True)
 def isposinf(input: Tensor) -> Tensor:
     """Where the elements are inf."""
-    return plain(np.equal(input.array, np.inf))
+    return record_without_grad("isposinf", np.equal(input.array, np.inf), input)
 
 
 @op(method=True)
 def isneginf(input: Tensor) -> Tensor:
     """Where the elements are -inf."""
-    return plain(np.equal(input.array, -np.inf))
+    return record_without_grad("isneginf", np.equal(input.array, -np.inf), input)
 
 
 @op(method=True)
 def isreal(input: Tensor) -> Tensor:
     """Where the elements are real numbers: everywhere."""
-    return plain(np.ones(input.array.shape, bool, like=device_like(input.array)))
+    return record_without_grad("isreal", np.ones(input.array.shape, bool, like=device_like(input.array)), input)
 
 
 @op(method=True)
 def signbit(input: Tensor) -> Tensor:
     """Where the elements have a minus sign, -0.0 among them."""
     x = input.array
-    return plain(np.signbit(x) if x.dtype.kind == "f" else x < 0)
+    return record_without_grad("signbit", np.signbit(x) if x.dtype.kind == "f" else x < 0, input)
 
 
 @op
@@ -127,7 +126,8 @@ def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = Fal
     same_device(x, y)
     if "b" in (x.dtype.kind, y.dtype.kind):
         raise RuntimeError("Unsupported input type encountered for isin(): Bool")
-    return plain(np.isin(x, y, assume_unique, invert))
+    given = [v for v in (elements, test_elements) if isinstance(v, Tensor)]
+    return record_without_grad("isin", np.isin(x, y, assume_unique, invert), *given)
 
 
 @op(method=True)
@@ -145,7 +145,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
     broadcast_shape(input.array.shape, other.array.shape)
     same_device(input.array, other.array)
-    return plain(is_close(input.array, other.array, rtol, atol, equal_nan))
+    return record_without_grad("isclose", is_close(input.array, other.array, rtol, atol, equal_nan), input, other)
 
 
 def is_close(x: Any, y: Any, rtol: float, atol: float, equal_nan: bool) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.tensor_errors import check_tensor
-from minigrad.core import Tensor, plain
+from minigrad.core import Tensor, record_without_grad
 from minigrad.ops._dispatch import check_scale, op, promote_scalar, tensor_method, unary_function
 from minigrad.ops._dispatch.registration import DIRECT_METHODS, METHODS
 from minigrad.ops.activation import basic as activation
@@ -158,7 +158,8 @@ def where(condition: Tensor, input: Operand = None, other: Operand = None) -> An
         RuntimeError: if the condition is not of bools.
     """
     if input is None and other is None:
-        return tuple([plain(index) for index in np.nonzero(np.atleast_1d(condition.array))])
+        found = np.nonzero(np.atleast_1d(condition.array))
+        return tuple([record_without_grad("nonzero", index, condition) for index in found])
     return Where.forward(condition, input, other)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from minigrad._base.warnings import warn_once
 from minigrad.backends.registry import BACKEND_OF
-from minigrad.core import Node, Tensor, plain, record1, record_n
+from minigrad.core import Node, Tensor, record1, record_n, record_without_grad
 from minigrad.ops._dispatch import (
     Operand,
     as_operand,
@@ -42,7 +42,7 @@ class Where(Node):
     def forward(condition: Tensor, a: Operand, b: Operand) -> Tensor:
         if condition.array.dtype == np.uint8:
             warn_once(UINT8_CONDITION)
-            condition = plain(condition.array != 0)
+            condition = record_without_grad("ne", condition.array != 0, condition)
         if condition.array.dtype.kind != "b":
             raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor with dtype "
                                f"{condition.dtype.type_name}")

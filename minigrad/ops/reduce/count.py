@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.registry import backend_of, device_like
-from minigrad.core import Node, Tensor, plain, record1
+from minigrad.core import Node, Tensor, plain, record1, record_without_grad
 from minigrad.ops._dispatch import op, refuse, same_device, underived
 from minigrad.ops._dispatch.memory_order import row_by_row
 from minigrad.ops.reduce.sums import Dims, axes_of, one_of
@@ -43,7 +43,8 @@ def truth(name: str, doc: str) -> Any:
     def function(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
         x = input.array != 0
         result = x if dim == () else getattr(x, name)(axes_of(dim, x.ndim), keepdims=keepdim)
-        return plain(row_by_row(result.astype(np.uint8) if input.array.dtype == np.uint8 else result))
+        result = row_by_row(result.astype(np.uint8) if input.array.dtype == np.uint8 else result)
+        return record_without_grad(name, result, input)
 
     function.__doc__ = doc
     return op(method=True, name=name)(function)
@@ -56,7 +57,8 @@ all = truth("all", "Whether all elements are not zero; otherwise as `any`.")
 @op(method=True)
 def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
     """How many elements are not zero, over all dimensions or over `dim`."""
-    return plain(row_by_row((input.array != 0).sum(axes_of(dim, input.array.ndim), np.int64)))
+    counts = row_by_row((input.array != 0).sum(axes_of(dim, input.array.ndim), np.int64))
+    return record_without_grad("count_nonzero", counts, input)
 
 
 @op(method=True)
@@ -74,7 +76,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if x.ndim != 1 or (x.size and x.min() < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if not x.size or weights is None:
-        return plain(np.bincount(x, minlength=minlength).astype(np.int64))
+        return record_without_grad("bincount", np.bincount(x, minlength=minlength).astype(np.int64), input)
     if weights.array.shape != x.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
     result = np.bincount(x, weights.array, minlength)
@@ -144,7 +146,8 @@ def searchsorted(sorted_sequence: Tensor, input: Tensor | float, *, out_int32: b
     if sorter is not None:
         bounds = np.take_along_axis(bounds, sorter.array, -1)
     result = search(bounds, values, right or side == "right")
-    return plain(result.astype(np.int32 if out_int32 else np.int64))
+    given = [each for each in (sorted_sequence, input, sorter) if isinstance(each, Tensor)]
+    return record_without_grad("searchsorted", result.astype(np.int32 if out_int32 else np.int64), *given)
 
 
 def check_search(bounds: Any, values: Any, right: bool, side: str | None, sorter: Tensor | None) -> None:
@@ -242,10 +245,11 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if not x.size:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        return plain(np.zeros((*x.shape, num_classes), np.int64, like=device_like(x)))
+        return record_without_grad("one_hot", np.zeros((*x.shape, num_classes), np.int64, like=device_like(x)), tensor)
     if backend_of(x) is None and x.min() < 0:
         raise RuntimeError("Class values must be non-negative.")
     if backend_of(x) is None and num_classes != -1 and num_classes <= x.max():
         raise RuntimeError("Class values must be smaller than num_classes.")
     count = num_classes if num_classes != -1 else int(x.max()) + 1
-    return plain((x[..., None] == np.arange(count, like=device_like(x))).astype(np.int64, "C"))
+    rows = (x[..., None] == np.arange(count, like=device_like(x))).astype(np.int64, "C")
+    return record_without_grad("one_hot", rows, tensor)

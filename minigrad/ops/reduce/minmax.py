@@ -11,9 +11,8 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from minigrad import return_types
-from minigrad._base.tensor_data import note_read
 from minigrad.backends.registry import device_like
-from minigrad.core import ManyOutputs, Node, Tensor, plain, record1, record_many
+from minigrad.core import ManyOutputs, Node, Tensor, plain, record1, record_many, record_without_grad
 from minigrad.ops._dispatch import op
 from minigrad.ops._dispatch.memory_order import in_order_of, row_by_row
 from minigrad.ops.index.flat_indexing import gather_indices, scatter_into
@@ -188,14 +187,13 @@ def index_of_extremum(name: str, find: Any, doc: str) -> Any:
         x = input.array
         if x.dtype.kind == "b":
             raise RuntimeError(f"{name}(): does not support bool input")
-        note_read(input)
         if dim is None:
             if x.size == 0:
                 raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
             index = find(x)
-            return plain(index.reshape((1,) * x.ndim) if keepdim else index)
+            return record_without_grad(name, index.reshape((1,) * x.ndim) if keepdim else index, input)
         axis, index = first_index(find, input, dim, name)
-        return plain(index if keepdim or not x.ndim else index.squeeze(axis))
+        return record_without_grad(name, index if keepdim or not x.ndim else index.squeeze(axis), input)
 
     function.__doc__ = doc
     return op(method=True, name=name)(function)

@@ -14,7 +14,7 @@ from minigrad._base.dtype import bool as bool_
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.dtype import float16, float32, float64, int8, int16, int32, int64, uint8
 from minigrad.backends.registry import BACKEND_OF, device_handle, device_like, moved, resolve_device
-from minigrad.core import Node, Tensor, materialized, plain, record1, record2
+from minigrad.core import Node, Tensor, materialized, record1, record2, record_without_grad
 from minigrad.core.record import SCALAR_OPERAND
 from minigrad.ops._dispatch import broadcast_shape, op, tensor_method
 from minigrad.ops._dispatch.memory_order import in_dense_order, in_format
@@ -53,7 +53,7 @@ class Copy(Node, number=None):
         except ValueError:
             raise RuntimeError(mismatch(x.shape, y.shape)) from None
         if x.dtype.kind != "f":
-            return plain(out)  # integers have no gradient
+            return record_without_grad("copy", out, src)  # integers have no gradient
         return record2(Copy, out, dest, src, (), back, (None, (y.shape, y.dtype)))
 
     def backward(self, xp: Any, g: Any, handle: Any = None) -> tuple[Any, ...]:
@@ -78,7 +78,7 @@ class ToCopy(Node):
             array = in_dense_order(methodcaller("astype", dtype), x)
         array = array if handle is None else moved(array, handle)
         if dtype.kind != "f":
-            return plain(array)  # integers have no gradient
+            return record_without_grad("ToCopy", array, a)  # integers have no gradient
         return record1(ToCopy, array, a, (), (x.dtype,) if handle is None else (x.dtype, device_like(x)))
 
     def backward(self, xp: Any, g: Any, dtype: Any, handle: Any = None) -> Any:

@@ -171,8 +171,7 @@ def make_subclass(cls: Any, data: Tensor, require_grad: bool = False) -> Tensor:
     with DisableTorchFunctionSubclass():
         if require_grad and not detached.is_floating_point():
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-        result = alias(detached, cls)
-        result._version_counter = detached._version_counter
+        result = alias(detached, cls, detached._version_counter)
         result.requires_grad = require_grad
     return result
 

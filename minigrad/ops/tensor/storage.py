@@ -33,7 +33,7 @@ from minigrad.backends.registry import (
     is_array,
     moved,
 )
-from minigrad.core import LOCAL, Tensor, materialized, plain
+from minigrad.core import LOCAL, Tensor, constant, materialized, plain
 from minigrad.core.tensor import VersionCounter
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops._dispatch.memory_order import strides_of
@@ -237,7 +237,7 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     ndarray = checked(ndarray)
     if isinstance(ndarray.base, np.ndarray) and ndarray.size:  # the storage of the tensor is what the array shows
         ndarray = np.asarray(Window(ndarray))
-    return plain(ndarray)
+    return constant(ndarray)
 
 
 def looking_at(storage: UntypedStorage, dtype: Any, offset: int, size: tuple[int, ...],

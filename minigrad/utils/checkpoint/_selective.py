@@ -66,8 +66,10 @@ class Listener:
         """An op ran."""
         self.heard.append((op, node, inputs, outputs))
 
-    def view(self, tensor: Any) -> None:
+    def view(self, tensor: Any, source: Any = None) -> None:
         """A result was made a view; the recorder will see so."""
+
+    created = constant = aliased = to_be_written = view  # the recorder will see them, too
 
     def pass_on(self) -> None:
         """Have the hooks pack what was saved, and tell the recorder: what would have happened at once."""

@@ -25,7 +25,7 @@ PROGRAMS = [
     ("a.tanh()", ["tanh", A]),
     ("a.sum(0, keepdim=True)", ["sum", A, ["tuple", 0], True]),
     ("m.stack([row, row], 1)", ["stack", ["tuple", A, A], 1]),
-    ("m.where(a > 2, a, 0.)", ["where", ["array", ["dtype", "bool"], ["tuple", 2, 2], False, False, True, True], A, B]),
+    ("m.where(a > 2, a, 0.)", ["where", "reads[0]", A, B]),
     ("row[m.tensor([1, 0])]", ["getitem", A, ["array", ["dtype", "int64"], ["tuple", 2], 1, 0]]),
 ]
 # What these write in their course to a tensor that they have made, no event says.
@@ -69,11 +69,34 @@ def test_what_the_program_read_is_marked() -> None:
         if loss > 3:
             loss = loss * loss.item()
         loss.backward()
+        b.tolist()
         c.argmax()
-    read = [number for number, record in enumerate(trace.tensors) if "read" in record]
-    assert [trace.tensors[number]["shape"] for number in read] == [[2], []]
-    loss_before = read[1]
-    assert trace.events[trace.tensors[loss_before]["read"]]["op"] == "sum"
+    read = [(record["dtype"], record["shape"], trace.events[record["read"]]["kind"]) for record in trace.tensors
+            if "read" in record]
+    assert read == [("float32", [2], "backward_end"), ("float32", [], "forward"), ("bool", [], "forward")]
+
+
+def test_ops_without_a_derivative_are_recorded() -> None:
+    a = minigrad.tensor([1., -2.], requires_grad=True)
+    with record() as trace:
+        ((a > 0) & (a < 2)).float()
+        a.long()
+        a.argmax()
+        minigrad.zeros(2)
+    ops = [event["op"] for event in trace.events if event["kind"] == "forward"]
+    assert ops == ["gt", "lt", "bitwise_and", "to_copy", "to_copy", "argmax"]
+
+
+def test_what_nothing_explains_is_marked() -> None:
+    a = minigrad.tensor([1., 2.], requires_grad=True)
+    data = minigrad.tensor([0.5, 0.5])
+    with record() as trace:
+        a.register_hook(lambda grad: grad * minigrad.tensor([2., 2.]) + data)
+        (a * minigrad.ones(2)).sum().backward()
+    marked = [record["value"] for record in trace.tensors if record.get("unexplained")]
+    leaf = next(number for number, node in enumerate(trace.nodes) if node.get("variable") == 0)
+    run = next(event for event in trace.events if event["kind"] == "run" and event["node"] == leaf)
+    assert marked == run["gradient"]  # what the hook is given, and none of the tensors that hold constants
 
 
 def test_random_draws_have_no_expression_and_nothing_is_drawn_again() -> None:
@@ -132,5 +155,8 @@ def test_random_programs_evaluate_to_what_was_recorded() -> None:
         moved = Counter(who for event in trace.events for _, what, who in event.get("held", ()) if what < 2)
         if any(event["kind"] == "version" for event in trace.events) or max(moved.values(), default=1) > 1:
             continue
+        seen = {(each["storage"], each.get("offset"), *each["shape"], each["value"]) for each in trace.tensors}
+        if len(seen) > len({where[:-1] for where in seen}):
+            continue  # other numbers were seen in the same place
         checked += check_results(trace, f"seed {seed}", 1e-5)
     assert sum(checked.values()) > 400

@@ -75,11 +75,21 @@ it("leaves keys in a field to the field", () => {
 });
 
 it("says what a hook keeps as it was", async () => {
-  const root = inspector(read("hooks"));
+  const trace = read("hooks");
+  trace.events = trace.events.filter((event) => event.kind !== "forward" || !event.depth);  // the hook computes without ops
+  const root = inspector(trace);
   expect(root.querySelector(".mg-limits")?.textContent).toContain("the hook <lambda>: it is a function of Python");
   await type(root, "x", "5");
   expect(root.querySelector(".mg-livenotes")?.textContent).toContain("the hook <lambda> keeps its recorded numbers");
   expect(sentence(root)).toContain("(as recorded)");
+});
+
+it("computes what the ops in a hook do", async () => {
+  const root = inspector(read("hooks"));
+  expect(root.querySelector(".mg-limits")).toBeNull();
+  await type(root, "x", "5");
+  expect(root.querySelector(".mg-livenotes")?.textContent).toBe("");
+  expect(said(root)).toContain("x = 5.");
 });
 
 it("has no list for a trace without expressions, or where it is not wanted", () => {

@@ -28,6 +28,8 @@ Tensor = torch.Tensor
 UNTOLD = frozenset({"lift_fresh", "_local_scalar_dense", "is_same_size", "set_", "empty_like", "ones_like",
                     "zeros_like", "full_like", "new_empty", "new_full", "new_ones", "new_zeros", "resize_",
                     "record_stream", "equal", "is_nonzero", "rand_like", "randn_like"})
+EMPTY = frozenset({"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"})
+READING = frozenset({"_local_scalar_dense", "equal", "is_nonzero"})  # they give a number or a bool of Python
 
 
 class Watching(TorchDispatchMode):
@@ -48,8 +50,9 @@ class Watching(TorchDispatchMode):
 class Op:
     """An op that has run, and waits for its node.
 
-    `given`: numbers of tensors, or a weak reference to the one operand of a `detach` that was set aside; `written`: for
-    each tensor that was written to, its number, a weak reference to it and to its base, and what is in it now.
+    `given`: numbers of tensors, or of a `detach` that was set aside a weak reference to its operand, and which result
+    of the op before that is; `written`: for each tensor that was written to, its number, a weak reference to it and to
+    its base, and what is in it now.
     """
 
     __slots__ = ("at", "call", "copies", "depth", "given", "name", "outputs", "written")
@@ -77,6 +80,7 @@ class Ops:
         self.returned: list[Any] = []
         self.applied: dict[type, Any] = {}
         self.fills: list[tuple[Any, int, int, Any]] = []
+        self.unwritten: list[weakref.ref[Tensor]] = []  # what `empty` has made, while it lives
 
     def run(self, func: Any, args: Any, kwargs: Any, at: Any, depth: int) -> Any:
         """Run an op that is to be told, and take down what is known of it now."""
@@ -87,13 +91,17 @@ class Ops:
         if not own:
             self.settle()
         self.seen.at = at
+        if name in READING:
+            self.read(operands)
+        if name in EMPTY:
+            return self.empty(func(*args, **kwargs))
         if not operands or name in UNTOLD:
             return func(*args, **kwargs)
         if torch.is_grad_enabled():
             self.find_functions(operands, at, depth)
         if own:
             return self.set_aside(func, args, kwargs, operands[0], at, depth)
-        fresh = [t for t in written if id(t) not in self.seen.tensors]
+        fresh = [t for t in written if id(t) not in self.seen.tensors and self.is_empty(t)]
         given: list[Any] = [None if any(t is f for f in fresh) else self.seen.tensor(t) for t in operands]
         self.seen.name_leaves()
         self.seen.drop_copies()
@@ -115,9 +123,26 @@ class Ops:
     def set_aside(self, func: Any, args: Any, kwargs: Any, operand: Tensor, at: Any, depth: int) -> Any:
         """Run what may be autograd's own `detach`; it must not touch its operand, which has no node yet."""
         result = func(*args, **kwargs)
-        self.detached.append(Op(at, depth, "detach", weakref.ref(operand), [], [result], [self.seen.copied(result)],
+        outputs = [] if self.waiting is None else [reference() for reference in self.waiting.outputs]
+        given = weakref.ref(operand), next(i for i, t in enumerate(outputs) if t is operand)
+        self.detached.append(Op(at, depth, "detach", given, [], [result], [self.seen.copied(result)],
                                 self.call_of("detach", args, kwargs, [operand], [result])))
         return result
+
+    def read(self, tensors: Iterable[Tensor]) -> None:
+        """The program looks at the numbers of these tensors: no op tells what it makes of them."""
+        for t in tensors:
+            self.log.append(("read", self.seen.tensor(t)))
+
+    def empty(self, tensor: Tensor) -> Tensor:
+        """What `empty` gives holds anything: it is seen when the program has written to it."""
+        self.unwritten = [reference for reference in self.unwritten if reference() is not None]
+        self.unwritten.append(weakref.ref(tensor))
+        return tensor
+
+    def is_empty(self, tensor: Tensor) -> bool:
+        """Whether `empty` has made a tensor, or the one that it is a view of, and nobody has written to it."""
+        return any(tensor is made or tensor._base is made for made in [reference() for reference in self.unwritten])
 
     def drop(self) -> None:
         """Forget the op that ran last: it did not come to its end."""
@@ -144,17 +169,18 @@ class Ops:
                 self.seen.apart(made[0], op.given[0])
             self.returned += [weakref.ref(t) for t in outputs if foreign and t is not None]
         else:
-            own = self.record(op, node, outputs)
+            own, made = self.record(op, node, outputs)
         detached, self.detached = self.detached, []
         for number, reference, base, copy in op.written:
             self.version(op, number, reference(), base(), copy)
         for each in detached[own:]:
-            operand, self.waiting = each.given(), each
-            each.given = [None if operand is None else self.seen.tensor(operand)]
+            (reference, at), self.waiting = each.given, each
+            operand = reference()
+            each.given = [made[at] if operand is None else self.seen.tensor(operand)]
             self.settle()
 
-    def record(self, op: Op, node: Any, outputs: list[Any]) -> int:
-        """Tell an op that made a node; gives how many of its results the node has saved."""
+    def record(self, op: Op, node: Any, outputs: list[Any]) -> tuple[int, list[int]]:
+        """Tell an op that made a node; gives how many of its results the node has saved, and their numbers."""
         seen = self.seen
         name, targets, output_nrs, number = self.enter(node)
         made = [self.output(t, copy) for t, copy in zip(outputs, op.copies)]
@@ -167,11 +193,11 @@ class Ops:
         if self.times:
             self.log.append(("took", number, False, self.seconds))
         if name == "CopySlices":  # what is saved is hidden in it
-            return len(self.detached)
+            return len(self.detached), made
         if saved is None:
-            return 0
+            return 0, made
         packed = any(copy is None for _, _, copy in saved[0])
-        return len(self.detached) if packed else sum(number in made for _, number, _ in saved[0])
+        return len(self.detached) if packed else sum(number in made for _, number, _ in saved[0]), made
 
     def call_of(self, *call: Any) -> Any:
         """The function of minigrad's that stands for an operator, if the arithmetic is to be kept."""

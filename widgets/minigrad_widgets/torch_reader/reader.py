@@ -30,6 +30,7 @@ __all__ = ["record"]
 register_library(os.path.dirname(torch.__file__))
 register_library(os.path.dirname(os.path.abspath(__file__)))
 COMPILED = "compile_wrapper"  # what calls a compiled function; to import it would load PyTorch's compiler
+READERS = ("numpy", "tolist")  # methods that give numbers to what is no op
 READING = threading.local()  # its `reader`: the one that is on in this thread
 
 
@@ -135,6 +136,8 @@ class Reader:
     def entering(self, frame: FrameType, event: str, arg: Any) -> None:
         """Python calls a function, or leaves it: see the calls of modules, and what starts a pass: its graph, and the
         hooks of its roots."""
+        if event == "c_call" and getattr(arg, "__name__", "") in READERS and isinstance(arg.__self__, torch.Tensor):
+            self.leaving_for_numpy(arg.__self__)
         code = frame.f_code
         if code.co_name == COMPILED and event == "call" and "_dynamo" in code.co_filename:
             raise RuntimeError("a compiled function cannot be recorded, since its ops and its graph are not PyTorch's "
@@ -166,6 +169,12 @@ class Reader:
             if isinstance(root, torch.Tensor) and root.is_leaf:
                 self.passes.leaf_roots.append(get_gradient_edge(root))
             self.passes.watch_hooks(self.touched, self.passes.gradient_location(root)[0])
+
+    @unprofiled
+    def leaving_for_numpy(self, tensor: torch.Tensor) -> None:
+        """The program asks for the numbers of a tensor, as an array or as lists."""
+        self.catch_up()
+        self.ops.read([tensor])
 
     # checkpoints
     def catch_up(self) -> None:

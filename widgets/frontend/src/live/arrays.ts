@@ -143,7 +143,9 @@ export const same = (a: readonly number[], b: readonly number[]): boolean => a.l
 /** A function of elements. */
 export function elementwise(args: readonly Argument[], dtype: string, f: (...x: number[]) => number): NumberArray {
   const shape = broadcastShape(args.map((each) => (isArray(each) ? each.shape : [])));
-  const given = args.map((each) => (isArray(each) ? broadcastTo(each, shape).data : new Float64Array(1).fill(Number(each))));
+  const computed = resultDtype(args);
+  const round = isFloat(computed) ? rounding(computed) : Number;  // 0.3 is another number in float32
+  const given = args.map((each) => (isArray(each) ? broadcastTo(each, shape).data : new Float64Array(1).fill(round(Number(each)))));
   const last = given.map((each) => (each.length === 1 ? 0 : 1));
   const [x, y, z] = given as [Float64Array, Float64Array?, Float64Array?];
   const [p, q, r] = last as [number, number?, number?];

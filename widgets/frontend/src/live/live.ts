@@ -8,23 +8,20 @@
  * while all indices stay, and with them everything that a view has found out about the trace.
  */
 import { computes, make, Unsupported } from "./arrays";
-import type { Argument, NumberArray } from "./arrays";
 import { evaluated } from "./evaluate";
 import { computable } from "./large";
 import { isNumber, Memory } from "./memory";
 import type { Known } from "./memory";
-import { agrees, numbersOf } from "./numbers";
+import { numbersOf } from "./numbers";
 import { added, namesIn, placeOf, together } from "./operands";
+import { Origins } from "./origins";
+import { Results } from "./results";
+import type { Kept } from "./results";
 import { Slots } from "./slots";
-import type { Expression, Maybe, Trace, TraceEvent } from "../trace/types";
+import { tensorName } from "../trace/format";
+import type { Maybe, Trace, TraceEvent } from "../trace/types";
 
 type Of<K extends TraceEvent["kind"]> = Extract<TraceEvent, { kind: K }>;
-
-/** What keeps its recorded numbers, and why. */
-export interface Kept {
-  what: string;
-  why: string;
-}
 
 /** A longer program is not computed again at each change. */
 const LONGEST = 20_000;
@@ -38,28 +35,35 @@ export class Live {
   readonly leaves: readonly number[];
   /** What keeps its recorded numbers whatever is changed. */
   readonly limits: readonly Kept[];
-  /** After a run: what should have changed and could not be computed. */
-  kept: Kept[] = [];
   /** After a run: the tensors that changed and whose numbers the program had read otherwise than by an op. */
   read: number[] = [];
   readonly slots: Slots;
-  /** By step and place, why it keeps its recorded numbers. */
-  private readonly refused = new Map<string, Kept>();
-  private readonly first = new Map<string, NumberArray | null>();
-  private base = true;
+  private readonly results: Results;
+  /** By step, the tensors that the program has then read otherwise than by an op. */
+  private readonly reads = new Map<number, number[]>();
   private memory: Memory;
   private passes: Map<string, Known>[] = [];
   private received = new Map<number, (Known | null)[]>();
   private parameters = new Map<number, Map<string, Known>>();
   private replaced = new Set<number>();
   private shown = new Set<number>();
+  /** What was in the `.grad` that is added to. */
+  private before: Known | undefined;
+  /** What the last op in place has written to. */
+  private target: Maybe = null;
+  private origins: Origins;
 
   constructor(private readonly recorded: Trace) {
     this.slots = new Slots(recorded);
+    this.results = new Results(recorded);
+    recorded.tensors.forEach(({ read }, id) => {
+      if (read !== undefined) this.reads.set(read, [...(this.reads.get(read) ?? []), id]);
+    });
     this.trace = this.slots.trace;
-    this.memory = new Memory(recorded, new Map());
+    this.origins = new Origins(recorded, false);
+    this.memory = this.remembering(new Map());
     this.run(new Map());
-    this.base = false;
+    this.results.base = false;
     const loaded = [...this.memory.loaded].sort((a, b) => a - b);
     this.leaves = recorded.events.some((event) => event.kind === "forward" && event.expressions) ? loaded.filter((id) => this.isLeaf(id)) : [];
     this.limits = this.probed();
@@ -85,6 +89,11 @@ export class Live {
     return found;
   }
 
+  /** After a run: what should have changed and could not be computed. */
+  get kept(): readonly Kept[] {
+    return this.results.kept;
+  }
+
   /** Whether a number was changed. */
   get changed(): boolean {
     return this.changes.size > 0;
@@ -99,13 +108,22 @@ export class Live {
   /** Computes everything with these numbers in the place of those of some leaves. */
   run(changes: ReadonlyMap<number, readonly number[]>): void {
     this.changes = changes;
-    [this.kept, this.read, this.passes] = [[], [], []];
+    [this.results.kept, this.read, this.passes] = [[], [], []];
     [this.received, this.parameters, this.replaced, this.shown] = [new Map(), new Map(), new Set(), new Set()];
-    this.memory = new Memory(this.recorded, changes);
+    this.origins = new Origins(this.recorded, changes.size > 0);
+    this.memory = this.remembering(changes);
     this.recorded.events.forEach((event, step) => {
+      if (event.kind === "accumulate") this.before = this.memory.readGrad(event.tensor);
+      for (const [storage, what, id] of event.dropped ?? []) this.memory.drop(storage, what, id);
       for (const [storage, what, id] of event.held ?? []) this.memory.hold(storage, what, id);
       this.event(event, step);
+      for (const [, what, id] of event.held ?? []) if (what < 2 && id !== null && this.memory.knows(id)) this.tensor(id);
+      for (const id of this.reads.get(step) ?? []) this.tensor(id);
     });
+  }
+
+  private remembering(changes: ReadonlyMap<number, readonly number[]>): Memory {
+    return new Memory(this.recorded, changes, (tensor) => this.origins.of(tensor, (kept) => this.results.keeps(kept)));
   }
 
   private isLeaf(id: number): boolean {
@@ -114,6 +132,7 @@ export class Live {
   }
 
   private event(event: TraceEvent, step: number): void {
+    if (event.kind === "forward") this.target = null;
     switch (event.kind) {
       case "forward":
         return this.forward(event, step);
@@ -122,7 +141,7 @@ export class Live {
       case "version":
         return this.version(event, step);
       case "backward_start":
-        return this.begin(event);
+        return this.begin(event, step);
       case "run":
         return this.ran(event, step);
       case "hook":
@@ -132,14 +151,14 @@ export class Live {
       case "accumulate":
         return this.accumulated(event, step);
       case "capture":
-        return this.slots.show(step, "gradient", this.settled(`${step}`, this.arrived(event), event.gradient, "capture"));
+        return this.captured(event, step);
       case "grad":
         return this.setGrad(event, step);
       case "call":
-        event.gradient.forEach((value, at) => this.slots.showAt(step, "gradient", at, this.constant(value)));
-        return event.result.forEach((value, at) => this.slots.showAt(step, "result", at, this.constant(value)));
+        event.gradient.forEach((value, at) => this.slots.showAt(step, "gradient", at, this.results.constant(value)));
+        return event.result.forEach((value, at) => this.slots.showAt(step, "result", at, this.results.constant(value)));
       case "holder_filled":
-        return this.slots.show(step, "value", this.constant(event.value));
+        return this.slots.show(step, "value", this.results.constant(event.value));
       default:
         return undefined;
     }
@@ -161,13 +180,14 @@ export class Live {
     event.outputs.forEach((output, at) => {
       const record = this.recorded.tensors[output];
       if (!record) return;
-      if (!this.memory.shares(output, event.inputs)) {
+      const inside = event.expressions?.[at] === undefined && this.shown.has(output) && this.memory.read(output).array !== null;
+      if (!inside && !this.memory.shares(output, event.inputs)) {  // else an op inside of this one has made it
         // what PyTorch's operators give besides, for their derivatives alone, is no reason to speak of
         const silent = at > 0 && event.expressions !== undefined && event.expressions[at] === undefined ? "" : undefined;
-        const found = this.computed(`${step}:${at}`, event.op, event.expressions?.[at], operand, state, record.value, record, silent);
+        const found = this.results.computed(`${step}:${at}`, event.op, event.expressions?.[at], operand, state, record.value, record, silent);
         this.memory.write(output, found);
       }
-      this.tensor(output);
+      this.origins.gave(record.value, this.tensor(output));
     });
   }
 
@@ -178,7 +198,9 @@ export class Live {
     if (target == null || !record) return;
     const after = this.recorded.events.slice(step + 1, step + 4).find((each) => each.kind === "version" && each.tensor === target);
     const value = after?.kind === "version" ? (after.value ?? null) : null;
-    this.memory.write(target, this.computed(`${step}:0`, event.op, event.expressions?.[0], operand, state, value, record));
+    this.target = target;
+    this.memory.write(target, this.results.computed(`${step}:0`, event.op, event.expressions?.[0], operand, state, value, record));
+    if (value !== null) this.origins.gave(value, this.memory.read(target));
   }
 
   private parameter(index: number, operand: (name: string) => Known | undefined, state: Known): Known {
@@ -203,20 +225,38 @@ export class Live {
       }
       if (value === null) return;
       const own = tensor === null ? this.parameters.get(id)?.get(name) : this.memory.read(tensor);
-      const known = own?.array ? own : { ...this.constant(value), stale: own?.stale ?? false };
+      const known = own?.array ? own : { ...this.results.constant(value), stale: own?.stale ?? false };
       this.slots.showSaved(id, at, known);
     });
   }
 
   private version(event: Of<"version">, step: number): void {
-    this.slots.show(step, "value", this.tensor(event.tensor));
+    const { tensor, value } = event;
+    if (value !== undefined && (this.target === null || (tensor !== this.target && !this.memory.shares(tensor, [this.target])))) {
+      const why = "what has written to it is no op of one tensor";
+      this.memory.write(tensor, this.results.keep(`${step}`, { what: tensorName(this.recorded, tensor), why }, { ...UNKNOWN, touched: this.changed }, value));
+    }
+    this.slots.show(step, "value", this.tensor(tensor));
   }
 
   // backwards
-  private begin(event: Of<"backward_start">): void {
+  private begin(event: Of<"backward_start">, step: number): void {
     const arriving = new Map<string, Known>();
-    for (const [node, nr, value] of event.roots) arriving.set(`${node}:${nr}`, { ...this.constant(value), stale: false, touched: false });
+    event.roots.forEach(([node, nr, value], at) => arriving.set(`${node}:${nr}`, this.given(event, step, node, value, at)));
     this.passes[event.depth ?? 0] = arriving;
+  }
+
+  /** What lies where something begins to lie with an event, if a tensor lay there that the trace knows of. */
+  private lying(event: TraceEvent, what: number, id: number, value: Maybe): Known | undefined {
+    const like = this.recorded.values[value ?? -1];
+    const places = (event.held ?? []).filter((holder) => holder[1] === what && holder[2] === id).map(([storage]) => storage);
+    return places.map((storage) => this.memory.whole(storage, like?.shape ?? [], like?.dtype ?? "")).find((each) => each !== undefined);
+  }
+
+  /** The gradient of a root: ones, or a tensor that lies where an op has put it. */
+  private given(event: Of<"backward_start">, step: number, node: number, value: Maybe, at: number): Known {
+    const found = this.lying(event, 4, node, value);
+    return found ? this.results.settled(`${step}:root ${at}`, found, value, "the gradient that the pass begins with") : this.results.constant(value);
   }
 
   private pass(event: TraceEvent): Map<string, Known> {
@@ -229,12 +269,13 @@ export class Live {
       const known = arriving.get(`${event.node}:${nr}`);
       arriving.delete(`${event.node}:${nr}`);
       if (value === null) return null;
-      const settled = this.settled(`${step}:${nr}`, known ?? this.constant(value), value, this.nodeName(event.node));
+      const settled = this.results.settled(`${step}:${nr}`, known ?? this.results.constant(value), value, this.nodeName(event.node));
       this.slots.showAt(step, "gradient", nr, settled);
       return settled;
     });
     this.received.set(event.node, found);
     this.replaced.delete(event.node);
+    this.origins.run(event.gradient, found);
   }
 
   /** A hook is Python's: what it left is known as it was recorded. */
@@ -243,15 +284,22 @@ export class Live {
     const passing = PASSING.includes(event.hook);
     const touched = got.some((each) => each?.touched);
     const left = event.gradient.map((value, at) => {
-      const known = passing && got[at] ? got[at] : { ...this.constant(value), touched, stale: touched };
+      const known = passing && got[at] ? got[at] : this.origins.left(value, touched);
       this.slots.showAt(step, "gradient", at, known);
       return value === null ? null : known;
     });
-    if (event.grad !== undefined && event.grad !== null) this.slots.show(step, "grad", left[0] ?? this.constant(event.grad));
+    if (event.grad !== undefined && event.grad !== null) this.slots.show(step, "grad", left[0] ?? this.results.constant(event.grad));
     if (passing) return;
-    if (touched) this.keeps({ what: `the hook ${event.name}`, why: "it is a function of Python" });
+    if (left.some((each) => each?.stale)) this.results.keeps({ what: `the hook ${event.name}`, why: "it is a function of Python" });
     if (event.hook === "post") this.replaced.add(event.node);
     else if (left.length === got.length) this.received.set(event.node, left);
+    this.origins.run(event.gradient, left);
+  }
+
+  private captured(event: Of<"capture">, step: number): void {
+    const known = this.results.settled(`${step}`, this.arrived(event), event.gradient, "capture");
+    this.origins.came(event.gradient, known);
+    this.slots.show(step, "gradient", known);
   }
 
   private flowed(event: Of<"flow">, step: number): void {
@@ -264,13 +312,16 @@ export class Live {
     const state = together([...got.filter((each) => each !== null), ...inputs, ...named]);
     const why = this.replaced.has(event.node) ? "a hook replaces what it gives" : undefined;
     const like = this.recorded.values[event.gradient ?? -1];
-    const found = like
-      ? this.computed(`${step}`, this.nodeName(event.node), index, (name) => this.operand(event.node, name, got), state, event.gradient, like, why)
-      : null;
+    const inside = expression === undefined && !why ? this.origins.inside(event.gradient) : undefined;
+    const name = this.nodeName(event.node);
+    if (expression === undefined) state.touched ||= this.origins.reached;
+    const found = !like ? null : inside
+      ? this.results.settled(`${step}`, inside, event.gradient, name)
+      : this.results.computed(`${step}`, name, index, (operand) => this.operand(event.node, operand, got), state, event.gradient, like, why);
     this.slots.show(step, "gradient", found);
     const [arriving, key] = [this.pass(event), `${event.to}:${event.output_nr}`];
     const before = arriving.get(key);
-    const sum = found && before ? this.settled(`${step}:sum`, added(before, found), event.sum, "a sum") : (found ?? before ?? null);
+    const sum = found && before ? this.results.settled(`${step}:sum`, added(before, found), event.sum, "a sum") : (found ?? before ?? null);
     if (sum) arriving.set(key, sum);
     if (before) this.slots.show(step, "sum", sum);
     else this.slots.share(step);
@@ -290,14 +341,14 @@ export class Live {
     if (input != null) return this.memory.read(input);
     const row = node?.saved.find(([each]) => each === name);
     if (!row) return undefined;
-    return row[1] === null ? this.constant(row[2]) : this.memory.read(row[1]);
+    return row[1] === null ? this.results.constant(row[2]) : this.memory.read(row[1]);
   }
 
   private accumulated(event: Of<"accumulate">, step: number): void {
-    const gradient = this.received.get(event.node)?.[0] ?? this.constant(event.gradient);
+    const gradient = this.received.get(event.node)?.[0] ?? this.results.constant(event.gradient);
     this.slots.show(step, "gradient", gradient);
-    const before = this.memory.readGrad(event.tensor) ?? this.earlier(event);
-    const total = this.settled(`${step}:grad`, before ? added(before, gradient) : gradient, event.grad, "a .grad");
+    const before = this.before ?? (event.grad === event.gradient ? undefined : (this.lying(event, 3, event.tensor, event.grad) ?? this.earlier(event)));
+    const total = this.results.settled(`${step}:grad`, before ? added(before, gradient) : gradient, event.grad, "a .grad");
     this.memory.writeGrad(event.tensor, total);
     this.slots.show(step, "grad", total);
   }
@@ -312,7 +363,7 @@ export class Live {
   private setGrad(event: Of<"grad">, step: number): void {
     if (event.grad === null) return void this.memory.grads.delete(event.tensor);
     const found = this.memory.readGrad(event.tensor);
-    const settled = this.settled(`${step}`, found ?? this.constant(event.grad), event.grad, "a .grad");
+    const settled = this.results.settled(`${step}`, found ?? this.results.constant(event.grad), event.grad, "a .grad");
     if (!found) this.memory.writeGrad(event.tensor, settled);
     this.slots.show(step, "grad", settled);
   }
@@ -322,7 +373,7 @@ export class Live {
     const leaf = this.recorded.nodes.findIndex((node) => node.variable === event.tensor);
     const node = record?.node ?? leaf;
     const known = this.pass(event).get(`${node}:${record?.output_nr ?? 0}`) ?? this.received.get(node)?.[record?.output_nr ?? 0];
-    return known ?? { ...this.constant(event.gradient), touched: this.changed, stale: this.changed };
+    return known ?? { ...this.results.constant(event.gradient), touched: this.changed, stale: this.changed };
   }
 
   // what everything goes through
@@ -337,64 +388,7 @@ export class Live {
     return known;
   }
 
-  /** A recorded number that no expression gives; it may be an old one once another has been changed. */
-  private constant(value: Maybe | undefined): Known {
-    return { array: numbersOf(this.recorded.values[value ?? -1]), touched: false, stale: false };
-  }
-
   private nodeName(id: number): string {
     return (this.recorded.nodes[id]?.name ?? "a node").replace(/Backward\d+$/, "");
-  }
-
-  /** The result of an expression, or what was recorded in its place. */
-  private computed(
-    key: string,
-    what: string,
-    index: number | undefined,
-    operand: (name: string) => Known | undefined,
-    state: Known,
-    value: Maybe,
-    like: { shape: readonly number[]; dtype: string },
-    why?: string,
-  ): Known {
-    if (!this.base && !state.touched && !state.stale) return { array: this.first.get(key) ?? null, touched: false, stale: false };
-    const expression: Expression | undefined = index === undefined ? undefined : this.recorded.expressions?.[index];
-    let found: NumberArray | null = null;
-    let reason = why ?? (expression === undefined ? "no expression was recorded for it" : "");
-    if (expression !== undefined && !why && !state.stale && !this.refused.has(key)) {
-      try {
-        found = evaluated(expression, (name): Argument | undefined => operand(name)?.array ?? undefined, like);
-      } catch (error) {
-        if (!(error instanceof Unsupported)) throw error;
-        reason = error.message;
-      }
-    }
-    if (!found) return this.keep(key, { what, why: reason }, state, value);
-    return this.settled(key, { array: found, touched: state.touched, stale: false }, value, what);
-  }
-
-  /** What was found, if the first run has shown that it is what was recorded. */
-  private settled(key: string, found: Known, value: Maybe, what: string): Known {
-    const recorded = value === null ? undefined : this.recorded.values[value];
-    if (!found.array || found.stale || this.refused.has(key)) return this.keep(key, { what, why: "" }, found, value);
-    if (this.base && recorded && !agrees(found.array, recorded)) {
-      return this.keep(key, { what, why: "it does not give here what was recorded" }, found, value);
-    }
-    if (this.base) this.first.set(key, found.array);
-    return found;
-  }
-
-  /** The recorded numbers, in the place of what cannot be computed. */
-  private keep(key: string, kept: Kept, state: Known, value: Maybe): Known {
-    if (this.base && !this.refused.has(key)) this.refused.set(key, kept);
-    const known = this.constant(value);
-    if (this.base) this.first.set(key, known.array);
-    const stale = state.touched || state.stale;
-    if (stale && !state.stale) this.keeps(this.refused.get(key) ?? kept);
-    return { array: known.array, touched: stale, stale };
-  }
-
-  private keeps(kept: Kept): void {
-    if (kept.why !== "" && !this.kept.some((each) => each.what === kept.what && each.why === kept.why)) this.kept.push(kept);
   }
 }

@@ -36,6 +36,8 @@ export class Memory {
   constructor(
     private readonly trace: Trace,
     changed: ReadonlyMap<number, readonly number[]>,
+    /** What a tensor holds that no op has made, where that is not what was recorded of it. */
+    private readonly unexplained: (tensor: number) => Known | undefined,
   ) {
     for (const [tensor, numbers] of changed) {
       const record = trace.tensors[tensor];
@@ -50,6 +52,16 @@ export class Memory {
     if (id === null) return;
     if (what < 2) this.places.set(id, storage);
     if (what === 3) this.grads.set(id, storage);
+  }
+
+  /** A `.grad` ceases to lie in a storage. */
+  drop(storage: number, what: number, id: number | null): void {
+    if (what === 3 && id !== null && this.grads.get(id) === storage) this.grads.delete(id);
+  }
+
+  /** Whether ops have put all numbers where a tensor lies. */
+  knows(tensor: number): boolean {
+    return this.buffers.get(this.place(tensor))?.full ?? false;
   }
 
   /** Whether a tensor lies in the memory of another one, so that nothing has to be computed for it. */
@@ -89,6 +101,14 @@ export class Memory {
       buffer.data[place] = array.data[at] as number;
       buffer.known[place] = 1;
     });
+  }
+
+  /** All that lies in a storage, as an array; undefined where no tensor lies there that the trace knows of. */
+  whole(storage: number, shape: readonly number[], dtype: string): Known | undefined {
+    const buffer = this.buffers.get(storage);
+    if (!buffer) return undefined;
+    const complete = buffer.data.length === product(shape) && (buffer.full || !buffer.known.includes(0));
+    return { array: complete ? { shape, dtype, data: buffer.data.slice() } : null, touched: buffer.touched, stale: buffer.stale };
   }
 
   /** A `.grad` as its memory has it; undefined where that is not known. */
@@ -146,6 +166,11 @@ export class Memory {
       if (!buffer.known[place]) all = false;
     });
     if (all) return true;
+    const known = buffer.known.includes(1) ? undefined : this.unexplained(tensor);
+    if (known) {
+      this.write(tensor, known);
+      return known.array !== null;
+    }
     const recorded = numbersOf(this.trace.values[record.value]);
     if (!recorded) return false;
     this.loaded.add(tensor);

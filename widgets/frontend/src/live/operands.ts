@@ -1,5 +1,6 @@
 /** The operands of expressions: their names, and what several of them are together. */
 import { computes, make } from "./arrays";
+import type { NumberArray } from "./arrays";
 import type { Known } from "./memory";
 import type { Expression } from "../trace/types";
 
@@ -32,6 +33,11 @@ export function namesIn(expression: Expression): string[] {
 /** Several arrays together: touched, or stale, if one of them is. */
 export function together(all: readonly Known[]): Known {
   return { array: null, touched: all.some((each) => each.touched), stale: all.some((each) => each.stale) };
+}
+
+/** Whether two arrays hold the same numbers. */
+export function alike(a: NumberArray | null, b: NumberArray | null): boolean {
+  return a === b || (a !== null && b !== null && a.data.length === b.data.length && a.data.every((x, at) => Object.is(x, b.data[at])));
 }
 
 export function added(a: Known, b: Known): Known {

@@ -35,10 +35,12 @@ export interface TensorRecord {
   /** Its version, if that was not 0. */
   version?: number;
   /**
-   * The step after which the program first read its numbers by what is no op of the trace: `if`, `item()`, a
-   * comparison.
+   * The step after which the program first read its numbers by what is no op of the trace: `if`, `item()`,
+   * `numpy()`.
    */
   read?: number;
+  /** Whether it was made while the program ran, and no event says of what: what it holds may depend on anything. */
+  unexplained?: boolean;
   /** Where it begins in its storage, in elements, if it does not lie there from the beginning row by row. */
   offset?: number;
   /** Its strides in elements, in the same case. */
@@ -418,7 +420,7 @@ export const OF_A_PASS: ReadonlySet<string> = new Set([
 
 /** The fields of each record, and of every event: `field=type` or, where it may be absent, `field?=type`. */
 export const RECORD_FIELDS: Readonly<Record<string, string>> = {
-  tensors: "name=str? shape=[int] dtype=str requires_grad=bool is_leaf=bool node=node? output_nr=nr parameter=bool storage=int bytes=int value=value base?=tensor counter?=tensor version?=int read?=int offset?=whole strides?=[whole]",
+  tensors: "name=str? shape=[int] dtype=str requires_grad=bool is_leaf=bool node=node? output_nr=nr parameter=bool storage=int bytes=int value=value base?=tensor counter?=tensor version?=int read?=int unexplained?=bool offset?=whole strides?=[whole]",
   nodes: "name=str sequence_nr=whole? next=[(node,output_nr:nr)?] inputs=[tensor?] outputs=[tensor] saved=[(name:str,tensor?,value?)] variable?=tensor derivatives?=[expression?] seconds?=(forward:number?,backward:number?) parameters?=[(name:str,expression)] scope?=scope file?=file? line?=int?",
   scopes: "name=str? module=str parent=scope?",
   common: "file?=file line?=int depth?=nr time?=number bytes?=(parameters:int,activations:int,saved:int,gradients:int) held?=[(storage,what:nr,id:int?)] dropped?=[(storage,what:nr,id:int?)]",
