@@ -123,7 +123,7 @@ export class Live {
   }
 
   private remembering(changes: ReadonlyMap<number, readonly number[]>): Memory {
-    return new Memory(this.recorded, changes, (tensor) => this.origins.of(tensor, (kept) => this.results.keeps(kept)));
+    return new Memory(this.recorded, changes, (tensor) => this.origins.content(tensor, (kept) => this.results.keeps(kept)));
   }
 
   private isLeaf(id: number): boolean {
@@ -187,7 +187,7 @@ export class Live {
         const found = this.results.computed(`${step}:${at}`, event.op, event.expressions?.[at], operand, state, record.value, record, silent);
         this.memory.write(output, found);
       }
-      this.origins.gave(record.value, this.tensor(output));
+      this.origins.addResult(record.value, this.tensor(output));
     });
   }
 
@@ -200,7 +200,7 @@ export class Live {
     const value = after?.kind === "version" ? (after.value ?? null) : null;
     this.target = target;
     this.memory.write(target, this.results.computed(`${step}:0`, event.op, event.expressions?.[0], operand, state, value, record));
-    if (value !== null) this.origins.gave(value, this.memory.read(target));
+    if (value !== null) this.origins.addResult(value, this.memory.read(target));
   }
 
   private parameter(index: number, operand: (name: string) => Known | undefined, state: Known): Known {
@@ -275,7 +275,7 @@ export class Live {
     });
     this.received.set(event.node, found);
     this.replaced.delete(event.node);
-    this.origins.run(event.gradient, found);
+    this.origins.enterNode(event.gradient, found);
   }
 
   /** A hook is Python's: what it left is known as it was recorded. */
@@ -284,7 +284,7 @@ export class Live {
     const passing = PASSING.includes(event.hook);
     const touched = got.some((each) => each?.touched);
     const left = event.gradient.map((value, at) => {
-      const known = passing && got[at] ? got[at] : this.origins.left(value, touched);
+      const known = passing && got[at] ? got[at] : this.origins.afterHook(value, touched);
       this.slots.showAt(step, "gradient", at, known);
       return value === null ? null : known;
     });
@@ -293,12 +293,12 @@ export class Live {
     if (left.some((each) => each?.stale)) this.results.keeps({ what: `the hook ${event.name}`, why: "it is a function of Python" });
     if (event.hook === "post") this.replaced.add(event.node);
     else if (left.length === got.length) this.received.set(event.node, left);
-    this.origins.run(event.gradient, left);
+    this.origins.enterNode(event.gradient, left);
   }
 
   private captured(event: Of<"capture">, step: number): void {
     const known = this.results.settled(`${step}`, this.arrived(event), event.gradient, "capture");
-    this.origins.came(event.gradient, known);
+    this.origins.addGradient(event.gradient, known);
     this.slots.show(step, "gradient", known);
   }
 
@@ -312,9 +312,9 @@ export class Live {
     const state = together([...got.filter((each) => each !== null), ...inputs, ...named]);
     const why = this.replaced.has(event.node) ? "a hook replaces what it gives" : undefined;
     const like = this.recorded.values[event.gradient ?? -1];
-    const inside = expression === undefined && !why ? this.origins.inside(event.gradient) : undefined;
+    const inside = expression === undefined && !why ? this.origins.resultInside(event.gradient) : undefined;
     const name = this.nodeName(event.node);
-    if (expression === undefined) state.touched ||= this.origins.reached;
+    if (expression === undefined) state.touched ||= this.origins.touchedInside;
     const found = !like ? null : inside
       ? this.results.settled(`${step}`, inside, event.gradient, name)
       : this.results.computed(`${step}`, name, index, (operand) => this.operand(event.node, operand, got), state, event.gradient, like, why);

@@ -17,7 +17,7 @@ export class Origins {
   /** The gradients of the node that runs. */
   private running: [value: Maybe, known: Known | null][] = [];
   /** By recorded preview, what ops have given since the node began to run, or since a hook of it has run. */
-  private made = new Map<number, Known | null>();
+  private results = new Map<number, Known | null>();
   /** Whether one of these depends on a number that was changed. */
   private touched = false;
   /** PyTorch's reader does not say which tensors were made while the program ran. */
@@ -31,43 +31,43 @@ export class Origins {
   }
 
   /** A gradient came by. */
-  came(value: Maybe, known: Known): void {
+  addGradient(value: Maybe, known: Known): void {
     if (value !== null) note(this.gradients, value, known);
   }
 
   /** An op has given a tensor. */
-  gave(value: Maybe, known: Known): void {
-    if (value !== null) note(this.made, value, known);
+  addResult(value: Maybe, known: Known): void {
+    if (value !== null) note(this.results, value, known);
     this.touched ||= known.touched || known.stale;
   }
 
   /** What an op gave that ran inside of a node or a hook, if that is what it has left. */
-  inside(value: Maybe): Known | undefined {
-    const made = value === null ? undefined : this.made.get(value);
-    return made && !made.stale ? made : undefined;
+  resultInside(value: Maybe): Known | undefined {
+    const result = value === null ? undefined : this.results.get(value);
+    return result && !result.stale ? result : undefined;
   }
 
   /** Whether an op that ran inside depends on a number that was changed. */
-  get reached(): boolean {
+  get touchedInside(): boolean {
     return this.touched;
   }
 
   /** What a hook has left: what an op in it gave, or the gradient as it was; else it keeps its recorded numbers. */
-  left(value: Maybe, given: boolean): Known {
-    const found = this.inside(value) ?? this.running.find(([before]) => before === value)?.[1];
+  afterHook(value: Maybe, given: boolean): Known {
+    const found = this.resultInside(value) ?? this.running.find(([before]) => before === value)?.[1];
     const stale = !found && (given || this.touched);
     return found ?? { array: numbersOf(this.trace.values[value ?? -1]), touched: stale, stale };
   }
 
   /** A node runs with these gradients, or a hook has left them. */
-  run(values: readonly Maybe[], known: readonly (Known | null)[]): void {
+  enterNode(values: readonly Maybe[], known: readonly (Known | null)[]): void {
     this.running = values.map((value, at) => [value, known[at] ?? null]);
-    for (const [value, each] of this.running) if (each) this.came(value, each);
-    [this.made, this.touched] = [new Map(), false];
+    for (const [value, each] of this.running) if (each) this.addGradient(value, each);
+    [this.results, this.touched] = [new Map(), false];
   }
 
   /** What a tensor holds that no op has made; undefined where that is what was recorded of it. */
-  of(id: number, keeps: (kept: Kept) => void): Known | undefined {
+  content(id: number, keeps: (kept: Kept) => void): Known | undefined {
     const record = this.trace.tensors[id];
     if (!record?.is_leaf || !(record.unexplained || (this.unsure && !record.requires_grad))) return undefined;
     const now = this.running.find(([value]) => value === record.value)?.[1];
