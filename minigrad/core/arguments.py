@@ -13,7 +13,7 @@ from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn_once
 from minigrad.backends.registry import BACKEND_OF, HOST, device_like, info_of, lies_on
 from minigrad.core.evaluate import check_device
-from minigrad.core.graph import AccumulateGrad, GradientEdge
+from minigrad.core.graph import AccumulateGrad, GradientEdge, ManyOutputs
 from minigrad.core.tensor import Tensor, plain
 
 __all__ = ["NOT_SCALAR", "check_grad", "check_inputs", "inputs_of", "sequence_of", "warn_of_cycle"]
@@ -54,7 +54,7 @@ def check_grad(i: int, root: Any, grad: Any, batched: bool) -> Any:
     """
     if not isinstance(root, (Tensor, GradientEdge)):
         raise AssertionError("Expected output to be a torch.Tensor")
-    shape, handle, dtype = metadata_of(root)
+    shape, handle, dtype = metadata_of(root, grad)
     if grad is None:
         if any(n != 1 for n in shape):
             raise RuntimeError(NOT_SCALAR)
@@ -72,20 +72,25 @@ def check_grad(i: int, root: Any, grad: Any, batched: bool) -> Any:
     return check_device(result, handle, i, xp)
 
 
-def metadata_of(root: Any) -> tuple[tuple[int, ...], Any, Any]:
+def metadata_of(root: Any, grad: Any) -> tuple[tuple[int, ...], Any, Any]:
     """Shape, device and NumPy dtype of a root: a tensor, or the output of a node that a GradientEdge stands for.
 
+    A node with one output does not know what it made. If `get_gradient_edge` has not noted it, it is what `grad` is.
+
     Raises:
-        RuntimeError: if the edge was not made by `get_gradient_edge`: a node does not know what it made.
+        RuntimeError: if there is no `grad` then.
     """
     if isinstance(root, Tensor):
         return root.array.shape, device_like(root.array) if BACKEND_OF else HOST, root.array.dtype
     if isinstance(root.node, AccumulateGrad):
         return info_of(root.node.variable.array)
     info: tuple[tuple[int, ...], Any, Any] | None = (root.node.extras().output_info or {}).get(root.output_nr)
-    if info is None:
-        raise RuntimeError("minigrad does not know the shape of this edge.\n\nMake it by get_gradient_edge(tensor).")
-    return info
+    if info is None and isinstance(root.node, ManyOutputs):
+        info = root.node.output_info[root.output_nr]
+    if info is None and not isinstance(grad, Tensor):
+        raise RuntimeError(f"the gradient of this edge cannot be created: {root.node.name()} does not know the shape "
+                           "of what it made\n\nGive a gradient, or make the edge by get_gradient_edge(tensor).")
+    return info_of(grad.array) if info is None else info
 
 
 def check_shape(i: int, root: Any, shape: tuple[int, ...], grad: Tensor, batched: bool) -> None:

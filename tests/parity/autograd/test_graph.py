@@ -230,6 +230,15 @@ def along(m):
     return found, a.grad, m.autograd.grad(e, a, m.ones(2))
 
 
+def from_edge(m, function, output_nr, grad):
+    """What a pass gives that begins at an edge which nobody has asked for."""
+    a = leaf(m, 2)
+    made = m.autograd.graph.GradientEdge(function(a).grad_fn, output_nr)
+    found = m.autograd.grad(made, a, grad, retain_graph=True)
+    m.autograd.backward(made, grad)
+    return found, a.grad
+
+
 EDGES = {
     "of a result": lambda m: (y := leaf(m, 2) * 2, e := edge(m, y), e.node is y.grad_fn, e == edge(m, y))[1:],
     "of a leaf": lambda m: edge(m, leaf(m, 2)),
@@ -239,6 +248,11 @@ EDGES = {
     "fields": lambda m: (edge(m, leaf(m, 2))._fields, str(m.autograd.graph.GradientEdge._field_defaults)),
     "by hand": lambda m: m.autograd.graph.GradientEdge((leaf(m, 2) * 2).grad_fn, 0),
     "by hand, from nothing": lambda m: m.autograd.graph.GradientEdge(),
+    "by hand, a root": lambda m: from_edge(m, lambda a: a * a, 0, m.tensor([1., 3.])),
+    "by hand, a root of one number": lambda m: from_edge(m, lambda a: a.sum(), 0, m.tensor(2.)),
+    "by hand, a second output": lambda m: from_edge(m, lambda a: (a * 2).unbind(0)[0], 1, m.tensor(3.)),
+    "by hand, a second output, no gradient": lambda m: from_edge(m, lambda a: (a * 2).unbind(0)[0], 1, None),
+    "by hand, the wrong shape": lambda m: from_edge(m, lambda a: (a * 2).chunk(2)[0], 1, m.ones(3)),
     "no grad": lambda m: edge(m, m.ones(2)),
     "None": lambda m: edge(m, None),
     "an edge": lambda m: edge(m, edge(m, leaf(m, 2))),
@@ -279,6 +293,14 @@ BUMPS = {
                                          for name in globals()[table]])
 def test_graph(torch, table, name):
     alike(torch, globals()[table][name])
+
+
+def test_a_gradient_of_an_edge_made_by_hand_must_be_given():
+    a = minigrad.ones(2, requires_grad=True)
+    made = minigrad.autograd.graph.GradientEdge(a.sum().grad_fn, 0)
+    with pytest.raises(RuntimeError, match="SumBackward0 does not know the shape of what it made\n\nGive a gradient"):
+        minigrad.autograd.backward(made)
+    assert a.grad is None
 
 
 def test_node_is_abstract(torch):
