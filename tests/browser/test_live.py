@@ -34,7 +34,7 @@ Inspector(trace, live=True)"""
 READS = """a = torch.tensor(2., requires_grad=True)
 with record() as other:
     b = a * 3
-    b.register_hook(lambda grad: grad * 2)
+    b.register_hook(lambda grad: torch.tensor(2 * grad.item()))
     c = b * b if b > 1 else b
     c.backward()
 Inspector(other)"""
@@ -117,7 +117,8 @@ def test_what_cannot_follow_says_so(seen: Page, axe: Axe) -> None:
     field(root, "a").fill("-4")
     notes = root.locator(".mg-livenotes")
     expect(notes).to_contain_text("the hook <lambda> keeps its recorded numbers")
-    expect(notes).to_contain_text("The program has read b, by “if”, item() or a comparison")
+    expect(notes).to_contain_text("The program has read the result of gt in cell 1, line 5")
+    expect(notes).to_contain_text("by “if”, item() or numpy()")
     go_to(inspector(seen, 1), "MulBackward0 runs")
     assert axe(seen, 1) == []
     back(root)

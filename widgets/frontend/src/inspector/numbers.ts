@@ -1,7 +1,8 @@
 /** The numbers of the leaves, to be typed or dragged: all that follows from them is computed again, here in the browser. */
 import { html, mark, write } from "../page/dom";
 import type { Live } from "../live/live";
-import { inline, number, shape, tensorName } from "../trace/format";
+import { inline, number, place, shape, tensorName } from "../trace/format";
+import type { Trace } from "../trace/types";
 
 /** A leaf with more entries shows one of them, which can be chosen. */
 const FEW = 12;
@@ -9,7 +10,7 @@ const LEAVES = 40;
 const SENTENCES = 3;
 
 /** The place of an entry, counted row by row, as Python writes it. */
-function place(sizes: readonly number[], at: number): string {
+function entryPlace(sizes: readonly number[], at: number): string {
   const index: number[] = [];
   let rest = at;
   for (const size of [...sizes].reverse()) {
@@ -17,6 +18,13 @@ function place(sizes: readonly number[], at: number): string {
     rest = Math.floor(rest / size);
   }
   return index.length === 0 ? "" : `[${index.join(", ")}]`;
+}
+
+/** What a tensor is called; one without a name by the op and the line that made it. */
+function nameOrLine(trace: Trace, tensor: number): string {
+  const made = trace.tensors[tensor]?.name ? undefined : trace.events.find((event) => event.kind === "forward" && event.outputs.includes(tensor));
+  if (made?.kind !== "forward") return tensorName(trace, tensor);
+  return `the result of ${made.op} in ${place(trace, made.file, made.line)}`;
 }
 
 const written = (x: number): string => String(Number(x.toPrecision(6)));
@@ -66,7 +74,7 @@ export class Numbers {
     const count = this.live.numbers(leaf).length;
     const title = html("div", { class: "mg-leafname" }, html("code", {}, name), html("span", { class: "mg-quiet" }, ` ${shape(sizes)}`));
     if (count > FEW) return html("div", { class: "mg-leaf" }, title, this.follow(leaf, name, sizes, count));
-    const cells = Array.from({ length: count }, (_, at) => this.entry(leaf, `${name}${place(sizes, at)}`, () => at));
+    const cells = Array.from({ length: count }, (_, at) => this.entry(leaf, `${name}${entryPlace(sizes, at)}`, () => at));
     const grid = html("div", { class: "mg-entries" }, ...cells);
     if (sizes.length > 1) grid.style.gridTemplateColumns = `repeat(${sizes.at(-1) ?? 1}, max-content)`;
     return html("div", { class: "mg-leaf" }, title, grid);
@@ -75,7 +83,7 @@ export class Numbers {
   /** One entry of many, with a field that chooses it. */
   private follow(leaf: number, name: string, sizes: readonly number[], count: number): HTMLElement {
     const at = (): number => this.chosen.get(leaf) ?? 0;
-    const label = (): string => `${name}${place(sizes, at())}`;
+    const label = (): string => `${name}${entryPlace(sizes, at())}`;
     const which = html("input", { type: "number", class: "mg-entry", min: 0, max: count - 1, step: 1, value: 0, "aria-label": `which entry of ${name}, counted row by row` });
     const cell = this.entry(leaf, label(), at);
     which.addEventListener("input", () => {
@@ -160,8 +168,8 @@ export class Numbers {
     const more = told.length > SENTENCES ? ` and ${told.length - SENTENCES} more` : "";
     write(this.said, this.live.changed ? `live: ${told.slice(0, SENTENCES).join("; ")}${more}`.replace(/\.?$/, ".") : "");
     const kept = this.live.kept.slice(0, 2).map(({ what, why }) => `${what} keeps its recorded numbers: ${why}.`);
-    const names = this.live.read.map((tensor) => tensorName(this.live.trace, tensor));
-    const read = names.length > 0 ? [`The program has read ${names.slice(0, 2).join(" and ")}, by “if”, item() or a comparison: what it did then stays as recorded.`] : [];
+    const names = this.live.read.map((tensor) => nameOrLine(this.live.trace, tensor));
+    const read = names.length > 0 ? [`The program has read ${names.slice(0, 2).join(" and ")}, by “if”, item() or numpy(): what it did then stays as recorded.`] : [];
     write(this.notes, [...kept, ...read].join(" "));
   }
 
@@ -173,6 +181,6 @@ export class Numbers {
     const now = this.changes.get(leaf) ?? before;
     const others = now.flatMap((each, at) => (Object.is(each, before[at]) ? [] : [at]));
     if (others.length > 2) return [`${name} = ${inline(trace.values[record?.value ?? -1], 40)}`];
-    return others.map((at) => `${name}${place(record?.shape ?? [], at)} = ${number(now[at] as number)}, recorded ${number(before[at] as number)}`);
+    return others.map((at) => `${name}${entryPlace(record?.shape ?? [], at)} = ${number(now[at] as number)}, recorded ${number(before[at] as number)}`);
   }
 }
