@@ -12,10 +12,11 @@ from anywidget import AnyWidget
 
 import minigrad
 from minigrad.recorder import Trace, record
-from minigrad_widgets import AliasView, Comparison, Inspector, ParameterLedger, StateExplorer, explore
+from minigrad_widgets import AliasView, Comparison, Inspector, ParameterLedger, RankLanes, StateExplorer, explore
 from minigrad_widgets.question_card import QuestionCard
 from minigrad_widgets.widget import Widget
 from tests.reliability.soak import million_events
+from tests.widgets.rank_traces import rank_of
 
 
 def trace() -> Trace:
@@ -31,6 +32,7 @@ WIDGETS: dict[type[AnyWidget], Callable[[], AnyWidget]] = {
     ParameterLedger: lambda: ParameterLedger(trace()),
     AliasView: lambda: AliasView(trace()),
     Comparison: lambda: Comparison({"a": trace(), "b": trace()}),
+    RankLanes: lambda: RankLanes([rank_of(0), rank_of(1)]),
     StateExplorer: lambda: StateExplorer(explore(minigrad)),
     QuestionCard: lambda: QuestionCard({"title": "Question 1"}, lambda said: {}),
 }
