@@ -113,7 +113,6 @@ def capture(function: Callable[..., Any], args: Any, kwargs: Any, fullgraph: boo
     counters = [(i, on_grad, counter_of(x)) for i, t in enumerate(every)
                 for on_grad, x in ((False, t), (True, t._grad)) if x is not None]
     versions = [c.value for _, _, c in counters]
-    result = None
     try:
         with tracing(trace, world, given):
             result = function(*args, **kwargs)
@@ -122,7 +121,8 @@ def capture(function: Callable[..., Any], args: Any, kwargs: Any, fullgraph: boo
             views, make_result, result = results_of(result, every, trace)
             grads, cleared = gradients_of(every, old_grads, trace, views)
     finally:
-        held = released() if result is None else unexpected(released(), every, result)
+        found = released()
+    held = unexpected(found, every, result)
     trace.broken = trace.broken or refusal(world, held, check) or overlapping(trace, inputs)
     if trace.broken is not None:
         return Captured(result, trace.broken, world, trace)
