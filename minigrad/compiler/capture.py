@@ -15,7 +15,7 @@ from minigrad.compiler.loop_source import WITH_LOOPS
 from minigrad.compiler.passes import PASSES, Program
 from minigrad.compiler.pooling import whole
 from minigrad.compiler.program import Asked, Memory, View
-from minigrad.compiler.source import Source
+from minigrad.compiler.source import Lines, Source
 from minigrad.compiler.tracer import Trace, Traced
 from minigrad.compiler.tracing import released, tracing
 from minigrad.compiler.world import World
@@ -272,7 +272,7 @@ def deltas(counters: Any, versions: list[int]) -> tuple[tuple[int, bool, int], .
 
 def scalars_used(trace: Trace, program: Program) -> list[str]:
     """The names of the scalars that statements or conditions use."""
-    texts = " ".join([*trace.guards, *Source(program, [], []).formulas])
+    texts = " ".join([*trace.guards, *Lines(program, [], []).formulas])
     words = set(re.findall(r"[A-Za-z_]\w*", texts))
     return [name for name in trace.scalars if name in words]
 
