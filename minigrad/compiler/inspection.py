@@ -187,19 +187,16 @@ def called(captured: Captured) -> tuple[list[dict[str, Any]], list[dict[str, Any
 
 
 def excerpt(file: str, wanted: set[int]) -> list[tuple[int, str]]:
-    """The functions of a file that hold these lines, with the numbers of their lines; the lines alone, elsewhere."""
+    """The innermost functions that hold these lines of a file, line by line; the lines alone, where there is none."""
     text = [line.rstrip("\n") for line in linecache.getlines(file)]
-    shown = set(wanted)
     try:
-        waiting: list[ast.AST] = [ast.parse("\n".join(text))]
+        nodes = list(ast.walk(ast.parse("\n".join(text))))
     except SyntaxError:  # such as a cell with a magic in it
-        waiting = []
-    while waiting:
-        node = waiting.pop()
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            waiting.extend(ast.iter_child_nodes(node))
-            continue
-        first, last = min([node.lineno, *[each.lineno for each in node.decorator_list]]), node.end_lineno or node.lineno
-        if any(first <= line <= last for line in wanted):
-            shown.update(range(first, last + 1))
+        nodes = []
+    functions = [(min([node.lineno, *[each.lineno for each in node.decorator_list]]), node.end_lineno or node.lineno)
+                 for node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    shown: set[int] = set()
+    for line in wanted:
+        first, last = max([span for span in functions if span[0] <= line <= span[1]], default=(line, line))
+        shown.update(range(first, last + 1))
     return [(number, text[number - 1] if number <= len(text) else "") for number in sorted(shown)]

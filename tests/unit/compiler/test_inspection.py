@@ -149,7 +149,7 @@ def test_ops_are_all_that_an_eager_step_calls() -> None:
     assert file["name"] == "test_inspection.py"
     assert [text[op["line"]].strip() for op in record["ops"][::4]] == [
         "loss = (torch.relu(x * w) * 2.0).sum()", "loss.backward()", "loss.backward()"]
-    assert next(iter(text.values())) == "def small() -> Callable[[Any], Any]:"
+    assert next(iter(text.values())) == "    def step(x: Any) -> Any:"
 
 
 def test_an_optimizer_is_an_op() -> None:
@@ -204,5 +204,7 @@ def test_what_python_cannot_parse_shows_its_lines_alone(tmp_path: Any) -> None:
     file = tmp_path / "cell.py"
     file.write_text("%time\ndef step(x):\n    return x * 2\n", encoding="utf-8")
     assert excerpt(str(file), {3}) == [(3, "    return x * 2")]
-    file.write_text("import a\n\n\n@b\ndef step(x):\n    return x * 2\n", encoding="utf-8")
     assert excerpt(str(tmp_path / "gone.py"), {3}) == [(3, "")]
+    whole = tmp_path / "whole.py"
+    whole.write_text("import a\n\n\n@b\ndef step(x):\n    return x * 2\n\n\nstep(1)\n", encoding="utf-8")
+    assert [number for number, _ in excerpt(str(whole), {6, 9})] == [4, 5, 6, 9]
