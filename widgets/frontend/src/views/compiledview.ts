@@ -90,7 +90,7 @@ class Threes {
     const counts = countByOp(this.found, step);
     for (const item of this.ops.items) this.count(item, counts);
     const left = counts.filter((count) => count > 0).length;
-    write(this.ops.heading, `eager ops · ${left} of ${counts.length} write`);
+    write(this.ops.heading, `ops · ${left} of ${counts.length} write`);
     this.map.show(step);
     this.light();
     this.program.reveal();
@@ -203,7 +203,7 @@ class Threes {
     const bar = html("i");
     bar.style.height = `${(100 * count) / most}%`;
     const title = `${pass?.name}: ${plural(count, "statement")}`;
-    const button = html("button", { type: "button", class: "mg-pass", tabindex: -1, title }, html("b", {}, String(count)), html("span", { class: "mg-pass-bar" }, bar), html("span", { class: "mg-pass-name" }, pass?.name ?? ""));
+    const button = html("button", { type: "button", class: "mg-pass", tabindex: -1, title }, html("b", {}, String(count)), html("span", { class: "mg-pass-bar" }, bar), html("span", { class: "mg-pass-name" }, (pass?.name ?? "").replace("subexpres", "sub\u00adexpres\u00ad")));
     button.addEventListener("click", () => go(at));
     return button;
   }
