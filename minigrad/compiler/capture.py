@@ -15,7 +15,7 @@ from minigrad.compiler.loop_source import WITH_LOOPS
 from minigrad.compiler.passes import PASSES, Program
 from minigrad.compiler.pooling import whole
 from minigrad.compiler.program import Asked, Memory, View
-from minigrad.compiler.source import Source
+from minigrad.compiler.source import Lines, Source
 from minigrad.compiler.tracer import Trace, Traced
 from minigrad.compiler.tracing import released, tracing
 from minigrad.compiler.world import World
@@ -113,7 +113,6 @@ def capture(function: Callable[..., Any], args: Any, kwargs: Any, fullgraph: boo
     counters = [(i, on_grad, counter_of(x)) for i, t in enumerate(every)
                 for on_grad, x in ((False, t), (True, t._grad)) if x is not None]
     versions = [c.value for _, _, c in counters]
-    result = None
     try:
         with tracing(trace, world, given):
             result = function(*args, **kwargs)
@@ -122,7 +121,8 @@ def capture(function: Callable[..., Any], args: Any, kwargs: Any, fullgraph: boo
             views, make_result, result = results_of(result, every, trace)
             grads, cleared = gradients_of(every, old_grads, trace, views)
     finally:
-        held = released() if result is None else unexpected(released(), every, result)
+        found = released()
+    held = unexpected(found, every, result)
     trace.broken = trace.broken or refusal(world, held, check) or overlapping(trace, inputs)
     if trace.broken is not None:
         return Captured(result, trace.broken, world, trace)
@@ -272,7 +272,7 @@ def deltas(counters: Any, versions: list[int]) -> tuple[tuple[int, bool, int], .
 
 def scalars_used(trace: Trace, program: Program) -> list[str]:
     """The names of the scalars that statements or conditions use."""
-    texts = " ".join([*trace.guards, *Source(program, [], []).formulas])
+    texts = " ".join([*trace.guards, *Lines(program, [], []).formulas])
     words = set(re.findall(r"[A-Za-z_]\w*", texts))
     return [name for name in trace.scalars if name in words]
 

@@ -13,6 +13,7 @@ from minigrad._base.optional import optional
 from minigrad._base.warnings import warn
 from minigrad.backends.registry import MultiDevice
 from minigrad.compiler.capture import Captured, capture, leaves_of, spec_of
+from minigrad.compiler.inspection import inspection
 from minigrad.compiler.tracer import Active, GraphBreak
 from minigrad.compiler.tracing import TRACING
 from minigrad.compiler.variant import Variant
@@ -156,8 +157,23 @@ class Compiled:
     @property
     def passes(self) -> list[tuple[str, list[str]]]:
         """The statements after each pass, beginning with those that were traced."""
-        return [(name, [repr(s) for s in program.statements]) for name, program in (
-            self._variants[0].captured.steps if self._variants else ())]
+        record = self.inspection() if self._variants else {"steps": []}
+        return [(step["name"], [record["statements"][k]["code"] for k in step["statements"]])
+                for step in record["steps"] if step["name"] != "memory plan"]
+
+    def inspection(self) -> dict[str, Any]:
+        """What `inspect` of the widgets shows, as plain data: your lines, the eager ops, the program after each pass.
+
+        docs/compiler.md describes it. It is made when it is asked for.
+
+        Raises:
+            RuntimeError: if there is no program yet.
+        """
+        if not self._variants:
+            reasons = "\n".join([f"no program: {reason}" for reason in self._breaks])
+            raise RuntimeError(f"there is no program of {self._name()} to inspect\n\n"
+                               f"{reasons or 'A step is traced at its second call: call it twice.'}")
+        return inspection(self._name(), self._backend, self._variants[0].captured)
 
     @property
     def memory(self) -> str:

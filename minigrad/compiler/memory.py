@@ -7,7 +7,7 @@ from typing import NamedTuple
 from minigrad.compiler.passes import Program
 from minigrad.compiler.program import Memory, Statement
 
-__all__ = ["Held", "Plan", "planned"]
+__all__ = ["ALIGNED", "Held", "Plan", "planned"]
 
 ALIGNED = 64  # bytes of a cache line
 

@@ -85,11 +85,15 @@ class Formula(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """Who asked for a statement: an op, and the line of the user's program that called it."""
+    """Who asked for a statement: an op, and the line of the user's program that called it.
+
+    `phase`: "forward", "backward" or "optimizer", whichever part of a step it was called in.
+    """
 
     op: str
     file: str
     line: int
+    phase: str = "forward"
 
     def __str__(self) -> str:
         """The op, and the line by the name of its file, or of a cell of a notebook."""
@@ -123,6 +127,7 @@ class Statement:
     options: dict[str, Any] = field(default_factory=dict)
     asked: Asked = NOBODY
     updates: bool = False  # whether it changes a part of what its outputs held before, and so reads them too
+    number: int = -1  # its place in the trace, which passes keep: so it is known again in a shorter program
 
     @property
     def out(self) -> View:

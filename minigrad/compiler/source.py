@@ -1,7 +1,7 @@
 """A program as Python source: one line for each statement, which calls NumPy with `out=`.
 
 The source is what runs. A `Source` is made once for a program; `bind` gives a function with memory of its own, and
-names for all views of it.
+names for all views of it. `Lines` alone are for what is only read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from minigrad.compiler.memory import Plan, planned
 from minigrad.compiler.passes import Program
 from minigrad.compiler.program import Formula, Memory, Statement, View
 
-__all__ = ["Source", "rounded"]
+__all__ = ["Lines", "Source", "rounded"]
 
 RESERVED = {"step", "assign", "rounded", "view", "abs", *dir(np)}
 
@@ -44,44 +44,32 @@ def view(array: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: i
     return as_strided(flat.view(dtype), shape, strides)
 
 
-class Source:
-    """The text of a program, and what its names stand for."""
+class Lines:
+    """The statements of a program as lines, and what their names stand for; `like`: lines whose names they share."""
 
-    def __init__(self, program: Program, parameters: Sequence[Memory], formulas: Sequence[str]) -> None:
+    def __init__(self, program: Program, parameters: Sequence[Memory], formulas: Sequence[str],
+                 like: Lines | None = None) -> None:
         self.program, self.parameters = program, list(parameters)
-        self.plan: Plan = planned(program)
         self.names: dict[View, str] = {}
         self.taken: set[str] = set(RESERVED) | set(keyword.kwlist) | set(formulas)
         self.constants: dict[str, Any] = {"copyto": np.copyto, "assign": assign, "rounded": rounded, "view": view}
         self.by_memory: dict[Memory, str] = {}
+        self.loops: dict[str, tuple[str, Any]] = {}  # by the code of a loop: its name, and itself
+        self.formulas: dict[str, str] = {}
         self.counted = 0
-        self.formulas = {text: f"s{i}" for i, text in enumerate(self.used_formulas())}
+        if like is not None:
+            for name in ("names", "taken", "constants", "by_memory", "loops", "formulas"):
+                getattr(self, name).update(getattr(like, name))
+        for text in self.used_formulas():
+            self.formulas.setdefault(text, f"s{len(self.formulas)}")
         self.scalars = list(formulas)
         for memory in self.parameters:
             self.memory_name(memory)
-        self.loops: dict[str, tuple[str, Any]] = {}  # by the code of a loop: its name, and itself
-        lines = [self.line(s) for s in program.statements]
-        width = min(max([len(line) for line in lines], default=0), 88)
-        self.lines = [f"{line:<{width}}  # {s.asked}" for line, s in zip(lines, program.statements)]
+        self.calls = [self.line(s) for s in program.statements]
         self.kept = [self.name(v) for v in program.kept]
         self.header = [*[f"{s} = {text}" for text, s in self.formulas.items()], *self.views_of_parameters()]
         arguments = ", ".join([*[self.by_memory[m] for m in self.parameters], *self.scalars])
-        step = "\n    ".join([f"def step({arguments}):", *self.header, *self.lines, "return"]) + "\n"
-        loops = "".join([loop.text.replace("loop", name, 1) + "\n\n" for name, loop in self.loops.values()])
-        self.text = loops + step
-        self.first_line = loops.count("\n") + 2 + len(self.header)
-        Source.count += 1
-        self.file = f"<minigrad.compile {Source.count}>"
-        self.code = self.compiled()
-
-    count = 0
-
-    def compiled(self) -> Any:
-        """The code of the function; tracebacks find its lines."""
-        linecache.cache[self.file] = len(self.text), None, self.text.splitlines(True), self.file
-        space: dict[str, Any] = {}
-        exec(compile(self.text, self.file, "exec"), space)
-        return space["step"].__code__
+        self.head = [f"def step({arguments}):", *self.header]
 
     def used_formulas(self) -> list[str]:
         found: dict[str, None] = {}
@@ -111,9 +99,9 @@ class Source:
 
     def memory_name(self, memory: Memory) -> str:
         if memory not in self.by_memory:
-            if not memory.name:
+            while not memory.name:
                 self.counted += 1
-                memory.name = f"t{self.counted}"
+                memory.name = "" if f"t{self.counted}" in self.taken else f"t{self.counted}"
             self.by_memory[memory] = self.unique(memory.name)
         return self.by_memory[memory]
 
@@ -219,6 +207,10 @@ class Source:
             self.loops[loop.code] = self.unique(f"loop{len(self.loops) + 1}"), loop
         return self.loops[loop.code][0]
 
+    def loop_texts(self) -> dict[str, str]:
+        """By the name of a loop: its source."""
+        return {name: loop.text.replace("loop", name, 1) for name, loop in self.loops.values()}
+
     def call(self, statement: Statement, options: str) -> str:
         """What takes no `out=`: its results are copied to where they belong."""
         called = f"{self.function(statement)}({', '.join([self.text_of(a) for a in statement.args])}{options})"
@@ -257,7 +249,32 @@ class Source:
                 found.append(f"{name} = view({self.by_memory[v.memory]}, {v.shape}, {v.strides}, {v.offset}, {dtype})")
         return found
 
-    # binding
+
+class Source(Lines):
+    """The text of a program, which is what runs, and the plan of its memory."""
+
+    count = 0
+
+    def __init__(self, program: Program, parameters: Sequence[Memory], formulas: Sequence[str]) -> None:
+        super().__init__(program, parameters, formulas)
+        self.plan: Plan = planned(program)
+        width = min(max([len(line) for line in self.calls], default=0), 88)
+        lines = [f"{line:<{width}}  # {s.asked}" for line, s in zip(self.calls, program.statements)]
+        step = "\n    ".join([*self.head, *lines, "return"]) + "\n"
+        loops = "".join([f"{text}\n\n" for text in self.loop_texts().values()])
+        self.text = loops + step
+        self.first_line = loops.count("\n") + 1 + len(self.head)
+        Source.count += 1
+        self.file = f"<minigrad.compile {Source.count}>"
+        self.code = self.compiled()
+
+    def compiled(self) -> Any:
+        """The code of the function; tracebacks find its lines."""
+        linecache.cache[self.file] = len(self.text), None, self.text.splitlines(True), self.file
+        space: dict[str, Any] = {}
+        exec(compile(self.text, self.file, "exec"), space)
+        return space["step"].__code__
+
     def bind(self, arrays: dict[Memory, Any]) -> tuple[Callable[..., None], list[Any]]:
         """The function, on memory of its own, and the arrays of what is kept; `arrays`: those of inputs that stay."""
         builtins = {"abs": abs, "float": float, "slice": slice, "Ellipsis": Ellipsis}

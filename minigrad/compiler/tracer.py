@@ -19,7 +19,7 @@ from numpy.lib.array_utils import byte_bounds
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.lib.stride_tricks import as_strided
 
-from minigrad.compiler.origin import asked, from_optimizer
+from minigrad.compiler.origin import Calls, asked, from_optimizer
 from minigrad.compiler.program import Asked, Formula, Memory, Statement, View, contiguous_strides
 from minigrad.compiler.scalars import TracedFloat, combined
 
@@ -46,6 +46,7 @@ class Trace:
     def __init__(self, fullgraph: bool = False, composite: Callable[..., Any] = lambda *args: None) -> None:
         self.composite = composite  # what makes one statement of a whole op, or None
         self.statements: list[Statement] = []
+        self.calls = Calls()
         self.guards: dict[str, None] = {}  # conditions on the scalars that the step reads
         self.scalars: dict[str, Memory | str] = {}  # by the name in formulas: an input of one element, or an option
         self.states: dict[str, bytes] = {}  # states of random streams that a program keeps while it runs
@@ -56,9 +57,11 @@ class Trace:
     def add(self, kind: str, name: str, function: Any, args: Any, outs: Any, options: dict[str, Any] | None = None,
             updates: bool = False) -> None:
         """Note a call; arguments may be traced arrays, `outs` are."""
-        self.statements.append(Statement(
-            kind, name, function, self.operand(tuple(args)), tuple([o.view_of() for o in outs]),
-            {k: self.operand(v) for k, v in (options or {}).items()}, asked(), updates))
+        operands, others = self.operand(tuple(args)), {k: self.operand(v) for k, v in (options or {}).items()}
+        origin = asked()
+        self.calls.own(origin)
+        self.statements.append(Statement(kind, name, function, operands, tuple([o.view_of() for o in outs]), others,
+                                         origin, updates, len(self.statements)))
         for out in outs:
             out.memory.value = None
 

@@ -14,12 +14,14 @@ from minigrad.autograd import _api
 from minigrad.backends import draws, registry
 from minigrad.backends.stream import DEFAULT, Stream
 from minigrad.compiler.functions import BACKEND
+from minigrad.compiler.origin import AUTOGRAD
 from minigrad.compiler.program import Formula
 from minigrad.compiler.scalars import TracedFloat
 from minigrad.compiler.tracer import Active, Trace, Traced, fresh, plain
 from minigrad.compiler.world import World
 from minigrad.core import Node, Tensor, engine
 from minigrad.core.engine import start_grads
+from minigrad.core.grad_mode import UNUSUAL
 from minigrad.ops._dispatch.op_wrappers import wrap_ops
 
 __all__ = ["TRACING", "end_of_draws", "released", "tracing"]
@@ -101,16 +103,54 @@ def note_states(look: Any, change: Any) -> None:
         setattr(Stream, name, function)
 
 
-def adopting(forward: Any, cls: Any) -> Any:
-    """An op that gives its operands traced arrays first: `zeros` and its kind make arrays of NumPy's on the CPU."""
-    def adopted(*args: Any, **options: Any) -> Any:
-        if Active.here():
-            for value in args:
-                for each in value if isinstance(value, (tuple, list)) else (value,):
-                    if isinstance(each, Tensor) and not isinstance(each.array, Traced):
-                        each.array = Active.trace.outside(np.asarray(each.array))
-        return forward(*args, **options)
-    return adopted
+def adopt(args: Any) -> None:
+    """Give operands traced arrays: `zeros` and its kind make arrays of NumPy's on the CPU."""
+    for value in args:
+        for each in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(each, Tensor) and not isinstance(each.array, Traced):
+                each.array = Active.trace.outside(np.asarray(each.array))
+
+
+def noting(forward: Any, cls: Any) -> Any:
+    """An op that adopts its operands first, and is noted, with the node that it records."""
+    def noted(*args: Any, **options: Any) -> Any:
+        if not Active.here():
+            return forward(*args, **options)
+        calls = Active.trace.calls
+        before = calls.enter((args[0] if cls is None else cls).op)
+        try:
+            adopt(args)
+            result = forward(*args, **options)
+            for each in result if isinstance(result, (tuple, list)) else (result,):
+                if isinstance(each, Tensor) and isinstance(each._current_grad_fn, Node):
+                    calls.recorders.setdefault(each._current_grad_fn, calls.running)
+        finally:
+            calls.running = before
+        return result
+    return noted
+
+
+def noting_nodes(task: Any) -> None:
+    """Let a backward pass note its nodes as they run."""
+    if not Active.here():
+        return
+    evaluate, calls = task.evaluate, Active.trace.calls
+
+    def evaluated(task: Any, buffer: Any) -> Any:
+        before = calls.enter(buffer.node.name().removeprefix(AUTOGRAD), buffer.node)
+        try:
+            return evaluate(task, buffer)
+        finally:
+            calls.running = before
+
+    task.evaluate = evaluated
+
+
+def adopting_start(roots: Any, grads: Any, batched: bool = False) -> list[Any]:
+    """`engine.start_grads`, whose operands are adopted."""
+    if Active.here():
+        adopt((roots, grads))
+    return start_grads(roots, grads, batched)
 
 
 @contextmanager
@@ -124,8 +164,9 @@ def tracing(trace: Trace, world: World, given: list[tuple[str, Tensor]]) -> Iter
     registry.BACKEND_OF[Traced] = BACKEND  # type: ignore[assignment]  # it has no graphs, events and statistics
     registry.ARRAYS = (*registry.ARRAYS, Traced)
     draws.drawn = drawn
-    wrap_ops(adopting, True)
-    engine.start_grads = vars(_api)["start_grads"] = adopting(start_grads, None)
+    wrap_ops(noting, True)
+    UNUSUAL.pass_wrappers.append(noting_nodes)
+    engine.start_grads = vars(_api)["start_grads"] = adopting_start
     Draws.state, Draws.known = state_bytes(DEFAULT), {}
     note_states(state_noted, state_set)
     Active.begin(trace)
@@ -142,7 +183,8 @@ def tracing(trace: Trace, world: World, given: list[tuple[str, Tensor]]) -> Iter
         end_of_draws(trace)
     finally:
         Active.end()
-        wrap_ops(adopting, False)
+        wrap_ops(noting, False)
+        UNUSUAL.pass_wrappers.remove(noting_nodes)
         engine.start_grads = vars(_api)["start_grads"] = start_grads
         draws.drawn = drawn_eagerly
         note_states(state_bytes, set_state_bytes)

@@ -16,11 +16,11 @@ from playwright.sync_api import Locator, Page
 
 import minigrad as torch
 from minigrad.recorder import Trace
-from minigrad_widgets import AliasView, Inspector, ParameterLedger, RankLanes, StateExplorer, compare, explore
+from minigrad_widgets import AliasView, Inspector, ParameterLedger, RankLanes, StateExplorer, compare, explore, inspect
 from tests.browser import expected
 from tests.browser.fixtures import Axe, Opened
 from tests.widgets import synthetic
-from tests.widgets.programs import WAYS, blocks, in_place, network, two_steps
+from tests.widgets.programs import WAYS, blocks, compiled, in_place, network, two_steps
 from tests.widgets.rank_traces import rank_of
 
 WIDTHS = (480, 768, 1200, 1600)
@@ -67,6 +67,7 @@ VIEWS: dict[str, Callable[[], Any]] = {
     "aliases": lambda: (AliasView(in_place()), "ArrowRight " * 4),
     "ledger": lambda: (ParameterLedger(two_steps()), "ArrowRight " * 6),
     "explorer": lambda: (StateExplorer(explore(torch)), ""),
+    "compiled": lambda: (inspect(compiled(2)), "ArrowRight " * 6 + "ArrowDown " * 3),
     "lanes": lambda: (RankLanes([rank_of(rank, late=0.001 * rank) for rank in range(8)]), ""),
     "layers": lambda: (Inspector(Trace.from_dict(synthetic.layers(20))), "ArrowRight " * 30),
 }

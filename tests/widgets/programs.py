@@ -74,3 +74,21 @@ def two_steps() -> Trace:
             ((w * w).sum() * b).backward()
             optimizer.step()
     return trace
+
+
+def compiled(length: int = 1, backend: str = "numpy") -> Any:
+    """A compiled step with so many products and a ReLU, called twice."""
+    w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+
+    def step(x: Any) -> Any:
+        w.grad = None
+        for _ in range(length):
+            x = x * w
+        loss = torch.relu(x * 0.5).sum()
+        loss.backward()
+        return loss
+
+    made = torch.compile(step, backend=backend)
+    for _ in range(2):
+        made(torch.tensor([1.0, -1.0, 2.0]))
+    return made

@@ -12,10 +12,20 @@ from anywidget import AnyWidget
 
 import minigrad
 from minigrad.recorder import Trace, record
-from minigrad_widgets import AliasView, Comparison, Inspector, ParameterLedger, RankLanes, StateExplorer, explore
+from minigrad_widgets import (
+    AliasView,
+    Comparison,
+    CompiledStep,
+    Inspector,
+    ParameterLedger,
+    RankLanes,
+    StateExplorer,
+    explore,
+)
 from minigrad_widgets.question_card import QuestionCard
 from minigrad_widgets.widget import Widget
 from tests.reliability.soak import million_events
+from tests.widgets.programs import compiled
 from tests.widgets.rank_traces import rank_of
 
 
@@ -32,6 +42,7 @@ WIDGETS: dict[type[AnyWidget], Callable[[], AnyWidget]] = {
     ParameterLedger: lambda: ParameterLedger(trace()),
     AliasView: lambda: AliasView(trace()),
     Comparison: lambda: Comparison({"a": trace(), "b": trace()}),
+    CompiledStep: lambda: CompiledStep(compiled().inspection()),
     RankLanes: lambda: RankLanes([rank_of(0), rank_of(1)]),
     StateExplorer: lambda: StateExplorer(explore(minigrad)),
     QuestionCard: lambda: QuestionCard({"title": "Question 1"}, lambda said: {}),

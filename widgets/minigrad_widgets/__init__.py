@@ -8,6 +8,7 @@ from IPython.core.getipython import get_ipython
 
 from minigrad_widgets.alias_view import AliasView
 from minigrad_widgets.comparison import Comparison, compare
+from minigrad_widgets.compiled_step import CompiledStep
 from minigrad_widgets.doctor import checkup
 from minigrad_widgets.doctor_card import explain
 from minigrad_widgets.inspector import Inspector
@@ -18,8 +19,9 @@ from minigrad_widgets.state_card import StateCard, state_card
 from minigrad_widgets.state_explorer import StateExplorer
 from minigrad_widgets.states import explore
 
-__all__ = ["AliasView", "Comparison", "Inspector", "ParameterLedger", "RankLanes", "StateCard", "StateExplorer",
-           "checkup", "compare", "explain", "explore", "inspect", "load_ipython_extension", "state_card"]
+__all__ = ["AliasView", "Comparison", "CompiledStep", "Inspector", "ParameterLedger", "RankLanes", "StateCard",
+           "StateExplorer", "checkup", "compare", "explain", "explore", "inspect", "load_ipython_extension",
+           "state_card"]
 
 if (shell := get_ipython()) is not None:
     load_ipython_extension(shell)

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn, overload
+from typing import Any, NoReturn, Protocol, overload, runtime_checkable
 
 from IPython.core.error import UsageError
 from IPython.core.getipython import get_ipython
@@ -21,6 +21,7 @@ from IPython.display import display
 
 from minigrad.recorder import Trace, record, register_library
 from minigrad_widgets import doctor_card
+from minigrad_widgets.compiled_step import CompiledStep
 from minigrad_widgets.doctor.library import READER, is_tensor, surroundings, uses_torch
 from minigrad_widgets.inspector import LENSES, Inspector
 from minigrad_widgets.rank_lanes import RankLanes
@@ -30,8 +31,19 @@ __all__ = ["inspect", "load_ipython_extension", "recorded"]
 register_library(str(Path(__file__).parent))
 
 
+@runtime_checkable
+class Inspected(Protocol):
+    """What gives a record of itself to be shown, as a compiled step does."""
+
+    def inspection(self) -> dict[str, Any]: ...
+
+
 @overload
 def inspect(what: list[Trace]) -> RankLanes: ...
+
+
+@overload
+def inspect(what: Inspected) -> CompiledStep: ...
 
 
 @overload
@@ -40,13 +52,14 @@ def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., An
 
 
 def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., Any] | None = None,
-            detail: str = "values", **kwargs: Any) -> Inspector | RankLanes:
-    """The inspector of a graph, of a call, or of what several ranks did together.
+            detail: str = "values", **kwargs: Any) -> Inspector | RankLanes | CompiledStep:
+    """The inspector of a graph, of a call, of what several ranks did together, or of a compiled step.
 
     inspect(loss)       # the graph behind a tensor: its backward pass, and its nodes to call by hand
     inspect(fn, x, y)   # what fn(x, y) does, and the backward pass of the tensor that it returns
     inspect(model, batch, target=labels, loss_fn=cross_entropy)   # one training step, without its update
     inspect([trace0, trace1])   # recordings of several ranks on one time axis
+    inspect(compiled)   # what minigrad.compile gave: its lines, the eager ops, and the program after each pass
 
     With `loss_fn` the backward pass is that of `loss_fn(output, target)`, or of `loss_fn(output)` if no target is
     given. A `target` without a `loss_fn` is an argument of the call.
@@ -62,10 +75,13 @@ def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., An
         TypeError: if it is neither a tensor nor something to call, nor a list of traces.
         ValueError: if it is a tensor without a graph, if traces say nothing of ranks and times, if there is no such
             detail, or if minigrad is to leave out some.
+        RuntimeError: if it is a compiled step that has no program.
     """
     names = sys._getframe(1).f_locals
     if isinstance(what, list) and what and all(isinstance(each, Trace) for each in what):
         return RankLanes(what)
+    if isinstance(what, Inspected) and not args and not kwargs:
+        return CompiledStep(what.inspection())
     if is_tensor(what):
         if not what.requires_grad:
             raise ValueError("there is no graph behind this tensor: it does not require grad")

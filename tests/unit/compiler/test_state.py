@@ -60,6 +60,20 @@ def test_gradients_are_the_callers_own(hold: str) -> None:
         np.testing.assert_allclose(one, other, 1e-4, 1e-6)
 
 
+def test_a_step_may_return_nothing() -> None:
+    w = torch.ones(3, requires_grad=True)
+
+    def step(x: Any) -> None:
+        w.grad = None
+        (w * x).sum().backward()
+
+    compiled = torch.compile(step, backend="numpy", fullgraph=True)
+    for i in range(3):
+        compiled(torch.full((3,), float(i)))
+        assert w.grad is not None and w.grad.tolist() == [float(i)] * 3
+    assert compiled.explain().variants == 1
+
+
 def test_a_grad_may_be_a_result() -> None:
     """It is the `.grad` itself, and stays what it was when the next step makes another."""
     step, model = made()

@@ -9,6 +9,8 @@ import { aliasView } from "./views/aliasview";
 import type { Aliases } from "./views/aliasview";
 import { Card } from "./views/card";
 import { Comparison } from "./views/comparison";
+import type { Compiled } from "./views/compiled";
+import { compiledView } from "./views/compiledview";
 import { Explorer } from "./views/explorer";
 import type { Exploration } from "./views/explorer";
 import { Inspector } from "./inspector/inspector";
@@ -42,6 +44,7 @@ function viewOf(model: Model): Card | Comparison | Explorer | Inspector | Steppe
   if (model.get("traces")) return compare(model);
   if (model.get("exploration")) return new Explorer(model.get("exploration") as Exploration, new Link(model));
   if (model.get("aliases")) return aliasView(model.get("aliases") as Aliases, new Link(model));
+  if (model.get("compiled")) return compiledView(model.get("compiled") as Compiled, new Link(model));
   if (model.get("lanes")) return lanesView(model.get("lanes") as Lanes, new Link(model));
   if (model.get("ledger")) return ledgerView(model.get("ledger") as Ledger, new Link(model));
   return new Inspector(parseTrace(model.get("trace")), new Link(model));
