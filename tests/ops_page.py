@@ -34,6 +34,7 @@ from tests.parity.tables import all_cases, modules
 PAGE = ROOT / "docs" / "ops.md"
 SHORT = 100  # letters of a formula that is shown
 SHOWN = 4  # lines of tests that are named
+TESTED_IN = ("parity", "unit", "programs", "device", "distributed")  # what other tests call, they need and do not test
 NAMESPACES = {"special": "torch.special", "linalg": "torch.linalg", "nn.functional": "F"}
 HEAD = """# The ops
 
@@ -183,13 +184,13 @@ def completed() -> list[Op]:
     """All ops with their nodes and their lines."""
     table, seen = found_ops(), graphs()
     lines = [(f"{stem}: {line}", line, source) for stem in ("cases", "drawn") for line, source in sources(stem)]
-    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    files = [path for folder in TESTED_IN for path in sorted((ROOT / "tests" / folder).rglob("test_*.py"))]
     tests = {path.relative_to(ROOT / "tests").as_posix(): path.read_text(encoding="utf-8") for path in files}
     for op in table.values():
         short = op.name.rpartition(".")[2]
         touching = [(title, line) for title, line, source in lines if touches(op, line, source)]
         op.lines = [title for title, _ in touching] or [
-            name for name, text in tests.items() if re.search(rf"\b{short}_?\b", text)]
+            name for name, text in tests.items() if re.search(rf"\.{short}_?\b", text)]
         able = made_by(op.function, set())
         met = {cls for _, line in touching for cls in seen.get(line, ()) if cls.__module__.startswith("minigrad.ops")}
         titled = {cls for _, line in touching if is_title(short, line) for cls in seen.get(line, ())}
