@@ -59,6 +59,20 @@ with record() as training:
 
 ParameterLedger(training)"""
 
+COMPILED = """from minigrad_widgets import inspect
+
+def step(x):
+    w.grad = None
+    loss = (torch.relu(x * w) * 2.0).sum()
+    loss.backward()
+    return loss
+
+compiled = torch.compile(step, backend="numpy")
+for _ in range(2):
+    compiled(torch.tensor([1.0, -1.0]))
+
+inspect(compiled)"""
+
 DEEP = """torch.manual_seed(0)
 layers = [layer for _ in range(5) for layer in (nn.Linear(10, 10), nn.Sigmoid())]
 deep, batch = nn.Sequential(*layers, nn.Linear(10, 3)), torch.randn(8, 10)
@@ -185,6 +199,10 @@ ENTRIES = [
           "from minigrad_widgets import AliasView\n\nwith record() as shared:\n    y = x * 2\n"
           "    v, d = y[:1], y.detach()\n    z = (y * y).sum()\n    d.add_(1)\n\nAliasView(shared)", ("End",),
           "one storage with three tensors on it, its version 1, and a node that saved version 0"),
+    Entry("compiled", "A compiled step", "Lines, the ops that they call, and the program after each pass: what belongs "
+          "to the thing that is pointed at is lit. [The compiler](compiler.md) makes the program.",
+          COMPILED, (*right(5), "click [data-op='6']"),
+          "three columns: the lines of a step, its ops, and statements of which three are struck out"),
     Entry("explain", "Why it raised", "The doctor runs a program that raises, and says where that began and what to "
           "do. docs/doctor.md lists what it knows.", WRONG + "\nexplain(train)",
           alt="a card: the rule inplace-on-saved, the lines that are to blame, and what to do"),

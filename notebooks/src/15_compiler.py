@@ -13,7 +13,7 @@
 import minigrad as torch
 from minigrad.recorder import record
 from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
-from minigrad_widgets import Inspector
+from minigrad_widgets import Inspector, inspect
 
 w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
 def step(x):
@@ -104,6 +104,16 @@ for name, statements in quick.passes:
 # The other passes shorten nothing here. Each value gets *one name*. A *number* that never changes is put in as a
 # number. A mask is *turned* where that saves inverting it. *Masks* and *sums* are written in a faster form: the sum
 # above is a `dot`.
+
+# %% [markdown] id=passes-intro
+# Open the program, and go through the passes with →. What a pass removes is struck through. Point at a statement: the
+# line and the op that asked for it are lit.
+#
+# - Whose statements does dead code remove?
+# - Which op has no statement from the start?
+
+# %% id=passes-open
+inspect(quick)
 
 # %% [markdown] id=memory-intro
 # Memory is planned too: two values that are never needed at the same time share a place. Below, for 1,000 rows of three
