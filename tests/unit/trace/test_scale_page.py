@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("matplotlib")  # a dependency of the benchmarks
 from benchmarks.scale import all_gradients, draw
 
 PAGE = Path(__file__).parents[3] / "docs" / "scale.md"
