@@ -11,7 +11,8 @@ it off, it is called then, before any handler of the interrupt runs. So a second
 
 NOTE 11 (the end of the stack). To leave a block may take more frames than to enter it. Where there are none left, the
 limit is raised for the second call, in place: a function of our own that did so would need a frame, too. For the same
-reason it may be impossible to set it again at once; then the next block that is left with room does so.
+reason it may be impossible to set it again at once; then the next block that is left with room does so. That must be in
+the same thread: the limit is one for all, and another thread cannot know whether this one is still beyond it.
 """
 
 import contextlib
@@ -19,6 +20,7 @@ import functools
 import sys
 import weakref
 from collections.abc import Callable, Iterator
+from threading import get_ident
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -26,7 +28,7 @@ import numpy as np
 __all__ = ["contextmanager", "ensure", "errstate", "safe_exit"]
 
 MORE_FRAMES = 100  # what an `__exit__` may use beyond the limit of the stack
-RAISED: list[int] = []  # the limit of the stack before it was raised, until it could be set again
+RAISED: list[tuple[int, int]] = []  # what the limit of the stack was until it was raised, and the thread that raised it
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -64,8 +66,8 @@ def leave(function: Callable[..., Any], again: Callable[..., Any], context: Any,
     except (KeyboardInterrupt, MemoryError):
         raise  # it did not come to its end, and is called again
     except RecursionError:  # NOTE 11
-        RAISED[:] = RAISED or [sys.getrecursionlimit()]
-        sys.setrecursionlimit(RAISED[0] + MORE_FRAMES)
+        RAISED[:] = RAISED or [(sys.getrecursionlimit(), get_ident())]
+        sys.setrecursionlimit(RAISED[0][0] + MORE_FRAMES)
         try:
             result = again(context, *error)
         finally:
@@ -85,8 +87,8 @@ def abandoned(again: Callable[..., Any], context: Any, guard: Any) -> None:
         context._guard = None
         if context._entered:
             context._entered = False
-            RAISED[:] = RAISED or [sys.getrecursionlimit()]  # NOTE 11: the stack may be what broke it off
-            sys.setrecursionlimit(RAISED[0] + MORE_FRAMES)
+            RAISED[:] = RAISED or [(sys.getrecursionlimit(), get_ident())]  # NOTE 11: the stack may have broken it off
+            sys.setrecursionlimit(RAISED[0][0] + MORE_FRAMES)
             try:
                 again(context, None, None, None)
             finally:
@@ -94,10 +96,12 @@ def abandoned(again: Callable[..., Any], context: Any, guard: Any) -> None:
 
 
 def set_limit() -> None:
-    """Set the limit of the stack again, unless this very frame is beyond it (NOTE 11)."""
+    """Set the limit again, unless this very frame, or the thread that raised it, may be beyond it (NOTE 11)."""
     with contextlib.suppress(RecursionError, IndexError):  # another thread may have set it
-        sys.setrecursionlimit(RAISED[0])
-        RAISED.clear()
+        limit, thread = RAISED[0]
+        if thread == get_ident() or thread not in sys._current_frames():
+            sys.setrecursionlimit(limit)
+            RAISED.clear()
 
 
 class ensure:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
@@ -46,6 +48,35 @@ def test_a_block_at_any_depth_is_left(name: str) -> None:
     assert True in worked and False in worked
     assert modes() == before
     assert minigrad.get_rng_state().equal(state)
+    with minigrad.no_grad():  # here is room to set the limit again, if there was none before
+        pass
+    assert sys.getrecursionlimit() == limit
+
+
+def test_no_other_thread_lowers_the_limit_while_it_is_needed() -> None:
+    """It stays raised where a block was left at the end of the stack, and the next may be entered even further down."""
+    inside, outside, over = _thread.allocate_lock(), _thread.allocate_lock(), list[bool]()
+
+    def other() -> None:
+        while inside.acquire() and not over:
+            with minigrad.no_grad():
+                pass
+            outside.release()
+
+    def act() -> None:
+        with minigrad.no_grad():
+            inside.release()
+            outside.acquire()
+
+    inside.acquire()
+    outside.acquire()
+    thread, before, limit = threading.Thread(target=other), modes(), sys.getrecursionlimit()
+    thread.start()
+    worked = [deep(frames, act) for frames in range(limit)]
+    over.append(True)
+    inside.release()
+    thread.join()
+    assert True in worked and False in worked and modes() == before
     with minigrad.no_grad():  # here is room to set the limit again, if there was none before
         pass
     assert sys.getrecursionlimit() == limit
