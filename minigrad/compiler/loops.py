@@ -196,10 +196,14 @@ class Grouping:
         self.read: dict[Memory, int] = {}  # that of the last item that reads it
         self.kept = {v.memory for v in program.kept}
         self.may_fail = -1
+        self.recomputes, self.recomputation = False, 0  # the number of the item with which a recomputation begins
         for statement in program.statements:
             self.add(statement)
 
     def add(self, statement: Statement) -> None:
+        if statement.recomputed and not self.recomputes:
+            self.recomputation = len(self.items)
+        self.recomputes = statement.recomputed
         part = part_of(statement)
         at = None if part is None else self.joins(part)
         if at is None:
@@ -207,7 +211,7 @@ class Grouping:
             at = len(self.items) - 1
             if part is not None:
                 self.put(at, part)
-        if statement.kind in ("call", "draw"):
+        if statement.kind in ("call", "draw", "state"):
             self.may_fail = at
         for view in statement.reads():
             self.read[view.memory] = max(at, self.read.get(view.memory, -1))
@@ -221,6 +225,8 @@ class Grouping:
         earliest = max(earliest, self.read.get(memory, -1), 0)
         if memory.kind != "temporary" or memory in self.kept:  # what others see is not written before what may fail
             earliest = max(earliest, self.may_fail)
+        if self.recomputes:  # what is computed earlier than that is kept in memory until it is needed
+            earliest = max(earliest, self.recomputation)
         wanted = {a.memory for a in (*part.accesses, part.write)}
         for at in range(len(self.items) - 1, earliest - 1, -1):
             group = self.items[at]

@@ -1,5 +1,6 @@
 """Finds out who asked for a call: the op of minigrad, and the line of the user's program. Notes all ops of a step."""
 
+import contextlib
 import sys
 from pathlib import Path
 from types import FrameType
@@ -13,6 +14,7 @@ __all__ = ["AUTOGRAD", "Calls", "asked", "from_optimizer"]
 
 PACKAGE = str(Path(__file__).resolve().parent.parent) + "/"
 HERE, OPTIM, ENGINE = PACKAGE + "compiler/", PACKAGE + "optim/", PACKAGE + "core/engine.py"
+CHECKPOINT, RUNS_AGAIN = PACKAGE + "utils/checkpoint/", ("recompute", "backward")  # functions that run a call again
 AUTOGRAD = "torch::autograd::"  # before the names of nodes that belong to no op
 TYPED = ("<stdin>", "<string>", "<python-input", "<doctest")  # what a user types, or runs with -c
 
@@ -20,7 +22,7 @@ TYPED = ("<stdin>", "<string>", "<python-input", "<doctest")  # what a user type
 def own(frame: FrameType) -> bool:
     """Whether a frame runs code of minigrad, or of NumPy on its behalf."""
     file = frame.f_code.co_filename
-    return file.startswith(PACKAGE) or "/numpy/" in file or (
+    return file.startswith(PACKAGE) or "/numpy/" in file or file == contextlib.__file__ or (
         file.startswith("<") and not file.startswith(TYPED) and not is_cell(file))
 
 
@@ -44,7 +46,19 @@ def asked() -> Asked:
         frame = frame.f_back
     if frame is None:
         return Asked(op or outermost, "", 0, phase)
+    if phase == "forward" and recomputed(frame):
+        phase = "recompute"
     return Asked((op or outermost).removeprefix(AUTOGRAD), frame.f_code.co_filename, frame.f_lineno, phase)
+
+
+def recomputed(frame: FrameType | None) -> bool:
+    """Whether a checkpoint runs the function of this frame once more."""
+    while frame is not None and frame.f_code.co_filename != ENGINE:
+        code = frame.f_code
+        if code.co_filename.startswith(CHECKPOINT) and code.co_name in RUNS_AGAIN:
+            return True
+        frame = frame.f_back
+    return False
 
 
 class Call(NamedTuple):

@@ -120,10 +120,15 @@ def ones_summed(statement: Statement, held: dict[Memory, Any]) -> Statement:
 
 
 def without_dead_code(program: Program) -> Program:
-    """Only statements whose results are read later, or that write outside, or draw random numbers."""
+    """Only statements whose results are read later, or that write outside, or draw random numbers.
+
+    A random state is put back only where something draws.
+    """
+    kinds = {statement.kind for statement in program.statements}
+    needed = ("draw", "state") if "draw" in kinds else ()
     live, found = {v.memory for v in program.kept}, []
     for statement in reversed(program.statements):
-        if statement.kind == "draw" or any(v.memory.kind != "temporary" or v.memory in live for v in statement.outs):
+        if statement.kind in needed or any(v.memory.kind != "temporary" or v.memory in live for v in statement.outs):
             found.append(statement)
             live.update(v.memory for v in statement.reads())
     return program.replaced(reversed(found))
@@ -147,9 +152,13 @@ def repr_of(value: Any) -> Any:
 
 
 def without_repetition(program: Program) -> Program:
-    """A value that is computed twice from operands that have not changed is computed once."""
+    """A value that is computed twice from operands that have not changed is computed once.
+
+    What a checkpoint recomputes is computed again: to keep the first value is what the checkpoint is there to avoid.
+    """
     writes = program.writes()
     seen: dict[Any, Memory] = {}
+    seen_again: dict[Any, Memory] = {}  # in the recomputation that runs
     same: dict[Memory, Memory] = {}
     kept = {v.memory for v in program.kept}
 
@@ -162,15 +171,17 @@ def without_repetition(program: Program) -> Program:
     found = []
     for statement in program.statements:
         statement = statement.reading(now)
+        seen_again = seen_again if statement.recomputed else {}
+        known = seen_again if statement.recomputed else seen
         memory = statement.out.memory
         if (statement.kind in PURE and not statement.updates and len(statement.outs) == 1 and statement.out.whole
                 and memory.kind == "temporary" and steady(memory) and memory not in kept
                 and all(steady(v.memory) for v in statement.reads())):
             key = key_of(statement)
-            if key in seen:
-                same[memory] = seen[key]
+            if key in known:
+                same[memory] = known[key]
                 continue
-            seen[key] = memory
+            known[key] = memory
         found.append(statement)
     return program.replaced(found, now)
 

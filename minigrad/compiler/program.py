@@ -87,7 +87,8 @@ class Formula(NamedTuple):
 class Asked(NamedTuple):
     """Who asked for a statement: an op, and the line of the user's program that called it.
 
-    `phase`: "forward", "backward" or "optimizer", whichever part of a step it was called in.
+    `phase`: "forward", "backward", "recompute" (a checkpoint runs a function again) or "optimizer", whichever part of a
+    step it was called in.
     """
 
     op: str
@@ -96,9 +97,10 @@ class Asked(NamedTuple):
     phase: str = "forward"
 
     def __str__(self) -> str:
-        """The op, and the line by the name of its file, or of a cell of a notebook."""
+        """The op, and the line by the name of its file, or of a cell of a notebook; whether a checkpoint runs it."""
         name = "cell" if is_cell(self.file) else Path(self.file).name
-        return f"{self.op}, {name}:{self.line}" if self.file else self.op
+        again = ", recomputed" if self.phase == "recompute" else ""
+        return f"{self.op}, {name}:{self.line}{again}" if self.file else self.op
 
     def located(self, reason: str) -> str:
         """A reason with the place in the user's program."""
@@ -114,9 +116,9 @@ NOBODY = Asked("", "", 0)
 class Statement:
     """One call that writes memory.
 
-    `kind`: "ufunc", "reduce", "product", "copy", "fill", "draw", "call", or "loop" for what numba compiles. `function`
-    is what is called, `name` how the source writes it. Operands are views, formulas, and constants of Python or NumPy,
-    also inside tuples and lists.
+    `kind`: "ufunc", "reduce", "product", "copy", "fill", "draw", "state" (of a random stream), "call", or "loop" for
+    what numba compiles. `function` is what is called, `name` how the source writes it. Operands are views, formulas,
+    and constants of Python or NumPy, also inside tuples and lists.
     """
 
     kind: str
@@ -132,6 +134,11 @@ class Statement:
     @property
     def out(self) -> View:
         return self.outs[0]
+
+    @property
+    def recomputed(self) -> bool:
+        """Whether a checkpoint computes it again."""
+        return self.asked.phase == "recompute"
 
     def reads(self) -> list[View]:
         """The views that it reads."""

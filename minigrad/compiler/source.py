@@ -214,7 +214,7 @@ class Lines:
     def call(self, statement: Statement, options: str) -> str:
         """What takes no `out=`: its results are copied to where they belong."""
         called = f"{self.function(statement)}({', '.join([self.text_of(a) for a in statement.args])}{options})"
-        if statement.kind == "draw":
+        if statement.kind in ("draw", "state"):
             called += f".reshape({statement.out.shape})"
         if len(statement.outs) == 1:
             return f"copyto({self.name(statement.out)}, {called})"

@@ -79,7 +79,7 @@ def state_noted(stream: Stream) -> bytes:
     state = state_bytes(stream)
     if Active.here() and stream is DEFAULT and state not in Draws.known:
         Draws.known[state] = name = f"state{len(Draws.known)}"
-        Active.trace.add("draw", "keep_state", keep_state, (stream, Active.trace.states, name), [fresh(NOTHING)])
+        Active.trace.add("state", "keep_state", keep_state, (stream, Active.trace.states, name), [fresh(NOTHING)])
     return state
 
 
@@ -88,7 +88,7 @@ def state_set(stream: Stream, state: bytes) -> None:
     if Active.here():
         if stream is DEFAULT and state in Draws.known:
             end_of_draws(Active.trace)
-            Active.trace.add("draw", "restore_state", restore_state, (stream, Active.trace.states, Draws.known[state]),
+            Active.trace.add("state", "restore_state", restore_state, (stream, Active.trace.states, Draws.known[state]),
                              [fresh(NOTHING)])
         else:
             Active.trace.stop("a random state is set that the step has not looked at")

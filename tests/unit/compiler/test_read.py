@@ -14,6 +14,7 @@ import minigrad as torch
 from minigrad.compiler import GraphBreak
 from minigrad.compiler.passes import PASSES, Program, without_dead_code, without_repetition
 from minigrad.compiler.program import Memory, Statement, View
+from minigrad.utils.checkpoint import checkpoint
 
 ROOT = Path(__file__).parents[3]
 
@@ -75,6 +76,71 @@ def test_a_value_that_changes_in_between_is_no_common_subexpression() -> None:
     program = Program((statement("exp", a, x), statement("add", x, x, 1.0), statement("exp", b, x),
                        statement("add", c, a, b)), (c,))
     assert len(without_repetition(program).statements) == 4
+
+
+def blocks(recompute: Any, size: int = 1000) -> Any:
+    """A compiled step of four blocks, each run by `recompute`."""
+    torch.manual_seed(0)
+    w = torch.rand(size, requires_grad=True)
+
+    def block(x: Any) -> Any:
+        return torch.sin(torch.exp(torch.sin(x * w)))
+
+    def step(x: Any) -> None:
+        w.grad = None
+        for _ in range(4):
+            x = recompute(block, x)
+        x.sum().backward()
+
+    compiled = torch.compile(step, backend="numpy", fullgraph=True)
+    for _ in range(2):
+        compiled(torch.ones(size))
+    return compiled
+
+
+@pytest.mark.parametrize("use_reentrant", [False, True])
+def test_a_checkpoint_is_recomputed_in_the_program_too(use_reentrant: bool) -> None:
+    plain, saving = blocks(lambda block, x: block(x)), blocks(
+        lambda block, x: checkpoint(block, x.requires_grad_(), use_reentrant=use_reentrant))
+    again = [line for line in saving.source.splitlines() if line.endswith(", recomputed")]
+    assert [line.split("(")[0].strip() for line in again] == ["multiply", "sin", "exp"] * 4
+    assert "recomputed" not in plain.source and "state" not in saving.source  # nothing is drawn: no state is put back
+    first, last = (compiled.inspection()["steps"][-1]["bytes"] for compiled in (plain, saving))
+    assert last < 0.75 * first
+    ops = [op for op in saving.inspection()["ops"] if op["phase"] == "recompute"]
+    assert {op["name"] for op in ops} == {"Mul", "Sin", "Exp"}
+
+
+@pytest.mark.parametrize("use_reentrant", [False, True])
+def test_no_loop_computes_before_a_pass_what_it_recomputes(use_reentrant: bool) -> None:
+    pytest.importorskip("numba")
+    w = torch.rand(1000, requires_grad=True)
+
+    def block(x: Any) -> Any:
+        return torch.exp((torch.sin(x * w)).sum() * x)
+
+    def step(x: Any) -> None:
+        for _ in range(4):
+            x = checkpoint(block, x, use_reentrant=use_reentrant)
+        x.sum().backward()
+
+    compiled = torch.compile(step, backend="numba", fullgraph=True)
+    for _ in range(2):
+        compiled(torch.ones(1000, requires_grad=True))
+    record = compiled.inspection()
+    ran = [record["statements"][i]["ops"] for i in record["steps"][-1]["statements"]]
+    phases = [{record["ops"][op]["phase"] for op in ops} for ops in ran]
+    assert {"recompute"} in phases and not any({"forward", "recompute"} <= each for each in phases)
+    first = next(i for i, each in enumerate(phases) if "recompute" in each)
+    assert not any("forward" in each for each in phases[first:])
+
+
+def test_one_recomputation_computes_nothing_twice() -> None:
+    def twice(block: Any, x: Any) -> Any:
+        return checkpoint(lambda x: block(x) * block(x), x.requires_grad_(), use_reentrant=False)
+
+    again = [line for line in blocks(twice).source.splitlines() if line.endswith(", recomputed")]
+    assert [line.split("(")[0].strip() for line in again] == ["multiply", "sin", "exp", "sin"] * 4
 
 
 def test_the_compiler_is_loaded_when_it_is_asked_for() -> None:
