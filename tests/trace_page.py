@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from textwrap import wrap
 
 from minigrad.trace.schema import (
+    BINDING,
     COMMON,
     COMMUNICATION,
     DERIVED,
@@ -29,7 +30,7 @@ from tests.links import ROOT
 PAGE = ROOT / "docs" / "trace.md"
 TYPES = ROOT / "widgets" / "frontend" / "src" / "trace" / "events.ts"
 BEGIN, END = "<!-- {}: made by `python -m tests.trace_page` -->\n", "<!-- the end of {} -->\n"
-RECORDS = {"TensorRecord": TENSOR, "NodeRecord": NODE, "Scope": SCOPE, "Common": COMMON}
+RECORDS = {"TensorRecord": TENSOR, "NodeRecord": NODE, "Scope": SCOPE, "Binding": BINDING, "Common": COMMON}
 GROUPS = {"What the user's code runs": FORWARD, "What a backward pass does": PASS,
           "Checkpoints that run again, calls by hand, errors": OTHER,
           "What several processes do together": COMMUNICATION}
@@ -67,8 +68,8 @@ def table(first: str, rows: Iterable[str]) -> str:
 
 
 def record_tables() -> str:
-    """What the records of tensors, nodes and scopes hold."""
-    parts = {"Tensor record": TENSOR, "Node record": NODE, "Scope": SCOPE}
+    """What the records of tensors, nodes, scopes and bindings hold."""
+    parts = {"Tensor record": TENSOR, "Node record": NODE, "Scope": SCOPE, "Binding": BINDING}
     return "\n".join(f"**{name}**: {record.meaning}\n\n{table('field', field_rows(record))}"
                      for name, record in parts.items())
 
@@ -154,7 +155,8 @@ def types() -> str:
         f"export type TraceEvent = Common &\n  ({union}\n  );\n",
         constant("FORWARD", FORWARD, "what the user's code runs: the forward lens stops at these"),
         constant("OF_A_PASS", PASS, "what a backward pass does"),
-        fields({"tensors": TENSOR, "nodes": NODE, "scopes": SCOPE, "common": COMMON}, "RECORD_FIELDS",
+        fields({"tensors": TENSOR, "nodes": NODE, "scopes": SCOPE, "bindings": BINDING, "common": COMMON},
+               "RECORD_FIELDS",
                "the fields of each record, and of every event: `field=type` or, where it may be absent, `field?=type`"),
         fields(EVENTS, "EVENT_FIELDS", "the fields of each kind of event")])
 

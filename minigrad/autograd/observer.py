@@ -46,6 +46,7 @@ class Observer:
         self.log = Log()
         self.builder = Builder()
         self.seen = Seen(self.log)
+        self.seen.bindings.files = self.builder.files
         self.trace = trace(library(), Encoder(self.builder, self.log))
         self.passes: list[tuple[int | None, int | None]] = []  # the user's line of each pass that is running
         self.depth = -1  # of the innermost pass
@@ -106,6 +107,7 @@ class Observer:
         tensors, tensor = seen.tensors, seen.tensor
         operands = tuple([w.number if (w := tensors.get(id(t))) is not None and w.array_id == id(t.array) else tensor(t)
                        for t in inputs])
+        seen.look_at_names(sys._getframe(1))
         reader = Reader(inputs, seen)
         call = reader.call(sys._getframe(1), outputs)
         if node is None:
@@ -207,6 +209,7 @@ class Observer:
             node = seen.node(target)
             starts.append((node, output_nr, seen.copy(array)))
             self.log.wait(node, output_nr, memory(array))
+        seen.look_at_names(sys._getframe(1))
         counts = [[seen.node(target), count] for target, count in needs.items()]
         seen.name_leaves()
         wanted = None if inputs is None else [seen.tensor(t) for t in inputs if is_tensor(t)]  # others are edges

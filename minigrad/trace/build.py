@@ -31,6 +31,7 @@ class Parts:
         self.formulas: dict[str, str] = {}
         self.expressions: list[Any] = []
         self.events: list[Any] = []
+        self.bindings: list[Any] = []
 
 
 class Builder:
@@ -42,7 +43,7 @@ class Builder:
         self._values: dict[Any, int] = {}
         self._dtypes: dict[Any, str] = {}
         self._shapes: dict[tuple[int, ...], list[int]] = {}
-        self._files: dict[str, int] = {}
+        self.files: dict[str, int] = {}  # by path; INSIDE for those of this library
 
     def value(self, array: Any) -> int:
         """The index of the preview of a small array, or of what `large` has made of another one."""
@@ -80,7 +81,7 @@ class Builder:
         `depth`: how many callers are known to be inside. Frames are asked for one by one, since each that is looked at
         costs its making.
         """
-        files, getframe = self._files, sys._getframe
+        files, getframe = self.files, sys._getframe
         try:
             while True:
                 depth += 1
@@ -96,9 +97,9 @@ class Builder:
 
     def file(self, path: str) -> int:
         """The index of a file, added with its lines if it is new; INSIDE for a file of this library."""
-        known = self._files.get(path)
+        known = self.files.get(path)
         if known is None:
-            known = self._files[path] = INSIDE if path.startswith(tuple(LIBRARIES)) else self._add_file(path)
+            known = self.files[path] = INSIDE if path.startswith(tuple(LIBRARIES)) else self._add_file(path)
         return known
 
     def _add_file(self, path: str) -> int:

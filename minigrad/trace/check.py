@@ -6,11 +6,11 @@ from itertools import chain
 from math import isfinite, prod
 from typing import Any
 
-from minigrad.trace.schema import COMMON, EVENTS, FORMAT, INDEXED, NODE, SCOPE, TENSOR, VERSION, Record
+from minigrad.trace.schema import BINDING, COMMON, EVENTS, FORMAT, INDEXED, NODE, SCOPE, TENSOR, VERSION, Record
 
 __all__ = ["LATER", "check"]
 
-LATER = ("scopes", "storages", "expressions")  # lists that older traces do not have
+LATER = ("scopes", "storages", "expressions", "bindings")  # lists that older traces do not have
 DEEPEST, LONGEST = 100, 1_000  # calls inside of calls in one expression, and all its parts
 MANY = 1_000_000  # no node has so many outputs, nothing is so deep
 FILE = Record("A source text.", name="str: its name", lines="[str]: its lines")
@@ -54,7 +54,8 @@ def check(data: Any) -> None:
     """Raise a ValueError that says why this is not a trace of this version."""
     check_whole(data)
     sizes = {key: len(data.get(key, ())) for key in INDEXED.values()}
-    for key, record in (("files", FILE), ("scopes", SCOPE), ("tensors", TENSOR), ("nodes", NODE)):
+    for key, record in (("files", FILE), ("scopes", SCOPE), ("tensors", TENSOR), ("nodes", NODE),
+                        ("bindings", BINDING)):
         for at, entry in enumerate(data.get(key, ())):
             check_fields(entry, record, sizes, f"entry {at} of its {key!r}")
     for at, value in enumerate(data["values"]):

@@ -93,6 +93,11 @@ class Trace:
         """What happened; an event's index is its step."""
         return self._encoded().events
 
+    @property
+    def bindings(self) -> list[Record]:
+        """Which tensors the program's names held, by its lines."""
+        return self._encoded().bindings
+
     def __repr__(self) -> str:
         return f"Trace({len(self.events)} events, {len(self.nodes)} nodes, {len(self.tensors)} tensors)"
 
@@ -188,7 +193,7 @@ class Trace:
                 "values": parts.values[:], "tensors": parts.tensors[:], "nodes": parts.nodes[:],
                 "scopes": parts.scopes[:], "storages": parts.storages[:], "formulas": dict(parts.formulas),
                 "expressions": parts.expressions[:],
-                "events": parts.events[:], "layout": self.layout}
+                "events": parts.events[:], "bindings": parts.bindings[:], "layout": self.layout}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Trace:

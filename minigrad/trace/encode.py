@@ -181,6 +181,11 @@ class Encoder:
                     if record.get("file") == file]
             del source["lines"][max(end, *used):]
 
+    def bound(self, call: int, file: int, line: int | None, names: list[list[Any]]) -> None:
+        """A function that is running has come to a line, and its names hold other tensors than before."""
+        self.parts.bindings.append({"step": len(self.parts.events), "call": call, "file": file, "line": line,
+                                    "names": names})
+
     # time
     def took(self, node: int, backward: bool, seconds: float) -> None:
         """A node's op, or its derivative, has taken so long; more runs of a derivative add up."""

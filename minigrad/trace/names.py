@@ -10,8 +10,9 @@ from types import FrameType
 from typing import Any
 
 from minigrad.trace.build import LIBRARIES
+from minigrad.trace.inside import held_inside, is_module
 
-__all__ = ["drop_copy", "drop_refilled", "held_by", "names_in", "running"]
+__all__ = ["OPTIMIZED", "drop_copy", "drop_refilled", "empty", "held_by", "names_in", "public", "running"]
 
 OPTIMIZED = 0x1  # the flag of a code object whose locals are not a dict: a function's
 
@@ -51,6 +52,14 @@ def drop_refilled(copies: list[dict[str, Any]]) -> None:
             names.clear()
 
 
+def empty(frame: FrameType, names: dict[str, Any], copies: list[dict[str, Any]]) -> None:
+    """Empty the copy of a function's variables that was looked at, and put it among `copies`; the caller holds it in
+    one variable."""
+    known = id(names) in map(id, copies)
+    if drop_copy(frame, names, known + 1) and not known:
+        copies.append(names)
+
+
 def names_in(base: FrameType | None, wanted: Mapping[int, Any],
              copies: list[dict[str, Any]]) -> dict[int, tuple[str, bool]]:
     """Names for objects, by their ids, and whether each is a path from a module; the variable furthest out counts.
@@ -60,20 +69,27 @@ def names_in(base: FrameType | None, wanted: Mapping[int, Any],
     found: dict[int, tuple[str, bool]] = {}
     for frame in running(base):
         names = frame.f_locals
-        for value, name, is_path in held_by(names):
-            if wanted.get(id(value)) is value:
-                found[id(value)] = name, is_path
-        known = any(names is each for each in copies)
-        if drop_copy(frame, names, known) and not known:
-            copies.append(names)
+        here = {id(value): (name, is_path) for value, name, is_path in held_by(names)
+                if wanted.get(id(value)) is value}
+        if len(here) < len(wanted):
+            for value, name, is_path in held_inside(public(names)):
+                if wanted.get(id(value)) is value:
+                    here.setdefault(id(value), (name, is_path))
+        empty(frame, names, copies)
+        found |= here
     return found
+
+
+def public(names: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The variables whose names are for everybody, save classes."""
+    return [(name, value) for name, value in list(names.items())
+            if not name.startswith("_") and not issubclass(type(value), type)]
 
 
 def held_by(names: Mapping[str, Any]) -> Iterator[tuple[Any, str, bool]]:
     """What variables hold, with its name; then the parameters of the modules among it, with their paths (True)."""
-    public = [(name, value) for name, value in list(names.items())
-              if not name.startswith("_") and not isinstance(value, type)]
-    yield from [(value, name, False) for name, value in public]
-    for name, owner in public:
-        if callable(getattr(type(owner), "named_parameters", None)):
+    known = public(names)
+    yield from [(value, name, False) for name, value in known]
+    for name, owner in known:
+        if is_module(owner):
             yield from [(parameter, f"{name}.{path}", True) for path, parameter in owner.named_parameters()]

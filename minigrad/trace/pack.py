@@ -15,7 +15,7 @@ from typing import Any
 __all__ = ["packed", "unpacked", "written"]
 
 FORMS = {"float32": "f", "float64": "d", "int64": "q", "int32": "i", "uint8": "B", "bool": "?"}
-TABLES = ("values", "tensors", "nodes", "scopes", "events")
+TABLES = ("values", "tensors", "nodes", "scopes", "events", "bindings")
 XP = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
 
@@ -23,7 +23,7 @@ def packed(data: Mapping[str, Any]) -> dict[str, Any]:
     """The dict of a trace with its tables and previews packed."""
     numbers = bytearray()
     values = [put(value, numbers) for value in data["values"]]
-    tables = {name: table(values if name == "values" else data[name]) for name in TABLES}
+    tables = {name: table(values if name == "values" else data[name]) for name in TABLES if name in data}
     return {**data, **tables, "numbers": b64encode(numbers).decode("ascii")}
 
 

@@ -11,8 +11,8 @@ and `(label:type,type)` is a list of that length, whose entries are called by th
 
 from typing import NamedTuple
 
-__all__ = ["COMMON", "COMMUNICATION", "DERIVED", "EVENTS", "FORMAT", "FORWARD", "INDEXED", "NODE", "OTHER", "PASS",
-           "SCOPE", "TENSOR", "VERSION", "Field", "Record"]
+__all__ = ["BINDING", "COMMON", "COMMUNICATION", "DERIVED", "EVENTS", "FORMAT", "FORWARD", "INDEXED", "NODE", "OTHER",
+           "PASS", "SCOPE", "TENSOR", "VERSION", "Field", "Record"]
 
 FORMAT, VERSION = "minigrad-trace", 1
 INDEXED = {"value": "values", "tensor": "tensors", "node": "nodes", "scope": "scopes", "file": "files",
@@ -84,6 +84,14 @@ NODE = Record(
     scope="scope or absent: the innermost call of a module that ran when the recorder first saw it",
     file="file? or absent: the file of the user's line that made it",
     line="int? or absent: the number of that line, from 1")
+BINDING = Record(
+    "Which tensors the names of a function hold from a step on. They are looked at when an op runs and the function "
+    "has come to another line.",
+    step="int: the event that comes next",
+    call="int: the number of the call of the function, or of the program outside of functions",
+    file="file: where its text stands",
+    line="int?: the line that it has come to, from 1; null is its end",
+    names="[(name:str,tensor?)]: what is new since it was looked at before; null is a name that holds no tensor now")
 COMMON = Record(
     "What every event can have besides its `kind`.",
     file="file or absent: the file of the user's line that runs; it comes with `line`",

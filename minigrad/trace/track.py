@@ -14,12 +14,15 @@ is therefore worked out first, and then stored by assignments, of which the call
 import gc
 import weakref
 from collections.abc import Callable, Mapping
+from types import FrameType
 from typing import Any
 
 from minigrad._base.locks import new_lock
+from minigrad.trace.bindings import Bindings
 from minigrad.trace.build import Large, Whole
+from minigrad.trace.inside import held_inside
 from minigrad.trace.ledger import GRADIENT, SAVED, WAITING
-from minigrad.trace.names import drop_refilled, held_by, names_in
+from minigrad.trace.names import drop_refilled, held_by, names_in, public
 
 __all__ = ["CHANGED", "NOWHERE", "OBSERVERS", "PROCESS", "RARER", "Log", "TrackedRef", "Tracker"]
 
@@ -90,6 +93,7 @@ class Tracker:
         self.local_names: list[tuple[Any, ...]] = []  # entries that name what variables of functions hold
         self.tries = TRIES
         self.copies: list[dict[str, Any]] = []  # of variables, emptied
+        self.bindings = Bindings(log, self.tensors)
         self.left, self.limit, self.whole_left = BUDGET, SHOWN, WHOLE_IN_ALL
         self.on_tensor_gone: Any = self.tensor_gone
         self.on_node_gone: Any = self.node_gone
@@ -202,6 +206,16 @@ class Tracker:
         self.tries -= not found
         self.local_names += [("name", ref.number, *found[ref.key]) for ref in refs if ref.key in found]
 
+    def look_at_names(self, frame: FrameType) -> None:
+        """An op runs: see what the names of the running functions hold; `frame` is the one that has called."""
+        if self.base is not None:
+            self.bindings.look(frame, self.base, self.copies)
+
+    def leave(self, frame: FrameType) -> None:
+        """A function is about to return, as a profile function is told: the copy of its variables, which Python writes
+        back into them then, stays as it is."""
+        self.bindings.leave(id(frame), frame.f_locals)
+
     def drop_copies(self) -> None:
         """Let go of what functions have in their variables, where Python has copied it again."""
         if self.copies:
@@ -212,7 +226,9 @@ class Tracker:
         scopes: dict[int, list[int]] = {}
         for module, scope in self.outermost:
             scopes.setdefault(id(module()), []).append(scope)
-        for value, name, is_path in held_by(names):
+        self.bindings.leave(self.bindings.within, names)
+        held = [*held_by(names), *held_inside(public(names))]
+        for value, name, is_path in sorted(held, key=lambda entry: entry[1] in self.bindings.rebound):
             number = self.tensor_number(value)
             if number is not None:
                 self.log.append(("name", number, name, is_path))

@@ -36,6 +36,35 @@ def test_leaves_and_modules_of_a_function_have_its_names(lib: Any, recorder: Any
 
 
 @LIBRARIES
+def test_leaves_in_containers_have_the_names_of_their_places(lib: Any, recorder: Any) -> None:
+    weights = [lib.ones(2, requires_grad=True), lib.ones(2, requires_grad=True)]
+    layers = {"a": lib.nn.Linear(2, 2)}
+    with recorder() as trace:
+        h = weights[0] * weights[1]
+        layers["a"](h).sum().backward()
+    names = [tensor["name"] for tensor in trace.tensors if tensor["is_leaf"] and tensor["requires_grad"]]
+    assert sorted(names) == ["layers['a'].bias", "layers['a'].weight", "weights[0]", "weights[1]"]
+
+
+@LIBRARIES
+def test_a_name_that_is_assigned_again_holds_one_tensor_after_the_other(lib: Any, recorder: Any) -> None:
+    def block(x: Any) -> Any:
+        y = x * 2
+        y = y + x
+        return y
+
+    x = lib.ones(2, requires_grad=True)
+    with recorder() as trace:
+        for _ in range(2):
+            x = block(x)
+        x.sum().backward()
+    made = [event["outputs"][0] for event in trace.events if event["kind"] == "forward"]
+    calls = [[tensor for row in trace.bindings if row["call"] == call for name, tensor in row["names"] if name == "x"]
+             for call in range(3)]
+    assert calls == [[0, made[1], made[3]], [0], [made[1]]]
+
+
+@LIBRARIES
 def test_a_leaf_that_its_function_has_deleted_is_gone(lib: Any, recorder: Any) -> None:
     def run() -> bool:
         x, w = lib.ones(2, requires_grad=True), lib.ones(2, requires_grad=True)

@@ -69,8 +69,8 @@ def test_parameters_are_named_by_the_module_in_a_variable():
 
 def test_what_nothing_holds_has_no_name_nor_what_is_private():
     def run() -> None:
-        _x, found = torch.ones(2, requires_grad=True), [torch.ones(2, requires_grad=True)]
-        (_x * found[0] * torch.ones(2, requires_grad=True)).sum().backward()
+        _x, _found = torch.ones(2, requires_grad=True), [torch.ones(2, requires_grad=True)]
+        (_x * _found[0] * torch.ones(2, requires_grad=True)).sum().backward()
 
     with record() as trace:
         run()

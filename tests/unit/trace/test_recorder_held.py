@@ -63,8 +63,8 @@ def test_activations_are_named_one_by_one_with_what_made_them() -> None:
         loss.backward()
     start = trace.steps("backward")[0]
     lines = trace.held_text(start).splitlines()
-    assert "    hidden, 32 bytes, made by mm in Linear: hidden" in lines
-    assert any(line.startswith("    out, 32 bytes, made by relu in ReLU: out, saved by Relu") for line in lines)
+    assert "    hidden, 32 bytes, made by mm in model.0: hidden" in lines
+    assert any(line.startswith("    out, 32 bytes, made by relu in model.1: out, saved by Relu") for line in lines)
     assert any(line.startswith("    x, 24 bytes: x, saved by MmBackward0") for line in lines)
     assert lines[-2:] == ["gradients 4 bytes", f"    a gradient, 4 bytes: waits at SumBackward0 #{lines[-1][-1]}"]
     last = trace.held_text(len(trace) - 1)

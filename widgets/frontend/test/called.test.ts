@@ -3,7 +3,8 @@ import { expect, it } from "vitest";
 import { render } from "../src/index";
 import { Called } from "../src/inspector/called";
 import { FakeModel, square } from "./fake";
-import type { Trace } from "../src/trace/types";
+import type { Moment } from "../src/inspector/details";
+import type { Maybe, Trace } from "../src/trace/types";
 
 function shown(trace: Trace, step: number): HTMLElement {
   const place = document.createElement("div");
@@ -99,4 +100,64 @@ it("takes a name inside of a function for what the function means by it", () => 
   const found = lines.map((line, at) => called.pieces(0, at + 1, line).filter((piece) => typeof piece !== "string").map((piece) => (piece as Element).textContent).join(" "));
   expect(found).toEqual(["x", "y x x", "", "y", "", "", "x", "", "", ""]);
   expect(called.pieces(0, 2, "y = x * x").map((piece) => (typeof piece === "string" ? piece : piece.textContent)).join("")).toBe("y = x * x");
+});
+
+/** By the words of a line that can be pointed at: the tensors that they mean at a step. */
+function meant(trace: Trace, at: number, step: number): string[] {
+  const seen: number[][] = [];
+  const called = new Called(trace, (nodes) => seen.push([...nodes]), () => null, () => undefined);
+  const moment = { now: step, nodeOf: (tensor: number) => tensor, look: () => ({}), value: () => null, grad: () => undefined, edge: () => undefined, version: () => 0 };
+  called.show(moment as unknown as Moment);
+  const body = document.createElement("div");
+  body.append(...called.pieces(0, at, trace.files[0]?.lines[at - 1] ?? ""));
+  called.listen(body);
+  return [...body.querySelectorAll(".mg-called")].map((word) => {
+    word.dispatchEvent(new Event("pointerover", { bubbles: true }));
+    return `${word.textContent} ${seen.at(-1)?.join(" ")}`;
+  });
+}
+
+/** h = f(x); h = f(h); for ...: h = h * h; with f(y): y = y * 2; return y. */
+function again(): Trace {
+  const lines = ["def f(y):", "    y = y * 2", "    return y", "h = f(x)", "h = f(h)", "for _ in range(2):", "    h = h * h", "print(h, g(h=x))", "loss = h.sum()"];
+  const leaf = square().tensors[0] as Trace["tensors"][number];
+  const op = (line: number, given: number[], made: number) => ({ kind: "forward" as const, op: "mul", node: null, inputs: given, outputs: [made], file: 0, line });
+  const bound = (step: number, call: number, line: Maybe, ...names: [string, Maybe][]) => ({ step, call, file: 0, line, names });
+  return {
+    ...square(),
+    files: [{ name: "cell 1", lines }],
+    tensors: ["x", null, null, null, "h", "loss"].map((name) => ({ ...leaf, name })),
+    events: [op(2, [0], 1), op(2, [1], 2), op(7, [2, 2], 3), op(7, [3, 3], 4), op(9, [4], 5)],
+    bindings: [bound(0, 0, 4, ["x", 0]), bound(0, 1, 2, ["y", 0]), bound(1, 0, 5, ["h", 1]), bound(1, 2, 2, ["y", 1]),
+      bound(2, 0, 7, ["h", 2]), bound(3, 0, 7, ["h", 3]), bound(4, 0, 9, ["h", 4]), bound(5, 0, null, ["loss", 5])],
+  };
+}
+
+it("takes a name that is assigned again for what it holds on each line", () => {
+  const trace = again();
+  expect(meant(trace, 4, 4)).toEqual(["h 1", "x 0"]);
+  expect(meant(trace, 5, 4)).toEqual(["h 2", "h 1"]);
+  expect(meant(trace, 9, 4)).toEqual(["loss 5", "h 4"]);
+});
+
+it("takes a name in a loop for what it holds in the turn of the step", () => {
+  expect(meant(again(), 7, 2)).toEqual(["h 3", "h 2", "h 2"]);
+  expect(meant(again(), 7, 4)).toEqual(["h 4", "h 3", "h 3"]);
+});
+
+it("takes a name in a function for what it holds in the call of the step", () => {
+  expect(meant(again(), 2, 0)).toEqual(["y 1", "y 0"]);
+  expect(meant(again(), 2, 4)).toEqual(["y 2", "y 1"]);
+});
+
+it("takes a name on a line without an op for what it holds then, and the name of an argument for none", () => {
+  expect(meant(again(), 8, 4)).toEqual(["h 4", "x 0"]);
+});
+
+it("lights one tensor of a list where the text names one", () => {
+  const trace = again();
+  trace.tensors.forEach((tensor, id) => (tensor.name = [`w[${id}]`, "p['a']"][id] ?? null));
+  trace.files = [{ name: "cell 1", lines: ['loss = w[0] * p["a"] + w[1]'] }];
+  trace.bindings = [];
+  expect(meant(trace, 1, 4)).toEqual(["w[0] 0", 'p["a"] 1', "w 0"]);
 });

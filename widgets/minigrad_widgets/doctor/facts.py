@@ -215,7 +215,7 @@ class Facts:
         """What the program calls its optimizer, its model and its loss, where it has a name for them."""
         found = {"optimizer": [o.name for o in self.optimizers], "model": [m.name for m in self.models],
                  "loss": [name for call in self.of_kind("backward") if call.tensor is not None
-                          and (name := self.tensors[call.tensor]["name"])]}
+                          and (name := self.tensors[call.tensor]["name"] or "").isidentifier()]}
         for call in self.of_kind("backward"):
             if call.at is not None and not found["loss"]:
                 lines = self.trace.files[call.at[0]]["lines"][call.at[1] - 1:]  # none for code without a file

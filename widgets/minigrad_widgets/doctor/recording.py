@@ -73,7 +73,7 @@ def run(library: Library, program: Callable[[], Any], names: Mapping[str, Any], 
             error = done.error
             recorder.__exit__(None if error is None else type(error), error, None)
     done.trace, done.calls, done.activations = trace, watch.calls, watch.activations
-    files = observer.builder._files
+    files = observer.builder.files
     done.paths = [path for path, index in sorted(files.items(), key=lambda item: item[1]) if index >= 0]
     if error is not None:
         done.lines = lines_of(error, files)

@@ -7,6 +7,7 @@ of what it made, until the next thing happens: then its results have their node,
 from __future__ import annotations
 
 import functools
+import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter
@@ -104,6 +105,7 @@ class Ops:
         fresh = [t for t in written if id(t) not in self.seen.tensors and self.is_empty(t)]
         given: list[Any] = [None if any(t is f for f in fresh) else self.seen.tensor(t) for t in operands]
         self.seen.name_leaves()
+        self.seen.look_at_names(sys._getframe(1))
         self.seen.drop_copies()
         began = perf_counter()
         result = func(*args, **kwargs)

@@ -44,6 +44,8 @@ class Reader:
         self.depth = -1  # of the innermost pass or recomputation
         self.passes = Passes(self.log, self, times, detail)
         self.seen = self.passes.seen
+        if detail != "modules":
+            self.seen.bindings.files = self.builder.files
         self.ops = Ops(self.seen, self.log, times)
         self.mode = Watching(self.dispatched)
         self.watching = False  # whether the mode is on
@@ -152,9 +154,13 @@ class Reader:
                 self.modules.pop()
                 self.seen.module_end()
             return
+        if event == "return" and self.seen.bindings.is_running(frame):
+            self.catch_up()
+            self.seen.leave(frame)
         if code is not ENGINE or event != "call":
             return
         self.catch_up()
+        self.seen.look_at_names(frame)
         self.seen.drop_copies()
         self.passes.leave_broken(torch._C._current_graph_task_id())
         roots = frame.f_locals["t_outputs"]

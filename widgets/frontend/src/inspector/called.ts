@@ -1,10 +1,11 @@
 /**
  * Names in the source: pointed at, or reached with the keyboard, a name lights its tensor's node, gradient and `.grad`.
  *
- * A name inside of a function is the tensor's only where the function does not use that name for something of its own.
+ * A name on a line means the tensor that it held when that line ran last; where it is assigned, what it got.
  */
 import { html } from "../page/dom";
 import { inline, nodeName, shape, tensorName, valueOf } from "../trace/format";
+import { Meanings, useOf } from "../trace/meaning";
 import { unwritten } from "./trays";
 import type { Moment } from "./details";
 import type { Maybe, Trace } from "../trace/types";
@@ -12,26 +13,14 @@ import type { Maybe, Trace } from "../trace/types";
 /** Lights nodes and the edges that lead to them. */
 export type CallOut = (nodes: readonly number[], edges: readonly string[]) => void;
 
-type Range = [from: number, to: number];
-
 const WORD = /("""|'''|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|#.*)|(?<![\w.])([A-Za-z_]\w*)/g;
 const SHOWN = 3;
 
-/** The bodies of functions in a file, by their lines from 1 on, outer ones first. */
-function functions(lines: readonly string[]): Range[] {
-  const indent = (line: string): number => line.length - line.trimStart().length;
-  return lines.flatMap((line, at): Range[] => {
-    if (!/^\s*(async\s+)?def\s/.test(line)) return [];
-    const end = lines.findIndex((later, i) => i > at && later.trim() !== "" && !/^\s*\)/.test(later) && indent(later) <= indent(line));
-    return [[at + 1, end < 0 ? lines.length : end]];
-  });
-}
-
-/** Whether a function has a parameter or a variable of this name. */
-function isLocal(lines: readonly string[], [from, to]: Range, name: string): boolean {
-  const own = new RegExp(`(^|[\\s,(*])${name}\\s*(:[^=]*)?([-+*/@]?=(?!=)|,[^=()]*=(?!=))|\\bfor\\b[^:]*\\b${name}\\b[^:]*\\bin\\b|\\bas\\s+${name}\\b`);
-  const head = new RegExp(`\\bdef\\s.*[(,\\s*]${name}\\s*[,:=)]`);
-  return lines.slice(from - 1, to).some((line) => own.test(line) || head.test(line));
+/** What a name is in the text: itself, with what follows it where that leads to one tensor, as in `weights[0]`. */
+interface Meant {
+  text: string;
+  /** The tensors that it means at every step; null where that depends on the step. */
+  tensors: number[] | null;
 }
 
 export class Called {
@@ -43,8 +32,8 @@ export class Called {
   private readonly edges = new Map<string, string[]>();
   /** The lines at which each tensor was made or used, by file. */
   private readonly lines = new Map<number, Set<string>>();
-  private readonly bodies = new Map<number, Range[]>();
-  private shown: number[] = [];
+  private readonly meanings: Meanings;
+  private name: HTMLElement | null = null;
   private moment: Moment | null = null;
 
   constructor(
@@ -54,8 +43,9 @@ export class Called {
     private readonly pick: (node: number) => void,
   ) {
     this.card.hidden = true;
+    this.meanings = new Meanings(trace);
     const add = <K, V>(map: Map<K, V[]>, key: K, value: V): void => void map.set(key, [...(map.get(key) ?? []), value]);
-    trace.tensors.forEach(({ name }, id) => name !== null && add(this.named, name.split(".")[0] ?? name, id));
+    trace.tensors.forEach(({ name }, id) => name !== null && add(this.named, name.split(/[.[]/)[0] ?? name, id));
     trace.nodes.forEach((node, id) => {
       if (node.variable !== undefined) this.leaves.set(node.variable, id);
       node.next.forEach((edge, index) => edge && add(this.edges, edge.join(":"), `${id}:${index}`));
@@ -75,10 +65,11 @@ export class Called {
     let done = 0;
     for (const found of line.matchAll(WORD)) {
       const name = found[2];
-      const tensors = name === undefined ? [] : this.meant(file, at, line, name);
-      if (name === undefined || tensors.length === 0) continue;
-      pieces.push(line.slice(done, found.index), html("span", { class: "mg-called", role: "button", tabindex: -1, "data-tensors": tensors.join(" ") }, name));
-      done = found.index + name.length;
+      const meant = name === undefined || found.index < done ? null : this.meant(file, at, line, name, found.index);
+      if (name === undefined || meant === null) continue;
+      const data = meant.tensors ? { "data-tensors": meant.tensors.join(" ") } : { "data-name": name, "data-line": `${file}:${at}`, "data-assigned": String(useOf(line, found.index, name) === "assigned") };
+      pieces.push(line.slice(done, found.index), html("span", { class: "mg-called", role: "button", tabindex: -1, ...data }, meant.text));
+      done = found.index + meant.text.length;
     }
     return [...pieces, line.slice(done)];
   }
@@ -128,24 +119,41 @@ export class Called {
   }
 
   private point(name: HTMLElement | null): void {
-    this.shown = (name?.dataset["tensors"] ?? "").split(" ").filter(Boolean).map(Number);
+    this.name = name;
     this.draw();
   }
 
-  /** The tensors that a name means at a line. */
-  private meant(file: number, at: number, line: string, name: string): number[] {
-    const tensors = this.named.get(name) ?? [];
-    if (tensors.length === 0 || new RegExp(`\\blambda\\b[^:]*\\b${name}\\b`).test(line)) return [];
-    const lines = this.trace.files[file]?.lines ?? [];
-    const bodies = this.bodies.get(file) ?? functions(lines);
-    this.bodies.set(file, bodies);
-    const body = bodies.filter(([from, to]) => from <= at && at <= to && isLocal(lines, [from, to], name)).at(-1);
-    if (!body) return tensors;
+  /** The tensors of the name that is pointed at, at this step. */
+  private get shown(): number[] {
+    const { tensors = "", name, line, assigned } = this.name?.dataset ?? {};
+    if (name === undefined || line === undefined) return tensors.split(" ").filter(Boolean).map(Number);
+    const [file, at] = line.split(":").map(Number) as [number, number];
+    const tensor = this.meanings.at(file, at, name, assigned === "true", this.moment?.now ?? null);
+    return tensor === null ? [] : [tensor];
+  }
+
+  /** What a name means at a line; null if that is no tensor. */
+  private meant(file: number, at: number, line: string, name: string, from: number): Meant | null {
+    if (new RegExp(`\\blambda\\b[^:]*\\b${name}\\b`).test(line) || useOf(line, from, name) === "argument") return null;
+    const path = this.path(line.slice(from).replaceAll('"', "'"), name);
+    if (!path && this.meanings.has(file, at, name)) return { text: name, tensors: null };
+    const tensors = path ? path.tensors : (this.named.get(name) ?? []);
+    const body = this.meanings.owner(file, at, name);
     const within = (place: string): boolean => {
       const [of, row] = place.split(":").map(Number) as [number, number];
-      return of === file && body[0] <= row && row <= body[1];
+      return body === undefined || (of === file && body[0] <= row && row <= body[1]);
     };
-    return tensors.filter((id) => [...(this.lines.get(id) ?? [])].some(within));
+    const found = body ? tensors.filter((id) => [...(this.lines.get(id) ?? [])].some(within)) : tensors;
+    return found.length === 0 ? null : { text: path ? line.slice(from, from + path.length) : name, tensors: found };
+  }
+
+  /** The longest path to a tensor, as `weights[0]` is one, that a text begins with; null if it begins with none. */
+  private path(text: string, name: string): { length: number; tensors: number[] } | null {
+    const paths = (this.named.get(name) ?? []).map((id) => this.trace.tensors[id]?.name ?? "");
+    const fitting = paths.filter((path) => path !== name && text.startsWith(path) && !/^\w/.test(text.slice(path.length)));
+    const longest = fitting.reduce((a, b) => (b.length > a.length ? b : a), "");
+    if (longest === "") return null;
+    return { length: longest.length, tensors: (this.named.get(name) ?? []).filter((id) => this.trace.tensors[id]?.name === longest) };
   }
 
   private nodeOf(tensor: number): Maybe {
@@ -160,13 +168,12 @@ export class Called {
   }
 
   private draw(): void {
-    const moment = this.moment;
-    this.card.hidden = this.shown.length === 0 || moment === null;
-    const nodes = this.shown.flatMap((id) => this.nodeOf(id) ?? []);
-    this.light(nodes, this.shown.flatMap((id) => this.arriving(id)));
+    const [moment, shown] = [this.moment, this.shown];
+    this.card.hidden = shown.length === 0 || moment === null;
+    this.light(shown.flatMap((id) => this.nodeOf(id) ?? []), shown.flatMap((id) => this.arriving(id)));
     if (this.card.hidden || moment === null) return;
-    const more = this.shown.length > SHOWN ? [html("p", { class: "mg-quiet" }, `and ${this.shown.length - SHOWN} more`)] : [];
-    this.card.replaceChildren(...this.shown.slice(0, SHOWN).map((id) => this.facts(id, moment)), ...more);
+    const more = shown.length > SHOWN ? [html("p", { class: "mg-quiet" }, `and ${shown.length - SHOWN} more`)] : [];
+    this.card.replaceChildren(...shown.slice(0, SHOWN).map((id) => this.facts(id, moment)), ...more);
   }
 
   private facts(id: number, moment: Moment): HTMLElement {

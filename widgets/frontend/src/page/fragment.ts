@@ -7,7 +7,7 @@ export const LONGEST = 8 * 1024;
 /** What it may grow to: a short text of zeros would else fill the memory. */
 const LARGEST = 2 * 1024 * 1024;
 /** What a link carries of a trace. Positions are found anew, and nothing else of what an inspector adds is needed. */
-const KEPT = ["format", "version", "library", "files", "values", "tensors", "nodes", "scopes", "storages", "formulas", "expressions", "events", "numbers", "process"];
+const KEPT = ["format", "version", "library", "files", "values", "tensors", "nodes", "scopes", "storages", "formulas", "expressions", "events", "bindings", "numbers", "process"];
 const WALKS = ["forward", "backward", "traversal", "checkpoint", "all"];
 
 type Row = Record<string, unknown>;

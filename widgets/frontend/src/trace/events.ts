@@ -93,6 +93,23 @@ export interface Scope {
   parent: Maybe;
 }
 
+/**
+ * Which tensors the names of a function hold from a step on. They are looked at when an op runs and the function
+ * has come to another line.
+ */
+export interface Binding {
+  /** The event that comes next. */
+  step: number;
+  /** The number of the call of the function, or of the program outside of functions. */
+  call: number;
+  /** Where its text stands. */
+  file: number;
+  /** The line that it has come to, from 1; null is its end. */
+  line: Maybe;
+  /** What is new since it was looked at before; null is a name that holds no tensor now. */
+  names: [name: string, tensor: Maybe][];
+}
+
 /** What every event can have besides its `kind`. */
 export interface Common {
   /** The file of the user's line that runs; it comes with `line`. */
@@ -423,6 +440,7 @@ export const RECORD_FIELDS: Readonly<Record<string, string>> = {
   tensors: "name=str? shape=[int] dtype=str requires_grad=bool is_leaf=bool node=node? output_nr=nr parameter=bool storage=int bytes=int value=value base?=tensor counter?=tensor version?=int read?=int unexplained?=bool offset?=whole strides?=[whole]",
   nodes: "name=str sequence_nr=whole? next=[(node,output_nr:nr)?] inputs=[tensor?] outputs=[tensor] saved=[(name:str,tensor?,value?)] variable?=tensor derivatives?=[expression?] seconds?=(forward:number?,backward:number?) parameters?=[(name:str,expression)] scope?=scope file?=file? line?=int?",
   scopes: "name=str? module=str parent=scope?",
+  bindings: "step=int call=int file=file line=int? names=[(name:str,tensor?)]",
   common: "file?=file line?=int depth?=nr time?=number bytes?=(parameters:int,activations:int,saved:int,gradients:int) held?=[(storage,what:nr,id:int?)] dropped?=[(storage,what:nr,id:int?)]",
 };
 

@@ -1,7 +1,7 @@
 /** The shapes of a trace, version 1, as docs/trace.md describes them. Every id is an index into its list. */
 import { check } from "./check";
 import { FORMAT, VERSION } from "./events";
-import type { Common, Maybe, NodeRecord, Scope, TensorRecord, TraceEvent } from "./events";
+import type { Binding, Common, Maybe, NodeRecord, Scope, TensorRecord, TraceEvent } from "./events";
 import { unpack } from "./unpack";
 
 export type * from "./events";
@@ -57,6 +57,8 @@ export interface Trace {
   /** The arithmetic of derivatives. Older traces have none. */
   expressions?: Expression[];
   events: TraceEvent[];
+  /** Which tensors the names of the program held. Older traces have none. */
+  bindings?: Binding[];
   /** Which of several processes was recorded, and when; absent where there is one. */
   process?: { rank: number; ranks: number; began: number | null };
   layout: Layout | null;

@@ -75,7 +75,7 @@ export function withoutEntries(packed: Packed): Packed {
 
 /** The trace as docs/trace.md has it; one that is not packed stays as it is. */
 export function unpack(packed: Packed): Trace {
-  for (const name of ["values", "tensors", "nodes", "scopes", "events"]) {
+  for (const name of ["values", "tensors", "nodes", "scopes", "events", "bindings"]) {
     const table = packed[name];
     if (table && !Array.isArray(table)) packed[name] = rows(table as Table);
   }
