@@ -23,11 +23,11 @@ from minigrad.trace.frame import Frame
 from minigrad.trace.held import Held
 from minigrad.trace.names import drop_copy
 from minigrad.trace.pack import written
-from minigrad.trace.track import NOWHERE, OBSERVERS, RARER, Log, TrackedRef, Tracker
+from minigrad.trace.track import CHANGED, NOWHERE, OBSERVERS, RARER, Log, TrackedRef, Tracker
 from minigrad.trace.traverse import Traversal
 
-__all__ = ["CALLS", "FORMULAS", "NOWHERE", "RARER", "SAME", "Builder", "Encoder", "Frame", "Held", "Large", "Log",
-           "Trace", "TrackedRef", "Tracker", "Traversal", "arithmetic", "record", "register_library",
+__all__ = ["CALLS", "CHANGED", "FORMULAS", "NOWHERE", "RARER", "SAME", "Builder", "Encoder", "Frame", "Held", "Large",
+           "Log", "Trace", "TrackedRef", "Tracker", "Traversal", "arithmetic", "record", "register_library",
            "replace_file", "written"]
 
 

@@ -46,6 +46,10 @@ class Seen(Tracker):
         """What is kept of an array; a scalar of NumPy never changes."""
         return array if isinstance(array, generic) else super().copy(array)
 
+    def looked_at(self, t: Any) -> Any:
+        """What is kept of the values that a tensor has now."""
+        return self.copy(t.array)
+
     def gradient(self, g: Any) -> Any:
         """What is kept of a gradient: an array, a tensor, or None."""
         if g is None or isinstance(g, generic):
@@ -62,6 +66,8 @@ class Seen(Tracker):
             hold = memory(t.array)
             ref.array_id, ref.storage, ref.writes = id(t.array), hold[0], CHANGED
             self.log.append(("moved", ref.number, *hold))
+            if t._grad_fn is None and ref.number is not None:
+                self.log.append(("found", ref.number, self.copy(t.array)))
         return ref.number
 
     def created(self, t: Any) -> None:

@@ -163,8 +163,9 @@ class Observer:
         """An in-place op raised the version of a tensor; one of inference mode has none."""
         at, number = self.look(), self.seen.changed(tensor)
         if not tensor.is_inference():
+            others = self.seen.others(memory(tensor.array)[0], (id(tensor),))
             self.log.event("version", at, self.depth + 1, tensor=number, version=tensor._version,
-                           value=self.seen.copy(tensor.array))
+                           value=self.seen.copy(tensor.array), **({"others": others} if others else {}))
         if id(tensor) in self.seen.grads:
             alive = [ref() for ref in self.seen.tensors.values()]
             for leaf in [t for t in alive if t is not None and t._grad is tensor]:

@@ -37,7 +37,8 @@ class Derivative:
 
     def __init__(self, trace: Trace, step: int, index: int, value: Callable[[Any], str]) -> None:
         self.trace, self.index, self.value = trace, index, value
-        self.node = trace["nodes"][trace["events"][step]["node"]]
+        self.number_of_node = trace["events"][step]["node"]
+        self.node = trace["nodes"][self.number_of_node]
         self.gradient, self.replaced = received(trace, step)
 
     def line(self, result: int | None = None) -> str:
@@ -69,7 +70,7 @@ class Derivative:
         at = INPUT.match(operand)
         if at and int(at[1]) < len(self.node["inputs"]):
             tensor = self.node["inputs"][int(at[1])]
-            return tensor, None if tensor is None else self.trace["tensors"][tensor]["value"]
+            return tensor, None if tensor is None else held_by_operand(self.trace, self.number_of_node, tensor)
         return next(((tensor, value) for name, tensor, value in self.node["saved"] if name == operand), (None, None))
 
     def name(self, operand: str) -> str:
@@ -83,6 +84,19 @@ class Derivative:
             return self.value(given[at]) if at < len(given) and given[at] is not None else "0"
         value = self.saved(operand)[1]
         return self.name(operand) if value is None else self.value(value)
+
+
+def held_by_operand(trace: Trace, node: int, tensor: int) -> int:
+    """What an operand held when the op of a node ran: it may have been written to before."""
+    found: int = trace["tensors"][tensor]["value"]
+    for event in trace["events"]:
+        new = event.get("found", ()) if event["kind"] == "forward" else event.get("others", ())
+        if event["kind"] == "version" and event.get("value") is not None:
+            new = [(event["tensor"], event["value"]), *new]
+        found = next((value for each, value in new if each == tensor), found)
+        if event["kind"] == "forward" and event["node"] == node:
+            break
+    return found
 
 
 def received(trace: Trace, step: int) -> tuple[Sequence[int | None] | None, bool]:

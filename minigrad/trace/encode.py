@@ -42,6 +42,7 @@ class Encoder:
         self.scope: int | None = None  # the call of a module that is running
         self.called_by_path: set[int] = set()  # the parameters that have the names of their modules
         self.expressions: dict[str, int] = {}  # by their text
+        self.moves: list[tuple[int, Any]] = []  # operands of the op that is told next, which have other memory now
 
     def encode(self) -> None:
         """Encode what has been logged since the last time."""
@@ -59,6 +60,8 @@ class Encoder:
         """Something happened. What is held for a backward pass may change with it."""
         if kind == "forward":
             fields["op"] = op_name(fields["op"])
+            if self.moves:
+                fields["found"], self.moves = self.moves, []
             self.computed(fields)
             if fields["node"] is None and self.scope is not None:
                 fields["scope"] = self.scope
@@ -239,6 +242,10 @@ class Encoder:
             return
         self.ledger.drop(storage, kind, tensor)
         self.storages[tensor] = self.ledger.hold(key, size, kind, tensor), kind
+
+    def found(self, tensor: int, copy: Any) -> None:
+        """A tensor that is an operand of the op that is told next was given this memory."""
+        self.moves.append((tensor, copy))
 
     def shares(self, tensor: int, facts: dict[str, Any]) -> None:
         """A tensor does not have a memory and a version counter of its own, from 0 on: how it shares them."""

@@ -115,6 +115,8 @@ FORWARD = {  # what the user's code runs
                     "`inputs[1]`, …; of an op in place that of what it wrote to its first operand",
         reads="[tensor] or absent: tensors that are no operands, which the expressions call `reads[0]`, `reads[1]`, …",
         scope="scope or absent: the module that it ran in, where there is no node to say it",
+        found="[(tensor,value)] or absent: what operands hold that were given other memory since they were seen last, "
+              "as `w.data = …` does",
         rebased="[(tensor,before:node?,after:node)] or absent: which tensors an op in place gave another node: what "
                 "was written to, or its base, whose new node is a `CopySlices`, and the view, which is an "
                 "`AsStridedBackward0` of the base from then on"),
@@ -124,7 +126,8 @@ FORWARD = {  # what the user's code runs
         tensor="tensor: which one",
         version="int: its version now",
         value="value? or absent: what it holds now, while its record has what it held when it was first seen; older "
-              "traces have none"),
+              "traces have none",
+        others="[(tensor,value)] or absent: what other tensors that share its memory hold now"),
     "grad": Record(
         "The program took a tensor's `.grad` off (`zero_grad()`), set it, or changed it in place.",
         tensor="tensor: whose",

@@ -13,7 +13,7 @@ is therefore worked out first, and then stored by assignments, of which the call
 
 import gc
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from types import FrameType
 from typing import Any
 
@@ -122,6 +122,16 @@ class Tracker:
     def wrote(self, storage: int) -> None:
         """Memory was written to: what was copied of the tensors that lie there is old."""
         self.writes[storage] = self.writes.get(storage, 0) + 1
+
+    def others(self, storage: int, written: Container[int]) -> list[tuple[int, Any]]:
+        """What tensors hold now that lie in memory that was written to, save those that the op itself has written."""
+        there = [ref for ref in list(self.tensors.values()) if ref.storage == storage and ref.key not in written]
+        alive = [(ref, ref()) for ref in there]
+        return [(ref.number, self.looked_at(t)) for ref, t in alive if t is not None and ref.number is not None]
+
+    def looked_at(self, t: Any) -> Any:
+        """What is kept of the values that a tensor has now."""
+        raise NotImplementedError
 
     def is_fresh(self, ref: TrackedRef) -> bool:
         """Whether a tensor's values are still those of its record."""

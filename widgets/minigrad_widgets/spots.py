@@ -11,6 +11,7 @@ from math import floor, inf
 from typing import NamedTuple
 
 from minigrad_widgets.geometry import HEIGHT, Data, Point, Wire, width_of
+from minigrad_widgets.ties import regions
 
 PARTS = (0.44, 0.3, 0.58, 0.16, 0.74)  # how far along a piece of an edge, in the order of preference
 PIECES = 12  # so many pieces of a long edge, its last ones, may have the label
@@ -71,6 +72,8 @@ def cells(region: Region) -> Iterator[tuple[int, int]]:
 def label_spots(data: Data, wires: list[Wire], widths: Mapping[str, float]) -> dict[str, Spot]:
     """A spot for each edge that has a label, by its width in pixels: the first one that is free, or the freest."""
     taken = Taken()
+    for region in regions(data):
+        taken.add(Region(*region))
     for node, (x, y) in data["layout"]["nodes"].items():
         half = width_of(data, int(node)) / 2
         taken.add(Region(x - half, y - HEIGHT / 2, x + half, y + HEIGHT / 2))

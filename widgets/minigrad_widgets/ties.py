@@ -3,12 +3,15 @@ that it had before. frontend/src/graph/ties.ts finds and draws the same: a golde
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TypedDict
 
-from minigrad_widgets.geometry import Data, Point
+from minigrad_widgets.geometry import Data, Point, width_of
 from minigrad_widgets.text import Words
 
-__all__ = ["Tie", "bow", "ties"]
+__all__ = ["Tie", "bow", "regions", "ties"]
+
+LETTER, HALF = 5.8, 7  # the width of a letter of a label, and half its height
 
 Box = tuple[float, float, float]  # centre and width
 
@@ -49,6 +52,19 @@ def ties(data: Data) -> list[Tie]:
                 add("view", node_of(tensor), node_of(base), tensor,
                     f"view of {words.tensor(base)}" if base in written else "")
     return list(found.values())
+
+
+def regions(data: Data) -> Iterator[tuple[float, float, float, float]]:
+    """What the labels of all links cover: left, top, right, bottom. Gradients stand apart from them."""
+    spots = data["layout"]["nodes"]
+    for tie in ties(data):
+        ends = [(node, spots.get(str(node), spots.get(node))) for node in (tie["from"], tie["to"])]
+        if tie["label"] and all(spot is not None for _, spot in ends):
+            start, end = [(spot[0], spot[1], float(width_of(data, node))) for node, spot in ends]
+            x, y = bow(tie["kind"], start, end)[1]
+            wide = LETTER * len(tie["label"])
+            left = x - 4 - wide if tie["kind"] == "view" else x + 4
+            yield left, y - HALF, left + wide, y + HALF
 
 
 def bow(kind: str, start: Box, end: Box) -> tuple[list[Point], Point]:

@@ -248,12 +248,13 @@ def test_nothing_is_kept_alive_or_left_behind(torch, reader):
             y.sum().backward(retain_graph=True)
             node_hooks = [h.hooks_dict_ref() for h in [node.register_hook(lambda *given: None)]]
             del y, node
+            x + 1  # before Python 3.13 a profile function keeps what a variable has held until the next op
             assert gone[0]() is None and gone[1]() is x
         assert dict(x._backward_hooks) == hooks
         assert len(node_hooks[0]) == 2  # the node is gone, nobody looks at its hooks any more
     finally:
         gc.enable()
-    assert trace.events[-1]["kind"] == "backward_end"
+    assert [event["kind"] for event in trace.events[-2:]] == ["backward_end", "forward"]
     loss = (x * 2).sum()
     with reader.record():
         loss.backward(retain_graph=True)

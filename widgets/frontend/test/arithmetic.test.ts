@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { render } from "../src/index";
-import { FakeModel } from "./fake";
+import { FakeModel, square } from "./fake";
 import type { Trace } from "../src/trace/types";
 
 function show(name: string, step: number, state: Record<string, unknown> = {}, change: (trace: Trace) => void = () => undefined): HTMLElement {
@@ -109,4 +109,19 @@ it("follows calls by hand, without numbers for a node that was called in parts",
   expect(lines(show("diamond", 0, { lens: "traversal", calls: [4, 3, 2] }))).toEqual(["grad of y = grad · c = [1., 1.] · 3. = [3., 3.]"]);
   const parts = show("diamond", 0, { lens: "traversal", calls: [4, 3, 1, 2, 1] });
   expect(lines(parts).slice(-2)).toEqual(["grad of x = grad · x", "grad of x = grad · x"]);
+});
+
+it.each([
+  ["ConvolutionBackward0", "torch 2.13.0", [["mul", "grad", "a"]], "PyTorch computes it in C++, and no formula of minigrad’s stands for it"],
+  ["ConvolutionBackward0", "torch 2.13.0", [], "this recording has kept no arithmetic"],
+  ["ScaleBackward", "torch 2.13.0", [], "it is what the Function’s own backward does"],
+  ["MedianBackward0", "minigrad 0.1.0", [["mul", "grad", "a"]], "its code looks at numbers, or is too long for a line"],
+])("says why the formula of %s in a recording of %s is not written out, and what came and went", (name, library, expressions, why) => {
+  const trace = { ...square(), library, expressions: expressions as Trace["expressions"] & object };
+  (trace.nodes[0] as Trace["nodes"][number]).name = name;
+  const place = document.createElement("div");
+  render({ model: new FakeModel({ trace: JSON.stringify(trace), step: 7, selected: 0 }), el: place });
+  const block = place.querySelector("[data-unwritten]");
+  expect(block?.firstChild?.textContent).toBe(`The formula of ${name} is not written out: ${why}. What came and went:`);
+  expect([...(block?.querySelectorAll(".mg-equals") ?? [])].map((row) => row.textContent)).toEqual(["grad: 1.", "grad of x: 3.", "grad of x: 3."]);
 });

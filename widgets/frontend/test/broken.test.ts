@@ -42,13 +42,36 @@ describe("what is no finite number", () => {
     expect(nodes[0]?.getAttribute("aria-label")).toContain("nan");
   });
 
+  it("is found where only a leaf’s .grad holds it", () => {
+    const trace = square();
+    trace.values[3] = value([], "nan");
+    for (const event of trace.events) {
+      if (event.kind === "flow") event.sum = 0;
+      if (event.kind === "accumulate") event.gradient = 0;
+    }
+    const host = document.createElement("div");
+    document.body.append(host);
+    render({ model: new FakeModel({ trace: JSON.stringify(trace), step: 11 }), el: host });
+    const field = host.querySelector<HTMLInputElement>(".mg-find") as HTMLInputElement;
+    field.value = "nan";
+    field.dispatchEvent(new Event("input"));
+    expect(host.querySelector(".mg-found")?.textContent).toBe("1 found");
+    const table = host.querySelector<HTMLDetailsElement>(".mg-nodetable") as HTMLDetailsElement;
+    table.open = true;
+    table.dispatchEvent(new Event("toggle"));
+    field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+    const row = table.querySelector("tr.mg-chosen");
+    expect(row?.textContent).toContain("AccumulateGrad of x");
+    expect(row?.textContent).toContain("nan");
+  });
+
   it("is found by its name", () => {
     const host = document.createElement("div");
     document.body.append(host);
     render({ model: new FakeModel({ trace: JSON.stringify(lost()) }), el: host });
     const field = host.querySelector<HTMLInputElement>(".mg-find");
     if (!field) throw new Error("no field");
-    for (const [text, count] of [["nan", "1 found"], ["inf", "0 found"]] as const) {
+    for (const [text, count] of [["nan", "2 found"], ["inf", "0 found"]] as const) {
       field.value = text;
       field.dispatchEvent(new Event("input"));
       expect(host.querySelector(".mg-found")?.textContent).toBe(count);

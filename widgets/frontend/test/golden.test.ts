@@ -19,7 +19,7 @@ import { Holders } from "../src/trace/holders";
 import type { Held } from "../src/trace/holders";
 import { spans, summary, told } from "../src/trace/spans";
 import type { Summary } from "../src/trace/spans";
-import { ties } from "../src/graph/ties";
+import { tieRegions, ties } from "../src/graph/ties";
 import type { Tie } from "../src/graph/ties";
 import { Walk } from "../src/trace/traverse";
 import type { Traversal } from "../src/trace/traverse";
@@ -143,7 +143,8 @@ group.each(names)("%s", (name) => {
   });
 
   it("puts gradients where Python puts them", () => {
-    const spots = [...labelSpots(draw(new Groups(trace), trace.layout), () => 100)];
+    const drawing = draw(new Groups(trace), trace.layout);
+    const spots = [...labelSpots(drawing, () => 100, tieRegions(ties(trace), drawing))];
     expect(Object.fromEntries(spots.map(([wire, { x, y, left }]) => [wire.key, [x, y, left]]))).toEqual(fixture.spots);
   });
 });

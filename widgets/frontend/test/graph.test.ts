@@ -123,7 +123,7 @@ describe("the gradients of edges", () => {
   it("stand apart where edges arrive side by side", () => {
     const drawing = islands(400);
     drawing.wires = [-34, 0, 34].map((by, index) => ({ ...(drawing.wires[0] as Wire), index, points: [[100 + by, 63], [100 + by, 137]] }));
-    const spots = [...labelSpots(drawing, () => 80).values()];
+    const spots = [...labelSpots(drawing, () => 80, []).values()];
     expect(spots).toHaveLength(3);
     const spans = spots.map(({ x, y, left }) => ({ from: left ? x - 80 : x, to: left ? x : x + 80, y }));
     for (const [at, one] of spans.entries()) {

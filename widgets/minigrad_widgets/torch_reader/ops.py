@@ -11,7 +11,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.autograd.function import BackwardCFunction
@@ -48,17 +48,28 @@ class Watching(TorchDispatchMode):
         return self.run(func, args, kwargs or {})
 
 
+class Written(NamedTuple):
+    """A tensor that an op has written to: its number, weak references to it and to its base, what is in it now, the
+    version that it gets, and what other tensors hold now that share its memory."""
+
+    number: int
+    tensor: Any
+    base: Any
+    copy: Any
+    version: int
+    others: list[tuple[int, Any]]
+
+
 class Op:
     """An op that has run, and waits for its node.
 
     `given`: numbers of tensors, or of a `detach` that was set aside a weak reference to its operand, and which result
-    of the op before that is; `written`: for each tensor that was written to, its number, a weak reference to it and to
-    its base, and what is in it now.
+    of the op before that is.
     """
 
     __slots__ = ("at", "call", "copies", "depth", "given", "name", "outputs", "written")
 
-    def __init__(self, at: Any, depth: int, name: str, given: Any, written: list[tuple[int, Any, Any, Any]],
+    def __init__(self, at: Any, depth: int, name: str, given: Any, written: list[Written],
                  outputs: list[Any], copies: list[Any], call: Any = None) -> None:
         self.at, self.depth, self.name, self.given, self.call = at, depth, name, given, call
         self.written, self.copies = written, copies
@@ -103,7 +114,7 @@ class Ops:
         if own:
             return self.set_aside(func, args, kwargs, operands[0], at, depth)
         fresh = [t for t in written if id(t) not in self.seen.tensors and self.is_empty(t)]
-        given: list[Any] = [None if any(t is f for f in fresh) else self.seen.tensor(t) for t in operands]
+        given: list[Any] = [None if any(t is f for f in fresh) else self.seen.operand(t) for t in operands]
         self.seen.name_leaves()
         self.seen.look_at_names(sys._getframe(1))
         self.seen.drop_copies()
@@ -118,8 +129,10 @@ class Ops:
         same = {id(t): self.seen.copied(t) for t in (*outputs, *written)}
         call = self.call_of(name, args, kwargs, operands, outputs)
         self.waiting = Op(at, depth, name, given, [
-            (self.seen.tensor(t), weakref.ref(t), weakref.ref(t if t._base is None else t._base), same[id(t)])
-            for t in written], outputs, [same[id(t)] for t in outputs], call)
+            Written(self.seen.tensor(t), weakref.ref(t), weakref.ref(t if t._base is None else t._base), same[id(t)],
+                    0 if t.is_inference() else t._version + 1,
+                    self.seen.others(memory(t)[0], [id(each) for each in written])) for t in written],
+            outputs, [same[id(t)] for t in outputs], call)
         return result
 
     def set_aside(self, func: Any, args: Any, kwargs: Any, operand: Tensor, at: Any, depth: int) -> Any:
@@ -157,8 +170,8 @@ class Ops:
         if op is None:
             return
         outputs = [reference() for reference in op.outputs]
-        if op.written and op.written[0][2]() is not None:  # a view that was written to has given its base a new node
-            outputs[:1] = [op.written[0][2]()]
+        if op.written and op.written[0].base() is not None:  # a view that was written to has given its base a new node
+            outputs[:1] = [op.written[0].base()]
         self.seen.at = op.at
         node = next((t.grad_fn for t in outputs if t is not None and t.grad_fn is not None), None)
         foreign = isinstance(node, BackwardCFunction) and self.seen.number_of(node) is None
@@ -173,8 +186,8 @@ class Ops:
         else:
             own, made = self.record(op, node, outputs)
         detached, self.detached = self.detached, []
-        for number, reference, base, copy in op.written:
-            self.version(op, number, reference(), base(), copy)
+        for written in op.written:
+            self.version(op, written)
         for each in detached[own:]:
             (reference, at), self.waiting = each.given, each
             operand = reference()
@@ -254,14 +267,18 @@ class Ops:
         self.log.append(("gone", number))
         return number
 
-    def version(self, op: Op, number: int, t: Any, base: Any, copy: Any) -> None:
+    def version(self, op: Op, written: Written) -> None:
         """An op in place has changed a tensor; a view has its base's version."""
+        number, t, base = written.number, written.tensor(), written.base()
         if t is not None:
             self.seen.changed(t)
             if base is not t and t.grad_fn is not None:
                 self.log.append(("renewed", number, self.seen.node(t.grad_fn)))
-        if base is not None and not base.is_inference():
-            self.log.event("version", op.at, op.depth, tensor=number, version=base._version, value=copy)
+        if base is None and not (written.version and written.others) or base is not None and base.is_inference():
+            return
+        others = {"others": written.others} if written.others else {}
+        self.log.event("version", op.at, op.depth, tensor=number, value=written.copy,
+                       version=written.version if base is None else base._version, **others)
 
 
 def word(name: str) -> str:

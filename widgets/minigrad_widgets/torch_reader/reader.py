@@ -154,8 +154,8 @@ class Reader:
                 self.modules.pop()
                 self.seen.module_end()
             return
-        if event == "return" and self.seen.bindings.is_running(frame):
-            self.catch_up()
+        if event == "return" and not self.open and torch.is_grad_enabled() and self.seen.bindings.is_running(frame):
+            self.ops.settle()
             self.seen.leave(frame)
         if code is not ENGINE or event != "call":
             return

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from minigrad.recorder import NOWHERE, SAME, Log, TrackedRef, Tracker
+from minigrad.recorder import CHANGED, NOWHERE, SAME, Log, TrackedRef, Tracker
 from minigrad_widgets.torch_reader.previews import Previews
 
 __all__ = ["Hooked", "Seen", "leaf_of"]
@@ -85,6 +85,22 @@ class Seen(Tracker):
         self.unlinked: list[tuple[Any, int]] = []
         self.linking = False
         self.at: Any = NOWHERE
+
+    def looked_at(self, t: Any) -> Any:
+        """What is kept of the values that a tensor has now."""
+        return self.copied(t)
+
+    def operand(self, t: Any) -> int:
+        """The number of an operand; a leaf that was given other memory, as by `.data = `, is looked at again."""
+        ref = self.tensors.get(id(t))
+        if ref is None or not t.is_leaf:
+            return self.tensor(t)
+        hold = memory(t)
+        if hold[0] != ref.storage:
+            ref.storage, ref.writes = hold[0], CHANGED
+            self.log.append(("moved", ref.number, *hold))
+            self.log.append(("found", ref.number, self.copied(t)))
+        return int(ref.number)
 
     def copied(self, t: Any) -> Any:
         """What is kept of a tensor's values; None for no tensor."""

@@ -29,14 +29,22 @@ export class Finder {
     this.element = html("div", { class: "mg-finder" }, this.count, this.field);
   }
 
-  /** By node: "nan" and "inf", where a gradient that it gave on, or its result, holds one. */
+  /** By node: "nan" and "inf", where a gradient that it got or gave on, its result, or its leaf’s `.grad` holds one. */
   private unusual(trace: Trace): Map<number, Set<string>> {
     const found = new Map<number, Set<string>>();
     const note = (node: number, value: Maybe | undefined): void => {
       const kind = broken(valueOf(trace, value));
       if (kind) found.set(node, (found.get(node) ?? new Set()).add(kind));
     };
-    for (const event of trace.events) if (event.kind === "flow") note(event.node, event.gradient);
+    const leaves = new Map(trace.nodes.flatMap(({ variable }, id) => (variable === undefined ? [] : [[variable, id] as const])));
+    for (const event of trace.events) {
+      if (event.kind === "flow") note(event.node, event.gradient);
+      if (event.kind === "flow") note(event.to, event.sum);
+      if (event.kind === "accumulate" || event.kind === "hook") note(event.node, event.grad);
+      if (event.kind === "backward_start") for (const [node, , value] of event.roots) note(node, value);
+      const leaf = event.kind === "grad" ? leaves.get(event.tensor) : undefined;
+      if (event.kind === "grad" && leaf !== undefined) note(leaf, event.grad);
+    }
     trace.nodes.forEach((node, id) => {
       for (const tensor of node.outputs) note(id, trace.tensors[tensor]?.value);
     });

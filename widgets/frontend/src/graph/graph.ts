@@ -15,7 +15,7 @@ import { chain, Groups, scopeOf, scopeTitle } from "../trace/groups";
 import type { BoxId } from "../trace/groups";
 import { STYLES, together } from "./look";
 import type { NodeLook, Scene } from "./look";
-import { bow, ties, told } from "./ties";
+import { bow, tieRegions, ties, told } from "./ties";
 import type { Tie } from "./ties";
 import type { Maybe, Trace } from "../trace/types";
 import { Culling } from "./culling";
@@ -128,7 +128,7 @@ export class GraphPane {
     const [wires, boxes, texts] = this.layers as [SVGGElement, SVGGElement, SVGGElement];
     for (const layer of this.layers) layer.replaceChildren();
     for (const table of [this.nodes, this.edges, this.leaving, this.tied, this.marked, this.culling]) table.clear();
-    for (const [wire, spot] of labelSpots(this.drawing, this.widths)) this.addWire(wire, spot, wires, texts);
+    for (const [wire, spot] of labelSpots(this.drawing, this.widths, tieRegions(this.ties, this.drawing))) this.addWire(wire, spot, wires, texts);
     for (const each of this.drawing.stubs) {
       const drawn = stub(each.at);
       wires.append(drawn);

@@ -3,8 +3,11 @@
  * that it had before. minigrad_widgets/ties.py finds and draws the same.
  */
 import { nodeName, tensorName } from "../trace/format";
-import type { Box, Point } from "../layout/geometry";
+import type { Box, Drawing, Point, Region } from "../layout/geometry";
 import type { Maybe, Trace } from "../trace/types";
+
+/** The width of a letter of a label, and half its height; ties.py has the same. */
+const [LETTER, HALF] = [5.8, 7];
 
 export interface Tie {
   kind: "view" | "rebased";
@@ -53,6 +56,17 @@ export function bow(kind: Tie["kind"], from: Box, to: Box): { points: [Point, Po
   const x = side < 0 ? Math.min(ax, bx) - reach : Math.max(ax, bx) + reach;
   const at: Point = [(ax + bx) / 8 + 0.75 * x, (from.y + to.y) / 2];
   return { points: [[ax, from.y], [x, from.y], [x, to.y], [bx, to.y]], at };
+}
+
+/** What the labels of links cover in a drawing: gradients stand apart from them. */
+export function tieRegions(ties: readonly Tie[], { boxes }: Drawing): Region[] {
+  return ties.flatMap(({ kind, from, to, label }) => {
+    const [a, b] = [boxes.get(from), boxes.get(to)];
+    if (!a || !b || label === "") return [];
+    const [x, y] = bow(kind, a, b).at;
+    const wide = LETTER * label.length;
+    return [{ left: kind === "view" ? x - 4 - wide : x + 4, right: kind === "view" ? x - 4 : x + 4 + wide, top: y - HALF, bottom: y + HALF }];
+  });
 }
 
 export function told(trace: Trace, tie: Tie): string {

@@ -1,6 +1,7 @@
 /** The arithmetic of a node in the details: its derivative with names, then with numbers, then what came out. */
 import type { NumberArray } from "../live/arrays";
 import { html, mark } from "../page/dom";
+import { Contents } from "../trace/contents";
 import { pieces } from "../trace/expression";
 import type { Written } from "../trace/expression";
 import { brief, inline, nodeName, tensorName, valueOf } from "../trace/format";
@@ -26,6 +27,7 @@ type Child = Node | string;
 
 const SHORT = 6;
 const PILED = 8;
+const ROWS = 12;
 
 /** A value in a line: the entries of a small one, shape and norm of another. */
 function short(value: Value | undefined): string {
@@ -39,10 +41,22 @@ function outputOf(operand: string): number | null {
   return found === undefined ? null : Number(found);
 }
 
+/** Why the formula of a kind of node is not written out. */
+function reason(trace: Trace, name: string): string {
+  const kept = (trace.expressions ?? []).length > 0;
+  const why = /Backward$/.test(name) ? "it is what the Function’s own backward does"
+    : name === "CopySlices" ? "it parts the gradient between what was written into the base and what was left of it"
+    : !kept ? "this recording has kept no arithmetic"
+    : trace.library.startsWith("torch") ? "PyTorch computes it in C++, and no formula of minigrad’s stands for it"
+    : "its code looks at numbers, or is too long for a line";
+  return `The formula of ${name} is not written out: ${why}. What came and went:`;
+}
+
 export class Arithmetic {
   /** The number that is followed, if numbers can be. */
   trail: Trail | null = null;
   private readonly receipts: Receipts;
+  private readonly contents: Contents;
   private all: [edges: string[], saved: Maybe] = [[], null];
 
   constructor(
@@ -50,6 +64,7 @@ export class Arithmetic {
     private readonly light: Light,
   ) {
     this.receipts = new Receipts(trace);
+    this.contents = new Contents(trace);
   }
 
   /** The lines of a node at a moment; empty where there is nothing to compute. */
@@ -61,11 +76,31 @@ export class Arithmetic {
     if (!node || moment.asking) return [];
     const lines = this.sums(id, moment);
     if (node.variable !== undefined) lines.push(...this.accumulated(id, node.variable, moment));
-    (node.derivatives ?? []).forEach((expression, index) => {
-      const found = expression === null ? undefined : this.trace.expressions?.[expression];
-      if (found !== undefined && node.next[index]) lines.push(this.derivative(id, index, found, moment));
+    node.next.forEach((edge, index) => {
+      const found = this.trace.expressions?.[node.derivatives?.[index] ?? -1];
+      if (edge && found !== undefined) lines.push(this.derivative(id, index, found, moment));
     });
-    return lines;
+    const unwritten = node.next.flatMap((edge, index) => (edge && this.trace.expressions?.[node.derivatives?.[index] ?? -1] === undefined ? [index] : []));
+    return unwritten.length > 0 ? [...lines, this.unwritten(id, unwritten, moment)] : lines;
+  }
+
+  /** What has no formula: why not, and what came and went. */
+  private unwritten(id: number, indices: readonly number[], moment: Moment): HTMLElement {
+    const came = (this.received(id, moment)?.gradient ?? []).map((value, nr, all) => [all.length > 1 ? `grads[${nr}]` : "grad", value] as const);
+    const went = indices.map((index) => [this.whose(id, index), moment.edge(`${id}:${index}`)] as const);
+    const rows = [...came, ...went].flatMap(([name, value]) => (value == null ? [] : [`${name}: ${brief(valueOf(this.trace, value))}`]));
+    const shown = rows.length > ROWS ? [...rows.slice(0, ROWS), `and ${rows.length - ROWS} more`] : rows;
+    const block = this.line(reason(this.trace, this.trace.nodes[id]?.name ?? ""), ...shown);
+    mark(block, "data-unwritten", "true");
+    return block;
+  }
+
+  /** Whose gradient goes along an edge of a node. */
+  private whose(id: number, index: number): string {
+    const node = this.trace.nodes[id];
+    const input = node?.inputs.length === node?.next.length ? node?.inputs[index] : undefined;
+    const named = input === undefined || input === null ? undefined : this.trace.tensors[input]?.name;
+    return named ? `grad of ${named}` : `grad for ${nodeName(this.trace, node?.next[index]?.[0] ?? id)}`;
   }
 
   /** The gradient that has come back for an output of a node, all of it; null while it is not known. */
@@ -115,8 +150,6 @@ export class Arithmetic {
   private derivative(id: number, index: number, expression: Expression, moment: Moment): HTMLElement {
     const node = this.trace.nodes[id];
     const input = node?.inputs.length === node?.next.length ? node?.inputs[index] : undefined;
-    const named = input === undefined || input === null ? undefined : this.trace.tensors[input]?.name;
-    const what = named ? `grad of ${named}` : `grad for ${nodeName(this.trace, node?.next[index]?.[0] ?? id)}`;
     const received = this.received(id, moment);
     const result = moment.edge(`${id}:${index}`);
     const numbers = received?.gradient ? this.numbers(id, received.gradient) : null;
@@ -125,7 +158,7 @@ export class Arithmetic {
     if (result != null) rows.push([received?.replaced ? "" : short(valueOf(this.trace, result))]);
     const texts = rows.map((row) => row.map((child) => (typeof child === "string" ? child : (child.textContent ?? ""))).join(""));
     const different = rows.filter((_, at) => texts[at] !== "" && texts[at] !== texts[at - 1]);
-    const block = this.line(what, ...different);
+    const block = this.line(this.whose(id, index), ...different);
     const entry = received?.gradient && input != null ? this.entry(id, expression, input, received.gradient, result) : null;
     if (entry) block.append(entry);
     if (received?.replaced && result != null) block.append(html("div", { class: "mg-quiet" }, `then a hook left ${short(valueOf(this.trace, result))}`));
@@ -146,7 +179,7 @@ export class Arithmetic {
     const output = outputOf(operand);
     if (output !== null) return gradient[output];
     const input = this.inputOf(id, operand);
-    if (input !== null) return this.trace.tensors[input]?.value;
+    if (input !== null) return this.contents.given(id, input);
     return this.trace.nodes[id]?.saved.find(([name]) => name === operand)?.[2];
   }
 

@@ -49,7 +49,7 @@ export class Heat {
     const leaf = this.trace.nodes[id]?.variable ?? null;
     const value = valueOf(this.trace, leaf === null ? null : moment.grad(leaf));
     const size = value ? rootMeanSquare(value) : null;
-    const button = html("button", { type: "button", class: "mg-link" }, tensorName(this.trace, leaf));
+    const button = html("button", { type: "button", class: "mg-link" }, html("bdi", {}, tensorName(this.trace, leaf)));
     button.addEventListener("click", () => this.pick(id));
     const bar = html("span", { class: "mg-heatbar" });
     const exponent = size === null || size === 0 ? LEAST : Math.log10(size);
@@ -57,6 +57,7 @@ export class Heat {
     bar.style.width = `${Math.round(share * 100)}%`;
     mark(bar, "data-heat", sizeOf(value) || null);
     const text = value === undefined ? unwritten(this.trace, leaf) : broken(value) || (size === null ? "?" : number(Number(size.toPrecision(3))));
-    return html("tr", {}, html("td", {}, button), html("td", { class: "mg-heatcell" }, bar), html("td", {}, text));
+    button.title = tensorName(this.trace, leaf);
+    return html("tr", {}, html("td", { class: "mg-heatname" }, button), html("td", { class: "mg-heatcell" }, bar), html("td", { class: "mg-heatsize" }, text));
   }
 }

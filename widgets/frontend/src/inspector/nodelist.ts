@@ -2,7 +2,7 @@
 import { html } from "../page/dom";
 import { brief, nodeName, valueOf } from "../trace/format";
 import type { Scene } from "../graph/look";
-import type { Edge, Trace } from "../trace/types";
+import type { Edge, Maybe, Trace } from "../trace/types";
 
 /** Of a larger graph the table has the nodes around the current one. */
 const SHOWN = 200;
@@ -14,6 +14,9 @@ export class NodeList {
   private readonly body = html("div", { class: "mg-nodelist-body", tabindex: 0, role: "group", "aria-label": "the graph as a table" });
   private readonly caption = html("caption", { class: "mg-quiet" });
   private scene: Scene | null = null;
+  /** The first row of those that are shown, and what the table was last about: it moves only for another one. */
+  private from = 0;
+  private about: { lit: Maybe; selected: Maybe } = { lit: null, selected: null };
 
   constructor(
     private readonly trace: Trace,
@@ -35,14 +38,26 @@ export class NodeList {
     const scene = this.scene;
     if (!scene || !this.element.open) return;
     const known = this.trace.nodes.map((_, id) => id).filter((id) => scene.node(id).known).reverse();
-    const middle = Math.max(0, known.indexOf(scene.lit ?? scene.selected ?? known[0] ?? 0));
-    const from = Math.max(0, Math.min(middle - SHOWN / 2, known.length - SHOWN));
-    const shown = known.slice(from, from + SHOWN);
+    const focus = this.focus(scene);
+    const middle = known.indexOf(focus ?? -1);
+    if (middle >= 0 && (middle < this.from || middle >= this.from + SHOWN)) this.from = middle - SHOWN / 2;
+    this.from = Math.max(0, Math.min(this.from, known.length - SHOWN));
+    const shown = known.slice(this.from, this.from + SHOWN);
+    const scrolled = this.body.scrollTop;
     this.caption.textContent = shown.length < known.length ? `${shown.length} of ${known.length} nodes, around the current one` : `${known.length} nodes`;
     const focused = this.rows.querySelector(":focus")?.getAttribute("data-of");
     this.rows.replaceChildren(...shown.map((id) => this.row(id, scene)));
     if (focused) this.rows.querySelector<HTMLElement>(`[data-of="${focused}"]`)?.focus();
-    this.reveal(this.rows.querySelector("[aria-current]"));
+    this.body.scrollTop = scrolled;
+    if (focus !== null) this.reveal(this.rows.querySelector(`[data-row="${focus}"]`));
+  }
+
+  /** The node that the step is about now, or that was chosen just now; null if neither is another one than before. */
+  private focus({ lit, selected }: Scene): Maybe {
+    const { about } = this;
+    this.about = { lit, selected };
+    if (selected !== about.selected && selected !== null) return selected;
+    return lit === about.lit ? null : lit;
   }
 
   /** Scrolls the table, not the page. */
@@ -54,15 +69,16 @@ export class NodeList {
   }
 
   private row(id: number, scene: Scene): HTMLElement {
-    const { word, look, badge, saved } = scene.node(id);
+    const { word, look, badge, saved, broken } = scene.node(id);
     const number = this.trace.nodes[id]?.sequence_nr ?? null;
     const button = html("button", { type: "button", class: "mg-link", "data-of": id }, nodeName(this.trace, id));
     button.addEventListener("click", () => this.pick(id));
     const name = html("th", { scope: "row" }, button, html("small", { class: "mg-quiet" }, number === null ? "" : ` nr ${number}`));
     const next = (this.trace.nodes[id]?.next ?? []).map((edge, index) => this.edge(id, index, edge, scene)).join(", ");
-    const cells = [word || look, badge.replace("Σ ", ""), saved, next].map((text) => html("td", {}, text || "–"));
+    const cells = [[word || look, broken ?? ""].filter(Boolean).join(", "), badge.replace("Σ ", ""), saved, next].map((text) => html("td", {}, text || "–"));
     const row = html("tr", { "data-row": id }, name, ...cells);
     if (id === scene.lit) row.setAttribute("aria-current", "step");
+    if (id === scene.selected) row.classList.add("mg-chosen");
     return row;
   }
 

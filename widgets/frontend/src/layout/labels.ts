@@ -56,8 +56,9 @@ const regionOf = ({ x, y, left }: Spot, width: number): Region => ({
 });
 
 /** A spot for each wire, for labels of these widths in pixels: the first one that is free, or the freest. */
-export function labelSpots({ boxes, wires }: Drawing, width: (wire: Wire) => number): Map<Wire, Spot> {
+export function labelSpots({ boxes, wires }: Drawing, width: (wire: Wire) => number, others: readonly Region[]): Map<Wire, Spot> {
   const taken = new Taken();
+  for (const region of others) taken.add(region);
   for (const { x, y, width: wide } of boxes.values()) {
     taken.add({ left: x - wide / 2, right: x + wide / 2, top: y - HEIGHT / 2, bottom: y + HEIGHT / 2 });
   }

@@ -151,6 +151,8 @@ export interface ForwardEvent {
   reads?: number[];
   /** The module that it ran in, where there is no node to say it. */
   scope?: number;
+  /** What operands hold that were given other memory since they were seen last, as `w.data = …` does. */
+  found?: [tensor: number, value: number][];
   /**
    * Which tensors an op in place gave another node: what was written to, or its base, whose new node is a
    * `CopySlices`, and the view, which is an `AsStridedBackward0` of the base from then on.
@@ -174,6 +176,8 @@ export interface VersionEvent {
   version: number;
   /** What it holds now, while its record has what it held when it was first seen; older traces have none. */
   value?: Maybe;
+  /** What other tensors that share its memory hold now. */
+  others?: [tensor: number, value: number][];
 }
 
 /** The program took a tensor's `.grad` off (`zero_grad()`), set it, or changed it in place. */
@@ -446,9 +450,9 @@ export const RECORD_FIELDS: Readonly<Record<string, string>> = {
 
 /** The fields of each kind of event. */
 export const EVENT_FIELDS: Readonly<Record<string, string>> = {
-  forward: "op=str node=node? inputs=[tensor?] outputs=[tensor] expressions?=[expression] reads?=[tensor] scope?=scope rebased?=[(tensor,before:node?,after:node)]",
+  forward: "op=str node=node? inputs=[tensor?] outputs=[tensor] expressions?=[expression] reads?=[tensor] scope?=scope found?=[(tensor,value)] rebased?=[(tensor,before:node?,after:node)]",
   save: "node=node",
-  version: "tensor=tensor version=int value?=value?",
+  version: "tensor=tensor version=int value?=value? others?=[(tensor,value)]",
   grad: "tensor=tensor grad=value?",
   mode: "mode=str on=bool",
   checkpoint_begin: "call=int name=str reentrant=bool",

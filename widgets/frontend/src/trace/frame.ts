@@ -210,6 +210,7 @@ export class Replay {
     switch (event.kind) {
       case "forward":
         if (event.node !== null) this.learn(event.node);
+        for (const [tensor, value] of event.found ?? []) this.set(this.contents, tensor, value);
         for (const [tensor, , after] of event.rebased ?? []) {
           this.set(this.rebased, tensor, after);
           if (!this.status.has(after)) this.set(this.status, after, "recorded");
@@ -224,6 +225,7 @@ export class Replay {
       case "version":
         for (const tensor of this.sharing[event.tensor] ?? []) this.set(this.versions, tensor, event.version);
         if (event.value !== undefined) this.set(this.contents, event.tensor, event.value);
+        for (const [tensor, value] of event.others ?? []) this.set(this.contents, tensor, value);
         break;
       case "recompute_begin":
         this.put("again", (this.get("again") ?? 0) + 1);

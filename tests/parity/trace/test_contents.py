@@ -1,0 +1,84 @@
+"""What the trace says that tensors hold, where something else than an op of theirs has written to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import minigrad
+from minigrad.recorder import Trace, record
+from minigrad_widgets.torch_reader import record as read
+
+pytestmark = pytest.mark.torch
+LIBRARIES = pytest.mark.parametrize(("lib", "recorder"), [(minigrad, record), (torch, read)], ids=["minigrad", "torch"])
+
+
+def through_detach(lib: Any, w: Any) -> None:
+    w.detach().zero_()
+
+
+def through_data(lib: Any, w: Any) -> None:
+    w.data.add_(4)
+
+
+def other_data(lib: Any, w: Any) -> None:
+    w.data = lib.tensor([7.0, 8.0])
+
+
+def through_a_view(lib: Any, w: Any) -> None:
+    with lib.no_grad():
+        w[1] = 9.0
+
+
+def in_place(lib: Any, w: Any) -> None:
+    with lib.no_grad():
+        w.mul_(2)
+
+
+WAYS = [through_detach, through_data, other_data, through_a_view, in_place]
+
+
+def held(trace: Trace, tensor: int, step: int) -> list[float]:
+    """The numbers of a tensor after a step."""
+    value = trace.tensors[tensor]["value"]
+    for event in trace.events[:step + 1]:
+        new = [*event.get("others", ()), *event.get("found", ())]
+        if event["kind"] == "version":
+            new.append((event["tensor"], event["value"]))
+        value = dict(map(tuple, new)).get(tensor, value)
+    return list(trace.values[value]["data"])
+
+
+@LIBRARIES
+@pytest.mark.parametrize("write", WAYS)
+def test_a_leaf_holds_at_each_op_what_it_held_then(lib: Any, recorder: Any, write: Callable[[Any, Any], None]) -> None:
+    w = lib.ones(2, requires_grad=True)
+    with recorder(names={"w": w}) as trace:
+        (w * w).sum().backward()
+        write(lib, w)
+        after = w.tolist()
+        (w * w).sum().backward()
+    leaf = next(at for at, each in enumerate(trace.tensors) if each["name"] == "w")
+    products = [step for step, each in enumerate(trace.events)
+                if each["kind"] == "forward" and each["inputs"] == [leaf, leaf]]
+    assert [held(trace, leaf, step) for step in products] == [[1.0, 1.0], after]
+    assert after != [1.0, 1.0]
+
+
+@LIBRARIES
+@pytest.mark.parametrize("write", WAYS)
+def test_a_leaf_that_is_written_to_first_holds_at_first_what_it_held(lib: Any, recorder: Any,
+                                                                     write: Callable[[Any, Any], None]) -> None:
+    w = lib.ones(2, requires_grad=True)
+    with recorder(names={"w": w}) as trace:
+        write(lib, w)
+        after = w.tolist()
+        (w * w).sum().backward()
+    leaf = next(at for at, each in enumerate(trace.tensors) if each["name"] == "w")
+    product = next(step for step, each in enumerate(trace.events)
+                   if each["kind"] == "forward" and each["inputs"] == [leaf, leaf])
+    assert held(trace, leaf, product) == after
+    assert held(trace, leaf, -1) == ([1.0, 1.0] if write is not other_data else after)
