@@ -195,11 +195,11 @@ class Encoder:
         times = self.parts.nodes[node].setdefault("seconds", [None, None])
         times[backward] = round((times[backward] or 0) + seconds, 9)
 
-    def timed(self, time: float, times: Sequence[float] | None = None) -> None:
+    def timed(self, time: float, times: Sequence[float | None] | None = None) -> None:
         """When the last event happened; of an operation of several ranks also when it was called, begun and over."""
         self.parts.events[-1]["time"] = round(time, 9)
         if times is not None:
-            self.parts.events[-1]["times"] = [round(each, 9) for each in times]
+            self.parts.events[-1]["times"] = [None if each is None else round(each, 9) for each in times]
 
     # what is held
     def hold(self, key: tuple[Any, ...], holds: Iterable[Hold], what: int, who: int | None = None) -> None:

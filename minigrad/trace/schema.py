@@ -219,8 +219,8 @@ COMMUNICATION = {  # what several processes do together
     "collective_end": Record(
         "Such an operation is over, and this rank knows it.",
         call="int: of which call",
-        times="(called:number,begun:number,ended:number) or absent: when this rank called it, when all ranks had, and "
-              "when it was over, as `time`"),
+        times="(called:number,begun:number?,ended:number) or absent: when this rank called it, when all ranks had, and "
+              "when it was over, as `time`; null is unknown"),
 }
 EVENTS = FORWARD | PASS | OTHER | COMMUNICATION
 # Nobody looks when these happen. They follow from other events by a rule that is the same for minigrad and PyTorch.

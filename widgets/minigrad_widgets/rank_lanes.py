@@ -43,7 +43,7 @@ class Operation(NamedTuple):
     ready: list[float | None]  # when the gradient of each of them was there
     wait: tuple[float, float]
     called: float
-    begun: float
+    begun: float | None  # PyTorch does not say when all ranks had called it
     ended: float
 
 
@@ -96,7 +96,7 @@ def lane_of(trace: Trace) -> Lane:
             lane.operations.append(Operation(
                 start["op"], start["label"] or start["op"], start.get("bucket"), start["size"],
                 list(start.get("parameters") or ()), since, (waiting[event["call"]], time),
-                *[began + each for each in event["times"]]))
+                *[None if each is None else began + each for each in event["times"]]))
     if not lane.passes and not lane.operations:
         raise ValueError(f"the trace of rank {lane.rank} has no backward pass, and no operation of several ranks")
     return lane
@@ -165,6 +165,10 @@ def found(lanes: Sequence[Lane], schedules: Sequence[Any]) -> dict[str, Any]:
             known["seen"].append({"lane": place, "called": at(each.called), "begun": at(each.begun),
                                   "ended": at(each.ended), "wait": [*map(at, each.wait)],
                                   "ready": [*map(at, each.ready)]})
+    for each in operations.values():
+        last = max(seen["called"] for seen in each["seen"])
+        for seen in each["seen"]:  # where a rank does not know it, all had called it with the last one
+            seen["begun"] = min(last, seen["ended"]) if seen["begun"] is None else seen["begun"]
     ordered = sorted(operations.values(), key=lambda each: min(seen["called"] for seen in each["seen"]))
     rows = in_rows(ordered)
     return {"span": at(max(lane.end() for lane in lanes)), "rows": rows, "operations": ordered,

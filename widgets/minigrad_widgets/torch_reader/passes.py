@@ -42,6 +42,7 @@ class Pass:
         self.idle: list[int] = []
         self.received: dict[int, list[Any]] = {}
         self.accumulated: set[int] = set()
+        self.node: int | None = None  # what ran last
         self.touched: list[Callable[[], Any]] = []
 
 
@@ -52,6 +53,7 @@ class Passes:
         self.log, self.level, self.times = log, level, times
         self.begun: list[tuple[int, float]] = []  # the nodes that are running, and since when
         self.seen = Seen(log, self.before, self.after, detail)
+        self.collectives: Any = None  # what several ranks do in a pass
         self.running: list[Pass] = []
         self.leaf_roots: list[Any] = []  # the edges of leaves at which a pass starts: nothing else keeps their nodes
 
@@ -96,6 +98,7 @@ class Passes:
                        roots=[(*start, copy) for start, copy in zip(starts, copies)],
                        needs=[[n, count] for n, count in plan.needs.items()], create_graph=task.create,
                        retain_graph=task.keep, inputs=[t for *_, t in wanted if t is not None] if wanted else None)
+        self.timed()
         queue_callback(partial(self.end, task))
         for (node, output_nr), grad, copy in zip(starts, grads, copies):
             self.arrive(task, node, output_nr, grad, copy)
@@ -109,13 +112,24 @@ class Passes:
         return self.seen.node(edge.node), edge.output_nr
 
     def end(self, task: Pass) -> None:
-        """The pass is over."""
-        if task in self.running:
-            self.level.catch_up()
-            self.leave_broken(task.identity)
-            self.tell_idle(task, None)
-            self.log.event("backward_end", task.at, task.depth)
-            self.finish(task)
+        """The pass is over, or has only to wait for other ranks: what does so was queued after this."""
+        if task not in self.running:
+            return
+        self.level.catch_up()
+        self.leave_broken(task.identity)
+        self.tell_idle(task, None)
+        if self.collectives.before_end():
+            queue_callback(partial(self.end, task))
+            return
+        self.collectives.at_end()
+        self.log.event("backward_end", task.at, task.depth)
+        self.timed()
+        self.finish(task)
+
+    def timed(self) -> None:
+        """The last event has happened now."""
+        if self.times:
+            self.log.append(("timed", perf_counter() - self.collectives.origin))
 
     def finish(self, task: Pass) -> None:
         """Leave a pass, and take the reader's hooks from among the user's."""
@@ -174,10 +188,12 @@ class Passes:
             if task.plan.runs(node):
                 self.tell_idle(task, node)
             task.begun.add(node)
+            task.node = node
             piled = task.pending.pop(node, {})
             copies = [piled[nr][1] if nr in piled else None for nr in range(outputs)]
             task.received[node] = copies
             self.log.event("run", task.at, task.depth, node=node, gradient=copies)
+            self.timed()
             if task.plan.runs(node):
                 self.capture(task, node, copies)
 
@@ -247,6 +263,16 @@ class Passes:
         seen.track_grad(leaf.grad, seen.tensor(leaf))
         self.log.event("accumulate", task.at, task.depth, node=node, tensor=seen.tensor(leaf), gradient=gradient,
                        grad=seen.copied(leaf.grad))
+
+    def leaf_running(self) -> int | None:
+        """The AccumulateGrad that ran last in a pass, if nothing has run since."""
+        node = self.running[-1].node if self.running else None
+        return node if node in self.seen.leaves else None
+
+    def leaf_tensor(self) -> Any:
+        """Its leaf."""
+        node = self.leaf_running()
+        return None if node is None else self.seen.leaves[node]()
 
     # the user's hooks
     def watch_hooks(self, touched: list[Callable[[], Any]], node: int) -> None:

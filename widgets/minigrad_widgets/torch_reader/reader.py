@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from time import perf_counter, time
 from types import FrameType
 from typing import Any
 
@@ -19,6 +20,7 @@ from torch.autograd.graph import get_gradient_edge
 
 from minigrad import recorder
 from minigrad.recorder import NOWHERE, RARER, Builder, Encoder, Log, Trace, register_library
+from minigrad_widgets.torch_reader.collectives import SILENT, Collectives, process_of
 from minigrad_widgets.torch_reader.ops import Ops, Watching
 from minigrad_widgets.torch_reader.passes import Passes
 from minigrad_widgets.torch_reader.previews import DETAILS
@@ -41,12 +43,14 @@ class Reader:
         self.log = Log()
         self.builder = Builder()
         self.trace = Trace(f"torch {torch.__version__}", Encoder(self.builder, self.log))
+        self.times = times
         self.depth = -1  # of the innermost pass or recomputation
         self.passes = Passes(self.log, self, times, detail)
         self.seen = self.passes.seen
         if detail != "modules":
             self.seen.bindings.files = self.builder.files
         self.ops = Ops(self.seen, self.log, times)
+        self.collectives = self.passes.collectives = Collectives(self.seen, self.log, self, times)
         self.mode = Watching(self.dispatched)
         self.watching = False  # whether the mode is on
         self.open: list[Call] = []
@@ -71,6 +75,10 @@ class Reader:
         self.watching = True
         if sys.getprofile() is None:
             sys.setprofile(self.entering)
+        self.trace.process = process_of() or self.trace.process
+        if self.times and self.trace.process is not None:
+            self.trace.process["began"] = time()
+        self.collectives.origin = perf_counter()
         return self.trace
 
     def detach(self) -> None:
@@ -84,6 +92,7 @@ class Reader:
             self.watching = False
             self.mode.__exit__(None, None, None)
         RARER.stop(self)
+        self.collectives.stop()
 
     def stop(self, error: BaseException | None, names: Mapping[str, Any]) -> None:
         """Look no more; name the tensors that these variables hold; note an error that ended the block."""
@@ -104,6 +113,10 @@ class Reader:
         """Where the program is, seen from one who was called by PyTorch."""
         return self.stack.look(2)
 
+    def line(self) -> Any:
+        """The user's line that runs."""
+        return self.stack.look(1).at
+
     @unprofiled
     def dispatched(self, func: Any, args: Any, kwargs: Any) -> Any:
         """An op comes by: run it, and take it down if it is the user's."""
@@ -112,11 +125,17 @@ class Reader:
         finally:
             if func._schema.is_mutable:
                 self.seen.previews.forget()
+            self.collectives.mark = perf_counter()
 
     def run_op(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Run an op; tell of it if it is the user's."""
+        caller = sys._getframe(4)
+        if func.namespace == "c10d":
+            return self.run_collective(func, args, kwargs, caller)
+        if self.collectives.open:
+            self.collectives.touched(caller, args)
         create = bool(self.passes.running) and self.passes.running[-1].create
-        if not create and sys._getframe(4).f_code is ENGINE:
+        if not create and caller.f_code is ENGINE or caller.f_code in SILENT:
             return func(*args, **kwargs)
         look = self.stack.look(4)
         code = None if look.inside is None else look.inside.f_code
@@ -130,6 +149,17 @@ class Reader:
                 self.caught_up(look, settle=False)
             self.refill(look.calls[-1], args[0])
         return func(*args, **kwargs)
+
+    def run_collective(self, func: Any, args: Any, kwargs: Any, caller: FrameType) -> Any:
+        """Run an operation of several ranks, behind what has happened before: the program, or PyTorch, calls it."""
+        if caller.f_code is ENGINE:
+            self.passes.now()
+        else:
+            self.caught_up(self.stack.look(5))
+        leaf = self.passes.leaf_running()
+        if leaf is not None:  # the reducer's hook comes before the reader's
+            self.passes.accumulate(leaf)
+        return self.collectives.run(func, args, kwargs, caller, self.passes.leaf_tensor())
 
     def meet(self, roots: list[Any]) -> None:
         """A pass begins at these tensors: see what no op has told of them."""
@@ -153,6 +183,7 @@ class Reader:
                 self.catch_up()
                 self.modules.pop()
                 self.seen.module_end()
+                self.collectives.forward_ended(frame.f_locals["self"])
             return
         if event == "return" and not self.open and torch.is_grad_enabled() and self.seen.bindings.is_running(frame):
             self.ops.settle()

@@ -1,0 +1,84 @@
+"""Calls of c10d in the words of minigrad's recorder: which operation it is, on what, and how much that is.
+
+c10d is the library in C++ behind `torch.distributed`; its operators have other names than the functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+__all__ = ["Told", "tensors_of"]
+
+# The functions of `torch.distributed`, by what they call.
+FUNCTIONS = {
+    "allreduce_": "all_reduce", "allreduce_coalesced_": "all_reduce_coalesced", "reduce_": "reduce",
+    "broadcast_": "broadcast", "allgather_": "all_gather", "_allgather_base_": "all_gather_single",
+    "allgather_coalesced_": "all_gather_coalesced", "allgather_into_tensor_coalesced_": "all_gather_coalesced",
+    "reduce_scatter_": "reduce_scatter", "_reduce_scatter_base_": "reduce_scatter_single",
+    "reduce_scatter_tensor_coalesced_": "reduce_scatter_coalesced", "gather_": "gather", "scatter_": "scatter",
+    "alltoall_": "all_to_all", "alltoall_base_": "all_to_all_single", "send": "send", "recv_": "recv",
+    "recv_any_source_": "recv", "barrier": "barrier", "monitored_barrier_": "monitored_barrier"}
+GIVEN = ("input_tensors", "input_tensor", "input_list", "inputs", "input", "tensors")  # what they call what is sent,
+MADE = ("output_tensors", "output_tensor", "output_lists", "outputs", "output", "tensors")  # and what is written to
+TO = {"reduce_", "gather_"}  # whose root receives
+
+
+class Told:
+    """A call: `op` is None if it is none of several ranks; `written` are the tensors that it writes to, or sends."""
+
+    def __init__(self, func: Any, args: Any, kwargs: Any) -> None:
+        name = func.overloadpacket.__name__
+        names = [argument.name for argument in func._schema.arguments]
+        self.facts = {**dict(zip(names, args)), **kwargs}
+        self.op: str | None = FUNCTIONS.get(name)
+        self.written: list[torch.Tensor] = []
+        if self.op is None or name.endswith("barrier") or name.startswith("monitored"):
+            self.size = 0
+            return
+        self.written = list(tensors_of(self.first(MADE)))
+        self.size = sum(t.nbytes for t in self.written)
+        given = self.written if name == "scatter_" else list(tensors_of(self.first(GIVEN)))
+        words = [self.described(given, name), *self.reduction(), *self.partner(name)]
+        self.op += f"({', '.join(words)})"
+
+    def first(self, names: Iterable[str]) -> Any:
+        """The argument that has one of these names."""
+        return next((self.facts[name] for name in names if name in self.facts), ())
+
+    def described(self, tensors: list[torch.Tensor], name: str) -> str:
+        """The dtype and the shape of what each rank gives; the rows of an all-to-all are not the same on all ranks."""
+        if len(tensors) != 1 and name.endswith("coalesced_"):
+            return f"{len(tensors)} tensors"
+        if not tensors:
+            return "nothing"
+        shape = list(tensors[0].shape)
+        text = f"[{', '.join(['*', *map(str, shape[1:])])}]" if name == "alltoall_base_" else str(shape)
+        return f"{str(tensors[0].dtype).removeprefix('torch.')} {text}"
+
+    def reduction(self) -> list[str]:
+        """The name of what makes one value of those of all ranks."""
+        op = self.facts.get("reduce_op")
+        return [] if op is None else [dist.ReduceOp.RedOpType(op.op()).name]
+
+    def partner(self, name: str) -> list[str]:
+        """The rank, among all, that sends or receives."""
+        if name == "recv_any_source_":
+            return ["src=any"]
+        place = next((self.facts[key] for key in ("root_rank", "src", "dst") if key in self.facts), None)
+        if place is None:
+            return []
+        ranks = dist.get_process_group_ranks(dist.ProcessGroup.unbox(self.facts["process_group"]))
+        return [f"{'dst' if name in TO or 'dst' in self.facts else 'src'}={ranks[place]}"]
+
+
+def tensors_of(values: Any) -> Iterator[torch.Tensor]:
+    """A tensor, or those in lists, and in lists of lists."""
+    if isinstance(values, torch.Tensor):
+        yield values
+    elif isinstance(values, (list, tuple)):
+        for value in values:
+            yield from tensors_of(value)

@@ -1,0 +1,272 @@
+"""What several ranks of PyTorch do together, as minigrad's recorder tells it: each call, its wait, its end.
+
+A call of c10d passes the dispatch mode, even one that the reducer of `DistributedDataParallel` makes in C++, for on the
+CPU it makes it in the thread of the pass. So nothing is registered with the module, and its one place for a
+communication hook stays the user's. Who waits in Python calls `Work.wait`. Who waits in C++ is seen by what comes next:
+nobody touches the memory of a call before it is over.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import weakref
+from collections.abc import Iterable, Iterator
+from time import perf_counter
+from types import CodeType, FrameType
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+from minigrad.recorder import Log
+from minigrad_widgets.torch_reader.collective_words import Told, tensors_of
+from minigrad_widgets.torch_reader.previews import without_dispatch
+from minigrad_widgets.torch_reader.seen import Seen, memory
+from minigrad_widgets.torch_reader.stack import ENGINE
+from minigrad_widgets.torch_reader.waits import listen, listen_no_more, wait
+
+__all__ = ["SILENT", "Collectives", "process_of"]
+
+TORCH = os.path.dirname(torch.__file__) + os.sep
+PUBLIC = dist.__file__.replace("__init__", "distributed_c10d")  # its functions wait for what they call, or say who does
+FORWARD = DistributedDataParallel._pre_forward.__code__
+SILENT = frozenset({FORWARD, wait.__code__})  # what runs in C++ below them moves data, and is no op of the program
+OURS = 2  # references to a `Work` that nobody can wait for any more: that of its operation, and an argument
+ORDER, USED = "the order of DDP's buckets", "which parameters were used"  # as minigrad has it
+UNKNOWN = "gradients of a DistributedDataParallel whose forward was not recorded"
+
+
+class Operation:
+    """A call that is under way.
+
+    `caller`: the code that called it in C++, and will wait for it there; None if that is Python's. `ended`: when it was
+    over, if anybody has said so; `by_hook`: whether a communication hook called it, which is Python's.
+    """
+
+    def __init__(self, number: int, told: Told, bucket: int | None, caller: CodeType | None) -> None:
+        self.number, self.bucket, self.caller, self.called = number, bucket, caller, perf_counter()
+        self.memory = {memory(t)[0] for t in told.written}
+        self.work: Any = None
+        self.by_hook = False
+        self.ended: float | None = None
+
+    def done(self, future: Any) -> None:
+        """Called by the thread in which it has ended."""
+        self.ended = perf_counter()
+
+
+class Plan:
+    """Which parameters are in which bucket of a module, after its forward, and how many were sent since."""
+
+    def __init__(self, module: DistributedDataParallel) -> None:
+        self.module = weakref.ref(module)
+        names = {id(p): name for name, p in module.module.named_parameters()}
+        with without_dispatch():
+            buckets = [(bucket.parameters(), bucket.buffer().numel())
+                       for bucket in module.reducer._get_zeros_like_grad_buckets()]
+        self.sizes = [size for _, size in buckets]
+        self.parameters = [[names[id(p)] for p in parameters] for parameters, _ in buckets]
+        self.names = {id(p): names[id(p)] for parameters, _ in buckets for p in parameters}
+        self.sent = 0
+
+
+class Collectives:
+    """Takes down what ranks do together. `level` knows how deep the program is, and which pass runs."""
+
+    def __init__(self, seen: Seen, log: Log, level: Any, times: bool = False) -> None:
+        self.seen, self.log, self.level, self.times = seen, log, level, times
+        self.origin = self.mark = perf_counter()
+        self.open: list[Operation] = []
+        self.plans: dict[int, Plan] = {}  # by id() of a parameter
+        self.reducing = False  # whether the reducer has sent something in this pass
+        self.finishing = False  # whether the derivatives of a pass are computed, and the reducer waits
+        self.results: list[int] = []  # meanwhile: the memory of the sums that it has looked at, bucket by bucket
+
+    def stop(self) -> None:
+        """Look no more."""
+        listen_no_more(self)
+        self.open.clear()
+        self.plans.clear()
+
+    def event(self, kind: str, when: float, operation: Operation, times: Any = None, **fields: Any) -> None:
+        """Take down an event that happened then."""
+        self.log.event(kind, self.level.line(), self.level.depth + 1, call=operation.number, **fields)
+        if self.times:
+            since = None if times is None else [None if each is None else each - self.origin for each in times]
+            self.log.append(("timed", when - self.origin, since))
+
+    # calls
+    def run(self, func: Any, args: Any, kwargs: Any, caller: FrameType, leaf: Any) -> Any:
+        """Run a call of c10d, and take it down; `leaf`: whose gradient a pass has just computed."""
+        told = Told(func, args, kwargs)
+        if told.op is None:
+            return func(*args, **kwargs)
+        listen(self)
+        self.open = [each for each in self.open if each.caller is not None or sys.getrefcount(each.work) > OURS]
+        label, bucket, parameters = self.purpose(caller, told, leaf)
+        by_reducer = caller.f_code is ENGINE or bucket is not None
+        self.reducing = self.reducing or by_reducer
+        quiet = ENGINE if by_reducer else caller.f_code if in_library(caller) else None
+        operation = Operation(self.log.calls, told, bucket, quiet)
+        operation.by_hook = quiet is ENGINE and caller.f_code is not ENGINE
+        self.log.calls += 1
+        known = {} if parameters is None else {"parameters": parameters}
+        known |= {} if bucket is None else {"bucket": bucket}
+        self.event("collective_start", operation.called, operation, op=told.op, label=label, size=told.size, **known)
+        self.wrote(operation)
+        self.open.append(operation)
+        result = func(*args, **kwargs)
+        self.started(operation, result)
+        return result
+
+    def started(self, operation: Operation, result: Any) -> None:
+        """It is under way, unless it has come to its end already."""
+        boxed = result[-1] if isinstance(result, (tuple, list)) and result else result
+        if not isinstance(boxed, torch.ScriptObject):  # it is one that has waited itself
+            self.reached(operation)
+            return
+        work = dist.Work.unbox(boxed)
+        if operation.caller is None or operation.by_hook:
+            operation.work = work  # while it lives, it is this very object that Python waits for
+        if self.times:
+            try:
+                work.get_future().add_done_callback(operation.done)
+            except RuntimeError:  # gloo has no future for a send: its end is when the wait is over
+                pass
+
+    def purpose(self, caller: FrameType, told: Told, leaf: Any) -> tuple[str, int | None, list[str] | None]:
+        """What a call is for: its label, and of a bucket its number and its parameters, as far as that is known."""
+        bucket = bucket_in(caller)
+        if bucket is not None:
+            names = self.names_of(bucket.parameters())
+            number = bucket.index()
+            return label_of(number, names), number, names
+        if caller.f_code is FORWARD:
+            return ORDER, None, None
+        if caller.f_code is not ENGINE:
+            return "", None, None
+        if not told.written[0].dtype.is_floating_point and not told.written[0].dtype.is_complex:
+            return USED, None, None
+        plan = None if leaf is None else self.plans.get(id(leaf))
+        if plan is None or plan.sent >= len(plan.sizes) or plan.sizes[plan.sent] != told.written[0].numel():
+            return UNKNOWN, None, None
+        number, plan.sent = plan.sent, plan.sent + 1
+        return label_of(number, plan.parameters[number]), number, plan.parameters[number]
+
+    def names_of(self, parameters: Iterable[Any]) -> list[str] | None:
+        """The names of parameters in their module; None if its forward was not recorded."""
+        plans = [(p, self.plans.get(id(p))) for p in parameters]
+        return None if any(plan is None for _, plan in plans) else [plan.names[id(p)] for p, plan in plans if plan]
+
+    def forward_ended(self, module: Any) -> None:
+        """A module has been called. PyTorch gives the buckets away between forward and backward only."""
+        if not isinstance(module, DistributedDataParallel) or not torch.is_grad_enabled():
+            return
+        if module.require_backward_grad_sync:
+            self.plans = {key: plan for key, plan in self.plans.items() if plan.module() not in (None, module)}
+            plan = Plan(module)
+            self.plans |= dict.fromkeys(plan.names, plan)
+
+    # waits and ends
+    def operation_of(self, work: Any) -> Operation | None:
+        """The call that a `Work` is of, if its end is not known yet."""
+        return next((each for each in self.open if each.work is work), None)
+
+    def wait(self, operation: Operation, since: float | None = None) -> None:
+        """This rank begins to wait, or did so."""
+        self.event("collective_wait", perf_counter() if since is None else since, operation)
+
+    def end(self, operation: Operation) -> None:
+        """It is over, and this rank knows it. When all ranks had called it, PyTorch does not say."""
+        now = perf_counter()
+        ended = now if operation.ended is None else min(now, operation.ended)
+        self.event("collective_end", now, operation, *([(operation.called, None, ended)] if self.times else ()))
+        self.wrote(operation)
+        self.open.remove(operation)
+        operation.work = None
+
+    def wrote(self, operation: Operation) -> None:
+        """What was copied of the memory that it writes to is old."""
+        for storage in operation.memory:
+            self.seen.wrote(storage)
+        self.seen.previews.forget()
+
+    def touched(self, caller: FrameType, args: Any) -> None:
+        """An op runs: what was called in C++ by the code that runs it now, on the memory that it is given, is over."""
+        code = caller.f_code
+        if code is ENGINE and not self.finishing:
+            return
+        waited = [each for each in self.open if each.caller is code]
+        if not waited:
+            return
+        places = [memory(t)[0] for t in tensors_of(args)]
+        found = [each for each in waited if not each.memory.isdisjoint(places)]
+        if code is ENGINE and places and places[0] not in self.results and args[0].dim() == 1:
+            found = found or self.of_next_bucket(waited)
+            self.results += places[:1] if found and found[0].bucket is not None else []
+        for each in found:
+            self.reached(each)
+
+    def of_next_bucket(self, waited: list[Operation]) -> list[Operation]:
+        """The reducer looks at memory that no call has: at what a hook has made of the sum of the next bucket."""
+        return [each for each in waited if each.bucket == len(self.results)]
+
+    def reached(self, operation: Operation) -> None:
+        """Who called it has waited for it, since the last thing that was seen."""
+        self.wait(operation, max(self.mark, operation.called))
+        self.end(operation)
+        self.mark = perf_counter()
+
+    def before_end(self) -> bool:
+        """A pass has computed all gradients; whether the reducer is going to wait now."""
+        if self.finishing or not self.reducing:
+            return False
+        self.finishing, self.mark = True, perf_counter()
+        self.results.clear()
+        return True
+
+    def at_end(self) -> None:
+        """A pass is over. If the reducer has taken its sums, it has waited for all that it had called."""
+        if self.finishing and self.results:
+            for each in [each for each in self.open if each.caller is ENGINE]:
+                self.reached(each)
+        self.finishing = False
+        self.reducing = any(each.caller is ENGINE for each in self.open)
+
+
+def bucket_in(frame: FrameType | None) -> Any:
+    """The bucket that a function on the stack was given, as a communication hook is, up to the pass."""
+    for each in frames(frame):
+        if each.f_code is ENGINE:
+            return None
+        found = [value for value in each.f_locals.values() if isinstance(value, dist.GradBucket)]
+        if found:
+            return found[0]
+    return None
+
+
+def frames(frame: FrameType | None) -> Iterator[FrameType]:
+    """A frame and those that it was called by."""
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def in_library(frame: FrameType) -> bool:
+    """Whether a call comes from C++ that a function of PyTorch has called, which waits there."""
+    name = frame.f_code.co_filename
+    return name.startswith(TORCH) and name != PUBLIC
+
+
+def label_of(number: int, names: Iterable[str] | None) -> str:
+    """As minigrad shows a bucket."""
+    return f"bucket {number}" + (f": {', '.join(names)}" if names else "")
+
+
+def process_of() -> dict[str, Any] | None:
+    """Which of several processes this is; None if it is alone."""
+    if not dist.is_available() or not dist.is_initialized():
+        return None
+    return {"rank": dist.get_rank(), "ranks": dist.get_world_size(), "began": None}
