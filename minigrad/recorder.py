@@ -31,9 +31,10 @@ __all__ = ["CALLS", "CHANGED", "FORMULAS", "NOWHERE", "RARER", "SAME", "Builder"
            "replace_file", "written"]
 
 
-def register_library(folder: str) -> None:
-    """Leave the code in a folder out of traces: a line in it is not the user's, the one that called it is."""
-    LIBRARIES.append(os.path.abspath(folder) + os.sep)
+def register_library(path: str) -> None:
+    """Leave the code in a folder or a file out of traces: a line in it is not the user's, the one that called it is."""
+    path = os.path.abspath(path)
+    LIBRARIES.append(path + os.sep if os.path.isdir(path) else path)
 
 
 class record:

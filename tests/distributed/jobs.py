@@ -23,7 +23,7 @@ def need_mpi() -> None:
 def start(ranks: int, program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     """Run a program of this folder with `minigrad run`; gives its output, also where it fails."""
     command = [sys.executable, "-m", "minigrad", "run", "-n", str(ranks), str(HERE / program), *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'widgets'}", "OMP_NUM_THREADS": "1"}
     return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=LIMIT, cwd=ROOT,
                           env=environment, check=False)
 

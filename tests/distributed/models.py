@@ -106,15 +106,20 @@ def trained(torch: Any, name: str, rank: int = 0, ranks: int = 1, wrap: Any = No
     return {key: value.detach().numpy().copy() for key, value in module.state_dict().items()}
 
 
-def main(lib: str, folder: str) -> None:
-    """Train all models as one rank among several."""
-    torch = importlib.import_module(lib)
+def start_group(lib: str, folder: str) -> Any:
+    """Make the process group of a job, whose ranks share a folder; gives `distributed`."""
     dist = importlib.import_module(f"{lib}.distributed")
     if lib == "torch":
         rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
         dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=ranks)
     else:
         dist.init_process_group("mpi")
+    return dist
+
+
+def main(lib: str, folder: str) -> None:
+    """Train all models as one rank among several."""
+    torch, dist = importlib.import_module(lib), start_group(lib, folder)
     rank = dist.get_rank()
     data_parallel = importlib.import_module(f"{lib}.nn.parallel").DistributedDataParallel
     for ranks, group in [(ranks, dist.new_group(list(range(ranks)))) for ranks in RANKS]:

@@ -96,10 +96,16 @@ def lane_of(trace: Trace) -> Lane:
             lane.operations.append(Operation(
                 start["op"], start["label"] or start["op"], start.get("bucket"), start["size"],
                 list(start.get("parameters") or ()), since, (waiting[event["call"]], time),
-                *[None if each is None else began + each for each in event["times"]]))
+                *shifted(event["times"], began)))
     if not lane.passes and not lane.operations:
         raise ValueError(f"the trace of rank {lane.rank} has no backward pass, and no operation of several ranks")
     return lane
+
+
+def shifted(times: Sequence[float | None], began: float) -> tuple[float, float | None, float]:
+    """The times of an operation on the common axis."""
+    called, all_called, ended = times
+    return began + (called or 0.0), None if all_called is None else began + all_called, began + (ended or 0.0)
 
 
 def ready_of(parameter: str, ready: dict[str, float]) -> float | None:
@@ -165,9 +171,9 @@ def found(lanes: Sequence[Lane], schedules: Sequence[Any]) -> dict[str, Any]:
             known["seen"].append({"lane": place, "called": at(each.called), "begun": at(each.begun),
                                   "ended": at(each.ended), "wait": [*map(at, each.wait)],
                                   "ready": [*map(at, each.ready)]})
-    for each in operations.values():
-        last = max(seen["called"] for seen in each["seen"])
-        for seen in each["seen"]:  # where a rank does not know it, all had called it with the last one
+    for known in operations.values():
+        last = max(seen["called"] for seen in known["seen"])
+        for seen in known["seen"]:  # a rank that does not know when all had called it: when the last one here had
             seen["begun"] = min(last, seen["ended"]) if seen["begun"] is None else seen["begun"]
     ordered = sorted(operations.values(), key=lambda each: min(seen["called"] for seen in each["seen"]))
     rows = in_rows(ordered)

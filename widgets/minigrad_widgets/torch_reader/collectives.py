@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from time import perf_counter
 from types import CodeType, FrameType
 from typing import Any
@@ -112,7 +112,7 @@ class Collectives:
         operation = Operation(self.log.calls, told, bucket, quiet)
         operation.by_hook = quiet is ENGINE and caller.f_code is not ENGINE
         self.log.calls += 1
-        known = {} if parameters is None else {"parameters": parameters}
+        known: dict[str, Any] = {} if parameters is None else {"parameters": parameters}
         known |= {} if bucket is None else {"bucket": bucket}
         self.event("collective_start", operation.called, operation, op=told.op, label=label, size=told.size, **known)
         self.wrote(operation)
@@ -138,7 +138,7 @@ class Collectives:
 
     def purpose(self, caller: FrameType, told: Told, leaf: Any) -> tuple[str, int | None, list[str] | None]:
         """What a call is for: its label, and of a bucket its number and its parameters, as far as that is known."""
-        bucket = bucket_in(caller)
+        bucket = bucket_of(caller)
         if bucket is not None:
             names = self.names_of(bucket.parameters())
             number = bucket.index()
@@ -236,22 +236,16 @@ class Collectives:
         self.reducing = any(each.caller is ENGINE for each in self.open)
 
 
-def bucket_in(frame: FrameType | None) -> Any:
-    """The bucket that a function on the stack was given, as a communication hook is, up to the pass."""
-    for each in frames(frame):
-        if each.f_code is ENGINE:
-            return None
-        found = [value for value in each.f_locals.values() if isinstance(value, dist.GradBucket)]
-        if found:
-            return found[0]
-    return None
-
-
-def frames(frame: FrameType | None) -> Iterator[FrameType]:
-    """A frame and those that it was called by."""
-    while frame is not None:
-        yield frame
+def bucket_of(caller: FrameType) -> Any:
+    """The bucket that a communication hook was given, which the pass has called, or that PyTorch itself sends in a
+    `join`; None if this is neither."""
+    frame: FrameType | None = caller
+    while frame is not None and (frame.f_back is None or frame.f_back.f_code is not ENGINE):
         frame = frame.f_back
+    if frame is None and caller.f_code.co_filename == FORWARD.co_filename:
+        frame = caller
+    names = {} if frame is None else frame.f_locals
+    return next((value for value in names.values() if type(value).__name__ == "GradBucket"), None)
 
 
 def in_library(frame: FrameType) -> bool:

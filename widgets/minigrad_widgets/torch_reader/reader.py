@@ -7,6 +7,7 @@ them only look.
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import threading
@@ -17,6 +18,7 @@ from typing import Any
 
 import torch
 from torch.autograd.graph import get_gradient_edge
+from typing_extensions import deprecated
 
 from minigrad import recorder
 from minigrad.recorder import NOWHERE, RARER, Builder, Encoder, Log, Trace, register_library
@@ -31,6 +33,7 @@ __all__ = ["record"]
 
 register_library(os.path.dirname(torch.__file__))
 register_library(os.path.dirname(os.path.abspath(__file__)))
+register_library(inspect.getfile(deprecated))  # what calls a function of PyTorch's that is deprecated
 COMPILED = "compile_wrapper"  # what calls a compiled function; to import it would load PyTorch's compiler
 READERS = ("numpy", "tolist")  # methods that give numbers to what is no op
 READING = threading.local()  # its `reader`: the one that is on in this thread
@@ -75,11 +78,15 @@ class Reader:
         self.watching = True
         if sys.getprofile() is None:
             sys.setprofile(self.entering)
+        self.began, self.collectives.origin = time(), perf_counter()
+        self.tell_process()
+        return self.trace
+
+    def tell_process(self) -> None:
+        """Say in the trace which of several processes this is."""
         self.trace.process = process_of() or self.trace.process
         if self.times and self.trace.process is not None:
-            self.trace.process["began"] = time()
-        self.collectives.origin = perf_counter()
-        return self.trace
+            self.trace.process["began"] = self.began
 
     def detach(self) -> None:
         """Look no more, whether `start` came to its end or not; to call it again does nothing."""
@@ -98,6 +105,8 @@ class Reader:
         """Look no more; name the tensors that these variables hold; note an error that ended the block."""
         self.detach()
         self.caught_up(Look(NOWHERE, None, []))
+        if self.trace.process is None:  # the group may be one that the block has made
+            self.tell_process()
         told = None if error is None else (type(error).__name__, str(error))
         if told is not None and not self.passes.running:
             self.log.event("error", NOWHERE, -1, type=told[0], message=told[1])

@@ -40,13 +40,24 @@ def listen_no_more(listener: Any) -> None:
     """Tell it no more, if it was told; PyTorch's function is put back when nobody listens."""
     for thread in [thread for thread, each in LISTENERS.items() if each is listener]:
         del LISTENERS[thread]
-    if not LISTENERS and REPLACED and dist.Work.__dict__["wait"] is wait:
-        dist.Work.wait = REPLACED[-1]
+    if not LISTENERS and REPLACED and waiting() is wait:
+        put(REPLACED[-1])
     if LISTENERS:  # another thread has begun to listen at this moment
         put_in_place()
 
 
 def put_in_place() -> None:
-    if dist.Work.__dict__["wait"] is not wait:
-        REPLACED[:] = [dist.Work.__dict__["wait"]]
-        dist.Work.wait = wait  # type: ignore[method-assign]  # what this module is for
+    """Have this module's function there."""
+    if waiting() is not wait:
+        REPLACED[:] = [waiting()]
+        put(wait)
+
+
+def waiting() -> Any:
+    """What `Work.wait` is now."""
+    return dist.Work.__dict__["wait"]
+
+
+def put(function: Any) -> None:
+    work: Any = dist.Work
+    work.wait = function

@@ -396,8 +396,8 @@ export interface CollectiveEndEvent {
   kind: "collective_end";
   /** Of which call. */
   call: number;
-  /** When this rank called it, when all ranks had, and when it was over, as `time`. */
-  times?: [called: number, begun: number, ended: number];
+  /** When this rank called it, when all ranks had, and when it was over, as `time`; null is unknown. */
+  times?: [called: number, begun: Maybe, ended: number];
 }
 
 export type TraceEvent = Common &
@@ -474,5 +474,5 @@ export const EVENT_FIELDS: Readonly<Record<string, string>> = {
   recompute_end: "call=int",
   collective_start: "call=int op=str label=str size=int bucket?=int parameters?=[str]",
   collective_wait: "call=int",
-  collective_end: "call=int times?=(called:number,begun:number,ended:number)",
+  collective_end: "call=int times?=(called:number,begun:number?,ended:number)",
 };
