@@ -36,11 +36,11 @@ class Told:
         self.facts = {**dict(zip(names, args)), **kwargs}
         self.op: str | None = FUNCTIONS.get(name)
         self.written: list[torch.Tensor] = []
-        if self.op is None or name.endswith("barrier") or name.startswith("monitored"):
-            self.size = 0
+        self.size = 0
+        if self.op is None or self.op.endswith("barrier"):
             return
         self.written = list(tensors_of(self.first(MADE)))
-        self.size = sum(t.nbytes for t in self.written)
+        self.size = sum(bytes_of(t) for t in self.written)
         given = self.written if name == "scatter_" else list(tensors_of(self.first(GIVEN)))
         words = [self.described(given, name), *self.reduction(), *self.partner(name)]
         self.op += f"({', '.join(words)})"
@@ -73,6 +73,13 @@ class Told:
             return []
         ranks = dist.get_process_group_ranks(dist.ProcessGroup.unbox(self.facts["process_group"]))
         return [f"{'dst' if name in TO or 'dst' in self.facts else 'src'}={ranks[place]}"]
+
+
+def bytes_of(tensor: torch.Tensor) -> int:
+    """The bytes that a tensor sends: of a sparse one those of what it holds."""
+    if tensor.layout is torch.sparse_coo:
+        return tensor._values().nbytes + tensor._indices().nbytes
+    return tensor.numel() * tensor.element_size()
 
 
 def tensors_of(values: Any) -> Iterator[torch.Tensor]:

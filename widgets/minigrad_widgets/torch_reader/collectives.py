@@ -29,13 +29,14 @@ from minigrad_widgets.torch_reader.waits import listen, listen_no_more, wait
 
 __all__ = ["SILENT", "Collectives", "process_of"]
 
-TORCH = os.path.dirname(torch.__file__) + os.sep
-PUBLIC = dist.__file__.replace("__init__", "distributed_c10d")  # its functions wait for what they call, or say who does
+TORCH = os.path.join(os.path.dirname(torch.__file__), "")
+PUBLIC = os.path.join(TORCH, "distributed", "distributed_c10d.py")  # its functions call `wait`, or leave it to others
 FORWARD = DistributedDataParallel._pre_forward.__code__
 SILENT = frozenset({FORWARD, wait.__code__})  # what runs in C++ below them moves data, and is no op of the program
+VIEWS = frozenset({"as_strided", "slice"})  # so the reducer takes the gradients of a sum apart
 OURS = 2  # references to a `Work` that nobody can wait for any more: that of its operation, and an argument
 ORDER, USED = "the order of DDP's buckets", "which parameters were used"  # as minigrad has it
-UNKNOWN = "gradients of a DistributedDataParallel whose forward was not recorded"
+UNKNOWN = "gradients of DistributedDataParallel: which ones is not known"
 
 
 class Operation:
@@ -63,7 +64,7 @@ class Plan:
     def __init__(self, module: DistributedDataParallel) -> None:
         self.module = weakref.ref(module)
         names = {id(p): name for name, p in module.module.named_parameters()}
-        with without_dispatch():
+        with without_dispatch():  # PyTorch makes a tensor of zeros for each bucket, which goes at once
             buckets = [(bucket.parameters(), bucket.buffer().numel())
                        for bucket in module.reducer._get_zeros_like_grad_buckets()]
         self.sizes = [size for _, size in buckets]
@@ -166,7 +167,10 @@ class Collectives:
             return
         if module.require_backward_grad_sync:
             self.plans = {key: plan for key, plan in self.plans.items() if plan.module() not in (None, module)}
-            plan = Plan(module)
+            try:
+                plan = Plan(module)
+            except RuntimeError:  # a bucket of sparse gradients has no buffer
+                return
             self.plans |= dict.fromkeys(plan.names, plan)
 
     # waits and ends
@@ -193,7 +197,7 @@ class Collectives:
             self.seen.wrote(storage)
         self.seen.previews.forget()
 
-    def touched(self, caller: FrameType, args: Any) -> None:
+    def touched(self, caller: FrameType, func: Any, args: Any) -> None:
         """An op runs: what was called in C++ by the code that runs it now, on the memory that it is given, is over."""
         code = caller.f_code
         if code is ENGINE and not self.finishing:
@@ -203,15 +207,12 @@ class Collectives:
             return
         places = [memory(t)[0] for t in tensors_of(args)]
         found = [each for each in waited if not each.memory.isdisjoint(places)]
-        if code is ENGINE and places and places[0] not in self.results and args[0].dim() == 1:
-            found = found or self.of_next_bucket(waited)
-            self.results += places[:1] if found and found[0].bucket is not None else []
+        if code is ENGINE and func.overloadpacket.__name__ in VIEWS and places[0] not in self.results:
+            # the sum of the next bucket; a hook may have made another tensor of it
+            found = found or [each for each in waited if each.bucket == len(self.results)]
+            self.results.append(places[0])
         for each in found:
             self.reached(each)
-
-    def of_next_bucket(self, waited: list[Operation]) -> list[Operation]:
-        """The reducer looks at memory that no call has: at what a hook has made of the sum of the next bucket."""
-        return [each for each in waited if each.bucket == len(self.results)]
 
     def reached(self, operation: Operation) -> None:
         """Who called it has waited for it, since the last thing that was seen."""
@@ -221,7 +222,7 @@ class Collectives:
 
     def before_end(self) -> bool:
         """A pass has computed all gradients; whether the reducer is going to wait now."""
-        if self.finishing or not self.reducing:
+        if self.finishing or not (self.reducing or self.plans):
             return False
         self.finishing, self.mark = True, perf_counter()
         self.results.clear()
@@ -232,8 +233,13 @@ class Collectives:
         if self.finishing and self.results:
             for each in [each for each in self.open if each.caller is ENGINE]:
                 self.reached(each)
+
+    def pass_left(self, inside: bool) -> None:
+        """A pass is left, well or badly; `inside`: it was inside of another one, which may be the reducer's."""
         self.finishing = False
-        self.reducing = any(each.caller is ENGINE for each in self.open)
+        if not inside:
+            self.reducing = False
+            self.open = [each for each in self.open if each.caller is not ENGINE]
 
 
 def bucket_of(caller: FrameType) -> Any:

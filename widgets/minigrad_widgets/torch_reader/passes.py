@@ -134,6 +134,7 @@ class Passes:
     def finish(self, task: Pass) -> None:
         """Leave a pass, and take the reader's hooks from among the user's."""
         self.running.pop()
+        self.collectives.pass_left(bool(self.running))
         self.leaf_roots.clear()
         self.level.depth = task.depth - 1
         self.seen.at = self.running[-1].at if self.running else NOWHERE

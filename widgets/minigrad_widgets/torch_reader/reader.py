@@ -2,7 +2,7 @@
 
 Nothing of the program is replaced: a dispatch mode sees the ops, hooks on the nodes see the passes, PyTorch's own
 functions on the stack say which checkpoint is running, a profile function when a module is called and left. All of
-them only look.
+them only look. (`waits.py` has the one exception, for programs of several ranks.)
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class Reader:
         if func.namespace == "c10d":
             return self.run_collective(func, args, kwargs, caller)
         if self.collectives.open:
-            self.collectives.touched(caller, args)
+            self.collectives.touched(caller, func, args)
         create = bool(self.passes.running) and self.passes.running[-1].create
         if not create and caller.f_code is ENGINE or caller.f_code in SILENT:
             return func(*args, **kwargs)
@@ -161,10 +161,8 @@ class Reader:
 
     def run_collective(self, func: Any, args: Any, kwargs: Any, caller: FrameType) -> Any:
         """Run an operation of several ranks, behind what has happened before: the program, or PyTorch, calls it."""
-        if caller.f_code is ENGINE:
-            self.passes.now()
-        else:
-            self.caught_up(self.stack.look(5))
+        self.caught_up(self.stack.look(5))
+        self.passes.leave_broken(torch._C._current_graph_task_id())
         leaf = self.passes.leaf_running()
         if leaf is not None:  # the reducer's hook comes before the reader's
             self.passes.accumulate(leaf)
