@@ -23,7 +23,11 @@ DDP: dict[str, dict[str, Any]] = {
     "unused parameters": {"bucket_cap_mb": SMALL, "find_unused_parameters": True},
     "no_sync": {"bucket_cap_mb": SMALL},
 }
-THEIRS = ("hook", "backward alone")  # what is recorded of PyTorch only
+THEIRS: dict[str, dict[str, Any]] = {  # what is recorded of PyTorch only
+    "hook": {"bucket_cap_mb": SMALL},
+    "backward alone": {"bucket_cap_mb": SMALL},
+    "static graph": {"bucket_cap_mb": SMALL, "static_graph": True},
+}
 
 
 def mlp(torch: Any) -> Any:
@@ -59,7 +63,7 @@ def steps(lib: str, name: str, recordings: Sequence[Any]) -> tuple[list[Any], di
     net, traces = mlp(torch), []
     net.skips = name == "unused parameters"
     parallel = importlib.import_module(f"{lib}.nn.parallel")
-    ddp = parallel.DistributedDataParallel(net, **DDP.get(name, DDP["small buckets"]))
+    ddp = parallel.DistributedDataParallel(net, **(DDP | THEIRS)[name])
     if name == "hook":
         ddp.register_comm_hook(None, halved(lib))
     x = torch.full((3, 8), 1.0 + dist.get_rank(), dtype=torch.float64)
@@ -99,12 +103,27 @@ def calls(lib: str) -> None:
     dist.all_reduce(x, async_op=True)  # nobody waits for it
 
 
+def broken(recording: Any) -> Any:
+    """A pass of PyTorch's that an error ends while a bucket is on its way, and a call behind it; gives the trace."""
+    torch, dist = importlib.import_module("torch"), importlib.import_module("torch.distributed")
+    ddp = torch.nn.parallel.DistributedDataParallel(mlp(torch), **DDP["small buckets"])
+    x = torch.ones(3, 8, dtype=torch.float64)
+    ddp(x).sum().backward()
+    with recording as trace:
+        ddp.module.first.weight.register_hook(lambda grad: 1 / 0)
+        try:
+            ddp(x).sum().backward()
+        except ZeroDivisionError:
+            dist.all_reduce(x)
+    return trace
+
+
 def main(lib: str, folder: str) -> None:
     """Record everything as one rank of two, and see that it changes no gradient."""
     reader = {"minigrad": "minigrad.recorder", "torch": "minigrad_widgets.torch_reader"}[lib]
     record = importlib.import_module(reader).record
     dist = start_group(lib, folder)
-    for name in (*DDP, *THEIRS) if lib == "torch" else DDP:
+    for name in DDP | THEIRS if lib == "torch" else DDP:
         _, plain = steps(lib, name, [nullcontext()] * 2)
         traces, found = steps(lib, name, [record(), record(times=True)])
         assert plain.keys() == found.keys() and all((plain[key] == found[key]).all() for key in plain), name
@@ -113,7 +132,9 @@ def main(lib: str, folder: str) -> None:
     with record() as trace:
         calls(lib)
     trace.save(f"{folder}/calls.0.{dist.get_rank()}.json")
-    if lib == "torch":  # PyTorch's own function is there again
+    if lib == "torch":
+        broken(record()).save(f"{folder}/broken.0.{dist.get_rank()}.json")
+        # PyTorch's own function is there again
         assert type(dist.Work.__dict__["wait"]).__name__ == "instancemethod"
     dist.destroy_process_group()
 

@@ -134,6 +134,27 @@ def test_what_is_not_seen_is_said(theirs: Traces) -> None:
         assert {e["label"] for e in sent} == {"gradients of DistributedDataParallel: which ones is not known"}
 
 
+def test_a_static_graph_sends_its_first_buckets_at_the_end_of_the_pass(theirs: Traces) -> None:
+    for rank in RANKS:
+        for step in STEPS:
+            story = of_backward(told(theirs["static graph", step, rank]))
+            kinds = [each[0] for each in story]
+            assert kinds.count("backward_start") == kinds.count("backward_end") == 1 and kinds[-1] == "backward_end"
+            sent = [each[5] for each in story if each[0] == "collective_start" and each[3] != USED]
+            assert sent == [0]
+            assert kinds.count("collective_end") == kinds.count("collective_wait") == kinds.count("collective_start")
+
+
+def test_a_pass_that_ends_in_an_error(theirs: Traces) -> None:
+    """Its calls have no end; what the program calls behind it is told as ever."""
+    for rank in RANKS:
+        trace = theirs["broken", 0, rank]
+        first = next(i for i, event in enumerate(trace.events) if event["kind"] == "backward_start")
+        events = [(e["kind"], e.get("bucket")) for e in trace.events[first:] if e["kind"][:5] in ("colle", "error")]
+        assert events == [("collective_start", 0), ("collective_start", 1), ("error", None),
+                          ("collective_start", None), ("collective_wait", None), ("collective_end", None)]
+
+
 def times(trace: Trace) -> Iterable[tuple[float, list[Any]]]:
     return [(event["time"], event["times"]) for event in trace.events if event["kind"] == "collective_end"]
 
