@@ -46,6 +46,10 @@ class Seen(Tracker):
         """What is kept of an array; a scalar of NumPy never changes."""
         return array if isinstance(array, generic) else super().copy(array)
 
+    def storage_of(self, t: Any) -> int:
+        """The memory in which a tensor lies."""
+        return memory(t.array)[0]
+
     def looked_at(self, t: Any) -> Any:
         """What is kept of the values that a tensor has now."""
         return self.copy(t.array)

@@ -171,6 +171,10 @@ class Observer:
             for leaf in [t for t in alive if t is not None and t._grad is tensor]:
                 self.set_grad(leaf)
 
+    def arrived(self, tensors: Sequence[Any]) -> dict[str, list[tuple[int, Any]]]:
+        """Other ranks may have written to these tensors, which no version tells: what lies in their memory now."""
+        return self.seen.lying_in({memory(tensor.array)[0] for tensor in tensors})
+
     def set_grad(self, tensor: Any) -> None:
         """The program has set or changed a tensor's `.grad`, or taken it off."""
         at, number, grad = self.look(), self.seen.tensor(tensor), tensor._grad

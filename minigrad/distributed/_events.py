@@ -5,7 +5,7 @@ from typing import Any
 from minigrad.core import LOCAL
 from minigrad.trace.track import NOWHERE
 
-__all__ = ["note_end", "note_start", "note_wait"]
+__all__ = ["note_end", "note_grad", "note_start", "note_wait"]
 
 
 def note_start(work: Any) -> None:
@@ -28,8 +28,14 @@ def note_wait(work: Any) -> None:
 def note_end(work: Any) -> None:
     """It is over. Whoever waits a second time hears nothing new."""
     if work.recorded is not None:
-        note(work, "collective_end", times=work.times)
+        note(work, "collective_end", times=work.times, **work.recorded[0].arrived(work.result))
         work.recorded = None
+
+
+def note_grad(parameter: Any) -> None:
+    """The `.grad` of a parameter was written to, by no op."""
+    if LOCAL.observer is not None:
+        LOCAL.observer.set_grad(parameter)
 
 
 def note(work: Any, kind: str, times: Any = None, **fields: Any) -> None:

@@ -90,7 +90,7 @@ def held_by_operand(trace: Trace, node: int, tensor: int) -> int:
     """What an operand held when the op of a node ran: it may have been written to before."""
     found: int = trace["tensors"][tensor]["value"]
     for event in trace["events"]:
-        new = event.get("found", ()) if event["kind"] == "forward" else event.get("others", ())
+        new = [entry for name in ("found", "others", "written") for entry in event.get(name, ())]
         if event["kind"] == "version" and event.get("value") is not None:
             new = [(event["tensor"], event["value"]), *new]
         found = next((value for each, value in new if each == tensor), found)

@@ -170,6 +170,9 @@ class Fold:
         if event["grad"] is None:
             del self.grads[event["tensor"]]
 
+    def collective_end(self, event: Mapping[str, Any]) -> None:
+        self.grads.update(event.get("grads", ()))
+
     def hook(self, event: Mapping[str, Any]) -> None:
         if event["hook"] == "retain_grad" and event["tensor"] is not None:
             self.grads[event["tensor"]] = event.get("grad")

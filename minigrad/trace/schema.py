@@ -220,7 +220,9 @@ COMMUNICATION = {  # what several processes do together
         "Such an operation is over, and this rank knows it.",
         call="int: of which call",
         times="(called:number,begun:number?,ended:number) or absent: when this rank called it, when all ranks had, and "
-              "when it was over, as `time`; null is unknown"),
+              "when it was over, as `time`; null is unknown",
+        written="[(tensor,value)] or absent: what tensors hold now that lie where it may have written",
+        grads="[(tensor,value)] or absent: whose `.grad` lies there, and what that holds now"),
 }
 EVENTS = FORWARD | PASS | OTHER | COMMUNICATION
 # Nobody looks when these happen. They follow from other events by a rule that is the same for minigrad and PyTorch.

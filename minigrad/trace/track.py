@@ -13,7 +13,7 @@ is therefore worked out first, and then stored by assignments, of which the call
 
 import gc
 import weakref
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from types import FrameType
 from typing import Any
 
@@ -128,6 +128,20 @@ class Tracker:
         there = [ref for ref in list(self.tensors.values()) if ref.storage == storage and ref.key not in written]
         alive = [(ref, ref()) for ref in there]
         return [(ref.number, self.looked_at(t)) for ref, t in alive if t is not None and ref.number is not None]
+
+    def lying_in(self, storages: Collection[int]) -> dict[str, list[tuple[int, Any]]]:
+        """What tensors, and the `.grad` of leaves, hold now that lie in memory that was written to by no op."""
+        for storage in storages:
+            self.wrote(storage)
+        written = [entry for storage in storages for entry in self.others(storage, ())]
+        leaves = [(ref.number, t) for ref in list(self.tensors.values()) if (t := ref()) is not None and t.is_leaf]
+        grads = [(number, self.looked_at(t.grad)) for number, t in leaves if number is not None and t.grad is not None
+                 and self.storage_of(t.grad) in storages]
+        return {name: entries for name, entries in (("written", written), ("grads", grads)) if entries}
+
+    def storage_of(self, t: Any) -> int:
+        """The memory in which a tensor lies."""
+        raise NotImplementedError
 
     def looked_at(self, t: Any) -> Any:
         """What is kept of the values that a tensor has now."""

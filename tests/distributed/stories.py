@@ -103,6 +103,19 @@ def calls(lib: str) -> None:
     dist.all_reduce(x, async_op=True)  # nobody waits for it
 
 
+def sums(lib: str) -> None:
+    """What the program sums over the ranks: a `.grad`, and a tensor that has been used before."""
+    torch, dist = importlib.import_module(lib), importlib.import_module(f"{lib}.distributed")
+    w = torch.ones(2, requires_grad=True)
+    x = torch.full((2,), 1.0 + dist.get_rank())
+    y = (x * w).sum()
+    y.backward()
+    dist.all_reduce(w.grad)
+    dist.all_reduce(x)
+    z = x * w
+    z.sum().backward()
+
+
 def broken(recording: Any) -> Any:
     """A pass of PyTorch's that an error ends while a bucket is on its way, and a call behind it; gives the trace."""
     torch, dist = importlib.import_module("torch"), importlib.import_module("torch.distributed")
@@ -132,6 +145,9 @@ def main(lib: str, folder: str) -> None:
     with record() as trace:
         calls(lib)
     trace.save(f"{folder}/calls.0.{dist.get_rank()}.json")
+    with record() as trace:
+        sums(lib)
+    trace.save(f"{folder}/sums.0.{dist.get_rank()}.json")
     if lib == "torch":
         broken(record()).save(f"{folder}/broken.0.{dist.get_rank()}.json")
         # PyTorch's own function is there again

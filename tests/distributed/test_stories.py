@@ -112,6 +112,35 @@ def test_calls_of_the_program(ours: Traces, theirs: Traces) -> None:
         assert [each[0] for each in a[-1:]] == ["collective_start"]  # the one that nobody waited for
 
 
+def grads_at_the_end(trace: Trace) -> dict[str, Any]:
+    """What the last frame shows as the `.grad` of each leaf, by its name."""
+    grads = trace.frame(len(trace.events) - 1)["grads"]
+    return {trace.tensors[int(tensor)]["name"]: trace.values[value] for tensor, value in grads.items()}
+
+
+@pytest.mark.parametrize("lib", ["ours", "theirs"])
+@pytest.mark.parametrize("name", DDP)
+def test_the_last_frame_has_the_average_of_all_ranks(request: pytest.FixtureRequest, lib: str, name: str) -> None:
+    traces = request.getfixturevalue(lib)
+    for step in STEPS:
+        first, second = (grads_at_the_end(traces[name, step, rank]) for rank in RANKS)
+        assert len(first) == len(second) == (4 if (name, step) == ("unused parameters", 0) else 6)
+        assert (first == second) is (name != "no_sync")
+
+
+@pytest.mark.parametrize("lib", ["ours", "theirs"])
+def test_what_other_ranks_have_written_is_there(request: pytest.FixtureRequest, lib: str) -> None:
+    """A `.grad` that was summed, 1 + 2, and a tensor that had been used before, 1 + 2 as well."""
+    for rank in RANKS:
+        trace = request.getfixturevalue(lib)["sums", 0, rank]
+        ends = [event for event in trace.events if event["kind"] == "collective_end"]
+        [(leaf, grad)], [(tensor, value)] = ends[0]["grads"], ends[1]["written"]
+        assert trace.tensors[leaf]["name"] == "w" and trace.values[grad]["data"] == [3.0, 3.0]
+        assert trace.values[trace.tensors[tensor]["value"]]["data"] == [1.0 + rank] * 2
+        assert trace.values[value]["data"] == [3.0, 3.0]
+        assert grads_at_the_end(trace)["w"]["data"] == [6.0, 6.0]  # 3 from the sum, and 3 of the second pass
+
+
 def test_no_sync_calls_nothing(theirs: Traces) -> None:
     for rank in RANKS:
         assert not [e for e in theirs["no_sync", 0, rank].events if e["kind"].startswith("collective")]

@@ -24,6 +24,7 @@ from minigrad.core import Tensor, is_grad_enabled
 from minigrad.core.reentrant import queue_callback
 from minigrad.core.tensor import plain
 from minigrad.distributed import all_gather_single, all_reduce, broadcast
+from minigrad.distributed._events import note_grad
 from minigrad.distributed._grad_bucket import MIB, GradBucket, assign_buckets
 from minigrad.distributed._world import group_of
 from minigrad.nn.modules.module import Module
@@ -222,12 +223,11 @@ class Reducer:
         for i, (_, param) in enumerate(self.named):
             number, k = self.place[i]
             view = self.buckets[number].views[k]
-            if self.used[i] and self.as_view:
-                param.grad = plain(view)
-            elif self.used[i] and param.grad is not None:
+            if self.used[i] and param.grad is not None and not self.as_view:
                 param.grad.array[...] = view
+                note_grad(param)
             elif self.used[i]:
-                param.grad = plain(view.copy())
+                param.grad = plain(view if self.as_view else view.copy())
 
     def receive(self) -> None:
         """Wait for the sums of all buckets, and learn which parameters any rank has used."""

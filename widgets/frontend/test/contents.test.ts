@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { render } from "../src/index";
+import { Live } from "../src/live/live";
 import { Contents } from "../src/trace/contents";
 import { Replay } from "../src/trace/frame";
 import { FakeModel, square } from "./fake";
@@ -43,4 +44,39 @@ it("computes with what an operand held then", () => {
   render({ model: new FakeModel({ trace: JSON.stringify(written()), step: 6, selected: 2 }), el: place });
   const lines = [...place.querySelectorAll(".mg-arithmetic .mg-equals")].map((line) => line.textContent);
   expect(lines).toContain("1. · 5.");
+});
+
+/** y = x * x, then x and its .grad are summed over the ranks, then z = x * x. */
+function summed(): Trace {
+  const trace = written();
+  const version = trace.events.findIndex((event) => event.kind === "version");
+  const pair: [number, number] = [0, 4];
+  trace.expressions = [["mul", "inputs[0]", "inputs[1]"]];
+  trace.values.push({ shape: [], dtype: "float32", data: [25] });
+  (trace.tensors[3] as Trace["tensors"][number]).value = 5;
+  for (const event of trace.events) if (event.kind === "forward") event.expressions = [0];
+  trace.events[version] = { kind: "collective_end", call: 0, written: [pair], grads: [pair] };
+  trace.events.length = version + 2;
+  return trace;
+}
+
+it("shows what other ranks have written, in the tensor and in its .grad", () => {
+  const replay = new Replay(summed());
+  const seen = [1, 2, 1].map((step) => {
+    replay.goTo(step);
+    return [replay.contents.get(0) ?? null, replay.grads.get(0) ?? null];
+  });
+  expect(seen).toEqual([[null, null], [4, 4], [null, null]]);
+});
+
+it("computes nothing from what other ranks have written", () => {
+  const live = new Live(summed());
+  expect(live.trace.values[live.trace.tensors[3]?.value ?? -1]?.data).toEqual([25]);
+  live.run(new Map([[0, [2]]]));
+  const numbers = (tensor: number) => live.trace.values[live.trace.tensors[tensor]?.value ?? -1];
+  expect([numbers(1)?.data, numbers(1)?.stale]).toEqual([[4], undefined]);
+  expect([numbers(3)?.data, numbers(3)?.stale]).toEqual([[25], true]);
+  const [tensor, value] = (live.trace.events[2] as { written: [number, number][] }).written[0] ?? [];
+  expect([tensor, live.trace.values[value ?? -1]?.stale]).toEqual([0, true]);
+  expect(live.kept).toEqual([{ what: "x", why: "other ranks have written to it" }, { what: "x.grad", why: "other ranks have written to it" }]);
 });

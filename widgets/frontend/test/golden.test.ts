@@ -61,7 +61,7 @@ function differs(name: string, kind: string): boolean {
 /** The kinds that only say something: the fold has no rule for them. */
 const SILENT: readonly string[] = [
   "mode", "capture", "error", "checkpoint_begin", "checkpoint_end", "holder_filled", "early_stop",
-  "collective_start", "collective_wait", "collective_end",
+  "collective_start", "collective_wait",
 ];
 const KINDS = [...new Set(names.flatMap((name) => read(name).trace.events.map((event) => event.kind)))];
 

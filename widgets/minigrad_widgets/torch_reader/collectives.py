@@ -186,8 +186,9 @@ class Collectives:
         """It is over, and this rank knows it. When all ranks had called it, PyTorch does not say."""
         now = perf_counter()
         ended = now if operation.ended is None else min(now, operation.ended)
-        self.event("collective_end", now, operation, *([(operation.called, None, ended)] if self.times else ()))
-        self.wrote(operation)
+        self.seen.previews.forget()
+        self.event("collective_end", now, operation, *([(operation.called, None, ended)] if self.times else ()),
+                   **self.seen.lying_in(operation.memory))
         self.open.remove(operation)
         operation.work = None
 
@@ -228,11 +229,15 @@ class Collectives:
         self.results.clear()
         return True
 
-    def at_end(self) -> None:
-        """A pass is over. If the reducer has taken its sums, it has waited for all that it had called."""
-        if self.finishing and self.results:
-            for each in [each for each in self.open if each.caller is ENGINE]:
-                self.reached(each)
+    def at_end(self) -> list[Any]:
+        """A pass is over. If the reducer has taken its sums, it has waited for all that it had called, and has given
+        each leaf its part: the leaves of the modules that were called."""
+        if not self.finishing or not self.results:
+            return []
+        for each in [each for each in self.open if each.caller is ENGINE]:
+            self.reached(each)
+        modules = {id(module): module for plan in self.plans.values() if (module := plan.module()) is not None}
+        return [p for module in modules.values() for p in module.parameters() if p.grad is not None]
 
     def pass_left(self, inside: bool) -> None:
         """A pass is left, well or badly; `inside`: it was inside of another one, which may be the reducer's."""

@@ -121,7 +121,9 @@ class Passes:
         if self.collectives.before_end():
             queue_callback(partial(self.end, task))
             return
-        self.collectives.at_end()
+        for leaf in self.collectives.at_end():
+            self.seen.track_grad(leaf.grad, self.seen.tensor(leaf))
+            self.log.event("grad", task.at, task.depth, tensor=self.seen.tensor(leaf), grad=self.seen.copied(leaf.grad))
         self.log.event("backward_end", task.at, task.depth)
         self.timed()
         self.finish(task)

@@ -86,6 +86,10 @@ class Seen(Tracker):
         self.linking = False
         self.at: Any = NOWHERE
 
+    def storage_of(self, t: Any) -> int:
+        """The memory in which a tensor lies."""
+        return memory(t)[0]
+
     def looked_at(self, t: Any) -> Any:
         """What is kept of the values that a tensor has now."""
         return self.copied(t)

@@ -18,6 +18,7 @@ import { Origins } from "./origins";
 import { Results } from "./results";
 import type { Kept } from "./results";
 import { Slots } from "./slots";
+import { reduced, shownAgain, type Parts } from "./written";
 import { tensorName } from "../trace/format";
 import type { Maybe, Trace, TraceEvent } from "../trace/types";
 
@@ -122,6 +123,8 @@ export class Live {
     });
   }
 
+  private readonly parts = (): Parts => ({ trace: this.recorded, memory: this.memory, results: this.results, slots: this.slots });
+
   private remembering(changes: ReadonlyMap<number, readonly number[]>): Memory {
     return new Memory(this.recorded, changes, (tensor) => this.origins.content(tensor, (kept) => this.results.keeps(kept)));
   }
@@ -140,6 +143,8 @@ export class Live {
         return this.save(event.node);
       case "version":
         return this.version(event, step);
+      case "collective_end":
+        return reduced(this.parts(), event, step, this.changed);
       case "backward_start":
         return this.begin(event, step);
       case "run":
@@ -159,8 +164,6 @@ export class Live {
         return event.result.forEach((value, at) => this.slots.showAt(step, "result", at, this.results.constant(value)));
       case "holder_filled":
         return this.slots.show(step, "value", this.results.constant(event.value));
-      default:
-        return undefined;
     }
   }
 
@@ -176,6 +179,7 @@ export class Live {
     if (node?.parameters && event.node !== null) {
       this.parameters.set(event.node, new Map(node.parameters.map(([name, index]) => [name, this.parameter(index, operand, state)])));
     }
+    shownAgain(this.parts(), event.found, step, "found");
     if (event.op.endsWith("_")) return this.writes(event, step, operand, state);
     event.outputs.forEach((output, at) => {
       const record = this.recorded.tensors[output];
@@ -233,10 +237,11 @@ export class Live {
   private version(event: Of<"version">, step: number): void {
     const { tensor, value } = event;
     if (value !== undefined && (this.target === null || (tensor !== this.target && !this.memory.shares(tensor, [this.target])))) {
-      const why = "what has written to it is no op of one tensor";
-      this.memory.write(tensor, this.results.keep(`${step}`, { what: tensorName(this.recorded, tensor), why }, { ...UNKNOWN, touched: this.changed }, value));
+      const kept = { what: tensorName(this.recorded, tensor), why: "what has written to it is no op of one tensor" };
+      this.memory.write(tensor, this.results.keep(`${step}`, kept, { ...UNKNOWN, touched: this.changed }, value));
     }
     this.slots.show(step, "value", this.tensor(tensor));
+    shownAgain(this.parts(), event.others, step, "others");
   }
 
   // backwards

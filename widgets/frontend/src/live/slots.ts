@@ -78,6 +78,12 @@ export class Slots {
     event[field] = list.map((value, i) => (i === at ? slot : value));
   }
 
+  /** The same of a list of pairs, of tensors and what they hold. */
+  showPair(step: number, field: string, at: number, known: Known): void {
+    const event = this.trace.events[step] as unknown as Fields;
+    event[field] = (event[field] as [number, Maybe][]).map(([tensor, value], i) => [tensor, i === at ? this.exchange(value, known) : value]);
+  }
+
   /** What was sent along an edge is also what has piled up, where nothing was before. */
   share(step: number): void {
     const event = this.trace.events[step];

@@ -16,6 +16,8 @@ export class Contents {
       } else if (event.kind === "version") {
         if (event.value !== undefined) push(this.changes, event.tensor, [step, event.value]);
         for (const [tensor, value] of event.others ?? []) push(this.changes, tensor, [step, value]);
+      } else if (event.kind === "collective_end") {
+        for (const [tensor, value] of event.written ?? []) push(this.changes, tensor, [step, value]);
       }
     });
   }

@@ -398,6 +398,10 @@ export interface CollectiveEndEvent {
   call: number;
   /** When this rank called it, when all ranks had, and when it was over, as `time`; null is unknown. */
   times?: [called: number, begun: Maybe, ended: number];
+  /** What tensors hold now that lie where it may have written. */
+  written?: [tensor: number, value: number][];
+  /** Whose `.grad` lies there, and what that holds now. */
+  grads?: [tensor: number, value: number][];
 }
 
 export type TraceEvent = Common &
@@ -474,5 +478,5 @@ export const EVENT_FIELDS: Readonly<Record<string, string>> = {
   recompute_end: "call=int",
   collective_start: "call=int op=str label=str size=int bucket?=int parameters?=[str]",
   collective_wait: "call=int",
-  collective_end: "call=int times?=(called:number,begun:number?,ended:number)",
+  collective_end: "call=int times?=(called:number,begun:number?,ended:number) written?=[(tensor,value)] grads?=[(tensor,value)]",
 };

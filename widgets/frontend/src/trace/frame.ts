@@ -227,6 +227,10 @@ export class Replay {
         if (event.value !== undefined) this.set(this.contents, event.tensor, event.value);
         for (const [tensor, value] of event.others ?? []) this.set(this.contents, tensor, value);
         break;
+      case "collective_end":
+        for (const [tensor, value] of event.written ?? []) this.set(this.contents, tensor, value);
+        for (const [tensor, value] of event.grads ?? []) this.set(this.grads, tensor, value);
+        break;
       case "recompute_begin":
         this.put("again", (this.get("again") ?? 0) + 1);
         break;
