@@ -15,6 +15,8 @@ def note_start(work: Any) -> None:
         number, label = observer.log.calls, work.call.label
         observer.log.calls, work.recorded = number + 1, (observer, number)
         facts = {name: getattr(label, name) for name in ("bucket", "parameters") if hasattr(label, name)}
+        if work.group.size() < work.group.mpi.COMM_WORLD.Get_size():
+            facts["group"] = work.group.ranks
         note(work, "collective_start", op=work.call.what, label=str(label), **facts,
              size=sum(tensor.array.nbytes for tensor in work.result))
 

@@ -213,6 +213,7 @@ COMMUNICATION = {  # what several processes do together
         op="str: the operation, with dtype and shape",
         label="str: what it is for, or an empty text",
         size="int: the bytes of the tensor that it was given",
+        group="[int] or absent: the ranks that take part, where these are not all",
         bucket="int or absent: the number of the bucket of `DistributedDataParallel` that it sums",
         parameters="[str] or absent: the parameters whose gradients are in it"),
     "collective_wait": Record("This rank begins to wait for the end of such an operation.", call="int: of which call"),

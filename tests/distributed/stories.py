@@ -114,6 +114,8 @@ def sums(lib: str) -> None:
     dist.all_reduce(x)
     z = x * w
     z.sum().backward()
+    groups = [dist.new_group([rank]) for rank in range(2)]
+    dist.all_reduce(torch.ones(2), group=groups[dist.get_rank()])
 
 
 def broken(recording: Any) -> Any:

@@ -141,6 +141,14 @@ def test_what_other_ranks_have_written_is_there(request: pytest.FixtureRequest, 
         assert grads_at_the_end(trace)["w"]["data"] == [6.0, 6.0]  # 3 from the sum, and 3 of the second pass
 
 
+@pytest.mark.parametrize("lib", ["ours", "theirs"])
+def test_what_a_part_of_the_ranks_calls_stands_alone(request: pytest.FixtureRequest, lib: str) -> None:
+    traces = [request.getfixturevalue(lib)["sums", 0, rank] for rank in RANKS]
+    for rank, trace in zip(RANKS, traces, strict=True):
+        *before, last = [event for event in trace.events if event["kind"] == "collective_start"]
+        assert last["group"] == [rank] and len(before) >= 2 and not any("group" in event for event in before)
+
+
 def test_no_sync_calls_nothing(theirs: Traces) -> None:
     for rank in RANKS:
         assert not [e for e in theirs["no_sync", 0, rank].events if e["kind"].startswith("collective")]

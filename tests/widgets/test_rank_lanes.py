@@ -38,6 +38,16 @@ def test_the_same_operation_of_all_ranks_is_one() -> None:
     assert lanes.text == "RankLanes, 2 ranks\nrank 0: bucket 0: w\nrank 1: bucket 0: w"
 
 
+def test_what_two_parts_of_the_ranks_call_is_two_operations() -> None:
+    traces = [rank_of(rank) for rank in range(4)]
+    for rank, trace in enumerate(traces):
+        start = next(event for event in trace.events if event["kind"] == "collective_start")
+        start["group"] = [0, 2] if rank % 2 == 0 else [1, 3]
+    found = RankLanes(traces).lanes["operations"]
+    assert [each["label"] for each in found] == ["bucket 0: w of ranks 0, 2", "bucket 0: w of ranks 1, 3"]
+    assert [[seen["lane"] for seen in each["seen"]] for each in found] == [[0, 2], [1, 3]]
+
+
 def test_a_step_is_one_of_the_operations() -> None:
     lanes = RankLanes([rank_of(0)], step=7)
     assert lanes.step == 0

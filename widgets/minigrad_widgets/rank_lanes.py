@@ -11,7 +11,7 @@ what each rank saw of it, and what the step of one rank would take on other rank
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import traitlets
@@ -94,12 +94,19 @@ def lane_of(trace: Trace) -> Lane:
         elif kind == "collective_end":
             start, since = starts[event["call"]]
             lane.operations.append(Operation(
-                start["op"], start["label"] or start["op"], start.get("bucket"), start["size"],
+                start["op"], label_of(start), start.get("bucket"), start["size"],
                 list(start.get("parameters") or ()), since, (waiting[event["call"]], time),
                 *shifted(event["times"], began)))
     if not lane.passes and not lane.operations:
         raise ValueError(f"the trace of rank {lane.rank} has no backward pass, and no operation of several ranks")
     return lane
+
+
+def label_of(start: Mapping[str, Any]) -> str:
+    """What an operation is called, with its ranks where these are not all: others may do the same meanwhile."""
+    ranks = [str(rank) for rank in start.get("group", ())]
+    group = f" of rank{'s' if len(ranks) > 1 else ''} {', '.join(ranks)}" if ranks else ""
+    return f"{start['label'] or start['op']}{group}"
 
 
 def shifted(times: Sequence[float | None], began: float) -> tuple[float, float | None, float]:

@@ -37,6 +37,7 @@ class Told:
         self.op: str | None = FUNCTIONS.get(name)
         self.written: list[torch.Tensor] = []
         self.size = 0
+        self.group = self.part()
         if self.op is None or self.op.endswith("barrier"):
             return
         self.written = list(tensors_of(self.first(MADE)))
@@ -44,6 +45,13 @@ class Told:
         given = self.written if name == "scatter_" else list(tensors_of(self.first(GIVEN)))
         words = [self.described(given, name), *self.reduction(), *self.partner(name)]
         self.op += f"({', '.join(words)})"
+
+    def part(self) -> list[int] | None:
+        """The ranks that take part, where these are not all."""
+        if self.op is None or "process_group" not in self.facts:
+            return None
+        ranks = dist.get_process_group_ranks(dist.ProcessGroup.unbox(self.facts["process_group"]))
+        return ranks if len(ranks) < dist.get_world_size() else None
 
     def first(self, names: Iterable[str]) -> Any:
         """The argument that has one of these names."""

@@ -115,6 +115,7 @@ class Collectives:
         self.log.calls += 1
         known: dict[str, Any] = {} if parameters is None else {"parameters": parameters}
         known |= {} if bucket is None else {"bucket": bucket}
+        known |= {} if told.group is None else {"group": told.group}
         self.event("collective_start", operation.called, operation, op=told.op, label=label, size=told.size, **known)
         self.wrote(operation)
         self.open.append(operation)

@@ -378,6 +378,8 @@ export interface CollectiveStartEvent {
   label: string;
   /** The bytes of the tensor that it was given. */
   size: number;
+  /** The ranks that take part, where these are not all. */
+  group?: number[];
   /** The number of the bucket of `DistributedDataParallel` that it sums. */
   bucket?: number;
   /** The parameters whose gradients are in it. */
@@ -476,7 +478,7 @@ export const EVENT_FIELDS: Readonly<Record<string, string>> = {
   holder_filled: "call=int index=int value=value?",
   early_stop: "call=int",
   recompute_end: "call=int",
-  collective_start: "call=int op=str label=str size=int bucket?=int parameters?=[str]",
+  collective_start: "call=int op=str label=str size=int group?=[int] bucket?=int parameters?=[str]",
   collective_wait: "call=int",
   collective_end: "call=int times?=(called:number,begun:number?,ended:number) written?=[(tensor,value)] grads?=[(tensor,value)]",
 };
