@@ -18,10 +18,10 @@ MODELS = ((10 ** 6, "1 million", "#0072b2", "o"), (10 ** 8, "100 million", "#d55
           (10 ** 10, "10,000 million", "#009e73", "^"))
 
 
-def all_gradients(parameters: int, ranks: int) -> float:
+def all_gradients(parameters: int, ranks: int, alpha: float = ALPHA, beta: float = BETA) -> float:
     """Seconds in which the gradients of a model travel, as float32, in buckets."""
     full, rest = divmod(4 * parameters, BUCKET)
-    return sum(all_reduce_seconds(size, ranks, ALPHA, BETA) for size in [BUCKET] * full + [rest])
+    return full * all_reduce_seconds(BUCKET, ranks, alpha, beta) + all_reduce_seconds(rest, ranks, alpha, beta)
 
 
 def draw() -> Figure:

@@ -12,15 +12,18 @@ pytest.importorskip("matplotlib")  # a dependency of the benchmarks
 from benchmarks.scale import all_gradients, draw
 
 PAGE = Path(__file__).parents[3] / "docs" / "scale.md"
+RESULTS = PAGE.parents[1] / "benchmarks" / "results"
 
 
 def test_the_table_is_what_the_model_says() -> None:
     rows = re.findall(r"^\| ([\d,]+) million \|(.*)\|$", PAGE.read_text(encoding="utf-8"), re.M)
-    assert len(rows) == 3
-    for parameters, cells in rows:
+    assert len(rows) == 6
+    measured = json.loads((RESULTS / "ranks.json").read_text(encoding="utf-8"))["model"]
+    constants = [()] * 3 + [(measured["alpha"], measured["beta"])] * 3
+    for (parameters, cells), known in zip(rows, constants, strict=True):
         count = int(parameters.replace(",", "")) * 10 ** 6
         assert [cell.strip() for cell in cells.split("|")] == [
-            f"{1e3 * all_gradients(count, ranks):.2f} ms" for ranks in (8, 64, 1024)]
+            f"{1e3 * all_gradients(count, ranks, *known):.2f} ms" for ranks in (8, 64, 1024)]
 
 
 def test_the_plot_shows_the_same() -> None:
@@ -32,7 +35,7 @@ def test_the_plot_shows_the_same() -> None:
 
 
 def test_the_predictions_are_those_of_the_benchmark() -> None:
-    runs = json.loads((PAGE.parents[1] / "benchmarks" / "results" / "ranks_predicted.json").read_text(encoding="utf-8"))
+    runs = json.loads((RESULTS / "ranks_predicted.json").read_text(encoding="utf-8"))
     names = ("computing", "exposed", "predicted", "recorded")
     rows = [[str(run["ranks"]), *[f"{1e3 * run['prediction'][name]:.1f} ms" for name in names],
              f"{run['prediction']['ratio']:.2f}"] for run in runs]
