@@ -70,8 +70,11 @@ class Derivative:
         at = INPUT.match(operand)
         if at and int(at[1]) < len(self.node["inputs"]):
             tensor = self.node["inputs"][int(at[1])]
-            return tensor, None if tensor is None else held_by_operand(self.trace, self.number_of_node, tensor)
-        return next(((tensor, value) for name, tensor, value in self.node["saved"] if name == operand), (None, None))
+            return tensor, None if tensor is None else held_for(self.trace, self.number_of_node, tensor)
+        tensor, value = next(((t, value) for name, t, value in self.node["saved"] if name == operand), (None, None))
+        if tensor is None or value is None:
+            return tensor, value
+        return tensor, held_for(self.trace, self.number_of_node, tensor, value)
 
     def name(self, operand: str) -> str:
         return tensor_name(self.trace, self.saved(operand)[0], operand)
@@ -86,16 +89,20 @@ class Derivative:
         return self.name(operand) if value is None else self.value(value)
 
 
-def held_by_operand(trace: Trace, node: int, tensor: int) -> int:
-    """What an operand held when the op of a node ran: it may have been written to before."""
-    found: int = trace["tensors"][tensor]["value"]
-    for event in trace["events"]:
+def held_for(trace: Trace, node: int, tensor: int, saved: int | None = None) -> int:
+    """What a tensor held for the derivative of a node: a node keeps a tensor, which may be written to past it.
+
+    `saved`: what it held when it was saved; else it is an operand, which may have been written to before, too.
+    """
+    events = trace["events"]
+    made = next((at for at, e in enumerate(events) if e["kind"] == "forward" and e["node"] == node), len(events))
+    ran = max([made, *[at for at, e in enumerate(events) if e["kind"] == "run" and e["node"] == node]])
+    found = int(trace["tensors"][tensor]["value"] if saved is None else saved)
+    for event in events[0 if saved is None else made + 1:ran + 1]:
         new = [entry for name in ("found", "others", "written") for entry in event.get(name, ())]
         if event["kind"] == "version" and event.get("value") is not None:
-            new = [(event["tensor"], event["value"]), *new]
+            new.append((event["tensor"], event["value"]))
         found = next((value for each, value in new if each == tensor), found)
-        if event["kind"] == "forward" and event["node"] == node:
-            break
     return found
 
 

@@ -82,3 +82,49 @@ def test_a_leaf_that_is_written_to_first_holds_at_first_what_it_held(lib: Any, r
                    if each["kind"] == "forward" and each["inputs"] == [leaf, leaf])
     assert held(trace, leaf, product) == after
     assert held(trace, leaf, -1) == ([1.0, 1.0] if write is not other_data else after)
+
+
+@LIBRARIES
+def test_a_derivative_is_told_with_what_its_operand_held_then(lib: Any, recorder: Any) -> None:
+    """Versions do not see it, and backward takes the new numbers."""
+    w = lib.tensor([1.0, 2.0], requires_grad=True)
+    with recorder() as trace:
+        loss = (w * w).sum()
+        through_data(lib, w)
+        loss.backward()
+        through_data(lib, w)
+    lines = [line.strip() for step in range(len(trace.events)) for line in trace.text(step).splitlines()]
+    assert "grad of w = grad · w = [1, 1] · [5, 6] = [5, 6]" in lines
+
+
+def grads(trace: Trace) -> list[list[float] | None]:
+    """What was told of `.grad`s, passes apart."""
+    told = [event["grad"] for event in trace.events if event["kind"] == "grad"]
+    return [None if value is None else trace.values[value]["data"] for value in told]
+
+
+@LIBRARIES
+def test_a_grad_that_the_program_sets_changes_or_takes_off_is_told(lib: Any, recorder: Any) -> None:
+    w = lib.tensor([3.0, 4.0], requires_grad=True)
+    optimizer = lib.optim.SGD([w], lr=1.0)
+    with recorder() as trace:
+        w.sum().backward()
+        w.grad.mul_(2)
+        w.sum().backward()
+        w.grad = lib.tensor([float("nan"), 5.0])
+        w.sum().backward()
+        optimizer.zero_grad()
+    assert [str(each) for each in grads(trace)] == ["[2.0, 2.0]", "['nan', 5.0]", "None"]
+
+
+@LIBRARIES
+def test_clipping_is_told_where_it_happens(lib: Any, recorder: Any) -> None:
+    w = lib.tensor([3.0, 4.0], requires_grad=True)
+    with recorder() as trace:
+        (w * w).sum().backward()
+        lib.nn.utils.clip_grad_norm_([w], 1.0)
+        w.sum()
+    (told,) = grads(trace)
+    assert told == pytest.approx([0.6, 0.8])
+    kinds = [event["kind"] for event in trace.events]
+    assert kinds.index("grad") < len(kinds) - 1 and trace.events[-1]["op"] == "sum"

@@ -161,3 +161,44 @@ it("lights one tensor of a list where the text names one", () => {
   trace.bindings = [];
   expect(meant(trace, 1, 4)).toEqual(["w[0] 0", 'p["a"] 1', "w 0"]);
 });
+
+/** A program of one file, in which ops ran at these lines and names held these tensors. */
+function program(lines: string[], ops: [line: number, made: number][], bindings: NonNullable<Trace["bindings"]>, names: string[] = []): Trace {
+  const leaf = square().tensors[0] as Trace["tensors"][number];
+  return {
+    ...square(),
+    files: [{ name: "cell 1", lines }],
+    tensors: Array.from({ length: 9 }, (_, id) => ({ ...leaf, name: names[id] ?? null })),
+    events: ops.map(([line, made]) => ({ kind: "forward" as const, op: "mul", node: null, inputs: [0], outputs: [made], file: 0, line })),
+    bindings,
+  };
+}
+
+it("takes what a function returns for what its last op gave", () => {
+  const trace = program(["def f(x):", "    h = x * 2", "    h = h + 1", "    return h", "y = f(a)"], [[2, 1], [3, 2]], [
+    { step: 0, call: 0, file: 0, line: 5, names: [["a", 0]] }, { step: 0, call: 1, file: 0, line: 2, names: [["x", 0]] },
+    { step: 1, call: 1, file: 0, line: 3, names: [["h", 1]] }]);
+  expect(meant(trace, 4, 1)).toEqual(["h 2"]);
+  expect(meant(trace, 1, 1)).toEqual(["x 0"]);
+});
+
+it("takes no line that did not run for another turn, and an alias for what it stands for", () => {
+  const trace = program(["best = None", "if flag:", "    d = a", "else:", "    d = b", "for x in xs:", "    best = x * d"], [[6, 5], [7, 3], [7, 4]], [
+    { step: 0, call: 0, file: 0, line: 6, names: [["a", 0], ["b", 1], ["d", 0]] }, { step: 1, call: 0, file: 0, line: 7, names: [["x", 6]] },
+    { step: 2, call: 0, file: 0, line: 7, names: [["x", 7], ["best", 3]] }]);
+  expect(meant(trace, 1, 2)).toEqual(["best "]);
+  expect(meant(trace, 5, 2)).toEqual(["d 1", "b 1"]);
+  expect(meant(trace, 6, 2)).toEqual(["x 7"]);
+});
+
+it("reads lines that go on with a call, and no words of strings and comprehensions", () => {
+  const trace = program(["h = scale(", "    h=h,", ")", '"""h is', "so is h.", '"""', "z = [h * 2 for h in hs]"], [[1, 1], [7, 2]], [
+    { step: 0, call: 0, file: 0, line: 1, names: [["h", 0]] }, { step: 1, call: 0, file: 0, line: 7, names: [["h", 1]] }]);
+  expect([1, 2, 4, 5, 7].map((line) => meant(trace, line, 1))).toEqual([["h 1"], ["h 0"], [], [], []]);
+});
+
+it("says nothing of a list whose items the program exchanges, and of one that a call gives", () => {
+  const lines = ["loss = w[0] * p[0]", "w[0] = w[0] - 1", "def f(p):", "    return p[0]"];
+  const trace = program(lines, [], [], ["w[0]", "p[0]"]);
+  expect(lines.map((_, at) => meant(trace, at + 1, 0))).toEqual([["p[0] 1"], [], [], []]);
+});

@@ -188,6 +188,9 @@ class Ops:
         detached, self.detached = self.detached, []
         for written in op.written:
             self.version(op, written)
+        written_to = [t for written in op.written if (t := written.tensor()) is not None]
+        if any(t.is_leaf and not t.requires_grad for t in written_to):  # it may be a `.grad`
+            self.seen.tell_grads(op.at, op.depth, [id(t) for t in written_to])
         for each in detached[own:]:
             (reference, at), self.waiting = each.given, each
             operand = reference()

@@ -18,7 +18,7 @@ from minigrad.recorder import NOWHERE, Log
 from minigrad_widgets.torch_reader.count import Plan
 from minigrad_widgets.torch_reader.previews import without_dispatch
 from minigrad_widgets.torch_reader.probes import put_among, take_out
-from minigrad_widgets.torch_reader.seen import Seen, memory
+from minigrad_widgets.torch_reader.seen import Seen, known_by, memory
 from minigrad_widgets.torch_reader.stack import ENGINE, frame_of, unprofiled
 
 __all__ = ["Pass", "Passes"]
@@ -122,8 +122,8 @@ class Passes:
             queue_callback(partial(self.end, task))
             return
         for leaf in self.collectives.at_end():
-            self.seen.track_grad(leaf.grad, self.seen.tensor(leaf))
-            self.log.event("grad", task.at, task.depth, tensor=self.seen.tensor(leaf), grad=self.seen.copied(leaf.grad))
+            self.seen.told[self.seen.tensor(leaf)] = None  # the reducer writes past versions
+        self.seen.tell_grads(task.at, task.depth)
         self.log.event("backward_end", task.at, task.depth)
         self.timed()
         self.finish(task)
@@ -264,6 +264,7 @@ class Passes:
             return
         task.accumulated.add(node)
         seen.track_grad(leaf.grad, seen.tensor(leaf))
+        seen.told[seen.tensor(leaf)] = known_by(leaf.grad)
         self.log.event("accumulate", task.at, task.depth, node=node, tensor=seen.tensor(leaf), gradient=gradient,
                        grad=seen.copied(leaf.grad))
 

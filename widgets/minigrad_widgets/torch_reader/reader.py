@@ -105,6 +105,7 @@ class Reader:
         """Look no more; name the tensors that these variables hold; note an error that ended the block."""
         self.detach()
         self.caught_up(Look(NOWHERE, None, []))
+        self.seen.tell_grads(NOWHERE, -1)
         if self.trace.process is None:  # the group may be one that the block has made
             self.tell_process()
         told = None if error is None else (type(error).__name__, str(error))
@@ -198,6 +199,7 @@ class Reader:
         if code is not ENGINE or event != "call":
             return
         self.catch_up()
+        self.seen.tell_grads(NOWHERE, self.depth + 1)
         self.seen.look_at_names(frame)
         self.seen.drop_copies()
         self.passes.leave_broken(torch._C._current_graph_task_id())

@@ -7,7 +7,7 @@ when the node has gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -84,6 +84,7 @@ class Seen(Tracker):
         self.classes: dict[str, type] = {}
         self.unlinked: list[tuple[Any, int]] = []
         self.linking = False
+        self.told: dict[int, tuple[int, int] | None] = {}  # by the number of a leaf: its `.grad` as it was told
         self.at: Any = NOWHERE
 
     def storage_of(self, t: Any) -> int:
@@ -136,6 +137,7 @@ class Seen(Tracker):
             self.log.append(("shares", number, facts))
         if t.is_leaf and t.grad is not None:
             self.track_grad(t.grad, number)
+            self.told[number] = known_by(t.grad)
         if t.is_leaf and t.requires_grad:
             self.unnamed.append(ref)
         return number
@@ -182,6 +184,21 @@ class Seen(Tracker):
             self.grads[key] = ref  # no interrupt comes between these (minigrad/trace/track.py, NOTE 2)
             self.grad_count = number + 1
             self.log.grad(number, hold, tensor)
+
+    def tell_grads(self, at: Any, depth: int, written: Collection[int] = ()) -> None:
+        """Tell of each `.grad` that is not what was told of it: it is another tensor, or gone, or has a new version.
+
+        `written`: the `id()` of tensors that an op has written to; foreach ops raise no version in a dispatch mode.
+        """
+        for ref in list(self.tensors.values()):
+            leaf = ref()
+            if leaf is None or not leaf.is_leaf or ref.number is None:
+                continue
+            before, self.told[ref.number] = self.told.get(ref.number), known_by(leaf.grad)
+            if before != self.told[ref.number] or id(leaf.grad) in written:
+                if leaf.grad is not None:
+                    self.track_grad(leaf.grad, ref.number)
+                self.log.event("grad", at, depth, tensor=ref.number, grad=self.copied(leaf.grad))
 
     # nodes
     def number_of(self, node: Any) -> int | None:
@@ -322,6 +339,11 @@ class Seen(Tracker):
 def name_of(node: Any) -> str:
     """A node's name, without the C++ namespace."""
     return str(node.name()).rpartition("::")[2]
+
+
+def known_by(grad: Any) -> tuple[int, int] | None:
+    """What tells one content of a `.grad` from another: the tensor and its version."""
+    return None if grad is None else (id(grad), 0 if grad.is_inference() else grad._version)
 
 
 def memory(t: Any) -> tuple[int, int]:

@@ -180,7 +180,8 @@ export class Arithmetic {
     if (output !== null) return gradient[output];
     const input = this.inputOf(id, operand);
     if (input !== null) return this.contents.given(id, input);
-    return this.trace.nodes[id]?.saved.find(([name]) => name === operand)?.[2];
+    const row = this.trace.nodes[id]?.saved.find(([name]) => name === operand);
+    return row && this.contents.saved(id, row[1], row[2]);
   }
 
   /** The same for the one entry that is followed. */

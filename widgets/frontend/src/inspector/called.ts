@@ -5,7 +5,7 @@
  */
 import { html } from "../page/dom";
 import { inline, nodeName, shape, tensorName, valueOf } from "../trace/format";
-import { Meanings, useOf } from "../trace/meaning";
+import { Meanings } from "../trace/meaning";
 import { unwritten } from "./trays";
 import type { Moment } from "./details";
 import type { Maybe, Trace } from "../trace/types";
@@ -67,7 +67,7 @@ export class Called {
       const name = found[2];
       const meant = name === undefined || found.index < done ? null : this.meant(file, at, line, name, found.index);
       if (name === undefined || meant === null) continue;
-      const data = meant.tensors ? { "data-tensors": meant.tensors.join(" ") } : { "data-name": name, "data-line": `${file}:${at}`, "data-assigned": String(useOf(line, found.index, name) === "assigned") };
+      const data = meant.tensors ? { "data-tensors": meant.tensors.join(" ") } : { "data-name": name, "data-line": `${file}:${at}`, "data-assigned": String(this.meanings.use(file, at, line, found.index, name) === "assigned") };
       pieces.push(line.slice(done, found.index), html("span", { class: "mg-called", role: "button", tabindex: -1, ...data }, meant.text));
       done = found.index + meant.text.length;
     }
@@ -134,7 +134,10 @@ export class Called {
 
   /** What a name means at a line; null if that is no tensor. */
   private meant(file: number, at: number, line: string, name: string, from: number): Meant | null {
-    if (new RegExp(`\\blambda\\b[^:]*\\b${name}\\b`).test(line) || useOf(line, from, name) === "argument") return null;
+    if (new RegExp(`\\blambda\\b[^:]*\\b${name}\\b`).test(line)) return null;
+    const use = this.meanings.use(file, at, line, from, name);
+    if (use === null || use === "argument") return null;
+    if (!this.meanings.has(file, at, name) && this.meanings.isChanged(file, at, name)) return null;
     const path = this.path(line.slice(from).replaceAll('"', "'"), name);
     if (!path && this.meanings.has(file, at, name)) return { text: name, tensors: null };
     const tensors = path ? path.tensors : (this.named.get(name) ?? []);

@@ -26,6 +26,17 @@ function functions(lines: readonly string[]): Range[] {
   });
 }
 
+/** Whether the head of a function has a parameter of this name. */
+function isParameter(lines: readonly string[], [from]: Range, name: string): boolean {
+  return new RegExp(`\\bdef\\s.*[(,\\s*]${name}\\s*[,:=)]`).test(lines[from - 1] ?? "");
+}
+
+/** Whether a function calls itself: of its names nobody knows then of which call they are, where no op runs. */
+function callsItself(lines: readonly string[], [from, to]: Range): boolean {
+  const name = /\bdef\s+(\w+)/.exec(lines[from - 1] ?? "")?.[1] ?? "";
+  return lines.slice(from, to).some((line) => new RegExp(`\\b${name}\\(`).test(line));
+}
+
 /** Whether a function has a parameter or a variable of this name. */
 function isLocal(lines: readonly string[], [from, to]: Range, name: string): boolean {
   const own = new RegExp(`(^|[\\s,(*])${name}\\s*(:[^=]*)?([-+*/@]?=(?!=)|,[^=()]*=(?!=))|\\bfor\\b[^:]*\\b${name}\\b[^:]*\\bin\\b|\\bas\\s+${name}\\b`);
@@ -41,6 +52,24 @@ function depths(line: string): number[] {
   return [...line.replace(WORDS, (found) => " ".repeat(found.length))].map((letter) => (depth += "([{".includes(letter) ? 1 : ")]}".includes(letter) ? -1 : 0));
 }
 
+/** By line: the line with which its statement begins, from 1, and whether it begins inside of a string of several lines. */
+function statements(lines: readonly string[]): { first: number; quoted: boolean }[] {
+  let [depth, quote, first] = [0, "", 1];
+  return lines.map((line, at) => {
+    if (depth === 0 && quote === "") first = at + 1;
+    const found = { first, quoted: quote !== "" };
+    for (const [token] of line.matchAll(/"""|'''|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|#|[([{]|[)\]}]/g)) {
+      if (quote !== "") quote = token === quote ? "" : quote;
+      else if (token === "#") break;
+      else if (token === '"""' || token === "'''") quote = token;
+      else if (token.length === 1) depth = Math.max(0, depth + ("([{".includes(token) ? 1 : -1));
+    }
+    return found;
+  });
+}
+
+const LOOP = /^\s*(async\s+)?for\s/;
+
 /** How a name is used at a place of a line: it is assigned there, or its value is read, or it only names an argument. */
 export function useOf(line: string, at: number, name: string): "assigned" | "read" | "argument" {
   const [depth, rest] = [depths(line), line.slice(at + name.length)];
@@ -54,6 +83,7 @@ export function useOf(line: string, at: number, name: string): "assigned" | "rea
 
 export class Meanings {
   private readonly bodies = new Map<number, Range[]>();
+  private readonly begun = new Map<number, { first: number; quoted: boolean }[]>();
   /** By file, what was taken down of its names. */
   private readonly rows = new Map<number, Row[]>();
   /** By file and line, the steps at which the program came there. */
@@ -84,6 +114,30 @@ export class Meanings {
     return this.within(file, line).filter((body) => isLocal(lines, body, name)).at(-1);
   }
 
+  /** How a name is used at a place of a line; null if nothing can be said of it: in a string, or in a comprehension that
+   * has a variable of that name. A line that goes on with a statement only reads. */
+  use(file: number, line: number, text: string, at: number, name: string): "assigned" | "read" | "argument" | null {
+    const { first, quoted } = this.statement(file, line);
+    const opened = (text.slice(0, at).match(/"""|'''/g) ?? []).length % 2 === 1;
+    if (quoted || opened || new RegExp(`[[({].*\\bfor\\s[\\w\\s,()*]*\\b${name}\\b[\\w\\s,()*]*\\sin\\s`).test(text)) return null;
+    if (first === line) return useOf(text, at, name);
+    return /^\s*=(?!=)/.test(text.slice(at + name.length)) ? "argument" : "read";
+  }
+
+  /** Whether what a name holds may be given other parts by the program, or is what a call gives: `name[0]` is several tensors then. */
+  isChanged(file: number, line: number, name: string): boolean {
+    const lines = this.trace.files[file]?.lines ?? [];
+    const body = this.owner(file, line, name);
+    const given = new RegExp(`^\\s*${name}(\\[.*\\]|\\.\\w+)+\\s*([-+*/@|&]|//|\\*\\*)?=(?!=)`);
+    return lines.some((each) => given.test(each)) || (body !== undefined && isParameter(lines, body, name));
+  }
+
+  private statement(file: number, line: number): { first: number; quoted: boolean } {
+    const found = this.begun.get(file) ?? statements(this.trace.files[file]?.lines ?? []);
+    this.begun.set(file, found);
+    return found[line - 1] ?? { first: line, quoted: false };
+  }
+
   /** Whether it was taken down what a name means at a line. */
   has(file: number, line: number, name: string): boolean {
     return this.of(file, this.owner(file, line, name)).some(({ names }) => names.some(([each, tensor]) => each === name && tensor !== null));
@@ -91,16 +145,40 @@ export class Meanings {
 
   /** The tensor that a name means at a line, up to a step; `assigned`: what the line gives it. */
   at(file: number, line: number, name: string, assigned: boolean, now: Maybe): Maybe {
-    const body = this.owner(file, line, name);
-    const start = this.start(file, line, now);
-    if (start !== null) return assigned ? this.given(file, line, body, name, start) : this.before(file, body, name, start);
-    const own = this.within(file, line).at(-1);
-    const last = own?.[1] ?? this.trace.files[file]?.lines.length ?? 0;
-    for (let next = line + 1; next <= last; next++) {
-      const ran = this.within(file, next).at(-1) === own ? this.start(file, next, now) : null;
-      if (ran !== null) return this.before(file, body, name, ran);
+    const { first } = this.statement(file, line);
+    const body = this.owner(file, first, name);
+    const start = this.start(file, first, now);
+    if (assigned && LOOP.test(this.text(file, first))) {  // the loop's own op runs once, and each turn gives the name anew
+      const turn = this.start(file, first + 1, now);
+      return turn === null ? null : this.before(file, body, name, turn);
     }
-    return this.before(file, body, name, Infinity);
+    if (start === null) return this.unseen(file, first, body, name, assigned, now);
+    return assigned ? this.given(file, first, body, name, start) : this.before(file, body, name, start);
+  }
+
+  private text(file: number, line: number): string {
+    return this.trace.files[file]?.lines[line - 1] ?? "";
+  }
+
+  /** The same at a line on which no op has run: what is known from the line before it that ran last, and what came next. */
+  private unseen(file: number, line: number, body: Range | undefined, name: string, assigned: boolean, now: Maybe): Maybe {
+    const own = this.within(file, line).at(-1);
+    if (own && callsItself(this.trace.files[file]?.lines ?? [], own)) return null;
+    const given = assigned ? new RegExp(`^\\s*${name}\\s*(:[^=]*)?=\\s*(\\w+|[-+]?[\\d.e]+|\\[\\]|\\{\\})\\s*(#.*)?$`).exec(this.text(file, line))?.[2] : undefined;
+    if (given !== undefined) return /^[A-Za-z_]/.test(given) && given !== name ? this.at(file, line, given, false, now) : null;
+    for (let earlier = line - 1; earlier >= (own?.[0] ?? 1); earlier--) {
+      const ran = this.within(file, earlier).at(-1)?.[0] === own?.[0] ? this.start(file, earlier, now) : null;
+      if (ran === null) continue;
+      if (!assigned && new RegExp(`^\\s*${name}\\s*(:[^=]*)?([-+*/@]|//|\\*\\*)?=(?!=)`).test(this.text(file, earlier))) return this.given(file, earlier, body, name, ran);
+      const rows = this.of(file, body);
+      const call = rows.filter((row) => row.step <= ran).at(-1)?.call;
+      const next = rows.find((row) => row.step > ran && (call === undefined || row.call === call));
+      const [before, after] = [this.before(file, body, name, ran), next ? this.before(file, body, name, next.step) : null];
+      return assigned ? (after === before ? null : after) : (after ?? before);
+    }
+    const rows = this.of(file, body);
+    const call = (rows.filter((row) => now === null || row.step <= now).at(-1) ?? rows[0])?.call;
+    return rows.filter((row) => row.call === call).flatMap(({ names }) => names.filter(([each]) => each === name))[0]?.[1] ?? null;
   }
 
   /** What a name held when the program came to a line. */
