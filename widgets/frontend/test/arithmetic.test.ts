@@ -125,3 +125,19 @@ it.each([
   expect(block?.firstChild?.textContent).toBe(`The formula of ${name} is not written out: ${why}. What came and went:`);
   expect([...(block?.querySelectorAll(".mg-equals") ?? [])].map((row) => row.textContent)).toEqual(["grad: 1.", "grad of x: 3.", "grad of x: 3."]);
 });
+
+it("says where the numbers that it knows do not give what was recorded", () => {
+  const said = (root: HTMLElement): string[] => [...root.querySelectorAll(".mg-arithmetic .mg-quiet")].map((each) => each.textContent ?? "").filter((text) => text.includes("do not give this result"));
+  const state = { selected: 0 };
+  const written = (trace: Trace): void => {
+    for (const [name, , value] of trace.nodes.flatMap(({ saved }) => saved)) if (name === "other" && value !== null) (trace.values[value]?.data as number[])[0] = 70;
+  };
+  const step = 26;
+  expect(said(show("diamond", step, state))).toEqual([]);
+  for (const name of ["hooks", "views", "checkpointed"]) {
+    const { trace } = JSON.parse(readFileSync(`test/fixtures/${name}.json`, "utf8")) as { trace: Trace };
+    trace.nodes.forEach((_, selected) => expect(said(show(name, trace.events.length - 1, { selected }))).toEqual([]));
+  }
+  const nodes = [0, 1, 2, 3, 4, 5].flatMap((selected) => said(show("diamond", step, { selected }, written)));
+  expect(nodes.length).toBeGreaterThan(0);
+});

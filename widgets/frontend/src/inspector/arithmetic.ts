@@ -1,5 +1,8 @@
 /** The arithmetic of a node in the details: its derivative with names, then with numbers, then what came out. */
+import { Unsupported } from "../live/arrays";
 import type { NumberArray } from "../live/arrays";
+import { evaluated } from "../live/evaluate";
+import { agrees, numbersOf } from "../live/numbers";
 import { html, mark } from "../page/dom";
 import { Contents } from "../trace/contents";
 import { pieces } from "../trace/expression";
@@ -28,6 +31,7 @@ type Child = Node | string;
 const SHORT = 6;
 const PILED = 8;
 const ROWS = 12;
+const ELSEWHERE = "The numbers above do not give this result: an operand may have been written to where the recorder does not see it, as NumPy does.";
 
 /** A value in a line: the entries of a small one, shape and norm of another. */
 function short(value: Value | undefined): string {
@@ -49,7 +53,7 @@ function reason(trace: Trace, name: string): string {
     : !kept ? "this recording has kept no arithmetic"
     : trace.library.startsWith("torch") ? "PyTorch computes it in C++, and no formula of minigrad’s stands for it"
     : "its code looks at numbers, or is too long for a line";
-  return `The formula of ${name} is not written out: ${why}. What came and went:`;
+  return `The formula of ${name} is not written out: ${why}.`;
 }
 
 export class Arithmetic {
@@ -90,7 +94,8 @@ export class Arithmetic {
     const went = indices.map((index) => [this.whose(id, index), moment.edge(`${id}:${index}`)] as const);
     const rows = [...came, ...went].flatMap(([name, value]) => (value == null ? [] : [`${name}: ${brief(valueOf(this.trace, value))}`]));
     const shown = rows.length > ROWS ? [...rows.slice(0, ROWS), `and ${rows.length - ROWS} more`] : rows;
-    const block = this.line(reason(this.trace, this.trace.nodes[id]?.name ?? ""), ...shown);
+    const why = reason(this.trace, this.trace.nodes[id]?.name ?? "");
+    const block = this.line(shown.length > 0 ? `${why} What came and went:` : why, ...shown);
     mark(block, "data-unwritten", "true");
     return block;
   }
@@ -159,6 +164,7 @@ export class Arithmetic {
     const texts = rows.map((row) => row.map((child) => (typeof child === "string" ? child : (child.textContent ?? ""))).join(""));
     const different = rows.filter((_, at) => texts[at] !== "" && texts[at] !== texts[at - 1]);
     const block = this.line(this.whose(id, index), ...different);
+    if (received?.gradient && result != null && !received.replaced && this.contradicts(id, expression, received.gradient, result)) block.append(html("div", { class: "mg-quiet" }, ELSEWHERE));
     const entry = received?.gradient && input != null ? this.entry(id, expression, input, received.gradient, result) : null;
     if (entry) block.append(entry);
     if (received?.replaced && result != null) block.append(html("div", { class: "mg-quiet" }, `then a hook left ${short(valueOf(this.trace, result))}`));
@@ -172,6 +178,19 @@ export class Arithmetic {
       if (held == null) return outputOf(operand) === null ? null : "0";
       return short(valueOf(this.trace, held));
     };
+  }
+
+  /** Whether the numbers that are shown give something else than what was recorded. */
+  private contradicts(id: number, expression: Expression, gradient: readonly Maybe[], result: Maybe): boolean {
+    const recorded = valueOf(this.trace, result);
+    if (!recorded || recorded.stale) return false;
+    try {
+      const found = evaluated(expression, (operand) => numbersOf(valueOf(this.trace, this.held(id, operand, gradient))) ?? undefined, recorded);
+      return !agrees(found, recorded);
+    } catch (error) {
+      if (!(error instanceof Unsupported)) throw error;
+      return false;
+    }
   }
 
   /** The value of an operand. */

@@ -80,7 +80,8 @@ function few(value: Value | undefined): string {
     const texts = data.map((entry) => rounded(entry, value.dtype));
     return value.shape.length === 0 ? (texts[0] ?? "") : `[${texts.join(", ")}]`;
   }
-  return `${value.shape.join("×")} ‖${rounded(norm(value), "float32")}‖`;
+  const shape = value.shape.join("×");
+  return norm(value) === null ? `${shape}, not kept` : `${shape} ‖${rounded(norm(value), "float32")}‖`;
 }
 
 /** What has piled up at a node, one text per output; of many outputs only how many have something. */
