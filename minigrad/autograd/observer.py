@@ -173,7 +173,7 @@ class Observer:
 
     def arrived(self, tensors: Sequence[Any]) -> dict[str, list[tuple[int, Any]]]:
         """Other ranks may have written to these tensors, which no version tells: what lies in their memory now."""
-        return self.seen.lying_in({memory(tensor.array)[0] for tensor in tensors})
+        return self.seen.lying_in({self.seen.storage_of(tensor) for tensor in tensors})
 
     def set_grad(self, tensor: Any) -> None:
         """The program has set or changed a tensor's `.grad`, or taken it off."""

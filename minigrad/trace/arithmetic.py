@@ -95,10 +95,10 @@ def held_for(trace: Trace, node: int, tensor: int, saved: int | None = None) -> 
     `saved`: what it held when it was saved; else it is an operand, which may have been written to before, too.
     """
     events = trace["events"]
-    made = next((at for at, e in enumerate(events) if e["kind"] == "forward" and e["node"] == node), len(events))
-    ran = max([made, *[at for at, e in enumerate(events) if e["kind"] == "run" and e["node"] == node]])
+    recorded = next((at for at, e in enumerate(events) if e["kind"] == "forward" and e["node"] == node), len(events))
+    ran = max([recorded, *[at for at, e in enumerate(events) if e["kind"] == "run" and e["node"] == node]])
     found = int(trace["tensors"][tensor]["value"] if saved is None else saved)
-    for event in events[0 if saved is None else made + 1:ran + 1]:
+    for event in events[0 if saved is None else recorded + 1:ran + 1]:
         new = [entry for name in ("found", "others", "written") for entry in event.get(name, ())]
         if event["kind"] == "version" and event.get("value") is not None:
             new.append((event["tensor"], event["value"]))

@@ -21,7 +21,7 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from minigrad.recorder import Log
-from minigrad_widgets.torch_reader.collective_words import Told, tensors_of
+from minigrad_widgets.torch_reader.collective_calls import CollectiveCall, tensors_of
 from minigrad_widgets.torch_reader.previews import without_dispatch
 from minigrad_widgets.torch_reader.seen import Seen, memory
 from minigrad_widgets.torch_reader.stack import ENGINE
@@ -46,9 +46,9 @@ class Operation:
     over, if anybody has said so; `by_hook`: whether a communication hook called it, which is Python's.
     """
 
-    def __init__(self, number: int, told: Told, bucket: int | None, caller: CodeType | None) -> None:
+    def __init__(self, number: int, call: CollectiveCall, bucket: int | None, caller: CodeType | None) -> None:
         self.number, self.bucket, self.caller, self.called = number, bucket, caller, perf_counter()
-        self.memory = {memory(t)[0] for t in told.written}
+        self.memory = {memory(t)[0] for t in call.written}
         self.work: Any = None
         self.by_hook = False
         self.ended: float | None = None
@@ -101,22 +101,22 @@ class Collectives:
     # calls
     def run(self, func: Any, args: Any, kwargs: Any, caller: FrameType, leaf: Any) -> Any:
         """Run a call of c10d, and take it down; `leaf`: whose gradient a pass has just computed."""
-        told = Told(func, args, kwargs)
-        if told.op is None:
+        call = CollectiveCall(func, args, kwargs)
+        if call.op is None:
             return func(*args, **kwargs)
         listen(self)
         self.open = [each for each in self.open if each.caller is not None or sys.getrefcount(each.work) > OURS]
-        label, bucket, parameters = self.purpose(caller, told, leaf)
+        label, bucket, parameters = self.purpose(caller, call, leaf)
         by_reducer = caller.f_code is ENGINE or bucket is not None
         self.reducing = self.reducing or by_reducer
         quiet = ENGINE if by_reducer else caller.f_code if in_library(caller) else None
-        operation = Operation(self.log.calls, told, bucket, quiet)
+        operation = Operation(self.log.calls, call, bucket, quiet)
         operation.by_hook = quiet is ENGINE and caller.f_code is not ENGINE
         self.log.calls += 1
         known: dict[str, Any] = {} if parameters is None else {"parameters": parameters}
         known |= {} if bucket is None else {"bucket": bucket}
-        known |= {} if told.group is None else {"group": told.group}
-        self.event("collective_start", operation.called, operation, op=told.op, label=label, size=told.size, **known)
+        known |= {} if call.group is None else {"group": call.group}
+        self.event("collective_start", operation.called, operation, op=call.op, label=label, size=call.size, **known)
         self.wrote(operation)
         self.open.append(operation)
         result = func(*args, **kwargs)
@@ -138,7 +138,7 @@ class Collectives:
             except RuntimeError:  # gloo has no future for a send: its end is when the wait is over
                 pass
 
-    def purpose(self, caller: FrameType, told: Told, leaf: Any) -> tuple[str, int | None, list[str] | None]:
+    def purpose(self, caller: FrameType, call: CollectiveCall, leaf: Any) -> tuple[str, int | None, list[str] | None]:
         """What a call is for: its label, and of a bucket its number and its parameters, as far as that is known."""
         bucket = bucket_of(caller)
         if bucket is not None:
@@ -149,10 +149,10 @@ class Collectives:
             return ORDER, None, None
         if caller.f_code is not ENGINE:
             return "", None, None
-        if not told.written[0].dtype.is_floating_point and not told.written[0].dtype.is_complex:
+        if not call.written[0].dtype.is_floating_point and not call.written[0].dtype.is_complex:
             return USED, None, None
         plan = None if leaf is None else self.plans.get(id(leaf))
-        if plan is None or plan.sent >= len(plan.sizes) or plan.sizes[plan.sent] != told.written[0].numel():
+        if plan is None or plan.sent >= len(plan.sizes) or plan.sizes[plan.sent] != call.written[0].numel():
             return UNKNOWN, None, None
         number, plan.sent = plan.sent, plan.sent + 1
         return label_of(number, plan.parameters[number]), number, plan.parameters[number]

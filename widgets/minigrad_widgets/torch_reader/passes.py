@@ -122,7 +122,7 @@ class Passes:
             queue_callback(partial(self.end, task))
             return
         for leaf in self.collectives.at_end():
-            self.seen.told[self.seen.tensor(leaf)] = None  # the reducer writes past versions
+            self.seen.known_grads[self.seen.tensor(leaf)] = None  # the reducer writes past versions
         self.seen.tell_grads(task.at, task.depth)
         self.log.event("backward_end", task.at, task.depth)
         self.timed()
@@ -264,7 +264,7 @@ class Passes:
             return
         task.accumulated.add(node)
         seen.track_grad(leaf.grad, seen.tensor(leaf))
-        seen.told[seen.tensor(leaf)] = known_by(leaf.grad)
+        seen.known_grads[seen.tensor(leaf)] = known_by(leaf.grad)
         self.log.event("accumulate", task.at, task.depth, node=node, tensor=seen.tensor(leaf), gradient=gradient,
                        grad=seen.copied(leaf.grad))
 

@@ -84,7 +84,7 @@ class Seen(Tracker):
         self.classes: dict[str, type] = {}
         self.unlinked: list[tuple[Any, int]] = []
         self.linking = False
-        self.told: dict[int, tuple[int, int] | None] = {}  # by the number of a leaf: its `.grad` as it was told
+        self.known_grads: dict[int, tuple[int, int] | None] = {}  # by the number of a leaf: its `.grad` as it was told
         self.at: Any = NOWHERE
 
     def storage_of(self, t: Any) -> int:
@@ -137,7 +137,7 @@ class Seen(Tracker):
             self.log.append(("shares", number, facts))
         if t.is_leaf and t.grad is not None:
             self.track_grad(t.grad, number)
-            self.told[number] = known_by(t.grad)
+            self.known_grads[number] = known_by(t.grad)
         if t.is_leaf and t.requires_grad:
             self.unnamed.append(ref)
         return number
@@ -194,8 +194,8 @@ class Seen(Tracker):
             leaf = ref()
             if leaf is None or not leaf.is_leaf or ref.number is None:
                 continue
-            before, self.told[ref.number] = self.told.get(ref.number), known_by(leaf.grad)
-            if before != self.told[ref.number] or id(leaf.grad) in written:
+            before, self.known_grads[ref.number] = self.known_grads.get(ref.number), known_by(leaf.grad)
+            if before != self.known_grads[ref.number] or id(leaf.grad) in written:
                 if leaf.grad is not None:
                     self.track_grad(leaf.grad, ref.number)
                 self.log.event("grad", at, depth, tensor=ref.number, grad=self.copied(leaf.grad))

@@ -61,6 +61,8 @@ export class Arithmetic {
   trail: Trail | null = null;
   private readonly receipts: Receipts;
   private readonly contents: Contents;
+  /** By node, edge, and what came and went: whether the numbers contradict. To compute it at every step would take time. */
+  private readonly verdicts = new Map<string, boolean>();
   private all: [edges: string[], saved: Maybe] = [[], null];
 
   constructor(
@@ -164,7 +166,7 @@ export class Arithmetic {
     const texts = rows.map((row) => row.map((child) => (typeof child === "string" ? child : (child.textContent ?? ""))).join(""));
     const different = rows.filter((_, at) => texts[at] !== "" && texts[at] !== texts[at - 1]);
     const block = this.line(this.whose(id, index), ...different);
-    if (received?.gradient && result != null && !received.replaced && this.contradicts(id, expression, received.gradient, result)) block.append(html("div", { class: "mg-quiet" }, ELSEWHERE));
+    if (received?.gradient && result != null && !received.replaced && this.contradicts(id, index, expression, received.gradient, result)) block.append(html("div", { class: "mg-quiet" }, ELSEWHERE));
     const entry = received?.gradient && input != null ? this.entry(id, expression, input, received.gradient, result) : null;
     if (entry) block.append(entry);
     if (received?.replaced && result != null) block.append(html("div", { class: "mg-quiet" }, `then a hook left ${short(valueOf(this.trace, result))}`));
@@ -181,9 +183,16 @@ export class Arithmetic {
   }
 
   /** Whether the numbers that are shown give something else than what was recorded. */
-  private contradicts(id: number, expression: Expression, gradient: readonly Maybe[], result: Maybe): boolean {
+  private contradicts(id: number, index: number, expression: Expression, gradient: readonly Maybe[], result: number): boolean {
     const recorded = valueOf(this.trace, result);
-    if (!recorded || recorded.stale) return false;
+    if (!recorded || recorded.stale || recorded.live) return false;
+    const key = [id, index, result, ...gradient].join();
+    const known = this.verdicts.get(key) ?? this.differs(id, expression, gradient, recorded);
+    this.verdicts.set(key, known);
+    return known;
+  }
+
+  private differs(id: number, expression: Expression, gradient: readonly Maybe[], recorded: Value): boolean {
     try {
       const found = evaluated(expression, (operand) => numbersOf(valueOf(this.trace, this.held(id, operand, gradient))) ?? undefined, recorded);
       return !agrees(found, recorded);

@@ -5,6 +5,7 @@
  * takes that page of the journal and puts the old entries back. A step costs what it changes, in both directions,
  * and `take()` tells which nodes and edges changed since it was last asked, so that a view redraws only these.
  */
+import { changedBy } from "./contents";
 import { FORWARD, OF_A_PASS } from "./events";
 import { litNode, shownGradient } from "./types";
 import type { BackwardStartEvent, Bytes, FlowEvent, Maybe, Status, Trace, TraceEvent } from "./types";
@@ -207,10 +208,10 @@ export class Replay {
 
   private apply(event: TraceEvent): void {
     if (OF_A_PASS.has(event.kind)) this.leave(event.depth ?? 0);
+    for (const [tensor, value] of changedBy(event)) this.set(this.contents, tensor, value);
     switch (event.kind) {
       case "forward":
         if (event.node !== null) this.learn(event.node);
-        for (const [tensor, value] of event.found ?? []) this.set(this.contents, tensor, value);
         for (const [tensor, , after] of event.rebased ?? []) {
           this.set(this.rebased, tensor, after);
           if (!this.status.has(after)) this.set(this.status, after, "recorded");
@@ -224,11 +225,8 @@ export class Replay {
         break;
       case "version":
         for (const tensor of this.sharing[event.tensor] ?? []) this.set(this.versions, tensor, event.version);
-        if (event.value !== undefined) this.set(this.contents, event.tensor, event.value);
-        for (const [tensor, value] of event.others ?? []) this.set(this.contents, tensor, value);
         break;
       case "collective_end":
-        for (const [tensor, value] of event.written ?? []) this.set(this.contents, tensor, value);
         for (const [tensor, value] of event.grads ?? []) this.set(this.grads, tensor, value);
         break;
       case "recompute_begin":

@@ -26,10 +26,11 @@ function functions(lines: readonly string[]): Range[] {
   });
 }
 
-/** Whether the head of a function has a parameter of this name. */
-function isParameter(lines: readonly string[], [from]: Range, name: string): boolean {
-  return new RegExp(`\\bdef\\s.*[(,\\s*]${name}\\s*[,:=)]`).test(lines[from - 1] ?? "");
-}
+/** Whether a line is the head of a function with a parameter of this name. */
+const hasParameter = (line: string, name: string): boolean => new RegExp(`\\bdef\\s.*[(,\\s*]${name}\\s*[,:=)]`).test(line);
+
+/** Whether a line assigns to this name, and to no other. */
+const assigns = (line: string, name: string): boolean => new RegExp(`^\\s*${name}\\s*(:[^=]*)?([-+*/@]|//|\\*\\*)?=(?!=)`).test(line);
 
 /** Whether a function calls itself: of its names nobody knows then of which call they are, where no op runs. */
 function callsItself(lines: readonly string[], [from, to]: Range): boolean {
@@ -40,8 +41,7 @@ function callsItself(lines: readonly string[], [from, to]: Range): boolean {
 /** Whether a function has a parameter or a variable of this name. */
 function isLocal(lines: readonly string[], [from, to]: Range, name: string): boolean {
   const own = new RegExp(`(^|[\\s,(*])${name}\\s*(:[^=]*)?([-+*/@]?=(?!=)|,[^=()]*=(?!=))|\\bfor\\b[^:]*\\b${name}\\b[^:]*\\bin\\b|\\bas\\s+${name}\\b`);
-  const head = new RegExp(`\\bdef\\s.*[(,\\s*]${name}\\s*[,:=)]`);
-  return lines.slice(from - 1, to).some((line) => own.test(line) || head.test(line));
+  return lines.slice(from - 1, to).some((line) => own.test(line) || hasParameter(line, name));
 }
 
 const WORDS = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|#.*/g;
@@ -110,12 +110,13 @@ export class Meanings {
 
   /** The innermost function that a name belongs to at a line; undefined if it is none's. */
   owner(file: number, line: number, name: string): Range | undefined {
-    const lines = this.trace.files[file]?.lines ?? [];
-    return this.within(file, line).filter((body) => isLocal(lines, body, name)).at(-1);
+    return this.within(file, line).filter((body) => isLocal(this.lines(file), body, name)).at(-1);
   }
 
-  /** How a name is used at a place of a line; null if nothing can be said of it: in a string, or in a comprehension that
-   * has a variable of that name. A line that goes on with a statement only reads. */
+  /**
+   * How a name is used at a place of a line; null in a string, and in a comprehension that has a variable of that name. A
+   * line that goes on with the statement of an earlier one only reads.
+   */
   use(file: number, line: number, text: string, at: number, name: string): "assigned" | "read" | "argument" | null {
     const { first, quoted } = this.statement(file, line);
     const opened = (text.slice(0, at).match(/"""|'''/g) ?? []).length % 2 === 1;
@@ -124,16 +125,16 @@ export class Meanings {
     return /^\s*=(?!=)/.test(text.slice(at + name.length)) ? "argument" : "read";
   }
 
-  /** Whether what a name holds may be given other parts by the program, or is what a call gives: `name[0]` is several tensors then. */
+  /** Whether `name[0]` may stand for several tensors: the program assigns to its items or attributes, or it is a parameter. */
   isChanged(file: number, line: number, name: string): boolean {
-    const lines = this.trace.files[file]?.lines ?? [];
+    const lines = this.lines(file);
     const body = this.owner(file, line, name);
     const given = new RegExp(`^\\s*${name}(\\[.*\\]|\\.\\w+)+\\s*([-+*/@|&]|//|\\*\\*)?=(?!=)`);
-    return lines.some((each) => given.test(each)) || (body !== undefined && isParameter(lines, body, name));
+    return lines.some((each) => given.test(each)) || (body !== undefined && hasParameter(this.text(file, body[0]), name));
   }
 
   private statement(file: number, line: number): { first: number; quoted: boolean } {
-    const found = this.begun.get(file) ?? statements(this.trace.files[file]?.lines ?? []);
+    const found = this.begun.get(file) ?? statements(this.lines(file));
     this.begun.set(file, found);
     return found[line - 1] ?? { first: line, quoted: false };
   }
@@ -156,20 +157,24 @@ export class Meanings {
     return assigned ? this.given(file, first, body, name, start) : this.before(file, body, name, start);
   }
 
+  private lines(file: number): readonly string[] {
+    return this.trace.files[file]?.lines ?? [];
+  }
+
   private text(file: number, line: number): string {
-    return this.trace.files[file]?.lines[line - 1] ?? "";
+    return this.lines(file)[line - 1] ?? "";
   }
 
   /** The same at a line on which no op has run: what is known from the line before it that ran last, and what came next. */
   private unseen(file: number, line: number, body: Range | undefined, name: string, assigned: boolean, now: Maybe): Maybe {
     const own = this.within(file, line).at(-1);
-    if (own && callsItself(this.trace.files[file]?.lines ?? [], own)) return null;
+    if (own && callsItself(this.lines(file), own)) return null;
     const given = assigned ? new RegExp(`^\\s*${name}\\s*(:[^=]*)?=\\s*(\\w+|[-+]?[\\d.e]+|\\[\\]|\\{\\})\\s*(#.*)?$`).exec(this.text(file, line))?.[2] : undefined;
     if (given !== undefined) return /^[A-Za-z_]/.test(given) && given !== name ? this.at(file, line, given, false, now) : null;
     for (let earlier = line - 1; earlier >= (own?.[0] ?? 1); earlier--) {
       const ran = this.within(file, earlier).at(-1)?.[0] === own?.[0] ? this.start(file, earlier, now) : null;
       if (ran === null) continue;
-      if (!assigned && new RegExp(`^\\s*${name}\\s*(:[^=]*)?([-+*/@]|//|\\*\\*)?=(?!=)`).test(this.text(file, earlier))) return this.given(file, earlier, body, name, ran);
+      if (!assigned && assigns(this.text(file, earlier), name)) return this.given(file, earlier, body, name, ran);
       const rows = this.of(file, body);
       const call = rows.filter((row) => row.step <= ran).at(-1)?.call;
       const next = rows.find((row) => row.step > ran && (call === undefined || row.call === call));
@@ -201,8 +206,7 @@ export class Meanings {
 
   /** What the last op of a line made, where that is what the line gives to its only name. */
   private made(file: number, line: number, name: string, start: number, next: number): Maybe {
-    const text = this.trace.files[file]?.lines[line - 1] ?? "";
-    if (!new RegExp(`^\\s*${name}\\s*(:[^=]*)?([-+*/@]|//|\\*\\*)?=(?!=)`).test(text)) return null;
+    if (!assigns(this.text(file, line), name)) return null;
     const ran = this.trace.events.slice(start, next).filter((event) => event.file === file && event.line === line);
     const last = ran.filter((event) => event.kind === "forward").at(-1);
     return last?.outputs.length === 1 ? (last.outputs[0] ?? null) : null;
@@ -220,7 +224,7 @@ export class Meanings {
 
   /** The functions around a line, outer ones first. */
   private within(file: number, line: number): Range[] {
-    const bodies = this.bodies.get(file) ?? functions(this.trace.files[file]?.lines ?? []);
+    const bodies = this.bodies.get(file) ?? functions(this.lines(file));
     this.bodies.set(file, bodies);
     return bodies.filter(([from, to]) => from <= line && line <= to);
   }

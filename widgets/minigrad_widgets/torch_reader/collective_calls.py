@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-__all__ = ["Told", "tensors_of"]
+__all__ = ["CollectiveCall", "tensors_of"]
 
 # The functions of `torch.distributed`, by what they call.
 FUNCTIONS = {
@@ -27,8 +27,9 @@ MADE = ("output_tensors", "output_tensor", "output_lists", "outputs", "output", 
 TO = {"reduce_", "gather_"}  # whose root receives
 
 
-class Told:
-    """A call: `op` is None if it is none of several ranks; `written` are the tensors that it writes to, or sends."""
+class CollectiveCall:
+    """A call of c10d: `op` is None where it is no operation of several ranks; `written` are the tensors that it writes
+    to or sends, `group` the ranks that take part, where these are not all."""
 
     def __init__(self, func: Any, args: Any, kwargs: Any) -> None:
         name = func.overloadpacket.__name__
