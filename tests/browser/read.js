@@ -45,10 +45,13 @@ window.read = (() => {
     return { left, top, right, bottom };
   }
 
-  /** Every line of text that is to be seen, with its element. */
-  function texts(root) {
+  const EVERYWHERE = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
+
+  /** Every line of text that is to be seen, with its element; only those that reach into a window. */
+  function texts(root, window = EVERYWHERE) {
     const found = [];
     const add = (element, rect, words) => {
+      if (rect.bottom < window.top || rect.top > window.bottom) return;
       const box = clipped(rect, element, root);
       if (box.right - box.left > 1 && box.bottom - box.top > 1) found.push({ element, words: words.trim().slice(0, 60), ...box });
     };
@@ -85,12 +88,17 @@ window.read = (() => {
 
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
 
+  const colors = new Map();
+
   /** Any CSS colour as red, green, blue and opacity, 0 to 255. */
   function channels(color) {
-    canvas.clearRect(0, 0, 1, 1);
-    canvas.fillStyle = color;
-    canvas.fillRect(0, 0, 1, 1);
-    return [...canvas.getImageData(0, 0, 1, 1).data];
+    if (!colors.has(color)) {
+      canvas.clearRect(0, 0, 1, 1);
+      canvas.fillStyle = color;
+      canvas.fillRect(0, 0, 1, 1);
+      colors.set(color, canvas.getImageData(0, 0, 1, 1).data);
+    }
+    return [...colors.get(color)];
   }
 
   /** The colour that an element lays over what is under it; none where it lays nothing. */
@@ -154,9 +162,10 @@ window.read = (() => {
   }
 
   /** Texts with less than 4.5 of contrast to what is under them, signs with less than 3; their middle is in a window. */
-  function faint(root, window = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity }) {
+  function faint(root, window = EVERYWHERE) {
+    const roots = Array.isArray(root) ? root : [root];
     return reachable(() =>
-      texts(root).flatMap(({ element, words, left, top, right, bottom }) => {
+      roots.flatMap((each) => texts(each, window)).flatMap(({ element, words, left, top, right, bottom }) => {
         const [x, y] = [(left + right) / 2, (top + bottom) / 2];
         if (x < window.left || x > window.right || y < window.top || y > window.bottom) return [];
         const under = stack(x, y);

@@ -23,11 +23,12 @@ THEMES = {"JupyterLab Light": "true", "JupyterLab Dark": "false"}
 # What is ours on a screen of a lesson: its texts and outputs. The colours of code and of tracebacks are IPython's.
 FAINT = """panel => {
   const screen = panel.getBoundingClientRect();
-  return [...panel.querySelectorAll(".jp-RenderedMarkdown, .jp-OutputArea-output")].flatMap(part => {
+  const parts = [...panel.querySelectorAll(".jp-RenderedMarkdown, .jp-OutputArea-output")].filter(part => {
     const { top, bottom } = part.getBoundingClientRect();
     const theirs = part.matches("[data-mime-type='application/vnd.jupyter.stderr']");
-    return theirs || bottom < screen.top || top > screen.bottom ? [] : read.faint(part, screen);
+    return !theirs && bottom >= screen.top && top <= screen.bottom;
   });
+  return read.faint(parts, screen);
 }"""
 
 
