@@ -58,5 +58,5 @@ def _source_page(file: str, target: Path) -> None:
     code = highlight((ROOT / file).read_text(encoding="utf-8"), get_lexer_for_filename(file), formatter)
     page = target / f"{_page_of(file)}.md"
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(f"---\norphan: true\nhtml_theme.sidebar_secondary.remove: true\n---\n\n# {file}\n\n"
+    page.write_text(f"---\norphan: true\nnosearch: true\nhtml_theme.sidebar_secondary.remove: true\n---\n\n# {file}\n\n"
                     f"````{{raw}} html\n{code}\n````\n", encoding="utf-8")
