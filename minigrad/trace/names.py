@@ -6,13 +6,16 @@ of them, and may be gone by then: it is looked for when it is first used, in the
 
 import sys
 from collections.abc import Iterator, Mapping
+from functools import reduce
 from types import FrameType
 from typing import Any
+from weakref import ref
 
 from minigrad.trace.build import LIBRARIES
 from minigrad.trace.inside import held_inside, is_module
 
-__all__ = ["OPTIMIZED", "drop_copy", "drop_refilled", "empty", "held_by", "names_in", "public", "running"]
+__all__ = ["OPTIMIZED", "ParameterPaths", "drop_copy", "drop_refilled", "empty", "held_by", "names_in", "public",
+           "running"]
 
 OPTIMIZED = 0x1  # the flag of a code object whose locals are not a dict: a function's
 
@@ -60,17 +63,47 @@ def empty(frame: FrameType, names: dict[str, Any], copies: list[dict[str, Any]])
         copies.append(names)
 
 
-def names_in(base: FrameType | None, wanted: Mapping[int, Any],
-             copies: list[dict[str, Any]]) -> dict[int, tuple[str, bool]]:
+class ParameterPaths:
+    """The paths of the parameters in modules: a module is walked once, and again only where one is not found.
+
+    Each of the n parameters of a model is looked for when it is first used, and a walk visits all n.
+    """
+
+    def __init__(self) -> None:
+        self.walked: dict[int, tuple[ref[Any], dict[int, str]]] = {}  # by the id of a module, which must still live
+
+    def find(self, owner: Any, wanted: Mapping[int, Any]) -> dict[int, str]:
+        """Those of the wanted tensors that are parameters of this module: their paths, by their ids."""
+        module, paths = self.walked.get(id(owner), (None, {}))
+        if module is None or module() is not owner or not all(leads_to(value, owner, paths.get(key, ""))
+                                                              for key, value in wanted.items()):
+            paths = {id(parameter): path for path, parameter in reversed(list(owner.named_parameters()))}
+            self.walked[id(owner)] = ref(owner), paths
+        return {key: paths[key] for key in wanted if key in paths}
+
+
+def leads_to(value: Any, owner: Any, path: str) -> bool:
+    """Whether a path from a module ends at this object."""
+    try:
+        return reduce(getattr, path.split("."), owner) is value
+    except AttributeError:
+        return False
+
+
+def names_in(base: FrameType | None, wanted: Mapping[int, Any], copies: list[dict[str, Any]],
+             paths: ParameterPaths) -> dict[int, tuple[str, bool]]:
     """Names for objects, by their ids, and whether each is a path from a module; the variable furthest out counts.
 
     `copies` gets the copies of variables that were emptied.
     """
     found: dict[int, tuple[str, bool]] = {}
+    tensors = {key: value for key, value in wanted.items() if hasattr(type(value), "requires_grad")}
     for frame in running(base):
         names = frame.f_locals
-        here = {id(value): (name, is_path) for value, name, is_path in held_by(names)
-                if wanted.get(id(value)) is value}
+        here = {id(value): (name, False) for name, value in public(names) if wanted.get(id(value)) is value}
+        for name, owner in public(names):
+            if tensors and is_module(owner):
+                here |= {key: (f"{name}.{path}", True) for key, path in paths.find(owner, tensors).items()}
         if len(here) < len(wanted):
             for value, name, is_path in held_inside(public(names)):
                 if wanted.get(id(value)) is value:

@@ -22,7 +22,7 @@ from minigrad.trace.bindings import Bindings
 from minigrad.trace.build import Large, Whole
 from minigrad.trace.inside import held_inside
 from minigrad.trace.ledger import GRADIENT, SAVED, WAITING
-from minigrad.trace.names import drop_refilled, held_by, names_in, public
+from minigrad.trace.names import ParameterPaths, drop_refilled, held_by, names_in, public
 
 __all__ = ["CHANGED", "NOWHERE", "OBSERVERS", "PROCESS", "RARER", "Log", "TrackedRef", "Tracker"]
 
@@ -92,6 +92,7 @@ class Tracker:
         self.unnamed: list[TrackedRef] = []  # leaves that are new since variables were looked at last
         self.local_names: list[tuple[Any, ...]] = []  # entries that name what variables of functions hold
         self.tries = TRIES
+        self.paths = ParameterPaths()
         self.copies: list[dict[str, Any]] = []  # of variables, emptied
         self.bindings = Bindings(log, self.tensors)
         self.left, self.limit, self.whole_left = BUDGET, SHOWN, WHOLE_IN_ALL
@@ -175,7 +176,7 @@ class Tracker:
         called: list[tuple[Any, ...]] = []
         if not self.modules:
             outermost = [(weakref.ref(module), self.scope_count)]
-            found = names_in(self.base, {id(module): module}, self.copies).values()
+            found = names_in(self.base, {id(module): module}, self.copies, self.paths).values()
             called = [("scope_name", self.scope_count, variable) for variable, _ in found]
         inside = {id(inner): path for path, inner in module.named_modules() if path}
         entry = ("module_begin", name, type(module).__name__)
@@ -226,7 +227,7 @@ class Tracker:
         leaves = {ref.key: leaf for ref in refs if (leaf := ref()) is not None}
         if not leaves or self.tries == 0:
             return
-        found = names_in(self.base, leaves, self.copies)
+        found = names_in(self.base, leaves, self.copies, self.paths)
         self.tries -= not found
         self.local_names += [("name", ref.number, *found[ref.key]) for ref in refs if ref.key in found]
 

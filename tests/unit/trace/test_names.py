@@ -56,6 +56,36 @@ def test_the_function_furthest_out_says_the_name():
     assert leaves(trace) == ["x"]
 
 
+def test_a_model_is_walked_once_for_all_its_parameters():
+    class Deep(nn.Sequential):
+        walks = 0
+
+        def named_parameters(self, *args: Any, **kwargs: Any) -> Any:
+            Deep.walks += 1
+            return super().named_parameters(*args, **kwargs)
+
+    def run() -> None:
+        model = Deep(*[Scaled() for _ in range(30)])
+        model(torch.ones(3)).sum().backward()
+
+    with record() as trace:
+        run()
+    assert leaves(trace) == [f"model.{at}.weight" for at in range(30)]
+    assert Deep.walks < 5
+
+
+def test_a_parameter_that_is_replaced_while_the_model_is_recorded():
+    def run() -> None:
+        model = nn.Sequential(Scaled(), Scaled())
+        model(torch.ones(3)).sum().backward()
+        model[1].weight, model[0].weight = model[0].weight, nn.Parameter(torch.full((3,), 2.0))
+        model(torch.ones(3)).sum().backward()
+
+    with record() as trace:
+        run()
+    assert leaves(trace) == ["model.0.weight", "model.1.weight", "model.0.weight"]
+
+
 def test_parameters_are_named_by_the_module_in_a_variable():
     def run() -> None:
         net = nn.Sequential(Scaled(), nn.Linear(3, 1))
