@@ -10,6 +10,7 @@ import pytest
 from minigrad.backends import registry
 
 MARKS = {"parity": "torch", "browser": "browser", "frontend": "node", "distributed": "mpi"}
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes start, and each would compile all of minigrad
 PRIVATE = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "MPLCONFIGDIR")
 
 

@@ -29,6 +29,7 @@ from minigrad_lessons.exercises.lesson11 import frozen, module, momentum
 from minigrad_lessons.exercises.lesson12 import divergence, eikonal, hvp
 from minigrad_lessons.exercises.lesson13 import facts, operation
 from minigrad_lessons.exercises.lesson14 import accumulate, hooks, parallel, sharded
+from minigrad_lessons.exercises.lesson14_power_sgd import power_sgd
 from minigrad_lessons.exercises.lesson15 import dead_code, repeats
 from minigrad_lessons.exercises.lesson16 import engine
 from minigrad_lessons.exercises.lesson21.gradients import (
@@ -65,7 +66,7 @@ __all__ = [
     "facts", "flags", "forgot", "freeze", "frozen", "half_constant", "hooks", "hvp", "in_place_step", "integers",
     "jacobian", "last_node", "let_go", "matmul", "modes", "modified_error", "module", "momentum", "multiply",
     "no_graph_error", "no_nan", "non_leaf", "none_first", "one_row", "only_x", "operation", "order", "parallel",
-    "parameter", "parts", "reach", "recorded_anyway", "repaired", "repeats", "result_flag", "returns",
+    "parameter", "parts", "power_sgd", "reach", "recorded_anyway", "repaired", "repeats", "result_flag", "returns",
     "running_total", "second_backward", "seen", "segments", "set_mode", "sharded", "slopes", "spoil", "square",
     "straight_through", "tanh", "third_output", "twelve", "twice", "twin", "two_ways", "unstable", "value_class",
     "waiting_walk", "walk", "watch_layers", "zeros",

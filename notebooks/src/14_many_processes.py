@@ -29,7 +29,7 @@ Inspector(ranks(2, step)[0])
 # In process 0, `x` is 1, so the gradient of the weight is 1, and that is what arrives in the picture. Yet both
 # processes print 2. Which step of the picture has something to do with the other process?
 #
-# This lesson takes about 45 minutes. It needs the extra `mpi`: `python -m pip install "minigrad-kit[lessons,mpi]"`.
+# This lesson takes about 50 minutes. It needs the extra `mpi`: `python -m pip install "minigrad-kit[lessons,mpi]"`.
 #
 # *If nothing runs where you read this, here is a still picture:*
 #
@@ -341,6 +341,35 @@ def sharded_step(rows, loss_of, lr):
 
 
 check.sharded(sharded_step)
+
+# %% [markdown] id=open4-intro
+# ## Open exercise: send less than the gradient
+#
+# After `model.register_comm_hook(state, hook)` DDP calls `hook(state, bucket)` in place of its all-reduce:
+# `fp16_compress_hook` sends float16. PowerSGD puts P Qᵀ in place of a gradient M of n rows and m columns: P = M Q and
+# Q = Mᵀ P have 2 columns each, so 2 (n + m) numbers travel, not n m.
+#
+# Both products are linear in M, so their means over the ranks belong to the mean gradient. `qr`, which makes the
+# columns of P orthonormal, is not linear.
+
+# %% [markdown] id=open4-task
+# This hook compresses the gradient of a single weight, but it sends nothing, and forgets what P Qᵀ misses. Complete it:
+# each rank adds what was missed to its next M. `state["q"]` begins equal on all ranks, `state["error"]` with zeros.
+
+# %% id=open4 tags=open,answer,check
+def power_sgd(state, bucket):
+    m = bucket.gradients()[0]
+    p = m @ state["q"]
+    p = torch.linalg.qr(p).Q
+    q = m.T @ p
+    ...  # the missing lines belong in several places
+    state["q"] = q
+    future = torch.futures.Future()
+    future.set_result((p @ q.T).reshape(-1))
+    return future
+
+
+check.power_sgd(power_sgd)
 
 # %% [markdown] id=torch-intro tags=section:torch
 # ## The same thing in PyTorch

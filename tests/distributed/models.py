@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 STEPS, BATCH = 20, 12
+HOOKS = "compressed"  # what is trained with hooks
 RANKS = (2, 3, 4)  # groups of so many ranks, in one job of four
 OPTIONS: dict[str, dict[str, Any]] = {
     "mlp": {},
@@ -106,6 +107,53 @@ def trained(torch: Any, name: str, rank: int = 0, ranks: int = 1, wrap: Any = No
     return {key: value.detach().numpy().copy() for key, value in module.state_dict().items()}
 
 
+def compress(torch: Any, group: Any, state: dict[str, Any], bucket: Any) -> Any:
+    """The exercise of lesson 14: PowerSGD for one weight, as a communication hook."""
+    dist = importlib.import_module(f"{torch.__name__}.distributed")
+    m = bucket.gradients()[0] + state["error"]
+    p = m @ state["q"]
+    dist.all_reduce(p, op=dist.ReduceOp.SUM, group=group)  # qr takes care of a factor
+    p = torch.linalg.qr(p).Q
+    work = dist.all_reduce(m.T @ p, op=dist.ReduceOp.SUM, group=group, async_op=True)
+
+    def finish(future: Any) -> Any:
+        q = future.value()[0] / group.size()
+        state["q"], state["error"] = q, m - p @ q.T
+        bucket.set_buffer((p @ q.T).reshape(-1))
+        return bucket.buffer()
+
+    return work.get_future().then(finish)
+
+
+def their_hook(torch: Any, group: Any, q: Any) -> tuple[Any, Any]:
+    """PyTorch's own hook behind its state, in which it begins with this Q, in the first step."""
+    hooks = importlib.import_module("torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook")
+    state = hooks.PowerSGDState(group, matrix_approximation_rank=q.shape[1], start_powerSGD_iter=2)
+    state.iter, state.q_memory_dict[0] = 2, q.reshape(-1).clone()
+    state.p_memory_dict[0] = torch.empty(24 * q.shape[1], dtype=torch.float64)
+    return state, hooks.powerSGD_hook
+
+
+def compressed(torch: Any, rank: int, ranks: int, group: Any, own: bool) -> np.ndarray:
+    """A weight after 20 steps with a hook that compresses: that of the lesson, or PyTorch's own."""
+    torch.manual_seed(7)
+    layer, q = torch.nn.Linear(16, 24, bias=False).double(), torch.randn(16, 2, dtype=torch.float64)
+    parallel = importlib.import_module(f"{torch.__name__}.nn.parallel")
+    model = parallel.DistributedDataParallel(layer, process_group=group)
+    state = {"q": q, "error": torch.zeros(24, 16, dtype=torch.float64)}
+    hook = partial(compress, torch, group)  # PyTorch takes no annotation of `bucket` but its own
+    ours = state, lambda state, bucket: hook(state, bucket)
+    model.register_comm_hook(*(their_hook(torch, group, q) if own else ours))
+    for _ in range(STEPS):
+        x, y = (torch.randn(BATCH, size, dtype=torch.float64)[rank::ranks] for size in (16, 24))
+        layer.zero_grad()
+        ((model(x) - y) ** 2).mean().backward()
+        with torch.no_grad():
+            layer.weight -= 0.1 * layer.weight.grad
+    found: np.ndarray = layer.weight.detach().numpy().copy()
+    return found
+
+
 def start_group(lib: str, folder: str) -> Any:
     """Make the process group of a job, whose ranks share a folder; gives `distributed`."""
     dist = importlib.import_module(f"{lib}.distributed")
@@ -126,6 +174,10 @@ def main(lib: str, folder: str) -> None:
         for name in OPTIONS if rank < ranks else ():
             values = trained(torch, name, rank, ranks, partial(data_parallel, process_group=group))
             np.savez(Path(folder) / f"{name}.{ranks}.{rank}.npz", **values)
+        if rank < ranks:
+            hooks = {"of the lesson": False} | ({"of PyTorch": True} if lib == "torch" else {})
+            weights = {name: compressed(torch, rank, ranks, group, own) for name, own in hooks.items()}
+            np.savez(Path(folder) / f"{HOOKS}.{ranks}.{rank}.npz", **weights)
     dist.destroy_process_group()
 
 

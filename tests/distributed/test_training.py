@@ -9,7 +9,7 @@ import pytest
 
 import minigrad
 from tests.distributed.jobs import need_mpi, start
-from tests.distributed.models import OPTIONS, RANKS, trained
+from tests.distributed.models import HOOKS, OPTIONS, RANKS, trained
 from tests.groups import has_torch, require
 
 need_mpi()
@@ -22,7 +22,7 @@ def job(lib: str, folder: Path) -> dict[int, Trained]:
     done = start(max(RANKS), "models.py", lib, folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return {ranks: {name: [dict(np.load(folder / f"{name}.{ranks}.{rank}.npz")) for rank in range(ranks)]
-                    for name in OPTIONS} for ranks in RANKS}
+                    for name in [*OPTIONS, HOOKS]} for ranks in RANKS}
 
 
 @pytest.fixture(scope="module")
@@ -59,3 +59,13 @@ def test_as_pytorch(ours: dict[int, Trained], theirs: dict[int, Trained], name: 
     for ranks in RANKS:
         for key, value in theirs[ranks][name][0].items():
             np.testing.assert_allclose(ours[ranks][name][0][key], value, err_msg=f"{ranks} ranks", **CLOSE)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("ranks", RANKS)
+def test_a_hook_that_compresses(ours: dict[int, Trained], theirs: dict[int, Trained], ranks: int) -> None:
+    """PowerSGD of lesson 14 gives in both libraries what PyTorch's own hook gives, on every rank."""
+    for a, b in zip(ours[ranks][HOOKS], theirs[ranks][HOOKS], strict=True):
+        np.testing.assert_allclose(a["of the lesson"], b["of the lesson"], **CLOSE)
+        np.testing.assert_allclose(a["of the lesson"], b["of PyTorch"], **CLOSE)
+        assert a["of the lesson"].tobytes() == ours[ranks][HOOKS][0]["of the lesson"].tobytes()

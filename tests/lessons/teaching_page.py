@@ -99,7 +99,8 @@ PROJECTS = {
     13: "Afterwards a student can read the graph of a model that they have not seen before, and can give autograd an "
         "operation, with the tests that it must pass.",
     14: "Afterwards a student can say what data parallelism sends, when, and why copies that see different data stay "
-        "equal; and has written it: hooks that average, buckets, accumulation with no_sync, a step on sharded rows.",
+        "equal; and has written it: hooks that average, buckets, accumulation with no_sync, a step on sharded rows, a "
+        "hook that compresses.",
     16: "Afterwards a student has written the loop of a backward pass, and can say of a wrong one at which call it "
         "goes wrong: too early, too often, or with a part of the sum.",
     15: "Afterwards a student has read the program that a compiler makes of a training step, knows what it is checked "

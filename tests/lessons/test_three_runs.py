@@ -7,7 +7,7 @@ import pytest
 
 from tests.lessons.answers import KEYS
 from tests.lessons.play import PROCESSES, Notebook, cell_with, lesson, write
-from tests.lessons.wrong import FEEDBACK, nth, rounds_of, said_to_wrong, wrong_reasons, wrong_run
+from tests.lessons.wrong import FEEDBACK, said_to_wrong, wrong_reasons, wrong_run
 
 Run = Callable[[Notebook], dict[str, str]]
 
@@ -51,15 +51,17 @@ def test_wrong_every_answer_is_rejected_by_its_name(name: str, run: Run) -> None
     """All wrong answers in one run: where a cell holds an answer, there is one copy of it for each round."""
     key, given = KEYS[name], lesson(name)
     printed = run(wrong_run(name))
-    for round in range(rounds_of(key)):
-        for id, (_, words) in nth(key.recall_wrong, round).items():
+    for id, wrong in key.recall_wrong.items():
+        for round, (_, words) in enumerate(wrong):
             assert words in printed[f"recall-{round}"], id
-        assert ": right." not in printed.get(f"recall-{round}", "")
-        for id, (_, words) in nth(key.predict_wrong, round).items():
-            revealed = printed[f"{cell_with(given, 'reveal', id)}-{round}"]
+            assert ": right." not in printed[f"recall-{round}"]
+    for id, wrong in key.predict_wrong.items():
+        for round in range(max(len(wrong), 2)):  # there are two wrong reasons
+            words, revealed = wrong[round % len(wrong)][1], printed[f"{cell_with(given, 'reveal', id)}-{round}"]
             assert "The run disagrees." in revealed and words in revealed, revealed
             assert f"Reason {wrong_reasons(key, round)[id]} does not hold" in revealed, revealed
-        for cell, (_, words) in nth(key.exercises_wrong, round).items():
+    for cell, wrong in key.exercises_wrong.items():
+        for round, (_, words) in enumerate(wrong):
             judged = printed[f"{cell}-{round}"]
             assert words in judged and "passed." not in judged, judged
     known = json.loads(FEEDBACK.read_text(encoding="utf-8"))[name]

@@ -59,16 +59,21 @@ def wrong_reasons(key: Key, round: int) -> dict[str, str]:
 
 
 def interleave(given: Notebook, rounds: list[Notebook]) -> Notebook:
-    """One notebook in which each run of answer cells stands once for each round, before the lesson goes on."""
+    """One notebook in which each run of answer cells stands once for each round, before the lesson goes on.
+
+    A round that would only repeat the answers of an earlier one is left out, and so is the comparison with PyTorch,
+    which no answer changes.
+    """
     cells: list[Any] = []
     answers = [i for i, cell in enumerate(given.cells) if "answer" in cell.metadata.get("tags", [])]
     for is_answer, group in groupby(range(len(given.cells)), lambda i: i in answers):
         places = list(group)
         if not is_answer:
-            cells.extend(given.cells[i] for i in places)
+            cells.extend(given.cells[i] for i in places if "torch" not in given.cells[i].metadata.get("tags", []))
             continue
+        sources = [[wrong.cells[i].source for i in places] for wrong in rounds]
         for round, wrong in enumerate(rounds):
-            for i in places:
+            for i in places if sources.index(sources[round]) == round else []:
                 cell = copy.deepcopy(wrong.cells[i])
                 cell.id = f"{cell.id}-{round}"
                 cells.append(cell)

@@ -1,4 +1,4 @@
-"""Lesson 14: its predictions. The cases run on real ranks, all cases of a question in one job."""
+"""Lesson 14: its predictions. The cases run on real ranks, those of all questions in one job."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -75,11 +75,15 @@ def _accumulated(group: Any, rank: int, *passes: str) -> float:
     return float(model.module.weight.grad.item())
 
 
-def _all(program: Callable[..., Any], cases: Sequence[tuple[int, tuple[Any, ...]]]) -> list[Any]:
-    """The program for each case, in a group of so many ranks; what the last of them has found, or rank 0."""
-    groups = {count: dist.new_group(list(range(count))) for count in sorted({count for count, _ in cases})}
+def _all() -> dict[str, list[Any]]:
+    """What this rank finds, by question: the program of each for its cases, in a group of so many ranks."""
+    programs: dict[str, Callable[..., Any]] = {
+        "averaged": _averaged, "wrapped": _wrapped, "equal_after": _equal_after, "calls": _calls,
+        "accumulated": _accumulated}
+    groups = {count: dist.new_group(list(range(count))) for count in range(2, MOST + 1)}
     rank = dist.get_rank()
-    return [program(groups[count], rank, *given) if rank < count else None for count, given in cases]
+    return {name: [program(groups[count], rank, *given) if rank < count else None for count, given in CASES[name]]
+            for name, program in programs.items()}
 
 
 CASES: dict[str, tuple[tuple[int, tuple[Any, ...]], ...]] = {
@@ -91,18 +95,20 @@ CASES: dict[str, tuple[tuple[int, tuple[Any, ...]], ...]] = {
     "accumulated": ((2, ("no_sync", "outside")), (2, ("outside", "no_sync")), (2, ("outside", "outside")),
                     (2, ("no_sync", "no_sync"))),
 }
-PROGRAMS = {"averaged": _averaged, "wrapped": _wrapped, "equal_after": _equal_after, "calls": _calls,
-            "accumulated": _accumulated}
 LAST = {"wrapped"}  # where the answer is that of the last rank; of the others, rank 0 tells it
 
 
 @cache
+def _every() -> list[dict[str, list[Any]]]:
+    """What the ranks have found, by rank and question. To start them takes far longer than all cases do."""
+    return ranks(MOST, _all)
+
+
 def _found(name: str) -> dict[str, Any]:
     """What the ranks have found, by case."""
-    cases = CASES[name]
-    every = ranks(max(count for count, _ in cases), _all, PROGRAMS[name], cases)
-    return {repr(given): every[count - 1 if name in LAST else 0][place]
-            for place, (count, given) in enumerate(cases)}
+    every = _every()
+    return {repr(given): every[count - 1 if name in LAST else 0][name][place]
+            for place, (count, given) in enumerate(CASES[name])}
 
 
 def averaged(*batches: list[float]) -> Any:

@@ -117,7 +117,7 @@ def _divided(student: Callable[..., Any]) -> Found:
     return found
 
 
-def _is_wrong(name: str, program: Callable[..., Any], student: Callable[..., Any], why: Callable[..., str],
+def is_wrong(name: str, program: Callable[..., Any], student: Callable[..., Any], why: Callable[..., str],
               sizes: tuple[int, ...] = ()) -> bool:
     """Run a program on 2 and on 3 ranks, and say what `why` finds wrong in what they have found; whether it did.
 
@@ -137,10 +137,10 @@ def _is_wrong(name: str, program: Callable[..., Any], student: Callable[..., Any
     return False
 
 
-def _near(a: Any, b: Any) -> bool:
+def near(a: Any, b: Any) -> bool:
     """Whether two nested lists hold the same numbers."""
     if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(_near(i, j) for i, j in zip(a, b))
+        return len(a) == len(b) and all(near(i, j) for i, j in zip(a, b))
     return isinstance(a, int | float) and isinstance(b, int | float) and abs(a - b) <= 1e-5 * max(1.0, abs(b))
 
 
@@ -155,14 +155,14 @@ def _calls(sent: list[Found], op: str = "all_reduce") -> int:
 def _why_gradients(step: Found, names: list[str], count: int, rank: int) -> str:
     """What is wrong with the gradients of a step on one rank."""
     for name, grad, whole, own in zip(names, step["grad"], step["whole"], step["own"]):
-        if _near(grad, whole):
+        if near(grad, whole):
             continue
         said = f"{name}.grad on rank {rank}"
         if grad is None:
             return f"{said} is None."
-        if _near(grad, own):
+        if near(grad, own):
             return UNTOUCHED.format(said)
-        if _near(grad, _times(whole, count)):
+        if near(grad, _times(whole, count)):
             return SUMMED.format(said, count)
         return f"{said} is neither this rank's gradient nor that of the whole batch."
     return ""
@@ -173,7 +173,7 @@ def hooks(student: Callable[..., Any]) -> None:
     name = "check.hooks"
     if not report.to_judge(name, "parallel", "Fill in the two blanks of parallel.", student):
         return
-    if _is_wrong(name, _trained, student, _why_trained):
+    if is_wrong(name, _trained, student, _why_trained):
         return
     report.passed(name, "on 2 and 3 ranks, each with data of its own, two steps leave the copies equal, bit for bit",
                   "each gradient is that of one process on the whole batch")
@@ -197,7 +197,7 @@ def parallel(student: Callable[..., Any]) -> None:
     name = "check.parallel"
     if not report.to_judge(name, "parallel", "Write parallel(model, size).", student):
         return
-    if _is_wrong(name, _trained, student, _why_in_buckets, sizes=(2, 4)):
+    if is_wrong(name, _trained, student, _why_in_buckets, sizes=(2, 4)):
         return
     lines = len(inspect.getsource(student).rstrip().splitlines())
     report.passed(name, "on 2 and 3 ranks each gradient is that of one process on the whole batch",
@@ -229,7 +229,7 @@ def accumulate(student: Callable[..., Any]) -> None:
     name = "check.accumulate"
     if not report.to_judge(name, "accumulate", "Write accumulate(model, batches).", student):
         return
-    if _is_wrong(name, _added_up, student, _why_any_added):
+    if is_wrong(name, _added_up, student, _why_any_added):
         return
     report.passed(name, f"on 2 and 3 ranks the gradient is that of one process on all {BATCHES} batches",
                   "one all-reduce was called, by the last backward")
@@ -241,9 +241,9 @@ def _why_any_added(found: list[Found], count: int) -> str:
 
 def _why_added(found: Found, rank: int, count: int) -> str:
     calls = _calls(found["sent"])
-    if calls == 0 and _near(found["grad"], found["own"]):
+    if calls == 0 and near(found["grad"], found["own"]):
         return f"rank {rank} has the gradient of its own data. The last batch belongs outside of no_sync."
-    if _near(found["grad"], _times(found["whole"], BATCHES)):
+    if near(found["grad"], _times(found["whole"], BATCHES)):
         return (f"the gradient is {BATCHES} times that of the whole: each loss is a mean, so divide it by the number "
                 "of batches.")
     if wrong := _why_gradients(found, found["names"], count, rank):
@@ -259,7 +259,7 @@ def sharded(student: Callable[..., Any]) -> None:
     name = "check.sharded"
     if not report.to_judge(name, "sharded_step", "Write sharded_step(rows, loss_of, lr).", student):
         return
-    if _is_wrong(name, _divided, student, _why_any_rows):
+    if is_wrong(name, _divided, student, _why_any_rows):
         return
     report.passed(name, "on 2 and 3 ranks the rows are those that one process with the whole weight would have",
                   "sent: one all-gather of rows, one reduce-scatter of gradients")
@@ -272,13 +272,13 @@ def _why_any_rows(found: list[Found], count: int) -> str:
 
 def _why_rows(step: Found, rank: int, count: int) -> str:
     said = f"the rows of rank {rank}"
-    if _near(step["rows"], step["before"]):
+    if near(step["rows"], step["before"]):
         return f"{said} have not changed: change them in place, rows -= …"
-    if _near(step["rows"], step["own"]):
+    if near(step["rows"], step["own"]):
         return f"{said} follow the loss of this rank alone. The others have gradients for these rows, too."
-    if _near(step["rows"], step["summed"]):
+    if near(step["rows"], step["summed"]):
         return f"{said} moved {count} times too far: reduce_scatter_tensor adds, unless you ask for AVG."
-    if not _near(step["rows"], step["right"]):
+    if not near(step["rows"], step["right"]):
         return f"{said} are not those that one process with the whole weight would have."
     if _calls(step["sent"]):
         return ("right, but all_reduce gives each rank the whole gradient, of which it needs its rows only: "

@@ -1,6 +1,7 @@
 """What each process of `ranks` runs: its text is copied into the folder of a job, and started there.
 
-It imports nothing of the lessons, since two processes that start on two cores have to start fast.
+It imports nothing of the lessons, and minigrad only where the program needs it, since two processes that start on two
+cores have to start fast.
 """
 
 import __future__
@@ -17,16 +18,16 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from minigrad import distributed, manual_seed
-from minigrad.recorder import Trace
-
 
 class Pickler(pickle.Pickler):
     """Sends recordings as plain data."""
 
     def reducer_override(self, value: Any) -> Any:
         """How a recording is made again; nothing else is special."""
-        return (Trace.from_dict, (value.to_dict(),)) if isinstance(value, Trace) else NotImplemented
+        recorder = sys.modules.get("minigrad.recorder")  # without it there is no recording
+        if recorder is None or not isinstance(value, recorder.Trace):
+            return NotImplemented
+        return recorder.Trace.from_dict, (value.to_dict(),)
 
 
 def pickled(value: Any) -> bytes:
@@ -37,15 +38,20 @@ def pickled(value: Any) -> bytes:
 
 
 def begin(folder: Path, seconds: float) -> tuple[int, Any]:
-    """Join the other ranks: through gloo where the program is one for PyTorch. Gives the rank, and the module."""
-    limit = timedelta(seconds=seconds)
-    if "torch" not in sys.modules:
-        distributed.init_process_group("mpi", timeout=limit)
-        return distributed.get_rank(), distributed
-    theirs, rank = importlib.import_module("torch.distributed"), int(os.environ["RANK"])
-    theirs.init_process_group("gloo", init_method=f"file://{folder}/store", timeout=limit, rank=rank,
-                              world_size=int(os.environ["WORLD_SIZE"]))
-    return rank, theirs
+    """Join the other ranks, through gloo where the program is one for PyTorch, and seed the random numbers.
+
+    Gives the rank, and the module to leave them with.
+    """
+    limit, rank = timedelta(seconds=seconds), int(os.environ["RANK"])
+    if "torch" in sys.modules:
+        library, group = importlib.import_module("torch"), importlib.import_module("torch.distributed")
+        group.init_process_group("gloo", init_method=f"file://{folder}/store", timeout=limit, rank=rank,
+                                 world_size=int(os.environ["WORLD_SIZE"]))
+    else:
+        library, group = importlib.import_module("minigrad"), importlib.import_module("minigrad.distributed")
+        group.init_process_group("mpi", timeout=limit)
+    library.manual_seed(rank)
+    return rank, group
 
 
 def main(folder: Path) -> None:
@@ -60,7 +66,6 @@ def main(folder: Path) -> None:
     names |= data
     cell = folder / "cell.py"
     rank, group = begin(folder, seconds / 3)
-    manual_seed(rank)
     printed = io.StringIO()
     try:
         exec(compile(cell.read_text(encoding="utf-8"), str(cell), "exec", __future__.annotations.compiler_flag), names)

@@ -40,6 +40,14 @@ def sharded(*lines: str) -> str:
     return f"def sharded_step(rows, loss_of, lr):\n{body}\n\ncheck.sharded(sharded_step)"
 
 
+def power_sgd(*lines: str) -> str:
+    """The cell of the hook that compresses."""
+    body = "".join(f"    {line}\n" for line in lines)
+    return ("def power_sgd(state, bucket):\n"
+            f"{body}    future = torch.futures.Future()\n    future.set_result((p @ q.T).reshape(-1))\n"
+            "    return future\n\n\ncheck.power_sgd(power_sgd)")
+
+
 AVERAGE = "dist.all_reduce(p.grad, op=dist.ReduceOp.AVG)"
 HOOKS_WRONG: tuple[Wrong, ...] = (
     (hooks("p.detach()", "dist.all_reduce(p.grad)"), "is the sum over the ranks, 2 times"),
@@ -76,6 +84,21 @@ SHARDED_WRONG: tuple[Wrong, ...] = (
              "dist.reduce_scatter_tensor(mine, whole.grad, op=dist.ReduceOp.AVG)", "rows = rows - lr * mine"),
      "have not changed: change them in place"),
 )
+WITH_ERROR, P, QR, Q = ('m = bucket.gradients()[0] + state["error"]', 'p = m @ state["q"]', "p = torch.linalg.qr(p).Q",
+                        "q = m.T @ p")
+KEPT = 'state["q"], state["error"] = q, m - p @ q.T'
+MEAN_OF_P, MEAN_OF_Q = (f"dist.all_reduce({each}, op=dist.ReduceOp.AVG)" for each in "pq")
+POWER_SGD_WRONG: tuple[Wrong, ...] = (
+    (power_sgd(WITH_ERROR, P, MEAN_OF_P, QR, Q, KEPT), "P is the same on all ranks, and Q is this rank's own"),
+    (power_sgd(WITH_ERROR, P, QR, MEAN_OF_P, Q, MEAN_OF_Q, KEPT), "P was averaged after qr"),
+    (power_sgd("m = bucket.gradients()[0]", P, MEAN_OF_P, QR, Q, MEAN_OF_Q, 'state["q"] = q'),
+     "what P Qᵀ missed in it has not come with the next gradient"),
+    (power_sgd(WITH_ERROR, P, "dist.all_reduce(p)", QR, Q, "dist.all_reduce(q)", KEPT), "is 2 times what it should be"),
+    (power_sgd(WITH_ERROR, P, QR, Q, MEAN_OF_Q, KEPT), "each rank has computed Q with a P of its own"),
+    (power_sgd(WITH_ERROR, P, QR, Q, KEPT), "nobody has averaged P and Q"),
+    (power_sgd(WITH_ERROR, "dist.all_reduce(m, op=dist.ReduceOp.AVG)", P, QR, Q, KEPT),
+     "right, but 2560 bytes were sent"),
+)
 
 KEY = Key(
     recall={"q10.1": "2", "q10.2": "True", "q10.3": "True", "q10.4": "1", "q10.5": "False"},
@@ -100,6 +123,8 @@ KEY = Key(
                                    "x, y = batches[-1]", PART),
                "open3": sharded(*GATHER, "mine = torch.empty_like(rows)",
                                 "dist.reduce_scatter_tensor(mine, whole.grad, op=dist.ReduceOp.AVG)",
-                                "rows -= lr * mine")},
-    exercises_wrong={"faded": HOOKS_WRONG, "open1": BUCKETS_WRONG, "open2": ACCUMULATE_WRONG, "open3": SHARDED_WRONG},
+                                "rows -= lr * mine"),
+               "open4": power_sgd(WITH_ERROR, P, MEAN_OF_P, QR, Q, MEAN_OF_Q, KEPT)},
+    exercises_wrong={"faded": HOOKS_WRONG, "open1": BUCKETS_WRONG, "open2": ACCUMULATE_WRONG, "open3": SHARDED_WRONG,
+                     "open4": POWER_SGD_WRONG},
 )
