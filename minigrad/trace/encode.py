@@ -182,7 +182,7 @@ class Encoder:
         if end is not None:
             used = [record.get("line") or 0 for record in (*self.parts.events, *self.parts.nodes)
                     if record.get("file") == file]
-            del source["lines"][max(end, *used):]
+            del source["lines"][max([end, *used]):]
 
     def bound(self, call: int, file: int, line: int | None, names: list[list[Any]]) -> None:
         """A function that is running has come to a line, and its names hold other tensors than before."""
