@@ -20,7 +20,7 @@ from matplotlib.path import Path
 
 from minigrad_widgets.canvas import FONT, to_png, to_svg
 from minigrad_widgets.geometry import HEIGHT, Point, Wire, labels, width_of, wires
-from minigrad_widgets.spots import label_spots
+from minigrad_widgets.spots import Spot, label_spots, tie_spots
 from minigrad_widgets.text import Words, brief, broken, piled
 from minigrad_widgets.ties import Tie, bow, ties
 
@@ -148,9 +148,10 @@ class _Drawing:
         self.spots = label_spots(self.data, drawn, {key: LETTER * len(text) for key, text in flows.items()})
         for wire in drawn:
             self.edge(wire)
+        beside = {(tie["kind"], tie["from"], tie["to"]): spot for tie, spot in tie_spots(self.data)}
         for tie in ties(self.data):
             if tie["from"] in self.boxes and tie["to"] in self.boxes:
-                self.tie(tie)
+                self.tie(tie, beside.get((tie["kind"], tie["from"], tie["to"])))
         for node in self.boxes:
             if self.inside(node):
                 self.node(node)
@@ -194,17 +195,17 @@ class _Drawing:
         codes += [Path.MOVETO, Path.LINETO, Path.LINETO]
         self.axes.add_patch(PathPatch(Path(steps, codes), fill=False, edgecolor=color, linewidth=width, zorder=1))
 
-    def tie(self, tie: Tie) -> None:
+    def tie(self, tie: Tie, spot: Spot | None) -> None:
         view = tie["kind"] == "view"
-        points, (x, y) = bow(tie["kind"], self.boxes[tie["from"]], self.boxes[tie["to"]])
+        points = bow(tie["kind"], self.boxes[tie["from"]], self.boxes[tie["to"]])
         path = Path(points, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
         look: dict[str, Any] = {"edgecolor": SOFT, "linestyle": (0, (2, 3))} if view else {
             "edgecolor": VERSION, "linestyle": (0, (7, 3, 2, 3))}
         stale = self.output_version(tie["from"])[1]
         self.axes.add_patch(PathPatch(path, fill=False, linewidth=1.1, zorder=1, alpha=0.45 if stale else 1, **look))
-        if tie["label"] and not (view and stale):
-            self.label(x + (-4 if view else 4), y, tie["label"], SOFT if view else VERSION, 7,
-                       align="right" if view else "left")
+        if spot is not None and not (view and stale):
+            self.label(spot.x, spot.y, tie["label"], SOFT if view else VERSION, 7,
+                       align="right" if spot.left else "left")
 
     def output_version(self, node: int) -> tuple[int, bool]:
         """The version of the tensor that a node made; whether that has another node by now."""
@@ -247,7 +248,7 @@ class _Drawing:
         self.text(x + width / 2 - 12, y + 10, word, soft, 7.5, "bold", "right")
         if version:
             pill = {"boxstyle": "round,pad=0.2,rounding_size=0.7", "facecolor": "white", "edgecolor": VERSION}
-            self.axes.text(left + 14, y + HEIGHT / 2, f"v{version}", fontsize=7, weight="bold", color=VERSION,
+            self.axes.text(left, y - HEIGHT / 2, f"v{version}", fontsize=7, weight="bold", color=VERSION, ha="center",
                            va="center", zorder=6, clip_on=True, bbox=pill, parse_math=False)
         if leaf:
             self.tray(node, x, y + HEIGHT / 2 + 12)

@@ -4,6 +4,8 @@ import { draw } from "../src/layout/geometry";
 import type { Box, Drawing, Region, Wire } from "../src/layout/geometry";
 import { labelSpots } from "../src/layout/labels";
 import { outlook } from "../src/layout/outlook";
+import { tieRegions, tieSpots } from "../src/graph/ties";
+import type { Tie } from "../src/graph/ties";
 import { Viewport } from "../src/graph/viewport";
 import { boxOf, depths, Groups, parentsFirst } from "../src/trace/groups";
 import { render } from "../src/index";
@@ -130,6 +132,21 @@ describe("the gradients of edges", () => {
       for (const other of spans.slice(at + 1)) {
         expect(one.to <= other.from || other.to <= one.from || Math.abs(one.y - other.y) >= 14).toBe(true);
       }
+    }
+  });
+});
+
+describe("the labels of links", () => {
+  it("lie in no box and not on each other, where there is room", () => {
+    const box = (x: number, y: number): Box => ({ x, y, width: 140, title: "", caption: "" });
+    const boxes = new Map([[0, box(0, 0)], [1, box(0, 300)], [2, box(125, 150)], [3, box(0, 10)]]);
+    const tie = (from: number): Tie => ({ kind: "rebased", from, to: 1, tensor: 0, label: "was x’s" });
+    const spots = tieSpots([tie(0), tie(3)], { boxes, wires: [], stubs: [], size: [400, 400] });
+    const covered = tieRegions(spots);
+    const regions = [...[...boxes.values()].map(({ x, y }) => ({ left: x - 70, right: x + 70, top: y - 23, bottom: y + 23 })), ...covered];
+    expect(covered).toHaveLength(2);
+    for (const one of covered) {
+      expect(regions.filter((other) => other !== one && other.left < one.right && one.left < other.right && other.top < one.bottom && one.top < other.bottom)).toEqual([]);
     }
   });
 });

@@ -273,6 +273,7 @@ export class Inspector {
     this.queue.show(byHand ? "complete" : "ready queue", lens.ready);
     this.showSource(shown);
     write(this.text, lens.text);
+    mark(this.text, "title", lens.text);
     const timed = lens instanceof BackwardLens && (lens.name === "forward" || lens.name === "all");
     this.ribbon.show(timed ? lens.steps : null, lens.step);
     this.showPosition();
