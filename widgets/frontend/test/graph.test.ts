@@ -208,6 +208,19 @@ describe("the graph pane", () => {
     expect(root.dataset["step"]).toBe("8");
   });
 
+  it("goes to the step at which a node is drawn that is found before", () => {
+    const [, root] = show(blocks(2), { step: 0 });
+    const status = (): string | null | undefined => root.querySelector('[data-node="6"]')?.getAttribute("data-status");
+    expect(status()).toBe("unknown");
+    const field = root.querySelector(".mg-find") as HTMLInputElement;
+    field.value = "blocks.1 relu";
+    field.dispatchEvent(new Event("input"));
+    press(field, "Enter");
+    expect(root.querySelector(".mg-selected")?.getAttribute("data-node")).toBe("6");
+    expect(status()).not.toBe("unknown");
+    expect(Number(root.dataset["step"])).toBeGreaterThan(0);
+  });
+
   it("opens the module that is nearly all of the program when all is folded", () => {
     const [, root] = show(blocks(3));
     [...root.querySelectorAll<HTMLElement>(".mg-outline-row")].find((each) => each.textContent === "fold all")!.click();

@@ -160,6 +160,17 @@ export class BackwardLens implements Lens {
     return this.steps[position] ?? null;
   }
 
+  /** The first position at which a node is drawn; null where this lens has none. */
+  appears(node: number): Maybe {
+    const users = new Set<Maybe>(this.trace.nodes.flatMap(({ next }, id) => (next.some((edge) => edge?.[0] === node) ? [id] : [])));
+    const step = this.trace.events.findIndex((event) => {
+      if (event.kind === "backward_start") return event.needs.some(([id]) => id === node);
+      return event.kind === "forward" && (event.node === node || users.has(event.node) || event.rebased?.some(([, , after]) => after === node));
+    });
+    const position = step < 0 ? -1 : this.steps.findIndex((each) => each >= step);
+    return position < 0 ? null : position;
+  }
+
   /** The position of the nearest step of this lens, at or before a step of the trace. */
   positionOf(step: number): number {
     let [low, high] = [0, this.last];

@@ -238,8 +238,13 @@ export class Inspector {
     if (node !== null) this.graph.reveal(node);
   }
 
-  /** Selects a node that was searched for, unfolded. */
+  /** Selects a node that was searched for, unfolded; one that comes later, as of another graph, at the step that draws it. */
   private find(node: number): void {
+    const later = this.lens instanceof BackwardLens && !this.lens.moment.look(node).known ? this.lens.appears(node) : null;
+    if (later !== null) {
+      this.transport.pause();
+      this.go(later);
+    }
     this.graph.uncover(node);
     this.select(node);
   }
