@@ -121,6 +121,21 @@ describe("what is looked at first", () => {
   });
 });
 
+describe("a box that matters", () => {
+  it("is moved out from under the tools above and below", () => {
+    const tall = islands(400);
+    tall.size = [460, 4000];
+    for (const y of [2000 + 145, 2000 - 145]) {
+      const frame = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+      const view = new Viewport(frame, document.createElementNS("http://www.w3.org/2000/svg", "g"), outlook(tall, null));
+      view.look([200, 2000]);
+      expect(view.region.bottom).toBeGreaterThan(2145 + 23);
+      view.reveal([200, y], 140);
+      expect((view.region.top + view.region.bottom) / 2).toBeCloseTo(y);
+    }
+  });
+});
+
 describe("the gradients of edges", () => {
   it("stand apart where edges arrive side by side", () => {
     const drawing = islands(400);
