@@ -176,6 +176,10 @@ def test_a_name_in_the_source_lights_what_it_stands_for(seen: Page, axe: Axe) ->
     assert axe(seen, 0) == []
     root.locator(".mg-name").first.hover()
     assert called(root) == []
+    root.press("Home")
+    root.locator(".mg-called").filter(has_text="c").first.hover()
+    assert card.all_inner_texts()[2] == "none so far"  # the pass begins here
+    go_to(root, "b.grad receives")
     root.locator(".mg-called[tabindex='0']").focus()
     step = int(root.get_attribute("data-step") or 0)
     root.page.keyboard.press("ArrowDown")
