@@ -292,7 +292,8 @@ def test_heat_shows_where_gradients_vanish(seen: Page, axe: Axe) -> None:
     root.locator(".mg-heatlist summary").click()
     root.locator(".mg-graph.mg-heat").wait_for()
     legend = root.locator(".mg-heatlist .mg-sizes .mg-size")
-    assert legend.all_inner_texts() == ["0", "below 1e-6", "below 1e-3", "1e-3 to 10", "above 10", "above 1e3", "nan, inf"]
+    assert legend.all_inner_texts() == ["0", "below 1e-6", "below 1e-3", "1e-3 to 10", "above 10", "above 1e3",
+                                        "nan, inf"]
     drawn = root.evaluate(strokes)
     assert {"tiny", "small", "usual"} <= set(drawn) and len(set(drawn.values())) == len(drawn)
     rows = root.locator(".mg-heatlist tr")

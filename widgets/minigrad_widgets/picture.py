@@ -19,7 +19,7 @@ from matplotlib.patches import FancyBboxPatch, PathPatch
 from matplotlib.path import Path
 
 from minigrad_widgets.canvas import FONT, to_png, to_svg
-from minigrad_widgets.geometry import HEIGHT, Point, Wire, labels, width_of, wires
+from minigrad_widgets.geometry import HEIGHT, Point, Wire, fits, labels, width_of, wires
 from minigrad_widgets.spots import Spot, label_spots, tie_spots
 from minigrad_widgets.text import Words, brief, broken, piled
 from minigrad_widgets.ties import Tie, bow, ties
@@ -232,7 +232,9 @@ class _Drawing:
             self.box(x + 5, y - 5, width, HEIGHT, radius, edgecolor=LINE, facecolor="#f3f4f6", linewidth=1.0)
         dashes = (1.0, 3.0) if stale else style.dash
         dash = {"linestyle": (0, dashes)} if dashes else {}
-        self.box(x, y, width, HEIGHT, radius, edgecolor=style.edge, facecolor=style.face, linewidth=style.width, **dash)
+        lost = self.lost(node)
+        self.box(x, y, width, HEIGHT, radius, edgecolor=BROKEN if lost else style.edge, facecolor=style.face,
+                 linewidth=2.0 if lost else style.width, **dash)
         title, caption = labels(self.data, node)
         left, ink = x - width / 2, style.text
         soft = ink if style.face == style.edge else SOFT
@@ -245,7 +247,10 @@ class _Drawing:
         place = self.frame["ready"].index(node) + 1 if node in self.frame["ready"] else 0
         word = f"{style.word}: {needs}" if needs is not None and status == "waiting" else style.word
         word = f"ready: {place}" if 0 < place <= PLACES else word
-        self.text(x + width / 2 - 12, y + 10, word, soft, 7.5, "bold", "right")
+        both = " · ".join(filter(None, [word, lost]))
+        said = both if fits(both, caption, width) else lost or word
+        self.text(x + width / 2 - 12, y + 10, said, BROKEN if lost and style.face != style.edge else soft, 7.5, "bold",
+                  "right")
         if version:
             pill = {"boxstyle": "round,pad=0.2,rounding_size=0.7", "facecolor": "white", "edgecolor": VERSION}
             self.axes.text(left, y - HEIGHT / 2, f"v{version}", fontsize=7, weight="bold", color=VERSION, ha="center",
@@ -253,6 +258,15 @@ class _Drawing:
         if leaf:
             self.tray(node, x, y + HEIGHT / 2 + 12)
         self.marks(node, x + width / 2, y - HEIGHT / 2, soft if style.face == style.edge else SAVED)
+
+    def lost(self, node: int) -> str:
+        """What of a node is NaN or infinite: a gradient that it gave on, what is pending there, a result, a `.grad`."""
+        record, frame = self.data["nodes"][node], self.frame
+        given = [frame["edges"].get(f"{node}:{index}") for index in range(len(record["next"]))]
+        results = [self.data["tensors"][tensor]["value"] for tensor in record["outputs"]]
+        values = [*given, *results, *frame["pending"].get(node, ()), frame["grads"].get(record.get("variable"))]
+        found = {broken(self.words.value(value)) for value in values if value is not None}
+        return "nan" if "nan" in found else "inf" if "inf" in found else ""
 
     def tray(self, node: int, x: float, y: float) -> None:
         """The `.grad` of a leaf, under its box."""
