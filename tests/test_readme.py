@@ -32,3 +32,8 @@ def test_its_links_open_every_lesson() -> None:
     first, *lessons = re.findall(r"urlpath=lab/tree/([^)]+)", README)
     assert first == lessons[0]
     assert lessons == [f"notebooks/{path.name}" for path in sorted((ROOT / "notebooks").glob("*.ipynb"))]
+
+
+def test_its_first_link_in_the_text_is_for_users_of_pytorch() -> None:
+    links = re.findall(r"^(?!\[!).*?\[[^]!]+\]\(([^)]+)\)", README, re.MULTILINE)
+    assert links[0] == "docs/your_own_model.md"

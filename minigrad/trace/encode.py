@@ -22,6 +22,7 @@ __all__ = ["CALLS", "FORMULAS", "SAME", "Encoder"]
 
 FORMULAS: list[Any] = []  # what finds a formula for a node of another library, by its name; it registers itself
 CALLS: list[Any] = []  # what finds a call of minigrad's for an operator of another library, by its name
+VIEW = "AsStridedBackward0"  # the node that a view gets anew, once its base was written to
 SAME = "same"  # in place of a copy: the value that is known already
 Place = tuple[int | None, int | None]
 Hold = tuple[int, int]  # the id() of a storage's owner, and its bytes
@@ -113,6 +114,7 @@ class Encoder:
         self.link(index, targets, output_nrs)
         fields = {"op": op, "node": index, "inputs": inputs, "outputs": outputs, "expressions": call, "reads": reads}
         rebased = [[tensor, self.nodes[tensor], index] for tensor in outputs if self.nodes[tensor] != index]
+        rebased += self.looked_up(inputs, targets, outputs)
         if rebased:
             fields["rebased"] = rebased
         self.event("forward", at, depth, fields)
@@ -173,6 +175,19 @@ class Encoder:
             self.nodes[tensor] = node
             self.parts.nodes[node]["outputs"] = [tensor]
 
+    def looked_up(self, inputs: Sequence[int | None], targets: Sequence[int | None],
+                  outputs: Sequence[int]) -> list[list[int | None]]:
+        """The views among the operands that got another node when the op asked for it: their base was written to."""
+        found: list[list[int | None]] = []
+        for tensor, node in zip(inputs, targets, strict=False) if len(inputs) == len(targets) else ():
+            if tensor is None or node is None or tensor in outputs or self.nodes[tensor] == node:
+                continue
+            if self.parts.nodes[node]["name"] == VIEW and self.parts.tensors[tensor].get("base") is not None:
+                found.append([tensor, self.nodes[tensor], node])
+                self.nodes[tensor] = node
+                self.parts.nodes[node]["outputs"] = [tensor]
+        return found
+
     # source
     def block(self, file: int, line: int) -> None:
         """The recording has come to the end of the `with` block that begins at a line. Of a notebook's cell nothing is
@@ -182,7 +197,7 @@ class Encoder:
         if end is not None:
             used = [record.get("line") or 0 for record in (*self.parts.events, *self.parts.nodes)
                     if record.get("file") == file]
-            del source["lines"][max(end, *used):]
+            del source["lines"][max([end, *used]):]
 
     def bound(self, call: int, file: int, line: int | None, names: list[list[Any]]) -> None:
         """A function that is running has come to a line, and its names hold other tensors than before."""

@@ -119,7 +119,8 @@ FORWARD = {  # what the user's code runs
               "as `w.data = …` does",
         rebased="[(tensor,before:node?,after:node)] or absent: which tensors an op in place gave another node: what "
                 "was written to, or its base, whose new node is a `CopySlices`, and the view, which is an "
-                "`AsStridedBackward0` of the base from then on"),
+                "`AsStridedBackward0` of the base from then on; another view of the base gets its own at the op that "
+                "uses it next"),
     "save": Record("A node saved its tensors.", node="node: which one; its record says what"),
     "version": Record(
         "An op in place raised a tensor's version.",

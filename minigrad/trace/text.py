@@ -56,8 +56,9 @@ class Names:
         value = self.trace.values[index]
         shape = value["shape"]
         if "data" not in value:
-            stats = [f"{key} {number(x)}" for key, x in value["stats"].items() if x or key not in ("nan", "inf")]
-            return f"{shape} ({', '.join(stats)})"
+            stats = [f"{key} {number(x)}" for key, x in value["stats"].items()
+                     if x or x is not None and key not in ("nan", "inf")]
+            return f"{shape} ({', '.join(stats) or 'values not kept'})"
         data = value["data"]
         if not shape:
             return number(data[0])

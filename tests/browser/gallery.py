@@ -23,6 +23,7 @@ from tests.groups import chromium
 
 LARGEST = 60_000
 WIDTH = 1100
+RARE = Image.Quantize.MAXCOVERAGE  # keeps the colours of small parts, such as those of a legend
 SHOWN = ".mg-root, .mgd, table"
 PLAIN = """<meta charset="utf-8"><meta name="color-scheme" content="light dark">
 <body style="font: 13px system-ui, sans-serif; display: inline-block">{}</body>"""
@@ -88,7 +89,7 @@ def save(path: Path, shot: bytes) -> None:
     image = Image.open(BytesIO(shot)).convert("RGB")
     for colors in (128, 64, 48, 32, 24):
         out = BytesIO()
-        image.quantize(colors, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
+        image.quantize(colors, RARE, kmeans=1, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
         if len(out.getvalue()) <= LARGEST:
             path.write_bytes(out.getvalue())
             print(f"{path.name} {len(out.getvalue())} bytes, {colors} colours")

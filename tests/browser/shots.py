@@ -22,6 +22,7 @@ from tests.groups import chromium
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs" / "images"
 LARGEST = 150_000
+RARE = Image.Quantize.MAXCOVERAGE  # keeps the colours of small parts, such as those of a legend
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 PROGRAM = [
     "import minigrad as torch\nfrom minigrad.recorder import record\n"
@@ -40,7 +41,7 @@ def save(name: str, shot: bytes) -> None:
     image = Image.open(BytesIO(shot)).convert("RGB")
     for colors in (256, 128, 64, 32):
         out = BytesIO()
-        image.quantize(colors, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
+        image.quantize(colors, RARE, kmeans=1, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
         if len(out.getvalue()) <= LARGEST:
             break
     else:

@@ -11,7 +11,7 @@ from tests.groups import has_browser, installed, require
 pytestmark = pytest.mark.browser
 require("browser", has_browser() and installed("jupyterlab"), "chromium, playwright or jupyterlab is not installed")
 
-from playwright.sync_api import BrowserContext, Locator, Page
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from tests.browser.fixtures import Axe, keep, ran
 from tests.browser.jupyter import Lab
@@ -39,16 +39,25 @@ with record() as cold:
     net(torch.ones(2, 4)).sum().backward()
 Inspector(cold)"""
 
+TRAINED = """torch.manual_seed(0)
+linear = torch.nn.Linear(2, 2)
+optimizer = torch.optim.SGD(linear.parameters(), lr=0.1)
+with record() as trained:
+    (linear(torch.ones(3, 2)) ** 2).mean().backward()
+    after = linear.weight.detach().clone().requires_grad_().sum()
+    optimizer.step()
+Inspector(trained)"""
+
 
 @pytest.fixture(scope="module")
 def notebook(pages: BrowserContext, server: Lab) -> Iterator[Page]:
-    """A notebook with the three programs, run."""
-    with ran(pages, server, NAME, IMPORTS, SUMS, BROKEN, VANISHING, widgets=3) as page:
+    """A notebook with the four programs, run."""
+    with ran(pages, server, NAME, IMPORTS, SUMS, BROKEN, VANISHING, TRAINED, widgets=4) as page:
         yield page
 
 
 def inspector(page: Page, number: int) -> Locator:
-    """One of the three, in view, at its first step, as it was before other tests chose a node or opened a list."""
+    """One of the four, in view, at its first step, as it was before other tests chose a node or opened a list."""
     root = page.locator(".mg-root").nth(number)
     root.evaluate("""root => {
       root.closest(".jp-Cell").scrollIntoView({block: "start"});
@@ -167,6 +176,10 @@ def test_a_name_in_the_source_lights_what_it_stands_for(seen: Page, axe: Axe) ->
     assert axe(seen, 0) == []
     root.locator(".mg-name").first.hover()
     assert called(root) == []
+    root.press("Home")
+    root.locator(".mg-called").filter(has_text="c").first.hover()
+    assert card.all_inner_texts()[2] == "none so far"  # the pass begins here
+    go_to(root, "b.grad receives")
     root.locator(".mg-called[tabindex='0']").focus()
     step = int(root.get_attribute("data-step") or 0)
     root.page.keyboard.press("ArrowDown")
@@ -187,6 +200,16 @@ def test_a_gradient_that_is_no_number_is_loud(seen: Page, axe: Axe) -> None:
     assert root.locator("svg.mg-svg text.mg-gradient[data-broken='nan']").first.text_content() == "[nan, nan]"
     assert root.locator("svg.mg-svg [data-node][data-broken='nan']").count() >= 1
     assert arithmetic(root)[0].endswith("= [inf, inf]") and arithmetic(root)[1].endswith("= [nan, nan]")
+    assert "nan" in root.locator("output.mg-text").inner_text()
+    table = root.locator(".mg-nodetable")
+    table.locator("summary").click()
+    assert "nan" in table.locator("tr[aria-current=step]").inner_text()
+    table.locator("summary").click()
+    root.focus()
+    words = root.locator("svg.mg-svg [data-broken] .mg-word, svg.mg-svg [data-broken] .mg-caption").evaluate_all(
+        "texts => texts.map(text => [text.textContent, text.getBoundingClientRect().toJSON()])")
+    assert any("nan" in text for text, _ in words)
+    assert root.evaluate("read.overlaps") == []
     find = root.locator(".mg-find")
     find.fill("nan")
     assert root.locator(".mg-found").inner_text() not in ("", "0", "0 of 0")
@@ -198,6 +221,45 @@ def test_a_gradient_that_is_no_number_is_loud(seen: Page, axe: Axe) -> None:
     }""")
     assert colours[0] != colours[1]
     assert axe(seen, 1) == []
+
+
+def test_a_value_and_its_gradient_stand_on_one_card(seen: Page, axe: Axe) -> None:
+    """What an op made, and what came back for it, once it has."""
+    root = inspector(seen, 0)
+    go_to(root, "MulBackward0 runs")
+    root.press("ArrowRight")
+    go_to(root, "MulBackward0 runs")
+    card = root.locator(".mg-details .mg-part", has_text="output c")
+    told = dict(zip(card.locator("dt").all_inner_texts(), card.locator("dd").all_inner_texts(), strict=True))
+    assert (told["value"], told["gradient"]) == ("tensor([5., 12.])", "tensor([4., 4.])")
+    root.press("Home")
+    root.locator(".mg-node", has_text="c · [2]").locator(".mg-title").click()
+    assert "gradient" not in card.locator("dt").all_inner_texts()
+    assert axe(seen, 0) == []
+    root.locator(".mg-unpin").click()
+
+
+def test_the_last_step_says_what_every_leaf_got(seen: Page, axe: Axe) -> None:
+    """Also where an optimizer's step, or another write, comes behind the pass; and no sentence is cut off."""
+    root = inspector(seen, 3)
+    long = root.locator("output.mg-text")
+    for key in ("Home", *["ArrowRight"] * 6):
+        root.press(key)
+        assert long.evaluate("text => text.scrollHeight <= text.clientHeight + 1"), long.inner_text()
+    root.press("End")
+    assert "in-place op" in long.inner_text()
+    given = root.locator(".mg-details .mg-part", has_text="each .grad at the end")
+    assert given.locator("dt").all_inner_texts() == ["linear.bias", "linear.weight"]
+    assert axe(seen, 3) == []
+    root.press("Home")
+    find = root.locator(".mg-find")
+    find.fill("SumBackward0")
+    find.press("Enter")
+    expect(root.locator(".mg-found")).to_have_text("1 of 1")  # it is recorded behind the pass, and shown there
+    assert root.locator(".mg-node.mg-selected").get_attribute("data-status") == "recorded"
+    find.fill("")
+    root.locator(".mg-unpin").click()
+    keep(seen, f"last-{seen.viewport_size}")
 
 
 def test_cost_shades_the_boxes_and_lists_them(seen: Page, axe: Axe) -> None:
@@ -229,6 +291,9 @@ def test_heat_shows_where_gradients_vanish(seen: Page, axe: Axe) -> None:
     assert len(set(root.evaluate(strokes).values())) == 1
     root.locator(".mg-heatlist summary").click()
     root.locator(".mg-graph.mg-heat").wait_for()
+    legend = root.locator(".mg-heatlist .mg-sizes .mg-size")
+    assert legend.all_inner_texts() == ["0", "below 1e-6", "below 1e-3", "1e-3 to 10", "above 10", "above 1e3",
+                                        "nan, inf"]
     drawn = root.evaluate(strokes)
     assert {"tiny", "small", "usual"} <= set(drawn) and len(set(drawn.values())) == len(drawn)
     rows = root.locator(".mg-heatlist tr")

@@ -36,7 +36,7 @@ with record() as other:
     b = a * 3
     b.register_hook(lambda grad: torch.tensor(2 * grad.item()))
     c = b * b if b > 1 else b
-    c.backward()
+    (c * torch.ones(101, 100)).mean().backward()
 Inspector(other)"""
 
 LARGE = """torch.manual_seed(0)
@@ -112,6 +112,7 @@ def test_what_cannot_follow_says_so(seen: Page, axe: Axe) -> None:
     root = inspector(seen, 1)
     root.locator(".mg-numbers summary").click()
     expect(root.locator(".mg-limits")).to_contain_text("the hook <lambda>: it is a function of Python")
+    expect(root.locator(".mg-limits")).to_contain_text("an array of more than 10,000 elements is not computed here")
     root.focus()
     root.press("End")
     field(root, "a").fill("-4")

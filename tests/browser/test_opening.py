@@ -61,14 +61,16 @@ PYTORCH = """pytorch.manual_seed(0)
 model = pytorch.nn.Sequential(pytorch.nn.Linear(4, 3), pytorch.nn.ReLU(), pytorch.nn.Linear(3, 2))
 batch, labels = pytorch.randn(5, 4), pytorch.tensor([0, 1, 0, 1, 1])
 inspect(model, batch, target=labels, loss_fn=pytorch.nn.functional.cross_entropy)"""
+MODULES = """wide, many = pytorch.nn.Linear(16, 16), pytorch.randn(8, 16)
+inspect(wide, many, detail="modules")"""
 COMPILED = "inspect(pytorch.compile(model), batch)"
-CELLS = (IMPORTS, ISLANDS, ENCODER, MEETING, BY_HAND, PYTORCH, COMPILED)
+CELLS = (IMPORTS, ISLANDS, ENCODER, MEETING, BY_HAND, PYTORCH, MODULES, COMPILED)
 
 
 @pytest.fixture(scope="module")
 def notebook(pages: BrowserContext, server: Lab) -> Iterator[Page]:
-    """A notebook of these programs, run: five inspectors and the card of `reveal`."""
-    with ran(pages, server, NAME, *CELLS, widgets=6) as page:
+    """A notebook of these programs, run: six inspectors and the card of `reveal`."""
+    with ran(pages, server, NAME, *CELLS, widgets=7) as page:
         yield page
 
 
@@ -120,7 +122,8 @@ def test_of_several_graphs_the_one_that_the_step_is_about_is_in_view(seen: Page,
         lit = root.locator(".mg-node.mg-lit .mg-box")
         found += lit.count()
         assert lit.count() == 0 or inside(root, lit.first), root.locator("output.mg-text").inner_text()
-        assert lit.count() == 0 or apart(lit.first, root.locator(".mg-map"))
+        over = [root.locator(".mg-map"), root.locator(".mg-zoom"), *root.locator(".mg-tools summary:visible").all()]
+        assert lit.count() == 0 or all(apart(lit.first, each) for each in over)
     assert found > 4
     assert axe(seen, at(seen, root)) == []
 
@@ -227,6 +230,18 @@ def test_times_of_a_model_are_shaded_and_listed(seen: Page, axe: Axe) -> None:
     assert axe(seen, at(seen, root)) == []
     root.locator(".mg-costlist > summary").click()
     root.locator(".mg-graph:not(.mg-costs)").wait_for()
+
+
+def test_what_was_not_kept_says_so(seen: Page, axe: Axe) -> None:
+    """With `detail="modules"`: on the edges, at the last step, in the list of heat."""
+    root = shown(seen, MODULES)
+    root.press("End")
+    assert "16×16, not kept" in root.locator(".mg-labels text.mg-gradient").all_text_contents()
+    assert "tensor of [16, 16]: values not kept" in root.locator(".mg-details dl dd").all_inner_texts()
+    root.locator(".mg-heatlist summary").click()
+    assert set(root.locator(".mg-heatlist .mg-heatsize").all_inner_texts()) == {"not kept"}
+    assert axe(seen, at(seen, root)) == []
+    root.locator(".mg-heatlist summary").click()
 
 
 def test_a_compiled_model_is_refused_in_one_sentence(seen: Page) -> None:

@@ -206,3 +206,15 @@ def test_a_picture_has_the_arithmetic_of_its_step() -> None:
     asking = Inspector(recorded, ask=True)
     asking.step = step
     assert "grad of a" not in asking.to_svg()
+
+
+def test_a_node_with_nan_is_red_in_the_picture() -> None:
+    x = torch.tensor([0.0, 1.0], requires_grad=True)
+    with record() as recorded:
+        (x / x).sum().backward()
+    shown = Inspector(recorded, lens="all")
+    assert all("#b3001b" in shown.to_svg(step) for step in (0, len(recorded) - 1))  # the first op gives NaN
+    plain = torch.tensor([1.0], requires_grad=True)
+    with record() as other:
+        (plain / plain).sum().backward()
+    assert "#b3001b" not in Inspector(other).to_svg()

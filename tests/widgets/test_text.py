@@ -53,6 +53,16 @@ def test_large_ones_tell_their_statistics() -> None:
     assert brief({"shape": [2, 2], "dtype": "float32", "data": [1.0, "nan", 2.0, "inf"]}) == "2×2 ‖nan‖"
 
 
+def test_what_was_not_kept_is_no_none() -> None:
+    """As with `detail="modules"`; and of a tensor that is all NaN only the norm is known."""
+    nothing = {"min": None, "max": None, "mean": None, "norm": None, "nan": 0, "inf": 0}
+    large = {"shape": [64, 64], "dtype": "float32", "stats": nothing}
+    assert tensor(large) == "tensor of [64, 64]: values not kept"
+    assert brief(large) == "64×64, not kept"
+    lost = {**large, "stats": {**nothing, "norm": "nan", "nan": 4096}}
+    assert tensor(lost) == "tensor of [64, 64]: norm nan, 4096 nan"
+
+
 def test_edges_have_room_for_a_few_characters() -> None:
     assert brief(value([], 0.123456)) == "0.123"
     assert brief(value([3], 1.0, 2.0, 0.5)) == "[1., 2., 0.5]"

@@ -70,6 +70,11 @@ def width_of(data: Data, node: int) -> int:
     return max(132, ceil(max(len(title) * 9.2 + marks, len(caption) * 6.6 + 78)) + 44)
 
 
+def fits(word: str, caption: str, width: float) -> bool:
+    """Whether a word for a state has room beside the caption of its box; its bold letters are a little wider."""
+    return 5.6 * len(caption) + 6.1 * len(word) + 4 <= width - 44
+
+
 def wires(data: Data) -> list[Wire]:
     """Every edge of the graph with the points that it passes; those to nothing have only a start."""
     spots = {int(node): (float(x), float(y)) for node, (x, y) in data["layout"]["nodes"].items()}

@@ -19,8 +19,8 @@ from matplotlib.patches import FancyBboxPatch, PathPatch
 from matplotlib.path import Path
 
 from minigrad_widgets.canvas import FONT, to_png, to_svg
-from minigrad_widgets.geometry import HEIGHT, Point, Wire, labels, width_of, wires
-from minigrad_widgets.spots import label_spots
+from minigrad_widgets.geometry import HEIGHT, Point, Wire, fits, labels, width_of, wires
+from minigrad_widgets.spots import Spot, label_spots, tie_spots
 from minigrad_widgets.text import Words, brief, broken, piled
 from minigrad_widgets.ties import Tie, bow, ties
 
@@ -148,9 +148,10 @@ class _Drawing:
         self.spots = label_spots(self.data, drawn, {key: LETTER * len(text) for key, text in flows.items()})
         for wire in drawn:
             self.edge(wire)
+        beside = {(tie["kind"], tie["from"], tie["to"]): spot for tie, spot in tie_spots(self.data)}
         for tie in ties(self.data):
             if tie["from"] in self.boxes and tie["to"] in self.boxes:
-                self.tie(tie)
+                self.tie(tie, beside.get((tie["kind"], tie["from"], tie["to"])))
         for node in self.boxes:
             if self.inside(node):
                 self.node(node)
@@ -194,17 +195,17 @@ class _Drawing:
         codes += [Path.MOVETO, Path.LINETO, Path.LINETO]
         self.axes.add_patch(PathPatch(Path(steps, codes), fill=False, edgecolor=color, linewidth=width, zorder=1))
 
-    def tie(self, tie: Tie) -> None:
+    def tie(self, tie: Tie, spot: Spot | None) -> None:
         view = tie["kind"] == "view"
-        points, (x, y) = bow(tie["kind"], self.boxes[tie["from"]], self.boxes[tie["to"]])
+        points = bow(tie["kind"], self.boxes[tie["from"]], self.boxes[tie["to"]])
         path = Path(points, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
         look: dict[str, Any] = {"edgecolor": SOFT, "linestyle": (0, (2, 3))} if view else {
             "edgecolor": VERSION, "linestyle": (0, (7, 3, 2, 3))}
         stale = self.output_version(tie["from"])[1]
         self.axes.add_patch(PathPatch(path, fill=False, linewidth=1.1, zorder=1, alpha=0.45 if stale else 1, **look))
-        if tie["label"] and not (view and stale):
-            self.label(x + (-4 if view else 4), y, tie["label"], SOFT if view else VERSION, 7,
-                       align="right" if view else "left")
+        if spot is not None and not (view and stale):
+            self.label(spot.x, spot.y, tie["label"], SOFT if view else VERSION, 7,
+                       align="right" if spot.left else "left")
 
     def output_version(self, node: int) -> tuple[int, bool]:
         """The version of the tensor that a node made; whether that has another node by now."""
@@ -231,7 +232,9 @@ class _Drawing:
             self.box(x + 5, y - 5, width, HEIGHT, radius, edgecolor=LINE, facecolor="#f3f4f6", linewidth=1.0)
         dashes = (1.0, 3.0) if stale else style.dash
         dash = {"linestyle": (0, dashes)} if dashes else {}
-        self.box(x, y, width, HEIGHT, radius, edgecolor=style.edge, facecolor=style.face, linewidth=style.width, **dash)
+        lost = self.lost(node)
+        self.box(x, y, width, HEIGHT, radius, edgecolor=BROKEN if lost else style.edge, facecolor=style.face,
+                 linewidth=2.0 if lost else style.width, **dash)
         title, caption = labels(self.data, node)
         left, ink = x - width / 2, style.text
         soft = ink if style.face == style.edge else SOFT
@@ -244,14 +247,26 @@ class _Drawing:
         place = self.frame["ready"].index(node) + 1 if node in self.frame["ready"] else 0
         word = f"{style.word}: {needs}" if needs is not None and status == "waiting" else style.word
         word = f"ready: {place}" if 0 < place <= PLACES else word
-        self.text(x + width / 2 - 12, y + 10, word, soft, 7.5, "bold", "right")
+        both = " · ".join(filter(None, [word, lost]))
+        said = both if fits(both, caption, width) else lost or word
+        self.text(x + width / 2 - 12, y + 10, said, BROKEN if lost and style.face != style.edge else soft, 7.5, "bold",
+                  "right")
         if version:
             pill = {"boxstyle": "round,pad=0.2,rounding_size=0.7", "facecolor": "white", "edgecolor": VERSION}
-            self.axes.text(left + 14, y + HEIGHT / 2, f"v{version}", fontsize=7, weight="bold", color=VERSION,
+            self.axes.text(left, y - HEIGHT / 2, f"v{version}", fontsize=7, weight="bold", color=VERSION, ha="center",
                            va="center", zorder=6, clip_on=True, bbox=pill, parse_math=False)
         if leaf:
             self.tray(node, x, y + HEIGHT / 2 + 12)
         self.marks(node, x + width / 2, y - HEIGHT / 2, soft if style.face == style.edge else SAVED)
+
+    def lost(self, node: int) -> str:
+        """What of a node is NaN or infinite: a gradient that it gave on, what is pending there, a result, a `.grad`."""
+        record, frame = self.data["nodes"][node], self.frame
+        given = [frame["edges"].get(f"{node}:{index}") for index in range(len(record["next"]))]
+        results = [self.data["tensors"][tensor]["value"] for tensor in record["outputs"]]
+        values = [*given, *results, *frame["pending"].get(node, ()), frame["grads"].get(record.get("variable"))]
+        found = {broken(self.words.value(value)) for value in values if value is not None}
+        return "nan" if "nan" in found else "inf" if "inf" in found else ""
 
     def tray(self, node: int, x: float, y: float) -> None:
         """The `.grad` of a leaf, under its box."""

@@ -1,21 +1,24 @@
-"""Where gradients stand beside their edges: apart from each other and from boxes, where there is room.
+"""Where gradients stand beside their edges, and labels beside links: apart from each other and from boxes, where there
+is room.
 
-The browser has the same rule in frontend/src/layout/labels.ts, and a golden test compares them.
+The browser has the same rules in frontend/src/layout/labels.ts and graph/ties.ts, and a golden test compares them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from math import floor, inf
 from typing import NamedTuple
 
 from minigrad_widgets.geometry import HEIGHT, Data, Point, Wire, width_of
-from minigrad_widgets.ties import regions
+from minigrad_widgets.ties import Tie, bow, ties
 
 PARTS = (0.44, 0.3, 0.58, 0.16, 0.74)  # how far along a piece of an edge, in the order of preference
 PIECES = 12  # so many pieces of a long edge, its last ones, may have the label
 GAP, HALF, CELL = 5, 7, 120
+LINK_PARTS = (0.5, 0.35, 0.65, 0.2, 0.8)  # the same of a link
+LINK_LETTER, LINK_GAP = 5.8, 4  # the width of a letter of its label, and the distance between them
 
 
 class Region(NamedTuple):
@@ -50,6 +53,25 @@ class Taken:
         for cell in cells(region):
             self.cells.setdefault(cell, []).append(region)
 
+    def add_boxes(self, data: Data) -> None:
+        """Takes the boxes of all nodes."""
+        for node, (x, y) in data["layout"]["nodes"].items():
+            half = width_of(data, int(node)) / 2
+            self.add(Region(x - half, y - HEIGHT / 2, x + half, y + HEIGHT / 2))
+
+    def take(self, spots: Iterable[Spot], width: float) -> Spot | None:
+        """Takes the first of some spots that is free for a label of this width, or the freest."""
+        best, least = None, inf
+        for spot in spots:
+            covered = self.overlap(spot.region(width))
+            if covered < least:
+                best, least = spot, covered
+            if not covered:
+                break
+        if best is not None:
+            self.add(best.region(width))
+        return best
+
     def overlap(self, region: Region) -> float:
         """The area of a region that is taken."""
         others = {id(other): other for cell in cells(region) for other in self.cells.get(cell, [])}
@@ -72,11 +94,9 @@ def cells(region: Region) -> Iterator[tuple[int, int]]:
 def label_spots(data: Data, wires: list[Wire], widths: Mapping[str, float]) -> dict[str, Spot]:
     """A spot for each edge that has a label, by its width in pixels: the first one that is free, or the freest."""
     taken = Taken()
-    for region in regions(data):
-        taken.add(Region(*region))
-    for node, (x, y) in data["layout"]["nodes"].items():
-        half = width_of(data, int(node)) / 2
-        taken.add(Region(x - half, y - HEIGHT / 2, x + half, y + HEIGHT / 2))
+    for tie, spot in tie_spots(data):
+        taken.add(spot.region(LINK_LETTER * len(tie["label"])))
+    taken.add_boxes(data)
     for wire in wires:
         if wire.to is not None and wire.output_nr is not None:
             taken.add(Region(wire.end[0] + 5, wire.end[1] - 15, wire.end[0] + 15, wire.end[1] - 2))
@@ -84,17 +104,37 @@ def label_spots(data: Data, wires: list[Wire], widths: Mapping[str, float]) -> d
     for wire in sorted(wires, key=lambda wire: (wire.node, wire.index)):
         if wire.to is None or wire.key not in widths:
             continue
-        best, area = None, inf
-        for spot in choices(wire):
-            covered = taken.overlap(spot.region(widths[wire.key]))
-            if covered < area:
-                best, area = spot, covered
-            if not covered:
-                break
+        best = taken.take(choices(wire), widths[wire.key])
         if best is not None:
             spots[wire.key] = best
-            taken.add(best.region(widths[wire.key]))
     return spots
+
+
+def tie_spots(data: Data) -> list[tuple[Tie, Spot]]:
+    """Where the labels of links stand: in no box and on no other label, where there is room."""
+    taken, found, places = Taken(), [], data["layout"]["nodes"]
+    taken.add_boxes(data)
+    for node, (x, y) in places.items():  # the version of what was written to stands at a corner
+        left, top = x - width_of(data, int(node)) / 2, y - HEIGHT / 2
+        taken.add(Region(left - 12, top - 9, left + 13, top + 9))
+    for tie in ties(data):
+        ends = [(node, places.get(str(node), places.get(node))) for node in (tie["from"], tie["to"])]
+        if tie["label"] and all(spot is not None for _, spot in ends):
+            start, end = [(spot[0], spot[1], float(width_of(data, node))) for node, spot in ends]
+            beside = link_choices(tie["kind"] == "view", bow(tie["kind"], start, end))
+            best = taken.take(beside, LINK_LETTER * len(tie["label"]))
+            if best is not None:
+                found.append((tie, best))
+    return found
+
+
+def link_choices(left: bool, points: list[Point]) -> Iterator[Spot]:
+    """Where the label of a link may stand, in the order of preference."""
+    for t in LINK_PARTS:
+        s = 1 - t
+        x, y = [s * s * s * a + 3 * s * s * t * b + 3 * s * t * t * c + t * t * t * d
+                for a, b, c, d in zip(*points, strict=True)]
+        yield Spot(x + (-LINK_GAP if left else LINK_GAP), y, left)
 
 
 def choices(wire: Wire) -> Iterator[Spot]:

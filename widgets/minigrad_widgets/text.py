@@ -58,9 +58,9 @@ def _nested(texts: Sequence[str], shape: Sequence[int], indent: int) -> str:
 
 
 def _statistics(stats: Data) -> str:
-    parts = [f"{key} {number(stats[key])}" for key in ("min", "max", "mean", "norm")]
+    parts = [f"{key} {number(stats[key])}" for key in ("min", "max", "mean", "norm") if stats[key] is not None]
     parts += [f"{stats[key]} {key}" for key in ("nan", "inf") if stats[key]]
-    return ", ".join(parts)
+    return ", ".join(parts) or "values not kept"
 
 
 def tensor(value: Data | None) -> str:
@@ -102,7 +102,8 @@ def brief(value: Data | None) -> str:
         texts = [_rounded(entry, value["dtype"]) for entry in data]
         return f"[{', '.join(texts)}]" if shape else texts[0]
     norm = broken(value) or (hypot(*data) if data is not None else value["stats"]["norm"])
-    return f"{'×'.join(map(str, shape))} ‖{_rounded(norm, 'float32')}‖"
+    size = "×".join(map(str, shape))
+    return f"{size}, not kept" if norm is None else f"{size} ‖{_rounded(norm, 'float32')}‖"
 
 
 def few(value: Data | None) -> str:

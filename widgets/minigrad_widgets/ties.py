@@ -3,15 +3,12 @@ that it had before. frontend/src/graph/ties.ts finds and draws the same: a golde
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TypedDict
 
-from minigrad_widgets.geometry import Data, Point, width_of
+from minigrad_widgets.geometry import Data, Point
 from minigrad_widgets.text import Words
 
-__all__ = ["Tie", "bow", "regions", "ties"]
-
-LETTER, HALF = 5.8, 7  # the width of a letter of a label, and half its height
+__all__ = ["Tie", "bow", "ties"]
 
 Box = tuple[float, float, float]  # centre and width
 
@@ -54,25 +51,11 @@ def ties(data: Data) -> list[Tie]:
     return list(found.values())
 
 
-def regions(data: Data) -> Iterator[tuple[float, float, float, float]]:
-    """What the labels of all links cover: left, top, right, bottom. Gradients stand apart from them."""
-    spots = data["layout"]["nodes"]
-    for tie in ties(data):
-        ends = [(node, spots.get(str(node), spots.get(node))) for node in (tie["from"], tie["to"])]
-        if tie["label"] and all(spot is not None for _, spot in ends):
-            start, end = [(spot[0], spot[1], float(width_of(data, node))) for node, spot in ends]
-            x, y = bow(tie["kind"], start, end)[1]
-            wide = LETTER * len(tie["label"])
-            left = x - 4 - wide if tie["kind"] == "view" else x + 4
-            yield left, y - HALF, left + wide, y + HALF
-
-
-def bow(kind: str, start: Box, end: Box) -> tuple[list[Point], Point]:
-    """The four points of a curve between two boxes, and where its label stands: views on the left, what was before on
-    the right."""
+def bow(kind: str, start: Box, end: Box) -> list[Point]:
+    """The four points of a curve between two boxes: views on the left of them, what was before on the right."""
     side = -1 if kind == "view" else 1
     (x, y, width), (to_x, to_y, to_width) = start, end
     ax, bx = x + side * width / 2, to_x + side * to_width / 2
     reach = min(70.0, 22 + 0.08 * abs(y - to_y))
     out = min(ax, bx) - reach if side < 0 else max(ax, bx) + reach
-    return [(ax, y), (out, y), (out, to_y), (bx, to_y)], ((ax + bx) / 8 + 0.75 * out, (y + to_y) / 2)
+    return [(ax, y), (out, y), (out, to_y), (bx, to_y)]

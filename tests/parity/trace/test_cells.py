@@ -59,3 +59,10 @@ def test_a_block_that_ends_in_an_error(lib: Any, recorder: Any) -> None:
 def test_a_file_is_shown_whole(lib: Any, recorder: Any) -> None:
     text = BLOCK + "seen(trace)\n"
     assert ran(text, "/elsewhere/program.py", lib, recorder) == [text.splitlines()]
+
+
+@BOTH
+def test_a_cell_in_which_nothing_was_recorded(lib: Any, recorder: Any) -> None:
+    """As where PyTorch's tensors are used while minigrad's recorder is on: the source ends with the block."""
+    text = "with record() as trace:\n    total = 1 + 1\nseen(trace)\n"
+    assert ran(text, "<ipython-input-4-a>", lib, recorder) == [text.splitlines()[:2]]

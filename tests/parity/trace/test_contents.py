@@ -128,3 +128,23 @@ def test_clipping_is_told_where_it_happens(lib: Any, recorder: Any) -> None:
     assert told == pytest.approx([0.6, 0.8])
     kinds = [event["kind"] for event in trace.events]
     assert kinds.index("grad") < len(kinds) - 1 and trace.events[-1]["op"] == "sum"
+
+
+@LIBRARIES
+def test_a_view_is_told_its_node_anew_once_its_base_was_written_to(lib: Any, recorder: Any) -> None:
+    """The base alone was written to; the view gets its node when an op asks for it, and its gradient comes there."""
+    x = lib.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    with recorder() as trace:
+        base = x * 2
+        view = base[1:]
+        base.mul_(3)
+        product = view.prod()
+        product.backward()
+    names = [tensor["name"] for tensor in trace.tensors]
+    told = [(names[tensor], trace.nodes[before]["name"], trace.nodes[after]["name"])
+            for event in trace.events for tensor, before, after in event.get("rebased", ()) if names[tensor] == "view"]
+    assert told == [("view", "SliceBackward0", "AsStridedBackward0")]
+    node = next(at for at, record in enumerate(trace.nodes) if record["name"] == "AsStridedBackward0")
+    assert trace.nodes[node]["outputs"] == [names.index("view")]
+    run = next(event for event in trace.events if event["kind"] == "run" and event["node"] == node)
+    assert trace.values[run["gradient"][0]]["data"] == [18.0, 12.0]

@@ -22,7 +22,7 @@ from minigrad.utils.checkpoint import checkpoint
 from minigrad_widgets.ask import choices, choose, wording
 from minigrad_widgets.geometry import wires
 from minigrad_widgets.layout import compute_layout
-from minigrad_widgets.spots import label_spots
+from minigrad_widgets.spots import label_spots, tie_spots
 from minigrad_widgets.text import Words
 from minigrad_widgets.ties import ties
 from minigrad_widgets.timeline import describe_span, spans, summary
@@ -259,6 +259,7 @@ def fixture(program: Callable[[], Trace]) -> dict[str, Any]:
                    "choices": choices(trace, question["step"]) if question["kind"] == "next" else []}
                   for question in choose(trace, True)],
         "ties": ties(data),
+        "links": [[tie["from"], tie["to"], *spot] for tie, spot in tie_spots(data)],
         "walks": [{"calls": calls, "gives": trace.traverse(calls)} for calls in walks(trace)],
     }
 

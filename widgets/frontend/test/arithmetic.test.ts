@@ -115,7 +115,8 @@ it.each([
   ["ConvolutionBackward0", "torch 2.13.0", [["mul", "grad", "a"]], "PyTorch computes it in C++, and no formula of minigrad’s stands for it"],
   ["ConvolutionBackward0", "torch 2.13.0", [], "this recording has kept no arithmetic"],
   ["ScaleBackward", "torch 2.13.0", [], "it is what the Function’s own backward does"],
-  ["MedianBackward0", "minigrad 0.1.0", [["mul", "grad", "a"]], "its code looks at numbers, or is too long for a line"],
+  ["AsStridedBackward0", "minigrad 0.1.0", [["mul", "grad", "a"]], "it puts the gradient where the view lies in its base, and zeros elsewhere"],
+  ["MedianBackward0", "minigrad 0.1.0", [["mul", "grad", "a"]], "its code looks at numbers, uses what is no array, or is too long for a line"],
 ])("says why the formula of %s in a recording of %s is not written out, and what came and went", (name, library, expressions, why) => {
   const trace = { ...square(), library, expressions: expressions as Trace["expressions"] & object };
   (trace.nodes[0] as Trace["nodes"][number]).name = name;

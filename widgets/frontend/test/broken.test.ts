@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { brief, broken } from "../src/trace/format";
+import { fits } from "../src/graph/parts";
 import { render } from "../src/index";
 import type { Scalar, Trace, Value } from "../src/trace/types";
 import { FakeModel, square } from "./fake";
@@ -40,6 +41,11 @@ describe("what is no finite number", () => {
     const nodes = [...host.querySelectorAll(".mg-node[data-broken=nan]")];
     expect(nodes.map((each) => each.getAttribute("data-node"))).toContain("0");
     expect(nodes[0]?.getAttribute("aria-label")).toContain("nan");
+  });
+
+  it("stands alone in a box that has no room for the state beside it", () => {
+    const box = { x: 0, y: 0, width: 163, title: "AddBackward0", caption: "scalar" };
+    expect([fits("waits: 1 · nan", box), fits("waits: 1", box), fits("waits: 1 · nan", { ...box, width: 214 })]).toEqual([false, true, true]);
   });
 
   it("is found where only a leaf’s .grad holds it", () => {

@@ -202,3 +202,16 @@ it("says nothing of a list whose items the program exchanges, and of one that a 
   const trace = program(lines, [], [], ["w[0]", "p[0]"]);
   expect(lines.map((_, at) => meant(trace, at + 1, 0))).toEqual([["p[0] 1"], [], [], []]);
 });
+
+it("says of a gradient that it has not come so far, or that none will", () => {
+  const trace = square();
+  trace.tensors.push({ ...(trace.tensors[0] as Trace["tensors"][number]), name: "k", requires_grad: false, storage: 2 });
+  trace.files[0]?.lines.push("k");
+  const root = shown(trace, 2);
+  const gradient = (name: string): string | null | undefined => {
+    const at = [...root.querySelectorAll(".mg-called")].find((each) => each.textContent === name);
+    at?.dispatchEvent(new Event("pointerover", { bubbles: true }));
+    return [...root.querySelectorAll(".mg-card dt")].find((each) => each.textContent === "gradient")?.nextElementSibling?.textContent;
+  };
+  expect([gradient("x"), gradient("k")]).toEqual(["none so far", "none: it has no node"]);
+});

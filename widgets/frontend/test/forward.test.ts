@@ -78,3 +78,34 @@ describe("the forward lens", () => {
     expect([root.dataset["lens"], root.dataset["step"]]).toEqual(["forward", "4"]);
   });
 });
+
+describe("a recording in which nothing ran", () => {
+  it.each([["minigrad 0.1.0", "no op of minigrad ran in the block; PyTorch’s tensors"], ["torch 2.13.0", "no op of PyTorch ran in the block; minigrad’s tensors"]])(
+    "says whom the recorder of %s listens to", (library, said) => {
+      const root = show({ lens: "backward" }, { ...square(), library, events: [], nodes: [], tensors: [], values: [], formulas: {}, layout: null });
+      expect(root.querySelector("output")?.textContent).toContain(`nothing was recorded: ${said}`);
+      expect(root.querySelector(".mg-counter")?.textContent).toBe("0 / 0");
+      expect(root.querySelector(".mg-details")?.textContent).toBe("No node was recorded.");
+    });
+});
+
+describe("what a pass has given", () => {
+  const told = (root: HTMLElement): string[] => [...root.querySelectorAll(".mg-details .mg-part")].map((part) => part.textContent ?? "").filter((text) => /each .grad|gives/.test(text));
+
+  it("is listed at the end of the pass, and again at the last step of the program", () => {
+    const trace = longer();
+    trace.events.push({ kind: "version", tensor: 0, version: 2, file: 0, line: 1 });
+    const root = show({ lens: "all", step: 14 }, trace);
+    expect(told(root)).toEqual(["each .grad after the passxtensor(6.)"]);
+    press(root, "ArrowRight");
+    expect(told(root)).toEqual([]);
+    press(root, "End");
+    expect(told(root)).toEqual(["each .grad at the endxtensor(6.)"]);
+  });
+
+  it("is no .grad where autograd.grad asked", () => {
+    const trace = square();
+    trace.events = trace.events.map((event) => event.kind === "accumulate" ? { kind: "capture", node: 1, tensor: 0, gradient: 3, file: 0, line: 3 } : event);
+    expect(told(show({ lens: "all", step: 11 }, trace))).toEqual(["what autograd.grad givesxtensor(6.)"]);
+  });
+});

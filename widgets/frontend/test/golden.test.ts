@@ -19,7 +19,7 @@ import { Holders } from "../src/trace/holders";
 import type { Held } from "../src/trace/holders";
 import { spans, summary, told } from "../src/trace/spans";
 import type { Summary } from "../src/trace/spans";
-import { tieRegions, ties } from "../src/graph/ties";
+import { tieRegions, ties, tieSpots } from "../src/graph/ties";
 import type { Tie } from "../src/graph/ties";
 import { Walk } from "../src/trace/traverse";
 import type { Traversal } from "../src/trace/traverse";
@@ -35,6 +35,7 @@ interface Fixture {
   summary: Summary;
   wires: Record<string, [number, number][]>;
   spots: Record<string, [x: number, y: number, left: boolean]>;
+  links: [from: number, to: number, x: number, y: number, left: boolean][];
   asked: (Question & { wording: string; choices: number[] })[];
   held: Held[][];
   file: string;
@@ -144,7 +145,8 @@ group.each(names)("%s", (name) => {
 
   it("puts gradients where Python puts them", () => {
     const drawing = draw(new Groups(trace), trace.layout);
-    const spots = [...labelSpots(drawing, () => 100, tieRegions(ties(trace), drawing))];
+    const spots = [...labelSpots(drawing, () => 100, tieRegions(tieSpots(ties(trace), drawing)))];
+    expect([...tieSpots(ties(trace), drawing)].map(([{ from, to }, { x, y, left }]) => [from, to, x, y, left])).toEqual(fixture.links);
     expect(Object.fromEntries(spots.map(([wire, { x, y, left }]) => [wire.key, [x, y, left]]))).toEqual(fixture.spots);
   });
 });

@@ -4,6 +4,8 @@ import { draw } from "../src/layout/geometry";
 import type { Box, Drawing, Region, Wire } from "../src/layout/geometry";
 import { labelSpots } from "../src/layout/labels";
 import { outlook } from "../src/layout/outlook";
+import { tieRegions, tieSpots } from "../src/graph/ties";
+import type { Tie } from "../src/graph/ties";
 import { Viewport } from "../src/graph/viewport";
 import { boxOf, depths, Groups, parentsFirst } from "../src/trace/groups";
 import { render } from "../src/index";
@@ -119,6 +121,21 @@ describe("what is looked at first", () => {
   });
 });
 
+describe("a box that matters", () => {
+  it("is moved out from under the tools above and below", () => {
+    const tall = islands(400);
+    tall.size = [460, 4000];
+    for (const y of [2000 + 145, 2000 - 145]) {
+      const frame = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+      const view = new Viewport(frame, document.createElementNS("http://www.w3.org/2000/svg", "g"), outlook(tall, null));
+      view.look([200, 2000]);
+      expect(view.region.bottom).toBeGreaterThan(2145 + 23);
+      view.reveal([200, y], 140);
+      expect((view.region.top + view.region.bottom) / 2).toBeCloseTo(y);
+    }
+  });
+});
+
 describe("the gradients of edges", () => {
   it("stand apart where edges arrive side by side", () => {
     const drawing = islands(400);
@@ -130,6 +147,21 @@ describe("the gradients of edges", () => {
       for (const other of spans.slice(at + 1)) {
         expect(one.to <= other.from || other.to <= one.from || Math.abs(one.y - other.y) >= 14).toBe(true);
       }
+    }
+  });
+});
+
+describe("the labels of links", () => {
+  it("lie in no box and not on each other, where there is room", () => {
+    const box = (x: number, y: number): Box => ({ x, y, width: 140, title: "", caption: "" });
+    const boxes = new Map([[0, box(0, 0)], [1, box(0, 300)], [2, box(125, 150)], [3, box(0, 10)]]);
+    const tie = (from: number): Tie => ({ kind: "rebased", from, to: 1, tensor: 0, label: "was x’s" });
+    const spots = tieSpots([tie(0), tie(3)], { boxes, wires: [], stubs: [], size: [400, 400] });
+    const covered = tieRegions(spots);
+    const regions = [...[...boxes.values()].map(({ x, y }) => ({ left: x - 70, right: x + 70, top: y - 23, bottom: y + 23 })), ...covered];
+    expect(covered).toHaveLength(2);
+    for (const one of covered) {
+      expect(regions.filter((other) => other !== one && other.left < one.right && one.left < other.right && other.top < one.bottom && one.top < other.bottom)).toEqual([]);
     }
   });
 });
@@ -189,6 +221,19 @@ describe("the graph pane", () => {
     expect(root.querySelector(".mg-found")?.textContent).toBe("1 of 1");
     expect(root.querySelector(".mg-selected")?.getAttribute("data-node")).toBe("6");
     expect(root.dataset["step"]).toBe("8");
+  });
+
+  it("goes to the step at which a node is drawn that is found before", () => {
+    const [, root] = show(blocks(2), { step: 0 });
+    const status = (): string | null | undefined => root.querySelector('[data-node="6"]')?.getAttribute("data-status");
+    expect(status()).toBe("unknown");
+    const field = root.querySelector(".mg-find") as HTMLInputElement;
+    field.value = "blocks.1 relu";
+    field.dispatchEvent(new Event("input"));
+    press(field, "Enter");
+    expect(root.querySelector(".mg-selected")?.getAttribute("data-node")).toBe("6");
+    expect(status()).not.toBe("unknown");
+    expect(Number(root.dataset["step"])).toBeGreaterThan(0);
   });
 
   it("opens the module that is nearly all of the program when all is folded", () => {

@@ -36,3 +36,16 @@ it("colours the edges while its list is open, and fills the list as gradients co
   list.dispatchEvent(new Event("toggle"));
   expect(root.querySelector(".mg-graph")?.classList.contains("mg-heat")).toBe(false);
 });
+
+it("says where a gradient was not kept, as with detail=\"modules\"", () => {
+  const { trace } = JSON.parse(readFileSync("test/fixtures/diamond.json", "utf8")) as { trace: Trace };
+  const stats = { min: null, max: null, mean: null, norm: null, nan: 0, inf: 0 };
+  for (const event of trace.events) if (event.kind === "accumulate") event.grad = trace.values.push({ shape: [9, 9], dtype: "float32", stats }) - 1;
+  const place = document.createElement("div");
+  render({ model: new FakeModel({ trace: JSON.stringify(trace), step: trace.events.length - 1 }), el: place });
+  const list = place.querySelector(".mg-heatlist") as HTMLDetailsElement;
+  list.open = true;
+  list.dispatchEvent(new Event("toggle"));
+  expect([...list.querySelectorAll("tr")].map((row) => row.textContent)).toEqual(["xnot kept"]);
+  expect(place.querySelector(".mg-details")?.textContent).toContain("tensor of [9, 9]: values not kept");
+});

@@ -15,7 +15,7 @@ import { chain, Groups, scopeOf, scopeTitle } from "../trace/groups";
 import type { BoxId } from "../trace/groups";
 import { STYLES, together } from "./look";
 import type { NodeLook, Scene } from "./look";
-import { bow, tieRegions, ties, told } from "./ties";
+import { tieParts, tieRegions, ties, tieSpots } from "./ties";
 import type { Tie } from "./ties";
 import type { Maybe, Trace } from "../trace/types";
 import { Culling } from "./culling";
@@ -23,7 +23,7 @@ import { foldedAt, Levels, middleOf } from "./levels";
 import { Lights } from "./lights";
 import { Minimap } from "./minimap";
 import { Outline } from "./outline";
-import { legend, savedMarks, stub, zoomButtons } from "./parts";
+import { fits, legend, savedMarks, stub, zoomButtons } from "./parts";
 import { TrayParts } from "./tray";
 import { Viewport } from "./viewport";
 
@@ -128,14 +128,15 @@ export class GraphPane {
     const [wires, boxes, texts] = this.layers as [SVGGElement, SVGGElement, SVGGElement];
     for (const layer of this.layers) layer.replaceChildren();
     for (const table of [this.nodes, this.edges, this.leaving, this.tied, this.marked, this.culling]) table.clear();
-    for (const [wire, spot] of labelSpots(this.drawing, this.widths, tieRegions(this.ties, this.drawing))) this.addWire(wire, spot, wires, texts);
+    const beside = tieSpots(this.ties, this.drawing);
+    for (const [wire, spot] of labelSpots(this.drawing, this.widths, tieRegions(beside))) this.addWire(wire, spot, wires, texts);
     for (const each of this.drawing.stubs) {
       const drawn = stub(each.at);
       wires.append(drawn);
       this.leaves(Number.parseInt(each.key, 10), drawn);
     }
     for (const [id, box] of this.drawing.boxes) this.addNode(id, box, boxes);
-    for (const tie of this.ties) this.addTie(tie, wires, texts);
+    for (const tie of this.ties) this.addTie(tie, beside.get(tie), wires, texts);
     this.annotations.draw(this.groups, this.drawing, this.nodes, this.edges);
     this.outline.show(this.groups.folded);
     this.levels.show(this.groups.folded);
@@ -245,20 +246,15 @@ export class GraphPane {
     for (const key of wire.keys) this.edges.set(key, parts);
   }
 
-  private addTie(tie: Tie, wires: SVGGElement, texts: SVGGElement): void {
+  private addTie(tie: Tie, spot: Spot | undefined, wires: SVGGElement, texts: SVGGElement): void {
     const [from, to] = [this.drawing.boxes.get(tie.from), this.drawing.boxes.get(tie.to)];
     if (!from || !to) return;
-    const { points, at } = bow(tie.kind, from, to);
-    const [a, b, c, d] = points.map((point) => point.join(","));
-    const line = svg("path", { class: "mg-tie", "data-tie": tie.kind, d: `M${a}C${b} ${c} ${d}` });
-    line.append(svg("title", {}, told(this.trace, tie)));
-    const side = tie.kind === "view" ? { x: at[0] - 4, "text-anchor": "end" } : { x: at[0] + 4 };
-    const label = svg("text", { class: "mg-tie-label", "data-tie": tie.kind, y: at[1] + 4, ...side }, tie.label);
+    const [line, label] = tieParts(this.trace, tie, from, to, spot);
     wires.append(line);
     texts.append(label);
     this.leaves(tie.from, line, label);
     this.tied.set(tie.from, [...(this.tied.get(tie.from) ?? []), line, label]);
-    this.culling.add(label, ...at);
+    this.culling.add(label, spot?.x ?? from.x, spot?.y ?? from.y);
   }
 
   private leaves(node: BoxId, ...elements: Element[]): void {
@@ -275,7 +271,7 @@ export class GraphPane {
     const behind = id < 0 ? [svg("rect", { class: "mg-behind", ...size, x: left + 5, y: top - 5 })] : [];
     const word = svg("text", { class: "mg-word", x: box.width / 2 - 12, y: 14, "text-anchor": "end" });
     const badge = svg("g", { class: "mg-badge", transform: `translate(${box.width / 2 + BEYOND}, ${top})` });
-    const version = svg("g", { class: "mg-version", transform: `translate(${left + 10}, ${HEIGHT / 2})` });
+    const version = svg("g", { class: "mg-version", transform: `translate(${left - 12}, ${top})` });
     const group = svg(
       "g",
       { class: leaf ? "mg-node mg-leaf" : "mg-node", transform: `translate(${box.x}, ${box.y})`, ...folds },
@@ -307,7 +303,7 @@ export class GraphPane {
     mark(parts.group, "data-status", status);
     mark(parts.glyph, "d", STYLES[look.look].glyph);
     const word = [look.word, look.broken ?? ""].filter((each) => each !== "").join(" · ");
-    write(parts.word, word);
+    write(parts.word, look.broken && !fits(word, this.drawing.boxes.get(id)) ? look.broken : word);
     mark(parts.group, "data-broken", look.broken || null);
     mark(parts.group, "aria-label", `${id < 0 ? `module ${scopeTitle(this.trace, scopeOf(id))}, folded` : nodeName(this.trace, id)}, ${word || look.look}`);
     if (parts.saved) mark(parts.saved, "data-saved", look.saved || "none");

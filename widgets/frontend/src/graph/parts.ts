@@ -1,7 +1,7 @@
 /** Small parts of the drawing that never change once they are there. */
 import { html, svg } from "../page/dom";
 import { HEIGHT } from "../layout/geometry";
-import type { Point } from "../layout/geometry";
+import type { Box, Point } from "../layout/geometry";
 import type { Viewport } from "./viewport";
 
 /** An input that needs no gradient: a short line that ends. */
@@ -18,6 +18,11 @@ export function savedMarks(saved: number, width: number): SVGPathElement | null 
   if (count === 0) return null;
   const squares = Array.from({ length: count }, (_, i) => `M${width / 2 - 20 - i * 11},${-HEIGHT / 2 + 8}h7v7h-7Z`);
   return svg("path", { class: "mg-saved", d: squares.join("") });
+}
+
+/** Whether a word for a state has room beside the caption of its box; a letter of the bold word is a little wider. */
+export function fits(word: string, box: Box | undefined): boolean {
+  return box === undefined || 5.6 * box.caption.length + 6.1 * word.length + 4 <= box.width - 44;
 }
 
 export function legend(): HTMLElement {

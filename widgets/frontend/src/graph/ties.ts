@@ -2,12 +2,18 @@
  * Links between nodes that are no edges: a view's to its base's, and that of a tensor which was written to to the one
  * that it had before. minigrad_widgets/ties.py finds and draws the same.
  */
+import { regionOf, Taken } from "../layout/labels";
+import type { Spot } from "../layout/labels";
+import { svg } from "../page/dom";
 import { nodeName, tensorName } from "../trace/format";
+import { HEIGHT } from "../layout/geometry";
 import type { Box, Drawing, Point, Region } from "../layout/geometry";
 import type { Maybe, Trace } from "../trace/types";
 
-/** The width of a letter of a label, and half its height; ties.py has the same. */
-const [LETTER, HALF] = [5.8, 7];
+/** The width of a letter of a label, and its distance from its link; spots.py has the same, and the parts. */
+const [LETTER, GAP] = [5.8, 4];
+/** How far along its link a label may stand, in the order of preference. */
+const PARTS = [0.5, 0.35, 0.65, 0.2, 0.8];
 
 export interface Tie {
   kind: "view" | "rebased";
@@ -48,28 +54,59 @@ export function ties(trace: Trace): Tie[] {
   return found;
 }
 
-/** The two sides of a box: views on the left, what was before on the right. */
-export function bow(kind: Tie["kind"], from: Box, to: Box): { points: [Point, Point, Point, Point]; at: Point } {
+/** The four points of a link: views on the left of the boxes, what was before on the right. */
+export function bow(kind: Tie["kind"], from: Box, to: Box): [Point, Point, Point, Point] {
   const side = kind === "view" ? -1 : 1;
   const [ax, bx] = [from.x + (side * from.width) / 2, to.x + (side * to.width) / 2];
   const reach = Math.min(70, 22 + 0.08 * Math.abs(from.y - to.y));
   const x = side < 0 ? Math.min(ax, bx) - reach : Math.max(ax, bx) + reach;
-  const at: Point = [(ax + bx) / 8 + 0.75 * x, (from.y + to.y) / 2];
-  return { points: [[ax, from.y], [x, from.y], [x, to.y], [bx, to.y]], at };
+  return [[ax, from.y], [x, from.y], [x, to.y], [bx, to.y]];
 }
 
-/** What the labels of links cover in a drawing: gradients stand apart from them. */
-export function tieRegions(ties: readonly Tie[], { boxes }: Drawing): Region[] {
-  return ties.flatMap(({ kind, from, to, label }) => {
-    const [a, b] = [boxes.get(from), boxes.get(to)];
-    if (!a || !b || label === "") return [];
-    const [x, y] = bow(kind, a, b).at;
-    const wide = LETTER * label.length;
-    return [{ left: kind === "view" ? x - 4 - wide : x + 4, right: kind === "view" ? x - 4 : x + 4 + wide, top: y - HALF, bottom: y + HALF }];
-  });
+/** Where the label of a link may stand, in the order of preference. */
+function* choices(kind: Tie["kind"], points: readonly Point[]): Generator<Spot> {
+  const left = kind === "view";
+  const along = (at: 0 | 1, t: number): number => {
+    const [a, b, c, d] = points.map((point) => point[at]) as [number, number, number, number];
+    const s = 1 - t;
+    return s * s * s * a + 3 * s * s * t * b + 3 * s * t * t * c + t * t * t * d;
+  };
+  for (const part of PARTS) yield { x: along(0, part) + (left ? -GAP : GAP), y: along(1, part), left };
 }
 
-export function told(trace: Trace, tie: Tie): string {
+/** Where the labels of links stand: in no box and on no other label, where there is room. */
+export function tieSpots(ties: readonly Tie[], { boxes }: Drawing): Map<Tie, Spot> {
+  const taken = new Taken();
+  taken.addBoxes(boxes.values());
+  for (const { x, y, width } of boxes.values()) {
+    const [left, top] = [x - width / 2, y - HEIGHT / 2];
+    taken.add({ left: left - 12, right: left + 13, top: top - 9, bottom: top + 9 });  // the version of what was written to
+  }
+  const spots = new Map<Tie, Spot>();
+  for (const tie of ties) {
+    const [a, b] = [boxes.get(tie.from), boxes.get(tie.to)];
+    if (!a || !b || tie.label === "") continue;
+    const spot = taken.take(choices(tie.kind, bow(tie.kind, a, b)), LETTER * tie.label.length);
+    if (spot !== null) spots.set(tie, spot);
+  }
+  return spots;
+}
+
+/** What these labels cover: gradients stand apart from them. */
+export const tieRegions = (spots: ReadonlyMap<Tie, Spot>): Region[] =>
+  [...spots].map(([{ label }, spot]) => regionOf(spot, LETTER * label.length));
+
+/** A link between two boxes, with its label. */
+export function tieParts(trace: Trace, tie: Tie, from: Box, to: Box, spot: Spot | undefined): [SVGPathElement, SVGTextElement] {
+  const [a, b, c, d] = bow(tie.kind, from, to).map((point) => point.join(","));
+  const line = svg("path", { class: "mg-tie", "data-tie": tie.kind, d: `M${a}C${b} ${c} ${d}` });
+  line.append(svg("title", {}, told(trace, tie)));
+  const at = spot ? { x: spot.x, y: spot.y + 4 } : {};
+  const label = svg("text", { class: "mg-tie-label", "data-tie": tie.kind, ...at, "text-anchor": spot?.left ? "end" : "start" }, tie.label);
+  return [line, label];
+}
+
+function told(trace: Trace, tie: Tie): string {
   const name = tensorName(trace, tie.tensor);
   if (tie.kind === "view") return `${name} is a view of ${tensorName(trace, trace.tensors[tie.tensor]?.base)}: they share their memory`;
   return `${name} was written to: its node was ${nodeName(trace, tie.to)}, it is ${nodeName(trace, tie.from)} now`;

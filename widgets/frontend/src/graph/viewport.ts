@@ -1,4 +1,5 @@
 /** Panning and zooming of the graph pane: one transform on one group. */
+import { HEIGHT } from "../layout/geometry";
 import type { Point, Region } from "../layout/geometry";
 import type { Outlook } from "../layout/outlook";
 
@@ -8,11 +9,11 @@ const LARGEST = 2.5;
 const SIDE = 28;
 /**
  * How large a graph is drawn. One that would be smaller than `readable` is shown in part, at `comfortable`; `edge` is
- * left free above and below it, for the tools and the legend, and `margin` around the middle of a box that matters.
+ * left free above and below it, for the tools and the legend, and `margin` above and below a box that matters.
  */
 const READERS = {
-  near: { readable: 0.55, comfortable: 0.8, largest: 1.1, edge: 44, margin: 40 },
-  afar: { readable: 1.4, comfortable: 2, largest: 2.4, edge: 18, margin: 100 },
+  near: { readable: 0.55, comfortable: 0.8, largest: 1.1, edge: 44, margin: 38 },
+  afar: { readable: 1.4, comfortable: 2, largest: 2.4, edge: 18, margin: 54 },
 };
 
 export class Viewport {
@@ -134,7 +135,7 @@ export class Viewport {
     const left = this.x + (x - width / 2) * this.scale;
     const right = this.x + (x + width / 2) * this.scale;
     const middle = this.y + y * this.scale;
-    const { margin } = this.reader;
+    const margin = this.reader.margin + (HEIGHT / 2) * this.scale;
     const out = left < 8 || right > this.view[0] - 8 || middle < margin || middle > this.view[1] - margin;
     if (out) this.centerWithin(this.all, [x, y]);
   }

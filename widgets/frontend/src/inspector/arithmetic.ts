@@ -50,9 +50,10 @@ function reason(trace: Trace, name: string): string {
   const kept = (trace.expressions ?? []).length > 0;
   const why = /Backward$/.test(name) ? "it is what the Function’s own backward does"
     : name === "CopySlices" ? "it parts the gradient between what was written into the base and what was left of it"
+    : /^AsStrided/.test(name) ? "it puts the gradient where the view lies in its base, and zeros elsewhere"
     : !kept ? "this recording has kept no arithmetic"
     : trace.library.startsWith("torch") ? "PyTorch computes it in C++, and no formula of minigrad’s stands for it"
-    : "its code looks at numbers, or is too long for a line";
+    : "its code looks at numbers, uses what is no array, or is too long for a line";
   return `The formula of ${name} is not written out: ${why}.`;
 }
 
@@ -94,7 +95,7 @@ export class Arithmetic {
   private unwritten(id: number, indices: readonly number[], moment: Moment): HTMLElement {
     const came = (this.received(id, moment)?.gradient ?? []).map((value, nr, all) => [all.length > 1 ? `grads[${nr}]` : "grad", value] as const);
     const went = indices.map((index) => [this.whose(id, index), moment.edge(`${id}:${index}`)] as const);
-    const rows = [...came, ...went].flatMap(([name, value]) => (value == null ? [] : [`${name}: ${brief(valueOf(this.trace, value))}`]));
+    const rows = [...came, ...went].flatMap(([name, value]) => (value == null ? [] : [`${name}: ${short(valueOf(this.trace, value))}`]));
     const shown = rows.length > ROWS ? [...rows.slice(0, ROWS), `and ${rows.length - ROWS} more`] : rows;
     const why = reason(this.trace, this.trace.nodes[id]?.name ?? "");
     const block = this.line(shown.length > 0 ? `${why} What came and went:` : why, ...shown);

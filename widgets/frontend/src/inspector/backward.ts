@@ -15,6 +15,13 @@ import { repeated } from "../trace/spans";
 const PLACES = 9;
 const NOTHING: ReadonlySet<string> = new Set();
 
+/** Of a recording without events: whom its recorder listens to. Tensors of the other library are the usual reason. */
+function nothing({ library }: Trace): string {
+  const own = library.startsWith("torch") ? "PyTorch" : "minigrad";
+  const other = own === "minigrad" ? "PyTorch’s tensors are recorded by inspect(…)" : "minigrad’s tensors are recorded by minigrad.recorder.record()";
+  return `nothing was recorded: no op of ${own} ran in the block; ${other}`;
+}
+
 export class BackwardLens implements Lens {
   readonly steps: number[];
   /** The nodes that a second run of a checkpointed function recorded. */
@@ -82,11 +89,12 @@ export class BackwardLens implements Lens {
   }
 
   get counter(): string {
-    return `${this.step} / ${this.steps.at(-1) ?? 0}`;
+    return `${Math.max(0, this.step)} / ${this.steps.at(-1) ?? 0}`;
   }
 
   get text(): string {
     const event = this.replay.event;
+    if (!event && this.trace.events.length === 0) return nothing(this.trace);
     if (!event) return this.name === "forward" ? "no op was recorded: there is no forward pass to step through" : "nothing yet";
     return `step ${this.step} of ${this.steps.at(-1) ?? 0}: ${describe(this.trace, event)}`;
   }
@@ -98,19 +106,21 @@ export class BackwardLens implements Lens {
     return event?.kind === "forward" && event.node === null ? event.outputs : [];
   }
 
-  /** At the end of a pass: what it has added to `.grad`, or kept for `autograd.grad`. */
-  private get got(): [tensor: number, gradient: Maybe][] {
+  /** At the end of a pass what it has added to `.grad`, or kept for `autograd.grad`; at the last step each `.grad`. */
+  private get got(): NonNullable<Moment["got"]> {
+    const { event, grads } = this.replay;
+    if (event?.kind !== "backward_end") return { title: "each .grad at the end", of: this.step === this.steps.at(-1) ? [...grads] : [] };
     const found = new Map<number, Maybe>();
-    const depth = this.replay.event?.depth ?? 0;
-    if (this.replay.event?.kind !== "backward_end") return [];
+    const kept = new Map<number, Maybe>();
     for (let step = this.step - 1; step >= 0; step--) {
-      const event = this.trace.events[step];
-      if ((event?.depth ?? 0) !== depth) continue;
-      if (event?.kind === "backward_start") break;
-      if (event?.kind === "accumulate" && !found.has(event.tensor)) found.set(event.tensor, event.grad);
-      if (event?.kind === "capture" && !found.has(event.tensor)) found.set(event.tensor, event.gradient);
+      const before = this.trace.events[step];
+      if ((before?.depth ?? 0) !== (event.depth ?? 0)) continue;
+      if (before?.kind === "backward_start") break;
+      if (before?.kind === "accumulate" && !found.has(before.tensor)) found.set(before.tensor, before.grad);
+      if (before?.kind === "capture" && !kept.has(before.tensor)) kept.set(before.tensor, before.gradient);
     }
-    return [...found].reverse();
+    if (kept.size > 0) return { title: "what autograd.grad gives", of: [...kept].reverse() };
+    return { title: "each .grad after the pass", of: [...found].reverse() };
   }
 
   get moment(): Moment {
@@ -148,6 +158,17 @@ export class BackwardLens implements Lens {
   /** The step of a position; null behind the last one. */
   stepAt(position: number): Maybe {
     return this.steps[position] ?? null;
+  }
+
+  /** The first position at which a node is drawn; null where this lens has none. */
+  appears(node: number): Maybe {
+    const users = new Set<Maybe>(this.trace.nodes.flatMap(({ next }, id) => (next.some((edge) => edge?.[0] === node) ? [id] : [])));
+    const step = this.trace.events.findIndex((event) => {
+      if (event.kind === "backward_start") return event.needs.some(([id]) => id === node);
+      return event.kind === "forward" && (event.node === node || users.has(event.node) || event.rebased?.some(([, , after]) => after === node));
+    });
+    const position = step < 0 ? -1 : this.steps.findIndex((each) => each >= step);
+    return position < 0 ? null : position;
   }
 
   /** The position of the nearest step of this lens, at or before a step of the trace. */

@@ -189,7 +189,7 @@ export class Called {
     const facts: [string, string][] = [
       [tensorName(this.trace, id), `${shape(record?.shape ?? [])} ${value(moment.value(id))}`],
       ["node", node === null ? "none" : nodeName(this.trace, node)],
-      ["gradient", came.length === 0 ? "none yet" : came.map(value).join(" + ")],
+      ["gradient", came.length === 0 ? (node === null ? "none: it has no node" : "none so far") : came.map(value).join(" + ")],
       [".grad", grad === undefined ? unwritten(this.trace, id) : grad === null ? "a partial sum" : value(grad)],
     ];
     return html("dl", {}, ...facts.flatMap(([key, text]) => [html("dt", {}, key), html("dd", {}, text)]));

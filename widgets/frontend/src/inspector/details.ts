@@ -23,8 +23,8 @@ export interface Moment {
   value: (tensor: number) => Maybe;
   /** What the event is about where it names no node. */
   tensors: readonly number[];
-  /** At the end of a pass: what each leaf, or each tensor that was asked for, has got. */
-  got?: readonly (readonly [tensor: number, gradient: Maybe])[];
+  /** At the end of a pass, and of the program: what each leaf, or each tensor that was asked for, has got. */
+  got?: { title: string; of: readonly (readonly [tensor: number, gradient: Maybe])[] };
   saved: (node: number) => string;
   look: (node: number) => NodeLook;
   /** What the derivative of a node gets, where that is not what the events say. */
@@ -38,6 +38,8 @@ export interface Moment {
 type Child = Node | string;
 
 const GOT = 12;
+/** A longer name stands above its value: beside it there would be no room for a number. */
+const NARROW = 8;
 
 function section(title: string, ...children: Child[]): HTMLElement {
   return html("section", { class: "mg-part" }, html("h4", {}, title), ...children);
@@ -75,7 +77,7 @@ export class DetailsPane {
     const node = id === null ? undefined : this.trace.nodes[id];
     if (id === null || !node) {
       this.light([], null);
-      const hint = moment.tensors.length > 0 ? "No node was recorded." : "Choose a node to see what it holds.";
+      const hint = moment.tensors.length > 0 || this.trace.nodes.length === 0 ? "No node was recorded." : "Choose a node to see what it holds.";
       const cards = moment.tensors.slice(0, 4).map((each) => this.tensorCard(each, moment, "tensor"));
       this.body.replaceChildren(html("p", { class: "mg-quiet" }, hint), ...cards, ...this.got(moment));
       return;
@@ -101,14 +103,16 @@ export class DetailsPane {
   /** The gradient that has come back for an output of a node; null while it is not known. */
   readonly arrived = (node: number, output_nr: number, moment: Moment): Maybe => this.arithmetic.arrived(node, output_nr, moment);
 
-  /** What a pass has given. */
-  private got({ got = [] }: Moment): HTMLElement[] {
-    if (got.length === 0) return [];
-    const pairs = got.slice(0, GOT).map(([id, gradient]) => {
+  /** What a pass has given, or all of them. */
+  private got({ got }: Moment): HTMLElement[] {
+    if (!got || got.of.length === 0) return [];
+    const pairs = got.of.slice(0, GOT).map(([id, gradient]) => {
       return [tensorName(this.trace, id), value(inline(valueOf(this.trace, gradient), 60))] as const;
     });
-    const more = got.length > GOT ? [html("p", { class: "mg-quiet" }, `and ${got.length - GOT} more: open “heat”`)] : [];
-    return [section("each .grad after the pass", rows(pairs), ...more)];
+    const more = got.of.length > GOT ? [html("p", { class: "mg-quiet" }, `and ${got.of.length - GOT} more: open “heat”`)] : [];
+    const list = rows(pairs);
+    list.classList.toggle("mg-got", got.of.some(([id]) => tensorName(this.trace, id).length > NARROW));
+    return [section(got.title, list, ...more)];
   }
 
   private pin(): HTMLElement {

@@ -56,7 +56,7 @@ export class Heat {
     const share = Math.max(0, Math.min(1, (exponent - LEAST) / (MOST - LEAST)));
     bar.style.width = `${Math.round(share * 100)}%`;
     mark(bar, "data-heat", sizeOf(value) || null);
-    const text = value === undefined ? unwritten(this.trace, leaf) : broken(value) || (size === null ? "?" : number(Number(size.toPrecision(3))));
+    const text = value === undefined ? unwritten(this.trace, leaf) : broken(value) || (size === null ? (value.shape.includes(0) ? "empty" : "not kept") : number(Number(size.toPrecision(3))));
     button.title = tensorName(this.trace, leaf);
     return html("tr", {}, html("td", { class: "mg-heatname" }, button), html("td", { class: "mg-heatcell" }, bar), html("td", { class: "mg-heatsize" }, text));
   }

@@ -238,8 +238,13 @@ export class Inspector {
     if (node !== null) this.graph.reveal(node);
   }
 
-  /** Selects a node that was searched for, unfolded. */
+  /** Selects a node that was searched for, unfolded; one that comes later, as of another graph, at the step that draws it. */
   private find(node: number): void {
+    const later = this.lens instanceof BackwardLens && !this.lens.moment.look(node).known ? this.lens.appears(node) : null;
+    if (later !== null) {
+      this.transport.pause();
+      this.go(later);
+    }
     this.graph.uncover(node);
     this.select(node);
   }
@@ -273,6 +278,7 @@ export class Inspector {
     this.queue.show(byHand ? "complete" : "ready queue", lens.ready);
     this.showSource(shown);
     write(this.text, lens.text);
+    mark(this.text, "title", lens.text);
     const timed = lens instanceof BackwardLens && (lens.name === "forward" || lens.name === "all");
     this.ribbon.show(timed ? lens.steps : null, lens.step);
     this.showPosition();

@@ -2,7 +2,7 @@
 import { brief, valueOf } from "../trace/format";
 import type { Maybe, Trace } from "../trace/types";
 import { along, HEIGHT, push } from "./geometry";
-import type { Drawing, Point, Region, Wire } from "./geometry";
+import type { Box, Drawing, Point, Region, Wire } from "./geometry";
 
 /** A label begins here, or ends here where it stands at the left of its edge. */
 export interface Spot {
@@ -20,15 +20,33 @@ const [GAP, HALF, CELL] = [5, 7, 120];
 const [LETTER, SHORTEST] = [7, 28];
 
 /** What has its place already, found by where it is. */
-class Taken {
+export class Taken {
   private readonly cells = new Map<string, Region[]>();
 
   add(region: Region): void {
     for (const key of this.keys(region)) push(this.cells, key, region);
   }
 
+  addBoxes(boxes: Iterable<Box>): void {
+    for (const { x, y, width } of boxes) {
+      this.add({ left: x - width / 2, right: x + width / 2, top: y - HEIGHT / 2, bottom: y + HEIGHT / 2 });
+    }
+  }
+
+  /** Takes the first of some spots that is free for a label of this width, or the freest. */
+  take(spots: Iterable<Spot>, width: number): Spot | null {
+    let [least, best]: [number, Spot | null] = [Infinity, null];
+    for (const spot of spots) {
+      const area = this.overlap(regionOf(spot, width));
+      if (area < least) [least, best] = [area, spot];
+      if (area === 0) break;
+    }
+    if (best !== null) this.add(regionOf(best, width));
+    return best;
+  }
+
   /** The area of a region that is taken. */
-  overlap(region: Region): number {
+  private overlap(region: Region): number {
     const others = new Set(this.keys(region).flatMap((key) => this.cells.get(key) ?? []));
     let area = 0;
     for (const other of others) {
@@ -48,7 +66,7 @@ class Taken {
   }
 }
 
-const regionOf = ({ x, y, left }: Spot, width: number): Region => ({
+export const regionOf = ({ x, y, left }: Spot, width: number): Region => ({
   left: left ? x - width : x,
   right: left ? x : x + width,
   top: y - HALF,
@@ -59,26 +77,15 @@ const regionOf = ({ x, y, left }: Spot, width: number): Region => ({
 export function labelSpots({ boxes, wires }: Drawing, width: (wire: Wire) => number, others: readonly Region[]): Map<Wire, Spot> {
   const taken = new Taken();
   for (const region of others) taken.add(region);
-  for (const { x, y, width: wide } of boxes.values()) {
-    taken.add({ left: x - wide / 2, right: x + wide / 2, top: y - HEIGHT / 2, bottom: y + HEIGHT / 2 });
-  }
+  taken.addBoxes(boxes.values());
   for (const { points, output_nr } of wires) {
     const [x, y] = points.at(-1) as Point;
     if (output_nr !== null) taken.add({ left: x + 5, right: x + 15, top: y - 15, bottom: y - 2 });
   }
   const spots = new Map<Wire, Spot>();
   for (const wire of [...wires].sort((a, b) => a.from - b.from || a.index - b.index)) {
-    const wide = width(wire);
-    let best: [area: number, spot: Spot | null] = [Infinity, null];
-    for (const spot of choices(wire)) {
-      const area = taken.overlap(regionOf(spot, wide));
-      if (area < best[0]) best = [area, spot];
-      if (area === 0) break;
-    }
-    const spot = best[1];
-    if (spot === null) continue;
-    taken.add(regionOf(spot, wide));
-    spots.set(wire, spot);
+    const spot = taken.take(choices(wire), width(wire));
+    if (spot !== null) spots.set(wire, spot);
   }
   return spots;
 }

@@ -4,7 +4,7 @@
  * In the first run nothing is changed: what cannot be computed, or gives something else than Python did, keeps its
  * recorded numbers from then on.
  */
-import { Unsupported } from "./arrays";
+import { checkSize, product, Unsupported } from "./arrays";
 import type { Argument, NumberArray } from "./arrays";
 import { evaluated } from "./evaluate";
 import type { Known } from "./memory";
@@ -50,6 +50,7 @@ export class Results {
     let reason = why ?? (expression === undefined ? "no expression was recorded for it" : "");
     if (expression !== undefined && !why && !state.stale && !this.refused.has(key)) {
       try {
+        checkSize(product(like.shape));  // before an operand that is as large: it is no accident that the trace has it not
         found = evaluated(expression, (name): Argument | undefined => operand(name)?.array ?? undefined, like);
       } catch (error) {
         if (!(error instanceof Unsupported)) throw error;

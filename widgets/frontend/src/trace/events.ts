@@ -155,7 +155,8 @@ export interface ForwardEvent {
   found?: [tensor: number, value: number][];
   /**
    * Which tensors an op in place gave another node: what was written to, or its base, whose new node is a
-   * `CopySlices`, and the view, which is an `AsStridedBackward0` of the base from then on.
+   * `CopySlices`, and the view, which is an `AsStridedBackward0` of the base from then on; another view of the
+   * base gets its own at the op that uses it next.
    */
   rebased?: [tensor: number, before: Maybe, after: number][];
 }

@@ -37,11 +37,10 @@ function nested(data: readonly string[], sizes: readonly number[], indent: numbe
 function statistics(value: Value): string {
   const stats = value.stats;
   if (!stats) return "";
-  if (stats.norm === null && stats.min === null && !stats.nan && !stats.inf) return "values not kept";
-  const parts = (["min", "max", "mean", "norm"] as const).map((key) => `${key} ${number(stats[key])}`);
+  const parts = (["min", "max", "mean", "norm"] as const).flatMap((key) => (stats[key] === null ? [] : [`${key} ${number(stats[key])}`]));
   if (stats.nan) parts.push(`${stats.nan} nan`);
   if (stats.inf) parts.push(`${stats.inf} inf`);
-  return parts.join(", ");
+  return parts.join(", ") || "values not kept";
 }
 
 function columns(value: Value): string[] {
