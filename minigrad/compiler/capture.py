@@ -26,7 +26,7 @@ from minigrad.core import LOCAL, Node, Tensor
 from minigrad.core.tensor import counter_of, materialized, plain
 from minigrad.nn.modules.module import Module
 
-__all__ = ["Captured", "Effects", "Leaves", "capture", "leaves_of", "spec_of"]
+__all__ = ["Captured", "Effects", "capture", "leaves_of", "spec_of"]
 
 
 class Backend(NamedTuple):
@@ -39,13 +39,6 @@ class Backend(NamedTuple):
 BACKENDS = {"numpy": Backend(lambda *args: None, PASSES), "numba": Backend(whole, WITH_LOOPS)}
 KEPT_OUTSIDE = "a tensor that the step makes is kept outside of it, or comes from where no survey looks"
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
-
-
-class Leaves(NamedTuple):
-    """The tensors among arguments, in order, and what the other arguments are."""
-
-    tensors: list[Tensor]
-    structure: Any
 
 
 def leaves_of(value: Any, tensors: list[Tensor], others: list[Any]) -> Any:
@@ -188,13 +181,13 @@ def programmed(captured: Captured, program: Program, passes: dict[str, Callable[
     world, trace, inputs, joint = captured.world, captured.trace, captured.inputs, None
     given = [View(m, m.array.shape, m.array.strides, 0, m.array.dtype) for i, on_grad, m in inputs
              if i >= len(world.tensors) and not on_grad]
+    count = len(program.kept)
     if backward is not None:
         program = Program(program.statements, (*program.kept, *backward.grads), backward.boundary)
         grads = {m for _, on_grad, m in inputs if on_grad}
         if not world.looks_at_grads and not any(v.memory in grads for s in trace.statements for v in s.uses()):
             world.grads.conditions.clear()
-    steps, parts = passed(program, passes, len(program.kept) if backward is None else len(program.kept) - len(
-        backward.grads))
+    steps, parts = passed(program, passes, count)
     functions = [Function("step", parts[0].statements, given)]
     if backward is not None:
         joint, *parameters = joint_of(parts, backward, live, inputs, given, trace.states)
@@ -244,8 +237,8 @@ def argument_names(function: Any, count: int) -> list[str]:
 
 
 class Results:
-    """What a step returns: the views of `tensors`, which the program computes; those in the places `live` keep their
-    graph. `maker` gives a function that makes the same of (the tensors from outside, `tensors`)."""
+    """What a step returns: the views of `tensors`, which the program computes; those with the indices `live` keep
+    their graph. `maker` gives a function that makes the same of (the tensors from outside, `tensors`)."""
 
     def __init__(self, every: Sequence[Tensor], trace: Trace) -> None:
         self.trace, self.views = trace, list[View]()
@@ -256,10 +249,12 @@ class Results:
 
     def maker(self, result: Any) -> Any:
         """What makes the same result of another run."""
-        self.known = {id(t._grad): owned(i) for i, t in enumerate(self.every) if t._grad is not None}
-        self.known |= {id(t): numbered(i, False) for i, t in enumerate(self.every)}
-        self.shown = {t.array.memory: (t, numbered(i, False)) for i, t in reversed(list(enumerate(self.every)))
-                      if isinstance(t.array, Traced)}
+        for i, t in enumerate(self.every):
+            self.known[id(t._grad)] = lambda tensors, results, i=i: tensors[i]._grad
+        for i, t in enumerate(self.every):
+            self.known[id(t)] = found = lambda tensors, results, i=i: tensors[i]
+            if isinstance(t.array, Traced):
+                self.shown.setdefault(t.array.memory, (t, found))
         make = self.look(result)
         self.shown.clear()  # no result is held
         return make
@@ -288,10 +283,11 @@ class Results:
             return self.view(value, *self.shown[array.memory], live)
         if live and value._current_grad_fn is None:
             self.trace.stop("a result is a leaf that the function makes")
-        self.live += [len(self.views)] if live else []
+        index = len(self.views)
+        self.live += [index] if live else []
         self.tensors.append(value if live else plain(array.value.copy()))
         self.views.append(array.view_of())
-        self.shown[array.memory] = value, numbered(len(self.views) - 1, True)
+        self.shown[array.memory] = value, lambda tensors, results: results[index]
         return self.shown[array.memory][1]
 
     def view(self, value: Tensor, other: Tensor, make: Any, live: bool) -> Any:
@@ -311,16 +307,6 @@ class Results:
                 shown.array = view(shown.array, where.shape, where.strides, offset, where.dtype)
             return shown
         return viewed
-
-
-def numbered(number: int, of_results: bool) -> Callable[[Sequence[Tensor], Sequence[Tensor]], Any]:
-    """What gives a tensor from outside, or a result, by its number."""
-    return lambda tensors, results: (results if of_results else tensors)[number]
-
-
-def owned(number: int) -> Callable[[Sequence[Tensor], Sequence[Tensor]], Any]:
-    """What gives the `.grad` of a tensor from outside."""
-    return lambda tensors, results: tensors[number]._grad
 
 
 def used_up(tensor: Tensor) -> bool:

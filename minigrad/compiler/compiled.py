@@ -275,7 +275,8 @@ def compile(fn: Any = None, *, backend: str = "auto", fullgraph: bool = False, d
     """Turn a training step, a function of tensors or a module into a program that does the same, faster.
 
     The first call runs as always, the second is traced, those after it run the program for as long as what was traced
-    still holds; else another program is made, up to eight. What no program can repeat makes all calls eager, after one
+    still holds; else another program is made, up to eight. Of a result that keeps its graph the backward pass becomes a
+    program as well. What no program can repeat makes all calls eager, after one
     warning. Use it as a call, `step = compile(step)`, or as a decorator.
 
     `backend`: "numpy"; "numba", which makes one loop of statements over the same elements, and takes half a second for

@@ -128,14 +128,10 @@ def partitioned(program: Program, count: int) -> tuple[Program, Program]:
     written = {v.memory for s in forward for v in s.outs if v.memory.kind == "temporary"}
     saved = dict.fromkeys([v.memory for s in backward for v in s.reads() if v.memory in written])
     uses = [*results, *[v for s in program.statements for v in s.uses()]]
-    fresh = [base_of(memory, uses) for memory in dict.fromkeys([*[v.memory for v in results], *saved])]
-    return Program(tuple(forward), (*results, *fresh)), Program(tuple(backward), grads)
-
-
-def base_of(memory: Memory, views: Iterable[View]) -> View:
-    """The first view that shows all of a memory; its bytes if there is none."""
-    whole = (v for v in views if v.memory is memory and v.whole)
-    return next(whole, View(memory, (memory.nbytes,), (1,), 0, np.dtype(np.uint8)))
+    bases = {memory: View(memory, (memory.nbytes,), (1,), 0, np.dtype(np.uint8))  # its bytes, or what shows all of it
+             for memory in dict.fromkeys([*[v.memory for v in results], *saved])}
+    bases |= {v.memory: v for v in reversed(uses) if v.memory in bases and v.whole}
+    return Program(tuple(forward), (*results, *bases.values())), Program(tuple(backward), grads)
 
 
 def joint_of(parts: Sequence[Program], traced: Backward, live: Sequence[int], inputs: Any, given: Sequence[View],

@@ -188,9 +188,10 @@ def without_copies(program: Program) -> Program:
 def outlives(program: Program, source: View, target: View) -> bool:
     """Whether a copy is needed between forward and backward: the caller may write to an input before backward, and a
     gradient is written by the backward pass alone, so that each run of that makes its own."""
-    sides = {program.backward(s) for s in program.statements for v in s.uses() if v.memory in (
-        source.memory, target.memory)}
-    return len(sides) == 2 and (source.memory.kind == "input" or target.memory in {v.memory for v in program.kept})
+    if source.memory.kind != "input" and target.memory not in {v.memory for v in program.kept}:
+        return False
+    memories = source.memory, target.memory
+    return len({program.backward(s) for s in program.statements for v in s.uses() if v.memory in memories}) == 2
 
 
 def changed_views(program: Program, i: int, source: View, target: View) -> Program | None:

@@ -202,6 +202,33 @@ def test_what_runs_eagerly(name: str) -> None:
         left(strict)
 
 
+def test_a_break_leaves_a_graph_of_numpys_arrays() -> None:
+    """What nodes keep inside of tuples, and the devices that they name, are the trace's while it lasts."""
+    class Reads(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm, self.lstm, self.layer = nn.LayerNorm(6), nn.LSTM(6, 3), nn.Linear(6, 2)
+
+        def forward(self, x: Any) -> Any:
+            x = self.norm(x)
+            one, _ = x.chunk(2, 1)  # nobody needs the other: its gradient is made of zeros
+            saved = checkpoint(self.layer, x, use_reentrant=False).sum() + one.sum()
+            return self.lstm(x[None])[0].sum() + saved * (1 + 0 * x.sum().item())
+
+    def left(wrap: Callable[[Any], Any]) -> Any:
+        torch.manual_seed(0)
+        model = Reads()
+        called = wrap(model)
+        for i in range(3):
+            called(torch.full((4, 6), 0.1 * i)).backward()
+        return [p.grad for p in model.parameters()]
+
+    with pytest.warns(UserWarning, match="a number is read from a tensor"):
+        found = left(torch.compile)
+    for a, b in zip(found, left(lambda model: model), strict=True):
+        assert type(a.array) is np.ndarray and torch.allclose(a, b)
+
+
 def test_a_module_that_keeps_a_tensor() -> None:
     """The call that was traced gives the same result as the others, which are eager."""
     class Keeps(nn.Module):
