@@ -12,6 +12,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from minigrad._base.optional import optional
+from minigrad.autograd.views import MANY
 from minigrad.backends.stream import DEFAULT
 from minigrad.compiler.joint import Backward, Joint, backward_of, joint_of, partitioned
 from minigrad.compiler.loop_source import WITH_LOOPS
@@ -23,7 +24,7 @@ from minigrad.compiler.tracer import Trace, Traced
 from minigrad.compiler.tracing import released, tracing
 from minigrad.compiler.world import World
 from minigrad.core import LOCAL, Node, Tensor
-from minigrad.core.tensor import counter_of, materialized, plain
+from minigrad.core.tensor import counter_of, extras_of, materialized, plain
 from minigrad.nn.modules.module import Module
 
 __all__ = ["Captured", "Effects", "capture", "leaves_of", "spec_of"]
@@ -246,6 +247,7 @@ class Results:
         self.every = every
         self.known: dict[int, Any] = {}
         self.shown: dict[Memory, tuple[Tensor, Any]] = {}  # by memory: the first tensor that shows it, and its maker
+        self.shared: list[Memory] = []  # what each result shows
 
     def maker(self, result: Any) -> Any:
         """What makes the same result of another run."""
@@ -255,6 +257,8 @@ class Results:
             self.known[id(t)] = found = lambda tensors, results, i=i: tensors[i]
             if isinstance(t.array, Traced):
                 self.shown.setdefault(t.array.memory, (t, found))
+        leaves_of(result, leaves := list[Tensor](), [])
+        self.shared = [t.array.memory for t in {id(t): t for t in leaves}.values() if isinstance(t.array, Traced)]
         make = self.look(result)
         self.shown.clear()  # no result is held
         return make
@@ -278,22 +282,32 @@ class Results:
         """A result that is computed, or a view of an input or of another result."""
         if not isinstance(value.array, Traced):
             value.array = self.trace.outside(np.asarray(value.array))
-        array, live = value.array, value._requires_grad and not used_up(value)
-        if array.memory in self.shown:
-            return self.view(value, *self.shown[array.memory], live)
+        memory, base = value.array.memory, value._base
+        if base is not None and extras_of(value).view.creation == MANY and memory.kind != "input":
+            return self.computed(value)  # as in PyTorch the parts that `chunk` gives are no views then
+        if memory not in self.shown and base is not None and self.shared.count(memory) > 1:
+            self.known[id(base)] = self.tensor(base)  # several results are its views: it becomes a result, too
+        return self.view(value, *self.shown[memory]) if memory in self.shown else self.computed(value)
+
+    def computed(self, value: Tensor) -> Any:
+        """A result that the program computes."""
+        array, index, live = value.array, len(self.views), value._requires_grad and not used_up(value)
         if live and value._current_grad_fn is None:
             self.trace.stop("a result is a leaf that the function makes")
-        index = len(self.views)
         self.live += [index] if live else []
         self.tensors.append(value if live else plain(array.value.copy()))
         self.views.append(array.view_of())
-        self.shown[array.memory] = value, lambda tensors, results: results[index]
-        return self.shown[array.memory][1]
+        def found(tensors: Sequence[Tensor], results: Sequence[Tensor]) -> Tensor:
+            return results[index]
 
-    def view(self, value: Tensor, other: Tensor, make: Any, live: bool) -> Any:
+        if self.views[index].whole:
+            self.shown[array.memory] = value, found
+        return found
+
+    def view(self, value: Tensor, other: Tensor, make: Any) -> Any:
         """A result that shows the memory of another tensor, outside of the graph: a view, or as `detach` gives it."""
         where, start, tracked = value.array.view_of(), other.array.view_of(), value._is_view()
-        if where.dtype != start.dtype or (live and not tracked) or (
+        if where.dtype != start.dtype or (value._requires_grad and not tracked and not used_up(value)) or (
                 tracked and value._base is not other and value._base is not other._base):
             self.trace.stop("a result shares memory with an input, or another result, and is no view of it")
         offset, itemsize = where.offset - start.offset, where.dtype.itemsize
@@ -337,7 +351,8 @@ def gradients_of(every: list[Tensor], old: list[Tensor | None], trace: Trace,
             new.array = trace.outside(np.asarray(new.array))
         grads.append((i, len(views), 0 if new._version_counter is None else new._version_counter.value))
         views.append(new.array.view_of())
-    if len({v.memory for v in views}) < len(views):
+    memories = [v.memory for v in views]
+    if any(memories.count(memories[k]) > 1 for _, k, _ in grads):
         trace.stop("two results or gradients share memory")
     return grads, cleared
 

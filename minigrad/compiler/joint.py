@@ -170,12 +170,12 @@ class CompiledFunction(Function):
         arrays = {v.memory: (v, array) for v, array in zip(joint.fresh, run.fresh, strict=True)}
         saved: list[Any] = [run.tensors[i]._grad if on_grad else run.tensors[i] for i, on_grad, _ in joint.read]
         saved += [plain(run.fresh[k]) for k in joint.saved]
-        counters, results = {}, []
+        counters, results = dict[Memory, Any](), []
         for each in joint.results:
             base, array = arrays[each.memory]
             results.append(plain(array if each == base else view(array, each.shape, each.strides, each.offset,
                                                                  each.dtype)))
-            counters[each.memory] = counter_of(results[-1])
+            results[-1]._version_counter = counters.setdefault(each.memory, counter_of(results[-1]))
         for k, tensor in zip(joint.saved, saved[len(joint.read):], strict=True):
             tensor._version_counter = counters.get(joint.fresh[k].memory)
         ctx.save_for_backward(*saved)

@@ -40,7 +40,7 @@ class Several(nn.Module):
         hidden = self.one(x)
         return {"hidden": hidden, "flat": hidden.view(-1), "rest": (self.two(x).exp(), hidden.detach() * 2, hidden),
                 "input": x, "turned": x.t(), "weight": self.one.weight, "rows": self.two.weight[1:3],
-                "largest": hidden.argmax(1), "apart": self.one.bias.detach()}
+                "parts": (hidden * 2).chunk(2, 1), "largest": hidden.argmax(1), "apart": self.one.bias.detach()}
 
 
 BUILDS: dict[str, tuple[Callable[[], Any], Callable[[int], Any]]] = {
@@ -116,7 +116,7 @@ def test_results_and_inputs_that_require_grad(kind: str) -> None:
             x = leaf * 2 if kind == "result" else leaf
             loss, flat = used(called(x))
             loss.backward()
-            found.append([(t.tolist(), t.requires_grad, t._is_view(), t.data_ptr() == x.data_ptr()) for t in flat])
+            found.append([(t.tolist(), t.requires_grad, t.data_ptr() == x.data_ptr()) for t in flat])
             found.append([None if t.grad is None else t.grad.tolist() for t in (leaf, *model.parameters())])
         return found, called
 
