@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import re
 from collections.abc import Callable, Sequence
@@ -11,18 +12,22 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from minigrad._base.optional import optional
+from minigrad.autograd.views import MANY
+from minigrad.backends.stream import DEFAULT
+from minigrad.compiler.joint import Backward, Joint, backward_of, joint_of, partitioned
 from minigrad.compiler.loop_source import WITH_LOOPS
-from minigrad.compiler.passes import PASSES, Program
+from minigrad.compiler.passes import LAST_OF_JOINT, PASSES
 from minigrad.compiler.pooling import whole
-from minigrad.compiler.program import Asked, Memory, View
-from minigrad.compiler.source import Lines, Source
+from minigrad.compiler.program import Asked, Memory, Program, View
+from minigrad.compiler.source import Function, Lines, Source, view
 from minigrad.compiler.tracer import Trace, Traced
 from minigrad.compiler.tracing import released, tracing
 from minigrad.compiler.world import World
-from minigrad.core import Node, Tensor
-from minigrad.core.tensor import counter_of, materialized, plain
+from minigrad.core import LOCAL, Node, Tensor
+from minigrad.core.tensor import counter_of, extras_of, materialized, plain
+from minigrad.nn.modules.module import Module
 
-__all__ = ["Captured", "Effects", "Leaves", "capture", "leaves_of", "spec_of"]
+__all__ = ["Captured", "Effects", "capture", "leaves_of", "spec_of"]
 
 
 class Backend(NamedTuple):
@@ -35,13 +40,6 @@ class Backend(NamedTuple):
 BACKENDS = {"numpy": Backend(lambda *args: None, PASSES), "numba": Backend(whole, WITH_LOOPS)}
 KEPT_OUTSIDE = "a tensor that the step makes is kept outside of it, or comes from where no survey looks"
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
-
-
-class Leaves(NamedTuple):
-    """The tensors among arguments, in order, and what the other arguments are."""
-
-    tensors: list[Tensor]
-    structure: Any
 
 
 def leaves_of(value: Any, tensors: list[Tensor], others: list[Any]) -> Any:
@@ -70,18 +68,50 @@ class Effects(NamedTuple):
     """What a step does beside writing memory; each tensor from outside has a number, those of arguments come last.
 
     `grads`: tensors that get a new `.grad`, with its place among what the program keeps, and its version; `cleared`:
-    those that end without one; `versions`: by how much the version of a tensor, or of its `.grad`, goes up; `result`:
-    makes what is returned of (the tensors, the arrays that are kept).
+    those that end without one; `versions`: by how much the version of a tensor, or of its `.grad`, goes up; `results`:
+    how many a program keeps; `result`: makes what is returned of (the tensors, these results as tensors).
     """
 
     grads: tuple[tuple[int, int, int], ...]
     cleared: tuple[int, ...]
     versions: tuple[tuple[int, bool, int], ...]
+    results: int
     result: Callable[[Sequence[Tensor], Sequence[Any]], Any]
 
 
+class Before:
+    """What the tensors of a step are before it is traced; `undo` makes them so again, with the random state.
+
+    The traced run of a joint graph is undone, and its program runs in its place: the results have its node.
+    """
+
+    def __init__(self, every: Sequence[Tensor]) -> None:
+        self.every = list(every)
+        self.grads = [t._grad for t in every]
+        self.counters = [(i, on_grad, counter_of(x)) for i, t in enumerate(every)
+                         for on_grad, x in ((False, t), (True, t._grad)) if x is not None]
+        self.versions = [c.value for _, _, c in self.counters]
+        self.histories = [(t._requires_grad, t._current_grad_fn) for t in every]
+        recorded = LOCAL.grad_enabled and any(t._requires_grad for t in every)
+        self.arrays = [(t.array, t.array.copy()) for t in (*every, *self.grads) if t is not None] if recorded else []
+        self.random = DEFAULT.state_bytes()
+
+    def undo(self, trace: Trace) -> None:
+        written = {id(v.memory.array) for s in trace.statements for v in s.outs}
+        for array, copy in self.arrays:
+            if id(array) in written:
+                array[...] = copy
+        for (_, _, counter), version in zip(self.counters, self.versions, strict=True):
+            counter.value = version
+        DEFAULT.set_state_bytes(self.random)
+
+
 class Captured(NamedTuple):
-    """What a trace gave: a program with its conditions, or the reason why there is none; and the step's result."""
+    """What a trace gave: a program with its conditions, or the reason why there is none; and the step's result.
+
+    Of a joint graph the result is what its program gives when the trace was undone (`Before`), also where the program
+    is of no use for later calls.
+    """
 
     result: Any
     broken: tuple[str, Asked] | None
@@ -91,48 +121,83 @@ class Captured(NamedTuple):
     effects: Effects | None = None
     steps: tuple[tuple[str, Program], ...] = ()
     inputs: tuple[tuple[int, bool, Memory], ...] = ()  # number of a tensor, whether its `.grad` is meant, its memory
+    joint: Joint | None = None  # where a result keeps its graph
 
 
-def capture(function: Callable[..., Any], args: Any, kwargs: Any, fullgraph: bool, backend: str) -> Captured:
+def capture(function: Callable[..., Any], args: Any, kwargs: Any, fullgraph: bool,
+            backend: str) -> tuple[Captured, Before]:
     """Run a step once as a trace, and make a program of it. Whatever comes of it, the step has been done."""
-    tensors: list[Tensor] = []
-    others: list[Any] = []
-    leaves_of((args, kwargs), tensors, others)
-    world, trace = World(), Trace(fullgraph, BACKENDS[backend].composite)
-    world.visit(function, getattr(function, "__name__", "step"))
-    for other in others:
-        world.visit(other, "argument")
-    names = argument_names(function, len(tensors))
-    given = list({id(t): (name, t) for name, t in zip(names, tensors) if id(t) not in world.tensors}.values())
-    for _, t in given:
-        materialized(t)
-        counter_of(t)
-    check = world.guards.compiled()
+    world, given = surveyed(function, args, kwargs)
+    trace, check = Trace(fullgraph, BACKENDS[backend].composite), world.guards.compiled()
     every = [*[t for _, t in world.tensors.values()], *[t for _, t in given]]
-    old_grads = [t._grad for t in every]
-    counters = [(i, on_grad, counter_of(x)) for i, t in enumerate(every)
-                for on_grad, x in ((False, t), (True, t._grad)) if x is not None]
-    versions = [c.value for _, _, c in counters]
+    before, results, backward = Before(every), Results(every, trace), None
     try:
         with tracing(trace, world, given):
             result = function(*args, **kwargs)
             inputs = [(i, on_grad, x.array.memory) for i, t in enumerate(every) for on_grad, x in (
-                (False, t), (True, old_grads[i])) if x is not None and isinstance(x.array, Traced)]
-            views, make_result, result = results_of(result, every, trace)
-            grads, cleared = gradients_of(every, old_grads, trace, views)
+                (False, t), (True, before.grads[i])) if x is not None and isinstance(x.array, Traced)]
+            make_result, views = results.maker(result), [*results.views]
+            grads, cleared = gradients_of(every, before.grads, trace, views)
+            if results.live and (grads or cleared):
+                trace.stop("a result keeps its graph, and a backward pass runs inside")
+            if results.live and trace.broken is None:
+                backward = backward_of([results.tensors[k] for k in results.live], every, before.histories, trace)
+        trace.broken = trace.broken or refusal(world, check) or overlapping(trace, inputs)
+        if trace.broken is None:
+            result = None if backward is not None else make_result(every, results.tensors)
+        if backward is not None:
+            results.tensors.clear()
+            gc.collect()  # who still has a traced tensor afterwards is no cycle of a graph
     finally:
         found = released()
-    held = unexpected(found, every, result)
-    trace.broken = trace.broken or refusal(world, held, check) or overlapping(trace, inputs)
     if trace.broken is not None:
-        return Captured(result, trace.broken, world, trace)
-    effects = Effects(tuple(grads), tuple(cleared), deltas(counters, versions), make_result)
-    parameters = [m for i, on_grad, m in inputs if i >= len(world.tensors) and not on_grad]
-    steps = passed(Program(tuple(trace.statements), tuple(views)), BACKENDS[backend].passes)
-    source = Source(steps[-1][1], parameters, scalars_used(trace, steps[-1][1]))
+        return Captured(result, trace.broken, world, trace), before
+    kept = (KEPT_OUTSIDE, Trace.nowhere) if unexpected(found, every, result) else None
+    captured = Captured(result, kept, world, trace, None, Effects(tuple(grads), tuple(cleared), deltas(
+        before.counters, before.versions), len(results.views), make_result), (), tuple(inputs))
+    if kept and backward is None:
+        return captured, before
+    program = Program(tuple(trace.statements), tuple(views))
+    return programmed(captured, program, BACKENDS[backend].passes, backward, results.live), before
+
+
+def surveyed(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[World, list[tuple[str, Tensor]]]:
+    """What a step can reach, and the tensors among its arguments, with names."""
+    world, tensors, others = World(), list[Tensor](), list[Any]()
+    leaves_of((args, kwargs), tensors, others)
+    world.visit(function, "model" if isinstance(function, Module) else getattr(function, "__name__", "step"))
+    for other in others:
+        world.visit(other, "argument")
+    names = argument_names(getattr(function, "forward", function), len(tensors))
+    given = list({id(t): (name, t) for name, t in zip(names, tensors) if id(t) not in world.tensors}.values())
+    for _, t in given:
+        materialized(t)
+        counter_of(t)
+    return world, given
+
+
+def programmed(captured: Captured, program: Program, passes: dict[str, Callable[[Program], Program]],
+               backward: Backward | None, live: Sequence[int]) -> Captured:
+    """What was captured, with the source of its program, or of its forward and backward programs."""
+    world, trace, inputs, joint = captured.world, captured.trace, captured.inputs, None
+    given = [View(m, m.array.shape, m.array.strides, 0, m.array.dtype) for i, on_grad, m in inputs
+             if i >= len(world.tensors) and not on_grad]
+    count = len(program.kept)
+    if backward is not None:
+        program = Program(program.statements, (*program.kept, *backward.grads), backward.boundary)
+        grads = {m for _, on_grad, m in inputs if on_grad}
+        if not world.looks_at_grads and not any(v.memory in grads for s in trace.statements for v in s.uses()):
+            world.grads.conditions.clear()
+    steps, parts = passed(program, passes, count)
+    functions = [Function("step", parts[0].statements, given)]
+    if backward is not None:
+        joint, *parameters = joint_of(parts, backward, live, inputs, given, trace.states)
+        functions = [Function(*each) for each in zip(("forward", "backward"), [p.statements for p in parts], parameters,
+                                                     strict=True)]
+    source = Source(steps[-1][1], functions, scalars_used(trace, steps[-1][1]))
     if source.loops:
         source.constants.update(functions_of(source))
-    return Captured(result, None, world, trace, source, effects, tuple(steps), tuple(inputs))
+    return captured._replace(source=source, steps=tuple(steps), joint=joint)
 
 
 def functions_of(source: Source) -> dict[str, Callable[..., None]]:
@@ -142,24 +207,26 @@ def functions_of(source: Source) -> dict[str, Callable[..., None]]:
     return found
 
 
-def refusal(world: World, held: list[Tensor], check: Callable[[], bool]) -> tuple[str, Asked] | None:
+def refusal(world: World, check: Callable[[], bool]) -> tuple[str, Asked] | None:
     """Why a step that was traced to its end is no program: what it found outside, or what it has changed there."""
     if world.refused is not None:
         return world.refused, Trace.nowhere
-    if held:
-        return KEPT_OUTSIDE, Trace.nowhere
     if not check():
         return f"the step changes what it reads in Python: {world.guards.failing()} no more", Trace.nowhere
     return None
 
 
-def passed(program: Program, passes: dict[str, Callable[[Program], Program]]) -> list[tuple[str, Program]]:
-    """The program as it was traced, and after each pass."""
-    steps = [("traced", program)]
+def passed(program: Program, passes: dict[str, Callable[[Program], Program]],
+           count: int) -> tuple[list[tuple[str, Program]], list[Program]]:
+    """The program as it was traced, and after each pass; at last its parts, which are two of a joint graph."""
+    steps, parts = [("traced", program)], [program]
     for name, apply in passes.items():
-        program = apply(program)
-        steps.append((name, program))
-    return steps
+        parts = [apply(part) for part in parts]
+        if name == LAST_OF_JOINT and program.boundary is not None:
+            parts = list(partitioned(parts[0], count))
+        steps.append((name, Program(tuple([s for part in parts for s in part.statements]),
+                                    tuple([v for part in parts for v in part.kept]))))
+    return steps, parts
 
 
 def argument_names(function: Any, count: int) -> list[str]:
@@ -170,46 +237,90 @@ def argument_names(function: Any, count: int) -> list[str]:
     return names if len(names) == count else [f"arg{i}" for i in range(count)]
 
 
-def results_of(result: Any, every: list[Tensor], trace: Trace) -> tuple[list[View], Any, Any]:
-    """The views of what a step returns, a function that makes the same of a run, and the result without its graph."""
-    views: list[View] = []
-    places = {id(t): i for i, t in enumerate(every)}
-    grads = {id(t._grad): i for i, t in enumerate(every) if t._grad is not None}
-    memories = {id(t.array.memory) for t in every if isinstance(t.array, Traced)}
+class Results:
+    """What a step returns: the views of `tensors`, which the program computes; those with the indices `live` keep
+    their graph. `maker` gives a function that makes the same of (the tensors from outside, `tensors`)."""
 
-    def look(value: Any) -> tuple[Any, Any]:
+    def __init__(self, every: Sequence[Tensor], trace: Trace) -> None:
+        self.trace, self.views = trace, list[View]()
+        self.tensors, self.live = list[Tensor](), list[int]()
+        self.every = every
+        self.known: dict[int, Any] = {}
+        self.shown: dict[Memory, tuple[Tensor, Any]] = {}  # by memory: the first tensor that shows it, and its maker
+        self.shared: list[Memory] = []  # what each result shows
+
+    def maker(self, result: Any) -> Any:
+        """What makes the same result of another run."""
+        for i, t in enumerate(self.every):
+            self.known[id(t._grad)] = lambda tensors, results, i=i: tensors[i]._grad
+        for i, t in enumerate(self.every):
+            self.known[id(t)] = found = lambda tensors, results, i=i: tensors[i]
+            if isinstance(t.array, Traced):
+                self.shown.setdefault(t.array.memory, (t, found))
+        leaves_of(result, leaves := list[Tensor](), [])
+        self.shared = [t.array.memory for t in {id(t): t for t in leaves}.values() if isinstance(t.array, Traced)]
+        make = self.look(result)
+        self.shown.clear()  # no result is held
+        return make
+
+    def look(self, value: Any) -> Any:
         if isinstance(value, Tensor):
-            if id(value) in places:
-                number = places[id(value)]
-                return (lambda tensors, arrays: tensors[number]), value
-            if id(value) in grads:
-                owner = grads[id(value)]
-                return (lambda tensors, arrays: tensors[owner]._grad), value
-            if not isinstance(value.array, Traced):
-                value.array = trace.outside(np.asarray(value.array))
-            if id(value.array.memory) in memories:
-                trace.stop("a result shares memory with an input")
-            if value._requires_grad and not used_up(value):
-                trace.stop("a result has a graph that no backward pass has used up")
-            place = len(views)
-            views.append(value.array.view_of())
-            real = value if trace.broken is not None else plain(value.array.value.copy())
-            return (lambda tensors, arrays: plain(arrays[place].copy())), real
+            if id(value) not in self.known:
+                self.known[id(value)] = self.tensor(value)
+            return self.known[id(value)]
         if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-            parts = [look(part) for part in value]
-            kind = type(value)
-            return ((lambda tensors, arrays: kind([make(tensors, arrays) for make, _ in parts])),
-                    kind([real for _, real in parts]))
+            parts, kind = [self.look(part) for part in value], type(value)
+            return lambda tensors, results: kind([make(tensors, results) for make in parts])
         if isinstance(value, dict):
-            found = {k: look(v) for k, v in value.items()}
-            return ((lambda tensors, arrays: {k: make(tensors, arrays) for k, (make, _) in found.items()}),
-                    {k: real for k, (_, real) in found.items()})
+            found = {k: self.look(v) for k, v in value.items()}
+            return lambda tensors, results: {k: make(tensors, results) for k, make in found.items()}
         if not isinstance(value, PLAIN) or type(value).__name__ == "TracedFloat":
-            trace.stop(f"a result is a {type(value).__name__}")
-        return (lambda tensors, arrays: value), value
+            self.trace.stop(f"a result is a {type(value).__name__}")
+        return lambda tensors, results: value
 
-    make, real = look(result)
-    return views, make, real
+    def tensor(self, value: Tensor) -> Any:
+        """A result that is computed, or a view of an input or of another result."""
+        if not isinstance(value.array, Traced):
+            value.array = self.trace.outside(np.asarray(value.array))
+        memory, base = value.array.memory, value._base
+        if base is not None and extras_of(value).view.creation == MANY and memory.kind != "input":
+            return self.computed(value)  # as in PyTorch the parts that `chunk` gives are no views then
+        if memory not in self.shown and base is not None and self.shared.count(memory) > 1:
+            self.known[id(base)] = self.tensor(base)  # several results are its views: it becomes a result, too
+        return self.view(value, *self.shown[memory]) if memory in self.shown else self.computed(value)
+
+    def computed(self, value: Tensor) -> Any:
+        """A result that the program computes."""
+        array, index, live = value.array, len(self.views), value._requires_grad and not used_up(value)
+        if live and value._current_grad_fn is None:
+            self.trace.stop("a result is a leaf that the function makes")
+        self.live += [index] if live else []
+        self.tensors.append(value if live else plain(array.value.copy()))
+        self.views.append(array.view_of())
+        def found(tensors: Sequence[Tensor], results: Sequence[Tensor]) -> Tensor:
+            return results[index]
+
+        if self.views[index].whole:
+            self.shown[array.memory] = value, found
+        return found
+
+    def view(self, value: Tensor, other: Tensor, make: Any) -> Any:
+        """A result that shows the memory of another tensor, outside of the graph: a view, or as `detach` gives it."""
+        where, start, tracked = value.array.view_of(), other.array.view_of(), value._is_view()
+        if where.dtype != start.dtype or (value._requires_grad and not tracked and not used_up(value)) or (
+                tracked and value._base is not other and value._base is not other._base):
+            self.trace.stop("a result shares memory with an input, or another result, and is no view of it")
+        offset, itemsize = where.offset - start.offset, where.dtype.itemsize
+        steps = [s // itemsize for s in where.strides]
+
+        def viewed(tensors: Sequence[Tensor], results: Sequence[Tensor]) -> Any:
+            shown = make(tensors, results) if tracked else make(tensors, results).detach()
+            if tracked:
+                shown = shown.as_strided(where.shape, steps, shown.storage_offset() + offset // itemsize)
+            else:
+                shown.array = view(shown.array, where.shape, where.strides, offset, where.dtype)
+            return shown
+        return viewed
 
 
 def used_up(tensor: Tensor) -> bool:
@@ -240,7 +351,8 @@ def gradients_of(every: list[Tensor], old: list[Tensor | None], trace: Trace,
             new.array = trace.outside(np.asarray(new.array))
         grads.append((i, len(views), 0 if new._version_counter is None else new._version_counter.value))
         views.append(new.array.view_of())
-    if len({v.memory for v in views}) < len(views):
+    memories = [v.memory for v in views]
+    if any(memories.count(memories[k]) > 1 for _, k, _ in grads):
         trace.stop("two results or gradients share memory")
     return grads, cleared
 

@@ -27,7 +27,7 @@ from minigrad.nn.modules.module import (
     Module,
 )
 
-__all__ = ["Compiled", "Explanation", "compile"]
+__all__ = ["Compiled", "Explanation", "OptimizedModule", "compile"]
 
 MOST_VARIANTS = 8
 ATTEMPTS = 3  # traces that may fail because the step makes state that later calls find, such as momentum
@@ -45,11 +45,13 @@ class Explanation(NamedTuple):
     backend: str
     breaks: tuple[str, ...]
     guards: int
+    joint: str  # about a result that keeps its graph
 
     def __str__(self) -> str:
         lines = [f"{self.calls} calls; {self.variants} program(s) on {self.backend}, checked by {self.guards} guards"]
         if self.variants:
             lines.append(f"{self.traced} statements were traced, {self.statements} remain")
+        lines += [self.joint] if self.joint else []
         return "\n".join([*lines, *[f"no program: {reason}" for reason in self.breaks]])
 
 
@@ -107,10 +109,17 @@ class Compiled:
     def _traced(self, key: Any, tensors: list[Any], args: Any, kwargs: Any) -> Any:
         """Trace this call; give its result, and keep its program."""
         with TRACING:
-            captured = capture(self._function, args, kwargs, self._fullgraph, self._backend)
-        if captured.broken is None:
-            self._variants.insert(0, Variant(captured, key, tensors))
-            return captured.result
+            captured, before = capture(self._function, args, kwargs, self._fullgraph, self._backend)
+        result = captured.result
+        if captured.source is not None:
+            variant = Variant(captured, key, tensors, self._lock)
+            if captured.joint is not None:
+                before.undo(captured.trace)
+                _, result = variant.run(before.every)
+            if captured.broken is None:
+                self._variants.insert(0, variant)
+                return result
+        assert captured.broken is not None
         reason, asked = captured.broken
         text = asked.located(reason)
         self._failed += 1
@@ -119,7 +128,7 @@ class Compiled:
             raise GraphBreak(text)
         if not reason.startswith(STATE) or self._failed >= ATTEMPTS:
             self._give_up(text)
-        return captured.result
+        return result
 
     def _give_up(self, reason: str) -> Callable[..., Any]:
         """Run eagerly from now on, after one warning."""
@@ -185,7 +194,8 @@ class Compiled:
         """The conditions that are checked before each call, and the reasons for which there is no program."""
         guards = dict.fromkeys(text for v in self._variants[:1] for text in (
             *v.world.guards.conditions.values(), *v.world.grads.conditions.values(), *v.captured.trace.guards))
-        return "\n".join([*[f"break: {reason}" for reason in self._breaks], *[f"guard: {text}" for text in guards]])
+        joint = [text for v in self._variants[:1] if (text := about_joint(v.captured))]
+        return "\n".join([*[f"break: {reason}" for reason in self._breaks], *joint, *[f"guard: {g}" for g in guards]])
 
     def explain(self) -> Explanation:
         """What became of the calls so far."""
@@ -194,7 +204,64 @@ class Compiled:
             self._calls, len(self._variants), 0 if last is None else len(last.steps[-1][1].statements),
             0 if last is None else len(last.steps[0][1].statements), self._backend_text, tuple(self._breaks),
             0 if last is None else len(last.world.guards.conditions) + len(last.world.grads.conditions) + len(
-                last.trace.guards))
+                last.trace.guards), "" if last is None else about_joint(last))
+
+
+class OptimizedModule(Module):
+    """A module around a module, `_orig_mod`, that is called as a `Compiled`; all else is that module's.
+
+    Its parameters are named `_orig_mod.…`, and attributes are set there. `source`, `why` and the like are those of a
+    compiled function, unless the module has attributes of these names.
+    """
+
+    def __init__(self, module: Module, backend: str, fullgraph: bool) -> None:
+        super().__init__()
+        self.__dict__.update(_compiled=Compiled(module, backend, fullgraph), _options=(backend, fullgraph))
+        self._modules["_orig_mod"] = module
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__dict__["_compiled"](*args, **kwargs)
+
+    @property
+    def training(self) -> bool:
+        mode: bool = self._orig_mod.training
+        return mode
+
+    @training.setter
+    def training(self, mode: bool) -> None:
+        self._orig_mod.training = mode
+
+    def __len__(self) -> int:
+        if not hasattr(self._orig_mod, "__len__"):
+            raise TypeError(f"{type(self._orig_mod).__name__} does not support len()")
+        return len(self._orig_mod)
+
+    def __getattr__(self, name: str) -> Any:
+        own = self.__dict__
+        module = own["_modules"]["_orig_mod"]
+        return module if name == "_orig_mod" else getattr(module if hasattr(module, name) else own["_compiled"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if hasattr(type(self), name):
+            super().__setattr__(name, value)
+        else:
+            setattr(self._orig_mod, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._orig_mod, name)
+
+    def __reduce__(self) -> Any:
+        return type(self), (self._orig_mod, *self._options)
+
+
+def about_joint(captured: Captured) -> str:
+    """Of a result that keeps its graph: how the joint graph was divided."""
+    if captured.joint is None or captured.source is None:
+        return ""
+    forward, backward = [len(function.statements) for function in captured.source.functions]
+    saved = len(captured.joint.read) + len(captured.joint.saved)
+    return (f"the result keeps its graph: {forward} statements run in forward, {backward} in backward, "
+            f"{saved} values are saved for it")
 
 
 def unusual() -> bool:
@@ -208,7 +275,8 @@ def compile(fn: Any = None, *, backend: str = "auto", fullgraph: bool = False, d
     """Turn a training step, a function of tensors or a module into a program that does the same, faster.
 
     The first call runs as always, the second is traced, those after it run the program for as long as what was traced
-    still holds; else another program is made, up to eight. What no program can repeat makes all calls eager, after one
+    still holds; else another program is made, up to eight. Of a result that keeps its graph the backward pass becomes a
+    program as well. What no program can repeat makes all calls eager, after one
     warning. Use it as a call, `step = compile(step)`, or as a decorator.
 
     `backend`: "numpy"; "numba", which makes one loop of statements over the same elements, and takes half a second for
@@ -227,7 +295,7 @@ def compile(fn: Any = None, *, backend: str = "auto", fullgraph: bool = False, d
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
     if dynamic:
         raise ValueError("dynamic=True is not there: each shape gets a program of its own. Leave it out.")
-    return Compiled(fn, backend, fullgraph)
+    return (OptimizedModule if isinstance(fn, Module) else Compiled)(fn, backend, fullgraph)
 
 
 def backend_of(asked: str) -> tuple[str, str]:
@@ -242,6 +310,7 @@ def backend_of(asked: str) -> tuple[str, str]:
 
 def explain(step: Any) -> Explanation:
     """What became of the calls of a compiled function: programs, guards, and the reasons for which there are none."""
+    step = vars(step)["_compiled"] if isinstance(step, OptimizedModule) else step
     if not isinstance(step, Compiled):
         raise TypeError(f"explain() takes what minigrad.compile gave, not {type(step).__name__}")
     return step.explain()

@@ -16,8 +16,7 @@ from typing import Any
 from minigrad._base.notebook import is_cell
 from minigrad.compiler.capture import Captured
 from minigrad.compiler.memory import ALIGNED, Plan
-from minigrad.compiler.passes import Program
-from minigrad.compiler.program import Memory, Statement
+from minigrad.compiler.program import Memory, Program, Statement
 from minigrad.compiler.source import Lines, Source
 
 __all__ = ["SENTENCES", "inspection"]
@@ -91,7 +90,8 @@ def inspection(name: str, backend: str, captured: Captured) -> dict[str, Any]:
     steps.append({**steps[-1], "name": "memory plan", "sentence": planned(plan), "bytes": plan.size,
                   "buffers": len({h.offset for h in plan.held})})
     files, ops = called(captured)
-    return {"name": name, "backend": backend, "files": files, "ops": ops, "head": captured.source.head,
+    head = [line for each in captured.source.heads for line in each]
+    return {"name": name, "backend": backend, "files": files, "ops": ops, "head": head,
             "statements": statements, "steps": steps, **buffers(written[0][1], captured.source)}
 
 
@@ -99,7 +99,7 @@ def all_lines(source: Source, programs: Sequence[Program]) -> list[Lines]:
     """The lines of all programs, with the names of the one that runs; what that does not have is named after it."""
     found: list[Lines] = [source]
     for program in programs[-2::-1]:
-        found.append(Lines(program, source.parameters, source.scalars, found[-1]))
+        found.append(Lines(program, source.functions, source.scalars, found[-1]))
     return found[::-1]
 
 

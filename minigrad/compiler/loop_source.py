@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from minigrad.compiler.loops import SUMS, Group, Part, asked_by, grouped
-from minigrad.compiler.passes import PASSES, Program
-from minigrad.compiler.program import Formula, Memory, Statement, View
+from minigrad.compiler.passes import PASSES
+from minigrad.compiler.program import Formula, Memory, Program, Statement, View
 from minigrad.compiler.spaces import Access, sizes_of
 
 __all__ = ["WITH_LOOPS", "Loop", "fused"]

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.compiler.passes import Program, axes_of
-from minigrad.compiler.program import Asked, Formula, Memory, Statement, View
+from minigrad.compiler.passes import axes_of
+from minigrad.compiler.program import Asked, Formula, Memory, Program, Statement, View
 from minigrad.compiler.spaces import Access, Cuts, access_of, cuts_of, disjoint, joined
 
 __all__ = ["Group", "Part", "grouped"]

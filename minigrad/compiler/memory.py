@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from minigrad.compiler.passes import Program
-from minigrad.compiler.program import Memory, Statement
+from minigrad.compiler.program import Memory, Program, Statement
 
 __all__ = ["ALIGNED", "Held", "Plan", "planned"]
 

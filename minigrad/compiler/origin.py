@@ -90,6 +90,17 @@ class Calls:
             self.found.append(Call(asked()._replace(op=op), node is not None, recorded_by))
         return before
 
+    def recorded(self, origin: Asked) -> Asked:
+        """Where a statement of a backward pass that nobody has called yet comes from: the line that recorded its node.
+
+        The gradients that leave the pass are copied where they have to be, for `AccumulateGrad`.
+        """
+        if self.running < 0:
+            return origin._replace(op=origin.op or "AccumulateGrad", phase="backward")
+        number = self.found[self.running].recorded_by
+        return origin if number < 0 else origin._replace(
+            file=self.found[number].asked.file, line=self.found[number].asked.line)
+
     def own(self, origin: Asked) -> None:
         """Note that a statement belongs to the call that runs; where none does, to what asked for it."""
         if self.running < 0 and (not self.found or self.found[-1].asked != origin):

@@ -6,48 +6,18 @@ their order, so that what a step writes outside it writes in the order in which 
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from minigrad.compiler.program import Formula, Memory, Statement, View, contiguous_strides
+from minigrad.compiler.program import Formula, Memory, Program, Statement, View, contiguous_strides
 
-__all__ = ["PASSES", "Program"]
+__all__ = ["LAST_OF_JOINT", "PASSES"]
 
+LAST_OF_JOINT = "copies forwarded"  # then a joint graph is divided: the passes behind it are for each program
 PURE = ("ufunc", "reduce", "product", "copy", "call", "fill")
-
-
-@dataclass(frozen=True)
-class Program:
-    """Statements, and the views that somebody looks at when they have run: results and gradients."""
-
-    statements: tuple[Statement, ...]
-    kept: tuple[View, ...]
-
-    def replaced(self, statements: Iterable[Statement], change: Callable[[View], View] = lambda v: v) -> Program:
-        """The program with other statements, and other views of what is kept."""
-        return Program(tuple(statements), tuple([change(v) for v in self.kept]))
-
-    def writes(self) -> dict[Memory, list[int]]:
-        """By memory: the numbers of the statements that write it."""
-        found = defaultdict(list)
-        for i, statement in enumerate(self.statements):
-            for memory in dict.fromkeys([v.memory for v in statement.outs]):
-                found[memory].append(i)
-        return found
-
-    def reads(self) -> dict[Memory, list[int]]:
-        """By memory: the numbers of the statements that read it; one past the end for what is kept."""
-        found = defaultdict(list)
-        for i, statement in enumerate(self.statements):
-            for memory in dict.fromkeys([v.memory for v in statement.reads()]):
-                found[memory].append(i)
-        for view in self.kept:
-            found[view.memory].append(len(self.statements))
-        return found
 
 
 def renamed(program: Program) -> Program:
@@ -68,11 +38,7 @@ def renamed(program: Program) -> Program:
         for out in statement.outs:
             memory = current.get(out.memory, out.memory)
             if memory in written and out.memory.kind == "temporary" and out.whole and not statement.updates:
-                memory = Memory.__new__(Memory)
-                memory.kind, memory.nbytes, memory.array, memory.address = "temporary", out.memory.nbytes, None, 0
-                Memory.count += 1
-                memory.number, memory.name, memory.value = Memory.count, "", None
-                current[out.memory] = memory
+                memory = current[out.memory] = out.memory.another()
             written.add(memory)
             outs.append(out._replace(memory=memory))
         found.append(replace(statement, outs=tuple(outs)))
@@ -210,13 +176,22 @@ def without_copies(program: Program) -> Program:
         changed = None
         if statement.kind == "copy" and type(statement.args[0]) is View:
             source, target = statement.args[0], statement.out
-            if source.dtype == target.dtype and source.shape == target.shape:
+            if source.dtype == target.dtype and source.shape == target.shape and not outlives(program, source, target):
                 changed = written_there(program, i, source, target) or read_there(program, i, source, target)
         if changed is None:
             i += 1
         else:
             program = changed
     return program
+
+
+def outlives(program: Program, source: View, target: View) -> bool:
+    """Whether a copy is needed between forward and backward: the caller may write to an input before backward, and a
+    gradient is written by the backward pass alone, so that each run of that makes its own."""
+    if source.memory.kind != "input" and target.memory not in {v.memory for v in program.kept}:
+        return False
+    memories = source.memory, target.memory
+    return len({program.backward(s) for s in program.statements for v in s.uses() if v.memory in memories}) == 2
 
 
 def changed_views(program: Program, i: int, source: View, target: View) -> Program | None:

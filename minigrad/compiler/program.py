@@ -8,14 +8,16 @@ more views. Views themselves cost nothing when the program runs: they are known 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from minigrad._base.notebook import is_cell
 
-__all__ = ["Asked", "Formula", "Memory", "Statement", "View", "contiguous_strides", "operands", "substitute"]
+__all__ = ["Asked", "Formula", "Memory", "Program", "Statement", "View", "contiguous_strides", "operands", "substitute"]
 
 
 class Memory:
@@ -35,6 +37,13 @@ class Memory:
         Memory.count += 1
         self.number, self.name = Memory.count, name
         self.value: Formula | None = None  # for one number: how it follows from the inputs of the step
+
+    def another(self) -> Memory:
+        """A temporary of the same size."""
+        memory = copy(self)
+        Memory.count += 1
+        memory.kind, memory.array, memory.number, memory.name, memory.value = "temporary", None, Memory.count, "", None
+        return memory
 
     def __repr__(self) -> str:
         return self.name or f"t{self.number}"
@@ -163,6 +172,44 @@ class Statement:
 
     def __repr__(self) -> str:
         return f"{', '.join(map(repr, self.outs))} = {self.name}({', '.join(map(repr, self.args))})"
+
+
+@dataclass(frozen=True)
+class Program:
+    """Statements, and the views that somebody looks at when they have run: results and gradients.
+
+    Of a joint graph, the statements from the number `boundary` on are those of the backward pass.
+    """
+
+    statements: tuple[Statement, ...]
+    kept: tuple[View, ...]
+    boundary: int | None = None
+
+    def replaced(self, statements: Iterable[Statement], change: Callable[[View], View] = lambda v: v) -> Program:
+        """The program with other statements, and other views of what is kept."""
+        return Program(tuple(statements), tuple([change(v) for v in self.kept]), self.boundary)
+
+    def backward(self, statement: Statement) -> bool:
+        """Whether a statement is one of the backward pass of a joint graph."""
+        return self.boundary is not None and statement.number >= self.boundary
+
+    def writes(self) -> dict[Memory, list[int]]:
+        """By memory: the numbers of the statements that write it."""
+        found = defaultdict(list)
+        for i, statement in enumerate(self.statements):
+            for memory in dict.fromkeys([v.memory for v in statement.outs]):
+                found[memory].append(i)
+        return found
+
+    def reads(self) -> dict[Memory, list[int]]:
+        """By memory: the numbers of the statements that read it; one past the end for what is kept."""
+        found = defaultdict(list)
+        for i, statement in enumerate(self.statements):
+            for memory in dict.fromkeys([v.memory for v in statement.reads()]):
+                found[memory].append(i)
+        for view in self.kept:
+            found[view.memory].append(len(self.statements))
+        return found
 
 
 def operands(value: Any) -> Iterator[View]:

@@ -11,18 +11,17 @@ import linecache
 import re
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from minigrad.compiler.memory import Plan, planned
-from minigrad.compiler.passes import Program
-from minigrad.compiler.program import Formula, Memory, Statement, View
+from minigrad.compiler.program import Formula, Memory, Program, Statement, View
 
-__all__ = ["Lines", "Source", "rounded"]
+__all__ = ["Function", "Lines", "Source", "rounded", "view"]
 
-RESERVED = {"step", "assign", "rounded", "view", "abs", *dir(np)}
+RESERVED = {"step", "forward", "backward", "assign", "rounded", "view", "abs", *dir(np)}
 
 
 def rounded(value: float) -> float:
@@ -44,12 +43,24 @@ def view(array: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: i
     return as_strided(flat.view(dtype), shape, strides)
 
 
-class Lines:
-    """The statements of a program as lines, and what their names stand for; `like`: lines whose names they share."""
+class Function(NamedTuple):
+    """A function of a source: its name, its statements, and views of the memory that it is given at each call."""
 
-    def __init__(self, program: Program, parameters: Sequence[Memory], formulas: Sequence[str],
+    name: str
+    statements: tuple[Statement, ...]
+    parameters: Sequence[View]
+
+
+class Lines:
+    """The statements of a program as lines, and what their names stand for; `like`: lines whose names they share.
+
+    `functions`: those that the statements are divided into.
+    """
+
+    def __init__(self, program: Program, functions: Sequence[Function], formulas: Sequence[str],
                  like: Lines | None = None) -> None:
-        self.program, self.parameters = program, list(parameters)
+        self.program, self.functions = program, functions
+        self.parameters = {v.memory: v for function in functions for v in function.parameters}
         self.names: dict[View, str] = {}
         self.taken: set[str] = set(RESERVED) | set(keyword.kwlist) | set(formulas)
         self.constants: dict[str, Any] = {"copyto": np.copyto, "assign": assign, "rounded": rounded, "view": view}
@@ -67,9 +78,6 @@ class Lines:
             self.memory_name(memory)
         self.calls = [self.line(s) for s in program.statements]
         self.kept = [self.name(v) for v in program.kept]
-        self.header = [*[f"{s} = {text}" for text, s in self.formulas.items()], *self.views_of_parameters()]
-        arguments = ", ".join([*[self.by_memory[m] for m in self.parameters], *self.scalars])
-        self.head = [f"def step({arguments}):", *self.header]
 
     def used_formulas(self) -> list[str]:
         found: dict[str, None] = {}
@@ -111,8 +119,7 @@ class Lines:
             base = self.memory_name(view.memory)
             others = [v for v in self.names if v.memory is view.memory]
             if view.memory in self.parameters:
-                is_base = view.shape == view.memory.array.shape and view.strides == view.memory.array.strides
-                is_base = is_base and view.offset == 0 and view.dtype == view.memory.array.dtype
+                is_base = view == self.parameters[view.memory]
             else:
                 is_base = not others
             array = view.memory.array
@@ -240,50 +247,56 @@ class Lines:
         self.constants[function] = getattr(np, function)
         return f"{function}({self.text_of(a)}, {self.text_of(b)}, out={self.name(out)})"
 
-    def views_of_parameters(self) -> list[str]:
-        """Views of what is given anew at each call."""
-        found = []
-        for v, name in self.names.items():
-            if v.memory in self.parameters and name != self.by_memory[v.memory]:
-                dtype = self.constant(v.dtype, v.dtype.name)
-                found.append(f"{name} = view({self.by_memory[v.memory]}, {v.shape}, {v.strides}, {v.offset}, {dtype})")
-        return found
-
 
 class Source(Lines):
     """The text of a program, which is what runs, and the plan of its memory."""
 
     count = 0
 
-    def __init__(self, program: Program, parameters: Sequence[Memory], formulas: Sequence[str]) -> None:
-        super().__init__(program, parameters, formulas)
+    def __init__(self, program: Program, functions: Sequence[Function], formulas: Sequence[str]) -> None:
+        super().__init__(program, functions, formulas)
         self.plan: Plan = planned(program)
         width = min(max([len(line) for line in self.calls], default=0), 88)
-        lines = [f"{line:<{width}}  # {s.asked}" for line, s in zip(self.calls, program.statements)]
-        step = "\n    ".join([*self.head, *lines, "return"]) + "\n"
+        written = iter([f"{line:<{width}}  # {s.asked}" for line, s in zip(self.calls, program.statements)])
+        bodies = [[next(written) for _ in function.statements] for function in functions]
+        self.heads = [self.head_of(function, lines) for function, lines in zip(functions, bodies)]
+        texts = ["\n    ".join([*head, *lines, "return"]) + "\n" for head, lines in zip(self.heads, bodies)]
         loops = "".join([f"{text}\n\n" for text in self.loop_texts().values()])
-        self.text = loops + step
-        self.first_line = loops.count("\n") + 1 + len(self.head)
+        self.text = loops + "\n\n".join(texts)
+        self.first_line = loops.count("\n") + 1 + len(self.heads[0])
         Source.count += 1
         self.file = f"<minigrad.compile {Source.count}>"
-        self.code = self.compiled()
+        self.codes = self.compiled()
 
-    def compiled(self) -> Any:
-        """The code of the function; tracebacks find its lines."""
+    def head_of(self, function: Function, lines: Sequence[str]) -> list[str]:
+        """The first lines of a function: its parameters, formulas, and the views that it uses of what it is given."""
+        given = {v.memory: self.by_memory[v.memory] for v in function.parameters}
+        used = set(re.findall(r"\w+", " ".join(lines)))
+        found = [f"def {function.name}({', '.join([*given.values(), *self.scalars])}):",
+                 *[f"{s} = {text}" for text, s in self.formulas.items()]]
+        for v, name in self.names.items():
+            if v.memory in given and name in used and name != given[v.memory]:
+                dtype = self.constant(v.dtype, v.dtype.name)
+                found.append(f"{name} = view({given[v.memory]}, {v.shape}, {v.strides}, {v.offset}, {dtype})")
+        return found
+
+    def compiled(self) -> list[Any]:
+        """The codes of the functions; tracebacks find their lines."""
         linecache.cache[self.file] = len(self.text), None, self.text.splitlines(True), self.file
         space: dict[str, Any] = {}
         exec(compile(self.text, self.file, "exec"), space)
-        return space["step"].__code__
+        return [space[function.name].__code__ for function in self.functions]
 
-    def bind(self, arrays: dict[Memory, Any]) -> tuple[Callable[..., None], list[Any]]:
-        """The function, on memory of its own, and the arrays of what is kept; `arrays`: those of inputs that stay."""
+    def bind(self, arrays: dict[Memory, Any]) -> tuple[list[Callable[..., None]], list[Any]]:
+        """The functions, on memory of their own, and the arrays of what is kept; `arrays`: those of inputs that
+        stay."""
         builtins = {"abs": abs, "float": float, "slice": slice, "Ellipsis": Ellipsis}
         space = {**self.constants, "__name__": "minigrad.compiled", "__builtins__": builtins}
         buffer = np.zeros(self.plan.size + 64, np.uint8)
         start = -buffer.__array_interface__["data"][0] % 64
         places = {h.memory: h.offset for h in self.plan.held}
         kept = {v.memory: np.zeros(v.memory.nbytes, np.uint8) for v in self.program.kept
-                if v.memory.kind == "temporary"}
+                if v.memory.kind == "temporary" and v.memory not in self.parameters}
         for v, name in self.names.items():
             if v.memory in self.parameters:
                 continue
@@ -297,7 +310,8 @@ class Source(Lines):
                 space[name] = array if same else view(array, v.shape, v.strides, v.offset, v.dtype)
                 continue
             space[name] = np.ndarray(v.shape, v.dtype, base, offset + v.offset, v.strides)
-        return FunctionType(self.code, space, "step"), [space[name] for name in self.kept]
+        functions: list[Callable[..., None]] = [FunctionType(code, space, code.co_name) for code in self.codes]
+        return functions, [space.get(name) for name in self.kept]
 
 
 def operands_first(statement: Statement) -> bool:

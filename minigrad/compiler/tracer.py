@@ -52,13 +52,14 @@ class Trace:
         self.states: dict[str, bytes] = {}  # states of random streams that a program keeps while it runs
         self.broken: tuple[str, Asked] | None = None
         self.fullgraph = fullgraph
+        self.boundary: int | None = None  # the number of the first statement of the backward pass of a joint graph
         self.memories: dict[int, tuple[Any, Memory]] = {}  # by the id of an array from outside: it, and its memory
 
     def add(self, kind: str, name: str, function: Any, args: Any, outs: Any, options: dict[str, Any] | None = None,
             updates: bool = False) -> None:
         """Note a call; arguments may be traced arrays, `outs` are."""
         operands, others = self.operand(tuple(args)), {k: self.operand(v) for k, v in (options or {}).items()}
-        origin = asked()
+        origin = asked() if self.boundary is None else self.calls.recorded(asked())
         self.calls.own(origin)
         self.statements.append(Statement(kind, name, function, operands, tuple([o.view_of() for o in outs]), others,
                                          origin, updates, len(self.statements)))

@@ -12,6 +12,7 @@ import numpy as np
 from minigrad._base.locks import new_lock
 from minigrad.autograd import _api
 from minigrad.backends import draws, registry
+from minigrad.backends.registry import HOST
 from minigrad.backends.stream import DEFAULT, Stream
 from minigrad.compiler.functions import BACKEND
 from minigrad.compiler.origin import AUTOGRAD
@@ -22,9 +23,10 @@ from minigrad.compiler.world import World
 from minigrad.core import Node, Tensor, engine
 from minigrad.core.engine import start_grads
 from minigrad.core.grad_mode import UNUSUAL
+from minigrad.core.saved import Packed
 from minigrad.ops._dispatch.op_wrappers import wrap_ops
 
-__all__ = ["TRACING", "end_of_draws", "released", "tracing"]
+__all__ = ["TRACING", "random_state_kept", "released", "tracing"]
 
 TRACING = new_lock()  # one step is traced at a time: the table of backends belongs to the process
 drawn_eagerly = draws.drawn
@@ -46,6 +48,19 @@ def end_of_draws(trace: Trace) -> None:
     """Break if somebody drew numbers that no statement draws."""
     if state_bytes(DEFAULT) != Draws.state:
         trace.stop("random numbers are drawn by what is no distribution of minigrad")
+
+
+@contextmanager
+def random_state_kept(trace: Trace) -> Iterator[None]:
+    """A block that draws for a later call, which has the numbers still to draw."""
+    end_of_draws(trace)
+    state = state_bytes(DEFAULT)
+    try:
+        yield
+        end_of_draws(trace)
+    finally:
+        set_state_bytes(DEFAULT, state)
+        Draws.state = state
 
 
 def drawn(here: Any, there: Any, stream: Any, shape: Any, *parameters: Any) -> Any:
@@ -220,7 +235,7 @@ def restored(now: Any, before: Any, trace: Trace) -> Any:
 def released() -> list[Tensor]:
     """Give arrays of NumPy's to all tensors and nodes that still have traced ones; the tensors that were found."""
     found = []
-    tensors, nodes = kinds_of(Tensor), kinds_of(Node)
+    tensors, nodes = kinds_of(Tensor), kinds_of(Node) | {Packed}
     kinds = tensors | nodes  # to look a class up takes a tenth of `issubclass`, and a process has a million objects
     candidates: list[Any] = [each for each in gc.get_objects() if type(each) in kinds]
     for each in candidates:
@@ -229,11 +244,18 @@ def released() -> list[Tensor]:
                 each.array = each.array.value
                 found.append(each)
         else:
-            for slot in ("saved", "const"):
-                values = getattr(each, slot, None)
-                if type(values) is tuple and any(isinstance(v, Traced) for v in values):
-                    setattr(each, slot, tuple([plain(v) for v in values]))
+            for slot in ("saved", "const", "output_info", "_input_info", "_output_info", "info"):
+                if hasattr(each, slot):
+                    setattr(each, slot, untraced(getattr(each, slot)))
     return found
+
+
+def untraced(value: Any) -> Any:
+    """What a node keeps, with arrays of NumPy's, and the CPU where it names the device of traced ones."""
+    if type(value) in (tuple, list):
+        parts = [untraced(part) for part in value]
+        return type(value)(parts) if any(a is not b for a, b in zip(parts, value)) else value
+    return HOST if isinstance(value, registry.DeviceHandle) and value.backend.array_type is Traced else plain(value)
 
 
 def kinds_of(cls: type) -> set[type]:

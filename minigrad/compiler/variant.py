@@ -7,6 +7,7 @@ from sys import getrefcount
 from typing import Any
 
 from minigrad.compiler.capture import Captured
+from minigrad.compiler.joint import CompiledFunction, Run
 from minigrad.compiler.program import Memory
 from minigrad.compiler.source import rounded
 from minigrad.core import Tensor
@@ -22,7 +23,8 @@ class Frame:
     def __init__(self, variant: Variant, every: Sequence[Tensor]) -> None:
         self.arrays = variant.bound_arrays(every)
         self.on = same_arrays(variant, self.arrays)
-        self.function, self.kept = variant.source.bind(dict(self.arrays))
+        functions, self.kept = variant.source.bind(dict(self.arrays))
+        self.function, self.backward = functions[0], functions[-1]
         self.given = [(a, a.base) for a in [self.kept[place] for _, place, _ in variant.effects.grads]]
         self.alone = self.references()
 
@@ -43,9 +45,9 @@ class Frame:
 class Variant:
     """One program of a compiled function."""
 
-    def __init__(self, captured: Captured, key: Any, tensors: Sequence[Tensor]) -> None:
+    def __init__(self, captured: Captured, key: Any, tensors: Sequence[Tensor], lock: Any) -> None:
         assert captured.source is not None and captured.effects is not None
-        self.key, self.captured = key, captured
+        self.key, self.captured, self.lock = key, captured, lock
         self.source, self.effects, self.world = captured.source, captured.effects, captured.world
         self.outside = [t for _, t in captured.world.tensors.values()]
         self.numbers = [next((i for i, own in enumerate(self.outside) if own is t), None) for t in tensors]
@@ -58,7 +60,7 @@ class Variant:
         self.bound = [(i, on_grad, m) for i, on_grad, m in captured.inputs if m in used and m.kind == "input"
                       and m not in self.source.parameters]
         written = {v.memory for s in self.source.program.statements for v in s.outs}
-        self.written = [m for m in self.source.parameters if m in written]
+        self.written = [m for m in self.source.parameters if m in written and m.kind == "input"]
         self.owners = {id(owner_of(m.array)) for m in written if m.array is not None and m.kind == "input"}
         self.scalars = [self.reader(name) for name in self.source.scalars]
         conditions = " and ".join(captured.trace.guards) or "True"
@@ -115,18 +117,22 @@ class Variant:
         scalars = [read(every) for read in self.scalars]
         if not self.holds(*scalars):
             return False, None
-        frame = self.frame_for(every)
+        frame, joint = self.frame_for(every), self.captured.joint
         first = len(self.outside)
+        fresh = [] if joint is None else joint.new_fresh()
         arrays = [t.array for t in every[first:]]
         for number in self.effects.cleared:
             every[number]._grad = None
         try:
-            frame.function(*arrays, *scalars)
+            frame.function(*arrays, *fresh, *scalars)
         except BaseException as error:
             self.leave(frame, every, self.statements_run(error))
             raise
         self.leave(frame, every, None)
-        return True, self.effects.result(every, frame.kept)
+        if joint is None:
+            return True, self.effects.result(every, [plain(a.copy()) for a in frame.kept[:self.effects.results]])
+        run = Run(frame.backward, self.lock, every, fresh, scalars)
+        return True, self.effects.result(every, CompiledFunction.apply(joint, run, *[every[i] for i in joint.inputs]))
 
     def frame_for(self, every: list[Tensor]) -> Frame:
         """A frame on the arrays that the tensors have now, whose gradients nobody holds."""
@@ -143,7 +149,7 @@ class Variant:
         """How many statements had run when an error ended a run."""
         trace = error.__traceback__
         while trace is not None:
-            if trace.tb_frame.f_code is self.source.code:
+            if trace.tb_frame.f_code is self.source.codes[0]:
                 return max(0, trace.tb_lineno - self.source.first_line)
             trace = trace.tb_next
         return 0

@@ -89,6 +89,7 @@ class World:
         self.options: dict[str, tuple[dict[str, Any], str, int | None]] = {}  # name: a group, a key, a place in a tuple
         self.guards = Guards()
         self.grads = Guards()  # on whether there is a `.grad`
+        self.looks_at_grads = False  # an optimiser can be reached, or a function names `grad`
         self.seen: dict[int, Any] = {}
         self.refused: str | None = None  # why what was found makes a program impossible
 
@@ -160,6 +161,7 @@ class World:
 
     def optimizer(self, optimizer: Optimizer, name: str) -> None:
         """An optimiser: its groups, whose floats are read at each call, and its state."""
+        self.looks_at_grads = True
         for kind in OPTIMIZER_HOOKS:
             hooks = vars(optimizer)[kind]
             self.guards.require(f"len({self.guards.name_of(hooks)}) == {len(hooks)}",
@@ -213,13 +215,14 @@ class World:
         """A function of the user's: its closure, its defaults, and the globals that its code names."""
         if (function.__module__ or "").partition(".")[0] in LIBRARIES:
             return
-        reached: list[tuple[str, Any, str]] = []
+        names, reached = dict.fromkeys(names_in(function.__code__)), list[tuple[str, Any, str]]()
+        self.looks_at_grads = self.looks_at_grads or "grad" in names
         for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
             with suppress(ValueError):  # not yet assigned
                 reached.append((f"{self.guards.name_of(cell)}.cell_contents", cell.cell_contents, variable))
         space = function.__globals__
         reached += [(f"{self.guards.name_of(space)}[{variable!r}]", space[variable], variable)
-                    for variable in dict.fromkeys(names_in(function.__code__)) if variable in space]
+                    for variable in names if variable in space]
         reached.sort(key=lambda found: not isinstance(found[1], Module))  # parameters get the names of their modules
         for source, content, variable in reached:
             if not isinstance(content, SKIPPED):

@@ -24,6 +24,7 @@ class Made:
     arguments: Callable[[int], tuple[Any, ...]]  # those of call number i
     watched: Sequence[Any]
     after: Callable[[int], None] = field(default=lambda i: None)  # what the program does between calls
+    module: Any = None  # where not the step is compiled, but a module: the step takes it as its first argument
 
 
 def loops_in_python(loops: Mapping[str, Any]) -> dict[str, Callable[..., None]]:
@@ -56,9 +57,10 @@ def equal(found: Any, expected: Any, what: str, tolerance: float) -> None:
 def left_behind(make: Callable[[], Made], wrap: Callable[[Any], Any], steps: int) -> tuple[list[Any], Any]:
     torch.manual_seed(7)
     made = make()
-    step, found = wrap(made.step), []
+    step, found = wrap(made.step if made.module is None else made.module), []
     for i in range(steps):
-        result = step(*made.arguments(i))
+        arguments = made.arguments(i)
+        result = step(*arguments) if made.module is None else made.step(step, *arguments)
         results = result if isinstance(result, tuple) else (result,)
         found.append([None if r is None else np.array(r.detach().numpy()) for r in results])
         made.after(i)

@@ -12,8 +12,7 @@ import minigrad as torch
 from minigrad import nn
 from minigrad.compiler import capture, compiled
 from minigrad.compiler.loop_source import fused
-from minigrad.compiler.passes import Program
-from minigrad.compiler.program import Memory, Statement, View, contiguous_strides
+from minigrad.compiler.program import Memory, Program, Statement, View, contiguous_strides
 from tests.unit.compiler.steps import Made, compare, loops_in_python
 from tests.unit.compiler.test_equal import MODELS, RULES, learner, mlp
 

@@ -12,8 +12,8 @@ import pytest
 
 import minigrad as torch
 from minigrad.compiler import GraphBreak
-from minigrad.compiler.passes import PASSES, Program, without_dead_code, without_repetition
-from minigrad.compiler.program import Memory, Statement, View
+from minigrad.compiler.passes import PASSES, without_dead_code, without_repetition
+from minigrad.compiler.program import Memory, Program, Statement, View
 from minigrad.utils.checkpoint import checkpoint
 
 ROOT = Path(__file__).parents[3]
@@ -148,10 +148,10 @@ def test_the_compiler_is_loaded_when_it_is_asked_for() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
-@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("number", [1, 2, 3])
 def test_the_page_shows_what_is_printed(number: int, tmp_path: Path) -> None:
     """The programs of docs/compiler.md print what stands under them."""
-    if number == 2:
+    if number == 3:
         pytest.importorskip("numba", reason="the extra `fast` is not installed")
     page = (ROOT / "docs/compiler.md").read_text(encoding="utf-8")
     program = page.split("```python\n")[number].split("```", 1)[0]

@@ -1,0 +1,216 @@
+"""A function whose result keeps its graph: its backward pass is traced too, and becomes a program of its own.
+
+As in PyTorch's AOTAutograd both passes are traced as one list of statements, the joint graph. After the passes it is
+divided: the forward program gives the results and what is saved for backward, the backward program the gradients of the
+inputs. To the caller both are one node, `CompiledFunctionBackward`. What forward writes for the caller and for backward
+is new memory at each call, so that several calls may wait for their backward passes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad.autograd.function import Function
+from minigrad.backends.stream import DEFAULT
+from minigrad.compiler.program import Memory, Program, View
+from minigrad.compiler.source import view
+from minigrad.compiler.tracer import GraphBreak, Trace, Traced
+from minigrad.compiler.tracing import random_state_kept
+from minigrad.core import LOCAL, Tensor, edge_target, engine
+from minigrad.core.tensor import counter_of, materialized, plain
+
+__all__ = ["Backward", "CompiledFunction", "Joint", "Run", "backward_of", "joint_of", "partitioned"]
+
+
+class Backward(NamedTuple):
+    """A traced backward pass: the number of its first statement, the tensors that get gradients by number, the views of
+    the gradients that it starts from, and of those that it computes."""
+
+    boundary: int
+    inputs: tuple[int, ...]
+    tangents: tuple[View, ...]
+    grads: tuple[View, ...]
+
+
+class Joint(NamedTuple):
+    """How the two programs of a joint graph are called.
+
+    `results`: what is returned; `live`: the indices of those that require grad; `inputs`: the numbers of the tensors
+    that get gradients, which lie in the arrays of `new_grads`. `fresh`: memory that each call of forward needs anew,
+    for results and what is saved, as `new_fresh` makes it; `saved`: the indices of what is saved among them. `read`:
+    the inputs that backward reads, which are saved as they are: the number of a tensor, whether its `.grad` is meant,
+    and whether backward is given its array. `states`: random states that forward keeps for backward, by name.
+    """
+
+    results: tuple[View, ...]
+    live: tuple[int, ...]
+    inputs: tuple[int, ...]
+    fresh: tuple[View, ...]
+    saved: tuple[int, ...]
+    read: tuple[tuple[int, bool, bool], ...]
+    states: dict[str, bytes]
+    new_fresh: Callable[[], list[Any]]
+    new_grads: Callable[[], list[Any]]
+
+
+class Run(NamedTuple):
+    """One run of a forward program: what its backward program needs of it."""
+
+    backward: Any
+    lock: Any  # one program at a time may use the memory of temporaries
+    tensors: Sequence[Tensor]
+    fresh: Sequence[Any]
+    scalars: Sequence[Any]
+
+
+# tracing
+def backward_of(outputs: Sequence[Tensor], every: Sequence[Tensor], histories: Any, trace: Trace) -> Backward | None:
+    """Trace the backward pass of results that keep their graph, up to the tensors from outside; None if it breaks."""
+    if [(t._requires_grad, t._current_grad_fn) for t in every] != histories:
+        trace.stop("an input that gradients go through is changed in place")
+    if any(s.kind == "draw" and s.args[0] is not DEFAULT for s in trace.statements):
+        trace.stop("numbers are drawn from a generator of its own, and the result keeps its graph")
+    if trace.broken is not None:
+        return None
+    numbers = {(edge_target(t), t._output_nr): i for i, t in enumerate(every) if edge_target(t) is not None}
+    inputs = [every[i] for i in numbers.values()]
+    tangents = [Traced(array, Memory(array, "input", f"grad_output{k}" if len(outputs) > 1 else "grad_output"))
+                for k, array in enumerate([np.ones(t.array.shape, t.array.dtype) for t in outputs])]
+    trace.boundary = len(trace.statements)
+    try:
+        with random_state_kept(trace), cut_off(inputs):
+            found = engine.execute(outputs, [plain(t) for t in tangents], True, False, inputs, False)
+    except GraphBreak:
+        raise
+    except Exception as error:  # noqa: BLE001 (whatever it is, eager calls do not run backward here)
+        trace.stop(f"its backward pass cannot be traced: {error}")
+        return None
+    reached = [(i, grad.array) for i, grad in zip(numbers.values(), found, strict=True) if grad is not None]
+    grads = []
+    for i, array in reached:  # each in memory of its own, row by row; passes leave out what is no more than a copy
+        grads.append((array if isinstance(array, Traced) else trace.outside(np.asarray(array))).copy())
+        grads[-1].memory.name = f"{every[i].array.memory.name}_grad"
+    return Backward(trace.boundary, tuple([i for i, _ in reached]), tuple([t.view_of() for t in tangents]),
+                    tuple([g.view_of() for g in grads]))
+
+
+@contextmanager
+def cut_off(inputs: Sequence[Tensor]) -> Iterator[None]:
+    """A block in which backward passes end at these tensors, and call none of their hooks: they are the caller's."""
+    nodes = list({t.grad_fn: None for t in inputs if t.grad_fn is not None})
+    extras = [each._extras for each in (*nodes, *[t for t in inputs if t.grad_fn is None]) if each._extras is not None]
+    edges, hooks = [node.next for node in nodes], [each.hooks for each in extras]
+    try:
+        for node in nodes:
+            node.next = ()
+        for each in extras:
+            each.hooks = None
+        yield
+    finally:
+        for node, edge in zip(nodes, edges, strict=True):
+            node.next = edge
+        for each, hook in zip(extras, hooks, strict=True):
+            each.hooks = hook
+
+
+# dividing
+def partitioned(program: Program, count: int) -> tuple[Program, Program]:
+    """Divide a joint graph, whose first `count` kept views are results: what backward reads of what forward has written
+    is kept too."""
+    forward = [s for s in program.statements if not program.backward(s)]
+    backward = [s for s in program.statements if program.backward(s)]
+    results, grads = program.kept[:count], program.kept[count:]
+    written = {v.memory for s in forward for v in s.outs if v.memory.kind == "temporary"}
+    saved = dict.fromkeys([v.memory for s in backward for v in s.reads() if v.memory in written])
+    uses = [*results, *[v for s in program.statements for v in s.uses()]]
+    bases = {memory: View(memory, (memory.nbytes,), (1,), 0, np.dtype(np.uint8))  # its bytes, or what shows all of it
+             for memory in dict.fromkeys([*[v.memory for v in results], *saved])}
+    bases |= {v.memory: v for v in reversed(uses) if v.memory in bases and v.whole}
+    return Program(tuple(forward), (*results, *bases.values())), Program(tuple(backward), grads)
+
+
+def joint_of(parts: Sequence[Program], traced: Backward, live: Sequence[int], inputs: Any, given: Sequence[View],
+             states: dict[str, bytes]) -> tuple[Joint, list[View], list[View]]:
+    """How the programs are called, and the views that forward and backward take as parameters; `given`: the
+    arguments."""
+    forward, backward = parts
+    count = len({v.memory for v in forward.kept})
+    results, fresh = forward.kept[:-count], forward.kept[-count:]
+    read = {v.memory for s in backward.statements for v in s.reads()}
+    arguments = {v.memory: v for v in given}
+    saved_inputs = [(i, on_grad, m) for i, on_grad, m in inputs if m in read]
+    saved = [k for k, v in enumerate(fresh) if v.memory in read]
+    joint = Joint(results, tuple(live), traced.inputs, fresh, tuple(saved),
+                  tuple([(i, on_grad, m in arguments) for i, on_grad, m in saved_inputs]), states,
+                  allocator(fresh), allocator(backward.kept))
+    return joint, [*given, *fresh], [*[arguments[m] for _, _, m in saved_inputs if m in arguments],
+                                     *[fresh[k] for k in saved], *traced.tangents, *backward.kept]
+
+
+# running
+def allocator(views: Iterable[View]) -> Callable[[], list[Any]]:
+    """What makes new arrays that lie as these views do, each of which shows all of its memory."""
+    found = [(v.shape, v.dtype, None if v.contiguous else v.strides) for v in views]
+    return lambda: [np.empty(shape, dtype) if strides is None else np.ndarray(
+        shape, dtype, np.empty(math.prod(shape), dtype), 0, strides) for shape, dtype, strides in found]
+
+
+class CompiledFunction(Function):
+    """The node of a compiled call: its backward runs the backward program."""
+
+    @staticmethod
+    def forward(ctx: Any, joint: Joint, run: Run, *inputs: Tensor) -> tuple[Tensor, ...]:
+        """Wrap what the forward program has computed, and save what the backward program reads."""
+        ctx.joint, ctx.program, ctx.states = joint, (run.backward, run.lock, run.scalars), dict(joint.states)
+        arrays = {v.memory: (v, array) for v, array in zip(joint.fresh, run.fresh, strict=True)}
+        saved: list[Any] = [run.tensors[i]._grad if on_grad else run.tensors[i] for i, on_grad, _ in joint.read]
+        saved += [plain(run.fresh[k]) for k in joint.saved]
+        counters, results = dict[Memory, Any](), []
+        for each in joint.results:
+            base, array = arrays[each.memory]
+            results.append(plain(array if each == base else view(array, each.shape, each.strides, each.offset,
+                                                                 each.dtype)))
+            results[-1]._version_counter = counters.setdefault(each.memory, counter_of(results[-1]))
+        for k, tensor in zip(joint.saved, saved[len(joint.read):], strict=True):
+            tensor._version_counter = counters.get(joint.fresh[k].memory)
+        ctx.save_for_backward(*saved)
+        ctx.mark_non_differentiable(*[t for k, t in enumerate(results) if k not in joint.live])
+        return tuple(results)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        """Run the backward program."""
+        joint, saved, (program, lock, scalars) = ctx.joint, ctx.saved_tensors, ctx.program
+        given = [True] * len(saved)
+        given[:len(joint.read)] = [each for _, _, each in joint.read]
+        wanted = [grads[k] for k in joint.live]
+        outs = joint.new_grads()
+        with lock:
+            joint.states.update(ctx.states)
+            program(*[materialized(t) for t, is_given in zip(saved, given, strict=True) if is_given],
+                    *[np.asarray(g.array, order="C") for g in wanted], *outs, *scalars)
+        found = tuple([plain(array) for array in outs])
+        if LOCAL.grad_enabled:  # the pass is recorded: what is there to say of it comes when somebody differentiates it
+            inputs = [edge if isinstance(edge, Tensor) else edge.result(array, output_nr)
+                      for edge, output_nr, array in zip(ctx.next, ctx.output_nrs(), outs, strict=True)]
+            found = CompiledFunctionBackward.apply(found, *inputs)
+        return None, None, *found
+
+
+class CompiledFunctionBackward(Function):
+    """What the gradients come from in a recorded pass: it has no derivative."""
+
+    @staticmethod
+    def forward(ctx: Any, found: tuple[Tensor, ...], *inputs: Tensor) -> tuple[Tensor, ...]:
+        """The gradients that were computed."""
+        return found
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> None:
+        """Raises PyTorch's error."""
+        raise RuntimeError("torch.compile with aot_autograd does not currently support double backward")
