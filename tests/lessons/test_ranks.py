@@ -6,7 +6,9 @@ import functools
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,23 +26,33 @@ from minigrad_lessons.processes.ranks import RankError
 from minigrad_widgets import inspect
 from tests.groups import has_torch, require
 
-WORD = "minigrad-ranks-"  # in the command line of everything that ranks starts
 FACTOR = 3.0
 DATA = torch.tensor([1.0, 2.0])
+Becomes = Callable[[int, float], bool]
 
 
-def running() -> int:
-    """How many processes ranks has running; `ww`: lines are not cut, whatever COLUMNS says."""
-    listed = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    return sum(WORD in line for line in listed.splitlines())
+@pytest.fixture(autouse=True)
+def becomes(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Becomes:
+    """Whether ranks has so many processes running within some seconds: at least so many, or none.
 
+    A folder of the test's own, for temporary files, is in their command lines: other tests have ranks running, too.
+    """
+    folder = str(tmp_path_factory.mktemp("ranks"))
+    monkeypatch.setenv("TMPDIR", folder)
+    monkeypatch.setattr(tempfile, "tempdir", folder)
 
-def becomes(count: int, seconds: float) -> bool:
-    """Whether there are as many within some seconds: at least so many, or none."""
-    end = time.monotonic() + seconds
-    while not (running() >= count if count else running() == 0) and time.monotonic() < end:
-        time.sleep(0.1)
-    return running() >= count if count else running() == 0
+    def reached(count: int) -> bool:
+        listed = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+        running = sum(folder in line for line in listed.splitlines())  # `ww`: no line is cut, whatever COLUMNS says
+        return running >= count if count else running == 0
+
+    def within(count: int, seconds: float) -> bool:
+        end = time.monotonic() + seconds
+        while not (found := reached(count)) and time.monotonic() < end:
+            time.sleep(0.1)
+        return found
+
+    return within
 
 
 def doubled(function: Any) -> Any:
@@ -118,7 +130,8 @@ def fails(how: str) -> None:
     ("leaves", "Rank 0 raised DistBackendError: Rank 1 has left the process group"),
     ("hangs", "Rank 0 raised DistBackendError"),
 ])
-def test_a_failure_is_one_sentence_and_leaves_nothing(how: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failure_is_one_sentence_and_leaves_nothing(how: str, said: str, capsys: pytest.CaptureFixture[str],
+                                                      becomes: Becomes) -> None:
     with pytest.raises(RankError) as caught:
         ranks(2, fails, how, seconds=6.0)
     assert capsys.readouterr().out == ("[1] until here\n" if how == "raises" else "")
@@ -126,7 +139,7 @@ def test_a_failure_is_one_sentence_and_leaves_nothing(how: str, said: str, capsy
     assert becomes(0, 10)
 
 
-def test_a_loop_without_end_is_ended() -> None:
+def test_a_loop_without_end_is_ended(becomes: Becomes) -> None:
     def busy() -> None:
         while True:
             pass
@@ -144,7 +157,8 @@ ranks(2, forever, seconds=8)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_when_the_kernel_is_stopped_or_killed_nothing_is_left(tmp_path: Path, number: signal.Signals) -> None:
+def test_when_the_kernel_is_stopped_or_killed_nothing_is_left(tmp_path: Path, number: signal.Signals,
+                                                              becomes: Becomes) -> None:
     (tmp_path / "forever.py").write_text(FOREVER, encoding="utf-8")
     kernel = subprocess.Popen([sys.executable, str(tmp_path / "forever.py")], cwd=ROOT, stderr=subprocess.DEVNULL)
     assert becomes(6, 30)  # the launcher, mpiexec, and two processes for each rank
