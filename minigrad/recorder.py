@@ -63,10 +63,10 @@ class record:
         self._names, self._times = names, times
 
     def __enter__(self) -> Trace:
-        observer = self._new_observer()
+        observer, frame = self._new_observer(), sys._getframe(1)
         try:
-            trace: Trace = observer.start()
-            self._observer, self._frame, self._entered = observer, sys._getframe(1), True
+            trace: Trace = observer.start(frame)
+            self._observer, self._frame, self._entered = observer, frame, True
         except BaseException:  # an interrupt may come at any line; without `__exit__` the observer would stay on
             observer.detach()
             raise

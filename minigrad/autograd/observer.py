@@ -28,6 +28,8 @@ from minigrad.trace.encode import Encoder
 from minigrad.trace.track import NOWHERE, RARER, Log
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from minigrad.recorder import Trace
 
 __all__ = ["CONSTANTS", "WATCHING", "Observer"]
@@ -52,15 +54,16 @@ class Observer:
         self.depth = -1  # of the innermost pass
         self.reported: BaseException | None = None
 
-    def start(self) -> Trace:
-        """Begin to listen to this thread; gives the trace, which grows from now on.
+    def start(self, base: FrameType) -> Trace:
+        """Begin to listen to this thread; gives the trace, which grows from now on. `base`: the frame of the program
+        around the recording, in which a search for names ends.
 
         Raises:
             RuntimeError: if an observer does already.
         """
         if LOCAL.observer is not None:
             raise RuntimeError("a recorder is on already in this thread: record() cannot be used inside record()")
-        self.seen.base = sys._getframe(2)
+        self.seen.base = base
         LOCAL.observer = self
         LOCAL.update()
         WATCHING.append(self)

@@ -14,6 +14,8 @@ from minigrad.core import Node
 from minigrad.trace.track import OBSERVERS
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from minigrad.recorder import Trace
 
 __all__ = ["TimedObserver", "observer_of"]
@@ -27,8 +29,8 @@ class TimedObserver(Observer):
     from `run` to what follows it.
     """
 
-    def start(self) -> Trace:
-        trace = super().start()
+    def start(self, base: FrameType) -> Trace:
+        trace = super().start(base)
         if trace.process is not None:
             trace.process["began"] = time()
         self.origin = perf_counter()

@@ -94,6 +94,7 @@ window.read = (() => {
   function channels(color) {
     if (!colors.has(color)) {
       canvas.clearRect(0, 0, 1, 1);
+      canvas.fillStyle = "transparent"; // what is no color, such as the pattern of a bar, leaves it as it is
       canvas.fillStyle = color;
       canvas.fillRect(0, 0, 1, 1);
       colors.set(color, canvas.getImageData(0, 0, 1, 1).data);

@@ -14,6 +14,8 @@ import minigrad as torch
 from minigrad import nn
 from minigrad.recorder import Trace, record
 
+KEPT = [torch.ones(2, requires_grad=True)]
+
 
 class Scaled(nn.Module):
     """A layer with a parameter of its own."""
@@ -38,6 +40,17 @@ def test_leaves_have_the_names_of_the_function_that_uses_them():
     with record() as trace:
         run()
     assert leaves(trace) == ["x", "scale"]
+
+
+@pytest.mark.parametrize("times", [False, True])
+def test_no_name_comes_from_outside_of_the_recording(times):
+    def recorded() -> Trace:
+        with record(times=times) as trace:
+            (KEPT[0] * 2.0).sum().backward()
+        return trace
+
+    outside = KEPT[0]
+    assert leaves(recorded()) == [None] and outside.grad is not None
 
 
 def test_the_function_furthest_out_says_the_name():

@@ -61,8 +61,8 @@ class Reader:
         self.touched: list[Any] = []  # see Pass
         self.filled: dict[int, int] = {}  # by number of a call that runs again: how many tensors it has found
 
-    def start(self) -> Trace:
-        """Begin to look; gives the trace, which grows from now on.
+    def start(self, base: FrameType) -> Trace:
+        """Begin to look; gives the trace, which grows from now on. `base`: the frame of the program around it.
 
         Raises:
             RuntimeError: if a reader does already.
@@ -70,8 +70,8 @@ class Reader:
         if getattr(READING, "reader", None) is not None:
             raise RuntimeError("a recorder is on already in this thread: record() cannot be used inside record()")
         READING.reader = self
-        self.seen.base = sys._getframe(2)
-        self.stack = Stack(self.builder, self.seen.base)
+        self.seen.base = base
+        self.stack = Stack(self.builder, base)
         RARER.start(self)
         self.ops.applied = self.stack.applied
         self.mode.__enter__()
