@@ -91,7 +91,7 @@ class Compiled:
         with self._lock:
             self._calls += 1
             tensors: list[Any] = []
-            structure = leaves_of((args, kwargs) if kwargs else args, tensors, [])
+            structure = leaves_of((args, kwargs), tensors, [])
             key = (structure, [spec_of(t) for t in tensors], LOCAL.grad_enabled, LOCAL.inference, default_float())
             for variant in self._variants:
                 every = variant.matches(key, tensors)
