@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 import itertools
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from minigrad._base.dtype import Size
 from minigrad._base.optional import optional
 from minigrad.autograd.views import MANY
 from minigrad.backends.stream import DEFAULT
@@ -22,7 +24,7 @@ from minigrad.compiler.program import Asked, Memory, Program, View
 from minigrad.compiler.source import Function, Lines, Source, view
 from minigrad.compiler.tracer import Trace, Traced
 from minigrad.compiler.tracing import released, tracing
-from minigrad.compiler.world import World
+from minigrad.compiler.world import PLAIN, World, attached_to
 from minigrad.core import LOCAL, Node, Tensor
 from minigrad.core.tensor import counter_of, extras_of, materialized, plain
 from minigrad.nn.modules.module import Module
@@ -39,14 +41,13 @@ class Backend(NamedTuple):
 
 BACKENDS = {"numpy": Backend(lambda *args: None, PASSES), "numba": Backend(whole, WITH_LOOPS)}
 KEPT_OUTSIDE = "a tensor that the step makes is kept outside of it, or comes from where no survey looks"
-PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 def leaves_of(value: Any, tensors: list[Tensor], others: list[Any]) -> Any:
     """Collect the tensors of an argument in one list and its other objects in another; gives what has to be equal."""
     if isinstance(value, Tensor):
         tensors.append(value)
-        return Tensor
+        return (Tensor, leaves_of(vars(value), tensors, others)) if vars(value) else Tensor
     if isinstance(value, (list, tuple)):
         return type(value), *[leaves_of(part, tensors, others) for part in value]
     if isinstance(value, dict):
@@ -91,7 +92,7 @@ class Before:
         self.counters = [(i, on_grad, counter_of(x)) for i, t in enumerate(every)
                          for on_grad, x in ((False, t), (True, t._grad)) if x is not None]
         self.versions = [c.value for _, _, c in self.counters]
-        self.histories = [(t._requires_grad, t._current_grad_fn) for t in every]
+        self.attached = [attached_to(t) for t in every]
         recorded = LOCAL.grad_enabled and any(t._requires_grad for t in every)
         self.arrays = [(t.array, t.array.copy()) for t in (*every, *self.grads) if t is not None] if recorded else []
         self.random = DEFAULT.state_bytes()
@@ -137,11 +138,15 @@ def capture(function: Callable[..., Any], args: Any, kwargs: Any, fullgraph: boo
             inputs = [(i, on_grad, x.array.memory) for i, t in enumerate(every) for on_grad, x in (
                 (False, t), (True, before.grads[i])) if x is not None and isinstance(x.array, Traced)]
             make_result, views = results.maker(result), [*results.views]
+            for now, then in zip([attached_to(t) for t in every], before.attached, strict=True):
+                if now[1:] != then[1:] or (results.live and now != then):
+                    trace.stop("hooks or attributes of an input change" if now[:2] == then[:2] else
+                               "an input that gradients go through is changed in place")
             grads, cleared = gradients_of(every, before.grads, trace, views)
             if results.live and (grads or cleared):
                 trace.stop("a result keeps its graph, and a backward pass runs inside")
             if results.live and trace.broken is None:
-                backward = backward_of([results.tensors[k] for k in results.live], every, before.histories, trace)
+                backward = backward_of([results.tensors[k] for k in results.live], every, trace)
         trace.broken = trace.broken or refusal(world, check) or overlapping(trace, inputs)
         if trace.broken is None:
             result = None if backward is not None else make_result(every, results.tensors)
@@ -168,6 +173,7 @@ def surveyed(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Worl
     world.visit(function, "model" if isinstance(function, Module) else getattr(function, "__name__", "step"))
     for other in others:
         world.visit(other, "argument")
+    world.methods()
     names = argument_names(getattr(function, "forward", function), len(tensors))
     given = list({id(t): (name, t) for name, t in zip(names, tensors) if id(t) not in world.tensors}.values())
     for _, t in given:
@@ -268,18 +274,21 @@ class Results:
             if id(value) not in self.known:
                 self.known[id(value)] = self.tensor(value)
             return self.known[id(value)]
-        if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-            parts, kind = [self.look(part) for part in value], type(value)
+        kind = type(value)
+        if kind in (list, tuple, Size):
+            parts = [self.look(part) for part in value]
             return lambda tensors, results: kind([make(tensors, results) for make in parts])
-        if isinstance(value, dict):
-            found = {k: self.look(v) for k, v in value.items()}
-            return lambda tensors, results: {k: make(tensors, results) for k, make in found.items()}
-        if not isinstance(value, PLAIN) or type(value).__name__ == "TracedFloat":
-            self.trace.stop(f"a result is a {type(value).__name__}")
+        if kind in (dict, OrderedDict):
+            found = [(k, self.look(v)) for k, v in value.items()]
+            return lambda tensors, results: kind([(k, make(tensors, results)) for k, make in found])
+        if not isinstance(value, PLAIN) or kind.__name__ == "TracedFloat":
+            self.trace.stop(f"a result is a {kind.__name__}")
         return lambda tensors, results: value
 
     def tensor(self, value: Tensor) -> Any:
         """A result that is computed, or a view of an input or of another result."""
+        if vars(value) or value.retains_grad:
+            self.trace.stop("a result has attributes, or keeps its gradient")
         if not isinstance(value.array, Traced):
             value.array = self.trace.outside(np.asarray(value.array))
         memory, base = value.array.memory, value._base
@@ -387,5 +396,3 @@ def scalars_used(trace: Trace, program: Program) -> list[str]:
     texts = " ".join([*trace.guards, *Lines(program, [], []).formulas])
     words = set(re.findall(r"[A-Za-z_]\w*", texts))
     return [name for name in trace.scalars if name in words]
-
-

@@ -79,6 +79,9 @@ class Compiled:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
+    def __reduce__(self) -> Any:
+        return type(self), (self._function, self._backend, self._fullgraph)  # a copy makes programs of its own
+
     def __repr__(self) -> str:
         return f"<compiled {self._function!r}>"
 
@@ -88,7 +91,7 @@ class Compiled:
         with self._lock:
             self._calls += 1
             tensors: list[Any] = []
-            structure = leaves_of((args, kwargs) if kwargs else args, tensors, [])
+            structure = leaves_of((args, kwargs), tensors, [])
             key = (structure, [spec_of(t) for t in tensors], LOCAL.grad_enabled, LOCAL.inference, default_float())
             for variant in self._variants:
                 every = variant.matches(key, tensors)
@@ -276,8 +279,8 @@ def compile(fn: Any = None, *, backend: str = "auto", fullgraph: bool = False, d
 
     The first call runs as always, the second is traced, those after it run the program for as long as what was traced
     still holds; else another program is made, up to eight. Of a result that keeps its graph the backward pass becomes a
-    program as well. What no program can repeat makes all calls eager, after one
-    warning. Use it as a call, `step = compile(step)`, or as a decorator.
+    program as well. What no program can repeat makes all calls eager, after one warning. Use it as a call,
+    `step = compile(step)`, or as a decorator.
 
     `backend`: "numpy"; "numba", which makes one loop of statements over the same elements, and takes half a second for
     each new loop (`pip install "minigrad-kit[fast]"`); "auto": numba where it is installed, else NumPy.

@@ -13,7 +13,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from minigrad.compiler.tracer import RULES, Active, Traced, apply, arrays_in, call, fresh, plain
 
-__all__ = ["BACKEND"]
+__all__ = ["TracingBackend"]
 
 
 def filled(number: Any) -> Callable[[str, Any, Any, dict[str, Any]], Any]:
@@ -189,6 +189,3 @@ class TracingBackend:
 
     def capturing(self) -> bool:
         return False
-
-
-BACKEND = TracingBackend()

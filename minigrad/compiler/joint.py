@@ -69,10 +69,8 @@ class Run(NamedTuple):
 
 
 # tracing
-def backward_of(outputs: Sequence[Tensor], every: Sequence[Tensor], histories: Any, trace: Trace) -> Backward | None:
+def backward_of(outputs: Sequence[Tensor], every: Sequence[Tensor], trace: Trace) -> Backward | None:
     """Trace the backward pass of results that keep their graph, up to the tensors from outside; None if it breaks."""
-    if [(t._requires_grad, t._current_grad_fn) for t in every] != histories:
-        trace.stop("an input that gradients go through is changed in place")
     if any(s.kind == "draw" and s.args[0] is not DEFAULT for s in trace.statements):
         trace.stop("numbers are drawn from a generator of its own, and the result keeps its graph")
     if trace.broken is not None:
@@ -91,6 +89,9 @@ def backward_of(outputs: Sequence[Tensor], every: Sequence[Tensor], histories: A
         trace.stop(f"its backward pass cannot be traced: {error}")
         return None
     reached = [(i, grad.array) for i, grad in zip(numbers.values(), found, strict=True) if grad is not None]
+    if not reached:
+        trace.stop("no gradient of a result that requires grad reaches an input")
+        return None
     grads = []
     for i, array in reached:  # each in memory of its own, row by row; passes leave out what is no more than a copy
         grads.append((array if isinstance(array, Traced) else trace.outside(np.asarray(array))).copy())
@@ -186,8 +187,7 @@ class CompiledFunction(Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         """Run the backward program."""
         joint, saved, (program, lock, scalars) = ctx.joint, ctx.saved_tensors, ctx.program
-        given = [True] * len(saved)
-        given[:len(joint.read)] = [each for _, _, each in joint.read]
+        given = [*[each for _, _, each in joint.read], *[True for _ in joint.saved]]
         wanted = [grads[k] for k in joint.live]
         outs = joint.new_grads()
         with lock:

@@ -128,9 +128,8 @@ class Trace:
         return Traced(array, self.memories[id(owner)][1])
 
     def as_input(self, array: Any, name: str) -> Traced:
-        """An array of a tensor from outside, as an input."""
-        if id(array) not in self.memories:
-            self.memories[id(array)] = array, Memory(array, "input", name)
+        """An array of a tensor from outside, as an input of its own: others may have the same array in this call."""
+        self.memories[id(array)] = array, Memory(array, "input", name)
         return Traced(array, self.memories[id(array)][1])
 
 

@@ -14,7 +14,7 @@ from minigrad.autograd import _api
 from minigrad.backends import draws, registry
 from minigrad.backends.registry import HOST
 from minigrad.backends.stream import DEFAULT, Stream
-from minigrad.compiler.functions import BACKEND
+from minigrad.compiler.functions import TracingBackend
 from minigrad.compiler.origin import AUTOGRAD
 from minigrad.compiler.program import Formula
 from minigrad.compiler.scalars import TracedFloat
@@ -176,7 +176,7 @@ def tracing(trace: Trace, world: World, given: list[tuple[str, Tensor]]) -> Iter
     arrays = [(t, t.array) for _, t in [*tensors, *grads]]
     before = {id(group): dict(group) for group, _, _ in world.options.values()}
     groups = {id(group): group for group, _, _ in world.options.values()}
-    registry.BACKEND_OF[Traced] = BACKEND  # type: ignore[assignment]  # it has no graphs, events and statistics
+    registry.BACKEND_OF[Traced] = TracingBackend()  # type: ignore[assignment]  # it has no graphs, events, statistics
     registry.ARRAYS = (*registry.ARRAYS, Traced)
     draws.drawn = drawn
     wrap_ops(noting, True)

@@ -1,38 +1,45 @@
 """What a step reads outside of its arguments: the tensors that it finds, and the guards on all else.
 
-The survey starts at a function and follows its closure, the globals that its code names, modules, optimisers, lists,
-dicts and objects of the user's own classes. Tensors become inputs of the program. Numbers, texts, flags, lengths and
-identities become guards, since tracing bakes them in. Options of optimisers that are floats are neither: a program
-reads them at each call.
+The survey starts at a function and follows its closure, the globals that its code names, also those of the user's own
+modules of Python, `nn.Module`s, optimisers, containers, and the user's own classes and their objects. Tensors become
+inputs of the program. Numbers, texts, flags, lengths and identities become guards, since tracing bakes them in. Options
+of optimisers that are floats are neither: a program reads them at each call.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
+import math
 import sys
 import types
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from enum import Enum, EnumMeta
 from typing import Any
 
 import numpy as np
 
 from minigrad.core import Tensor
-from minigrad.core.tensor import counter_of, materialized
+from minigrad.core.tensor import counter_of, extras_of, materialized
 from minigrad.nn.modules.module import Module
 from minigrad.ops.random.generator import Generator
 from minigrad.optim.optimizer import Optimizer
 
-__all__ = ["Guards", "World"]
+__all__ = ["PLAIN", "Guards", "World", "attached_to"]
 
-PLAIN = (bool, int, float, complex, str, bytes, type(None))
+PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 # Not looked into: their state is no state of the user's program.
-SKIPPED = (types.ModuleType, type, types.BuiltinFunctionType, np.dtype, np.generic, np.ufunc, Generator)
+SKIPPED = (types.ModuleType, types.BuiltinFunctionType, Enum, EnumMeta, np.dtype, np.ufunc, Generator)
 MODULE_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+MODULE_PARTS = ("_parameters", "_buffers", "_modules")
+MODULE_INTERNAL = vars(Module()).keys() - {"training"}
 OPTIMIZER_HOOKS = ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")
 INTERNAL = ("_blockwise", "_scratch", "defaults", "_optimizer_state_dict_pre_hooks", "_optimizer_state_dict_post_hooks",
             "_optimizer_load_state_dict_pre_hooks", "_optimizer_load_state_dict_post_hooks")
 LIBRARIES = {"minigrad", "numpy", *sys.stdlib_module_names} - {"__main__"}
+FOLLOWED = {"minigrad.optim.lr_scheduler", "types", "argparse"}  # where namespaces come from: their attributes count
 MOST = 100_000  # objects that a survey looks at
 
 
@@ -59,24 +66,37 @@ class Guards:
         if value is None or isinstance(value, bool):
             self.require(f"{source} is {value}", f"{text} is {value}")
         elif isinstance(value, PLAIN):
-            same = f"{source} == {value!r}" if value == value else f"{source} != {source}"
-            if isinstance(value, float) and abs(value) == float("inf"):
-                same = f"{source} == {self.name_of(value)}"
-            self.require(f"({same} and {source}.__class__ is {self.name_of(type(value))})", f"{text} is {value!r}")
+            literal = type(value) in PLAIN and value not in (math.inf, -math.inf)  # the text is an expression
+            same = f"{source} == {repr(value) if literal else self.name_of(value)}"
+            same = same if value == value else f"{source} != {source}"
+            self.require(f"({source}.__class__ is {self.name_of(type(value))} and {same})", f"{text} is {value!r}")
         else:
             self.require(f"{source} is {self.name_of(value)}", f"{text} is the same object")
 
+    def size(self, container: Any, text: str) -> None:
+        """Require that a container keeps its length."""
+        self.require(f"len({self.name_of(container)}) == {len(container)}", f"len({text}) is {len(container)}")
+
     def compiled(self) -> Callable[[], bool]:
         """One function that checks all."""
-        body = " and ".join(self.conditions) or "True"
+        return self.check(" and ".join(self.conditions) or "True")
+
+    def check(self, source: str) -> Callable[[], bool]:
+        """What checks a condition, which does not hold where what it looks at is gone."""
         self.space["__builtins__"] = {"len": len}
-        check: Callable[[], bool] = eval(f"lambda: {body}", self.space)  # the source is made of names above
-        return check
+        condition: Callable[[], bool] = eval(f"lambda: {source}", self.space)  # the source is made of names above
+
+        def holds() -> bool:
+            try:
+                return condition()
+            except (AttributeError, LookupError, ValueError):
+                return False
+        return holds
 
     def failing(self) -> str | None:
         """The text of the first condition that does not hold."""
         for source, text in self.conditions.items():
-            if not eval(f"lambda: {source}", self.space)():
+            if not self.check(source)():
                 return text
         return None
 
@@ -91,13 +111,17 @@ class World:
         self.grads = Guards()  # on whether there is a `.grad`
         self.looks_at_grads = False  # an optimiser can be reached, or a function names `grad`
         self.seen: dict[int, Any] = {}
+        self.names: dict[str, None] = {"forward": None}  # what code names: globals, attributes and methods
+        self.modules: dict[type, str] = {}  # by the class of a module: the name of the first one
         self.refused: str | None = None  # why what was found makes a program impossible
 
     def visit(self, value: Any, name: str) -> None:
         """Look at an object, and at what can be reached from it."""
-        if isinstance(value, (*PLAIN, *SKIPPED)) or id(value) in self.seen or len(self.seen) > MOST:
+        if isinstance(value, PLAIN) or id(value) in self.seen or len(self.seen) > MOST:
             return
         self.seen[id(value)] = value  # the id stays its own as long as it is held
+        if isinstance(value, SKIPPED):
+            return
         if isinstance(value, Tensor):
             self.tensor(value, name)
         elif isinstance(value, np.ndarray):
@@ -113,15 +137,21 @@ class World:
             self.optimizer(value, name)
         elif isinstance(value, Mapping):
             self.mapping(value, name)
-        elif isinstance(value, (list, tuple)):
-            self.guards.require(f"len({self.guards.name_of(value)}) == {len(value)}", f"len({name}) is {len(value)}")
+        elif isinstance(value, (list, tuple, deque)):
+            self.guards.size(value, name)
             self.items(enumerate(value), value, name)
+        elif isinstance(value, set):
+            same = self.guards.name_of(frozenset(value))
+            self.guards.require(f"{self.guards.name_of(value)} == {same}", f"{name} has the elements that it had")
+        elif isinstance(value, type):
+            self.members(value, [n for each in own_classes(value) for n, found in vars(each).items()
+                                 if n[:2] != "__" and not (callable(found) and issubclass(value, Module))], name)
         elif isinstance(value, functools.partial):
             self.visit((value.func, value.args, *value.keywords.values()), name)
         elif "__wrapped__" in getattr(value, "__dict__", ()):  # a step that is compiled by itself, for instance
             self.visit(value.__wrapped__, name)
-        elif hasattr(value, "__dict__") and (type(value).__module__.partition(".")[0] not in LIBRARIES
-                                             or type(value).__module__ == "minigrad.optim.lr_scheduler"):
+        elif (hasattr(value, "__dict__") or "__slots__" in vars(type(value))) and (
+                not of_library(type(value)) or type(value).__module__ in FOLLOWED):
             self.attributes(value, name)
 
     def tensor(self, tensor: Tensor, name: str) -> None:
@@ -143,29 +173,28 @@ class World:
                 guards.require(f"len({e}.{kind}) == {len(hooks)}", f"{name} has {len(hooks)} hooks")
                 for hook in hooks.values():
                     self.visit(hook, f"{name}.hook")
+        self.items(vars(tensor).items(), vars(tensor), name)
         has = "None" if tensor._grad is None else "not None"
         self.grads.require(f"{self.grads.name_of(tensor)}._grad is {has}", f"{name}.grad is {has}")
 
     def module(self, module: Module, name: str) -> None:
         """A module: its flag, the numbers of its hooks, its parameters, buffers, modules and attributes."""
         own = vars(module)
-        for kind in MODULE_HOOKS:
-            self.guards.require(f"len({self.guards.name_of(own[kind])}) == {len(own[kind])}",
-                                f"len({name}.{kind}) is {len(own[kind])}")
-            for hook in own[kind].values():
-                self.visit(hook, f"{name}.hook")
-        for part in ("_parameters", "_buffers", "_modules"):
-            self.items(list(own[part].items()), own[part], name)
-        self.items([(k, v) for k, v in own.items() if k == "training" or not k.startswith("_")], own, name)
-        self.visit(type(module).forward, f"{name}.forward")
+        for part in (*MODULE_HOOKS, *MODULE_PARTS):
+            self.guards.size(own[part], f"{name}.{part}")
+        for hook in [hook for kind in MODULE_HOOKS for hook in own[kind].values()]:
+            self.visit(hook, f"{name}.hook")
+        for part in MODULE_PARTS:
+            self.items(own[part].items(), own[part], name)
+        self.items([(k, v) for k, v in own.items() if k not in MODULE_INTERNAL and (
+            k[0] != "_" or not of_library(type(module)))], own, name)
+        self.modules.setdefault(type(module), name)
 
     def optimizer(self, optimizer: Optimizer, name: str) -> None:
         """An optimiser: its groups, whose floats are read at each call, and its state."""
         self.looks_at_grads = True
         for kind in OPTIMIZER_HOOKS:
-            hooks = vars(optimizer)[kind]
-            self.guards.require(f"len({self.guards.name_of(hooks)}) == {len(hooks)}",
-                                f"len({name}.{kind}) is {len(hooks)}")
+            self.guards.size(vars(optimizer)[kind], f"{name}.{kind}")
         groups = optimizer.param_groups
         self.guards.require(f"len({self.guards.name_of(groups)}) == {len(groups)}", f"{name} has {len(groups)} groups")
         for i, group in enumerate(groups):
@@ -192,44 +221,93 @@ class World:
                 self.items([(key, option)], group, name)
 
     def mapping(self, value: Mapping[Any, Any], name: str) -> None:
-        self.guards.require(f"len({self.guards.name_of(value)}) == {len(value)}", f"len({name}) is {len(value)}")
-        self.items([(k, v) for k, v in value.items() if isinstance(k, (str, int))], value, name)
+        self.guards.size(value, name)
+        self.items(value.items(), value, name)
 
     def attributes(self, value: Any, name: str) -> None:
-        own = vars(value)
-        self.items(list(own.items()), own, name)
-        for found in vars(type(value)).values():
-            if isinstance(found, types.FunctionType):
-                self.visit(found, f"{name}.{found.__name__}")
+        own = getattr(value, "__dict__", {})
+        self.items(own.items(), own, name)
+        members = [member for each in own_classes(type(value)) for member in vars(each).items()]
+        slots = [n for n, found in members if isinstance(found, types.MemberDescriptorType)]
+        for slot in [n for n in slots if hasattr(value, n)]:
+            self.guard(f"{self.guards.name_of(value)}.{slot}", getattr(value, slot), f"{name}.{slot}")
+        self.members(type(value), [n for n, found in members if n not in slots and (
+            n[:2] != "__" or isinstance(found, types.FunctionType))], name)
+
+    def methods(self) -> None:
+        """Look at the methods of modules that code names, which in turn may name others."""
+        known = (0, 0)
+        while known != (len(self.names), len(self.modules)):
+            known = len(self.names), len(self.modules)
+            for kind, name in list(self.modules.items()):
+                self.members(kind, list(self.names), name)
+
+    def members(self, kind: type, names: list[str], name: str) -> None:
+        """The members of a class that have these names."""
+        for each in own_classes(kind):
+            for wanted in [n for n in names if n in vars(each)]:
+                member = vars(each)[wanted]
+                self.guard(f"{self.guards.name_of(each)}.__dict__[{wanted!r}]", member, f"{name}.{wanted}")
+                called: Any = member.fget if isinstance(member, property) else member
+                called = inspect.unwrap(called) if callable(called) or isinstance(called, classmethod) else None
+                self.visit(called, f"{name}.{wanted}")
 
     def items(self, items: Any, container: Any, name: str) -> None:
         """The parts of a container, each guarded where it lies, and visited."""
         c = self.guards.name_of(container)
-        for key, part in items:
-            text = f"{name}.{key}" if isinstance(key, str) else f"{name}[{key}]"
-            if not isinstance(part, SKIPPED):
-                self.guards.value(f"{c}[{key!r}]", part, text)
-                self.visit(part, text)
+        for key, part in list(items):
+            k = repr(key) if type(key) in (str, int) else self.guards.name_of(key)
+            self.guard(f"{c}[{k}]", part, f"{name}.{key}" if isinstance(key, str) else f"{name}[{key}]")
+
+    def guard(self, source: str, value: Any, name: str) -> None:
+        """Guard what an expression gives, and look at it."""
+        if not isinstance(value, types.ModuleType):
+            self.guards.value(source, value, name)
+            self.visit(value, name)
 
     def function(self, function: types.FunctionType, name: str) -> None:
         """A function of the user's: its closure, its defaults, and the globals that its code names."""
-        if (function.__module__ or "").partition(".")[0] in LIBRARIES:
+        if of_library(function):
             return
         names, reached = dict.fromkeys(names_in(function.__code__)), list[tuple[str, Any, str]]()
+        self.names |= names
         self.looks_at_grads = self.looks_at_grads or "grad" in names
         for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
             with suppress(ValueError):  # not yet assigned
                 reached.append((f"{self.guards.name_of(cell)}.cell_contents", cell.cell_contents, variable))
-        space = function.__globals__
-        reached += [(f"{self.guards.name_of(space)}[{variable!r}]", space[variable], variable)
-                    for variable in names if variable in space]
+        spaces = [function.__globals__]
+        for space in spaces:  # those of the user's modules that the code names become more
+            for variable in [v for v in names if v in space]:
+                reached.append((f"{self.guards.name_of(space)}[{variable!r}]", space[variable], variable))
+                if isinstance(space[variable], types.ModuleType) and not of_library(space[variable]) and not any(
+                        vars(space[variable]) is each for each in spaces):
+                    spaces.append(vars(space[variable]))
         reached.sort(key=lambda found: not isinstance(found[1], Module))  # parameters get the names of their modules
         for source, content, variable in reached:
-            if not isinstance(content, SKIPPED):
-                self.guards.value(source, content, variable)
-                self.visit(content, variable)
+            self.guard(source, content, variable)
         for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             self.visit(default, f"{name}.default")
+
+
+def attached_to(tensor: Tensor) -> Any:
+    """What is attached to a tensor beside its memory: its history first, then its hooks and attributes."""
+    node, extras = tensor.grad_fn, extras_of(tensor)
+    hooks = [extras.hooks, extras.post_accumulate]
+    if node is not None and node._extras is not None and node._extras.hooks is not None:
+        hooks += node._extras.hooks.tensor.values()
+    return (tensor._requires_grad, node, tensor.retains_grad, sum([len(each or ()) for each in hooks]),
+            [(name, id(value)) for name, value in vars(tensor).items()])
+
+
+def of_library(found: Any) -> bool:
+    """Whether a function, a class or a module is one of minigrad's, NumPy's or the standard library's."""
+    name = found.__name__ if isinstance(found, types.ModuleType) else found.__module__
+    return (name or "").partition(".")[0] in LIBRARIES
+
+
+def own_classes(kind: type) -> list[type]:
+    """The user's own among a class and its bases."""
+    return [each for each in kind.__mro__ if not of_library(each)]
 
 
 def names_in(code: types.CodeType) -> Iterator[str]:

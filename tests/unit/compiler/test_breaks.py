@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -225,6 +226,18 @@ def test_arguments_that_are_one_tensor() -> None:
     assert compiled(torch.ones(2), torch.full((2,), 3.0)).tolist() == [6.0, 6.0]
 
 
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_tensors_that_share_an_array_in_one_call(requires_grad: bool) -> None:
+    w = torch.ones(2, requires_grad=requires_grad)
+    called = torch.compile(lambda x, y: x * w + y * w * 10, backend="numpy", fullgraph=True)
+    for _ in range(4):
+        x = torch.ones(2)
+        assert called(x, x.detach()).tolist() == [11.0, 11.0]
+        assert called(x, w.detach()).tolist() == [11.0, 11.0]
+        assert called(x, torch.full((2,), 3.0)).tolist() == [31.0, 31.0]
+    assert called.explain().variants == 1
+
+
 def test_grad_mode_and_default_dtype() -> None:
     compiled = torch.compile(lambda x: x + torch.zeros(2).to(x.dtype) + int(torch.is_grad_enabled()))
     for _ in range(3):
@@ -243,6 +256,18 @@ def test_a_recording_sees_each_op() -> None:
     with record() as trace:
         compiled(x).backward()
     assert "MulBackward0" in trace.text()
+
+
+def test_results_in_containers_of_their_own_class() -> None:
+    class Output(dict[str, Any]):
+        """Has attributes, perhaps."""
+
+    called = torch.compile(lambda x: OrderedDict(one=x * 2), backend="numpy", fullgraph=True)
+    assert [type(called(torch.ones(1))) for _ in range(4)] == [OrderedDict] * 4
+    strict = torch.compile(lambda x: Output(one=x * 2), backend="numpy", fullgraph=True)
+    strict(torch.ones(1))
+    with pytest.raises(GraphBreak, match="a result is a Output"):
+        strict(torch.ones(1))
 
 
 def test_arrays_of_numpy_are_refused() -> None:

@@ -149,6 +149,19 @@ def test_a_cell_whose_input_is_its_own_result() -> None:
         np.testing.assert_allclose(a, b, 1e-4, 1e-5)
 
 
+def test_a_view_whose_base_has_changed() -> None:
+    """Its node is made anew when somebody asks for it, which is no change of the function's."""
+    function, w = exponential()
+    for _ in range(3):
+        leaf = torch.ones(6, requires_grad=True)
+        base = leaf * 0.5
+        part = base[:3]
+        base.mul_(2)
+        w.grad = None
+        function(part).sum().backward()
+        np.testing.assert_allclose(leaf.grad.tolist(), [*[i * np.exp(i) for i in (1, 2, 3)], 0, 0, 0], 1e-5)
+
+
 # what runs eagerly
 def in_place(x: Any, w: Any) -> Any:
     return x.mul_(w).sum()
@@ -172,11 +185,24 @@ def leaf_inside(x: Any, w: Any) -> Any:
     return x * w, torch.ones(3, requires_grad=True)
 
 
+def hooks_an_input(x: Any, w: Any) -> Any:
+    x.register_hook(lambda grad: grad * 2)
+    return x * w
+
+
+def keeps_a_gradient(x: Any, w: Any) -> Any:
+    result = x * w
+    result.retain_grad()
+    return result
+
+
 GENERATOR = torch.Generator()
 EAGER = {"in_place": (in_place, "an input that gradients go through is changed in place"),
          "passes_inside": (passes_inside, "a result keeps its graph, and a backward pass runs inside"),
          "own_generator": (own_generator, "numbers are drawn from a generator of its own"),
          "reentrant": (reentrant, "its backward pass cannot be traced: "),
+         "hooks_an_input": (hooks_an_input, "hooks or attributes of an input change"),
+         "keeps_a_gradient": (keeps_a_gradient, "a result has attributes, or keeps its gradient"),
          "leaf_inside": (leaf_inside, "a result is a leaf that the function makes")}
 
 
@@ -200,6 +226,13 @@ def test_what_runs_eagerly(name: str) -> None:
     strict = torch.compile(function, backend="numpy", fullgraph=True)
     with pytest.raises(GraphBreak, match=reason):
         left(strict)
+
+
+def test_a_graph_that_no_input_is_part_of() -> None:
+    function = torch.compile(lambda x: x * torch.ones(3, requires_grad=True), backend="numpy")
+    with pytest.warns(UserWarning, match="no gradient of a result that requires grad reaches an input"):
+        for _ in range(4):
+            function(torch.ones(3)).sum().backward()
 
 
 def test_a_break_leaves_a_graph_of_numpys_arrays() -> None:

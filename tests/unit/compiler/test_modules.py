@@ -184,6 +184,16 @@ def test_the_wrapper_is_a_module() -> None:
         len(torch.compile(nn.Linear(1, 1)))
 
 
+def test_a_copy_of_a_module_that_holds_a_compiled_function() -> None:
+    model = nn.Linear(2, 2)
+    model.called = torch.compile(lambda x: model(x).tanh(), backend="numpy")
+    twin = copy.deepcopy(model)
+    for _ in range(3):
+        model.called(torch.ones(1, 2))
+    assert torch.equal(twin.called(torch.ones(1, 2)), model.called(torch.ones(1, 2)))
+    assert (twin.called.explain().calls, model.called.explain().calls) == (1, 4)
+
+
 def test_a_compiled_module_inside_of_a_compiled_step() -> None:
     torch.manual_seed(0)
     model = torch.compile(nn.Linear(2, 2), backend="numpy")

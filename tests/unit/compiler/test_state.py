@@ -106,6 +106,14 @@ def test_no_graph_and_no_traced_array_stays() -> None:
         assert all(type(p.array) is np.ndarray and type(p.grad.array) is np.ndarray for p in model.parameters())
 
 
+def test_arrays_that_ops_keep_for_a_device_are_of_one_trace() -> None:
+    x = torch.arange(8.0).reshape(1, 1, 8)
+    for _ in range(2):
+        called = torch.compile(lambda x: F.avg_pool1d(x, 3, 1, 1), backend="numpy", fullgraph=True)
+        for _ in range(3):
+            assert torch.equal(called(x), F.avg_pool1d(x, 3, 1, 1))
+
+
 def test_an_error_in_the_middle() -> None:
     """A class that there is not: parameters stay as they were, and the next call works."""
     step, model = made()
