@@ -132,8 +132,8 @@ def test_drawn_steps(backend: str, drawn: Step, momentum: bool) -> None:
 
 
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True,
-          database=None)
+@settings(max_examples=max(1, EXAMPLES // 2), deadline=None, suppress_health_check=[HealthCheck.too_slow],
+          derandomize=True, database=None)
 @given(drawn=steps)
 def test_drawn_functions_with_the_loss_outside(backend: str, drawn: Step) -> None:
     """What an eager pass gives no gradient at all, since it is in no loss, gets zeros."""
