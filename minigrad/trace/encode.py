@@ -171,9 +171,13 @@ class Encoder:
     def renewed(self, tensor: int, node: int) -> None:
         """A view that was written to has another node, since its base has."""
         if self.nodes[tensor] != node:
-            self.forwarded.setdefault("rebased", []).append([tensor, self.nodes[tensor], node])
-            self.nodes[tensor] = node
-            self.parts.nodes[node]["outputs"] = [tensor]
+            self.forwarded.setdefault("rebased", []).append(self.rebase(tensor, node))
+
+    def rebase(self, tensor: int, node: int) -> list[int | None]:
+        """Note that a tensor has another node from now on; gives what an event tells of it."""
+        before, self.nodes[tensor] = self.nodes[tensor], node
+        self.parts.nodes[node]["outputs"] = [tensor]
+        return [tensor, before, node]
 
     def looked_up(self, inputs: Sequence[int | None], targets: Sequence[int | None],
                   outputs: Sequence[int]) -> list[list[int | None]]:
@@ -183,9 +187,7 @@ class Encoder:
             if tensor is None or node is None or tensor in outputs or self.nodes[tensor] == node:
                 continue
             if self.parts.nodes[node]["name"] == VIEW and self.parts.tensors[tensor].get("base") is not None:
-                found.append([tensor, self.nodes[tensor], node])
-                self.nodes[tensor] = node
-                self.parts.nodes[node]["outputs"] = [tensor]
+                found.append(self.rebase(tensor, node))
         return found
 
     # source

@@ -100,12 +100,13 @@ def names_in(base: FrameType | None, wanted: Mapping[int, Any], copies: list[dic
     tensors = {key: value for key, value in wanted.items() if hasattr(type(value), "requires_grad")}
     for frame in running(base):
         names = frame.f_locals
-        here = {id(value): (name, False) for name, value in public(names) if wanted.get(id(value)) is value}
-        for name, owner in public(names):
+        known = public(names)
+        here = {id(value): (name, False) for name, value in known if wanted.get(id(value)) is value}
+        for name, owner in known:
             if tensors and is_module(owner):
                 here |= {key: (f"{name}.{path}", True) for key, path in paths.find(owner, tensors).items()}
         if len(here) < len(wanted):
-            for value, name, is_path in held_inside(public(names)):
+            for value, name, is_path in held_inside(known):
                 if wanted.get(id(value)) is value:
                     here.setdefault(id(value), (name, is_path))
         empty(frame, names, copies)

@@ -118,7 +118,7 @@ def _divided(student: Callable[..., Any]) -> Found:
 
 
 def is_wrong(name: str, program: Callable[..., Any], student: Callable[..., Any], why: Callable[..., str],
-              sizes: tuple[int, ...] = ()) -> bool:
+             sizes: tuple[int, ...] = ()) -> bool:
     """Run a program on 2 and on 3 ranks, and say what `why` finds wrong in what they have found; whether it did.
 
     `sizes` of buckets, one for each number of ranks, go to the program and to `why`, too.
