@@ -90,6 +90,31 @@ def test_a_number_that_is_typed_moves_all_that_follow(seen: Page, axe: Axe) -> N
     back(root)
 
 
+def left_edges(root: Locator) -> list[float]:
+    """Where the boxes of the nodes begin, in pixels from the left of the window."""
+    found: list[float] = root.locator(".mg-node > .mg-box").evaluate_all(
+        "boxes => boxes.map(box => box.getBoundingClientRect().left)")
+    return found
+
+
+def test_the_graph_makes_room_for_an_open_panel(seen: Page) -> None:
+    root = inspector(seen, 0)
+    panel = root.locator(".mg-numbers .mg-nodelist-body").bounding_box()
+    assert panel
+    beside = left_edges(root)
+    assert min(beside) > panel["x"] + panel["width"]
+    summary = root.locator(".mg-numbers > summary")
+    summary.click()
+    expect(root.locator(".mg-numbers .mg-nodelist-body")).to_be_hidden()
+    seen.wait_for_function("([box, left]) => box.getBoundingClientRect().left < left", arg=[
+        root.locator(".mg-node > .mg-box").first.element_handle(), beside[0]])
+    assert min(left_edges(root)) < panel["x"] + panel["width"]
+    summary.click()
+    expect(root.locator(".mg-numbers .mg-nodelist-body")).to_be_visible()
+    seen.wait_for_function("([box, left]) => Math.abs(box.getBoundingClientRect().left - left) < 1", arg=[
+        root.locator(".mg-node > .mg-box").first.element_handle(), beside[0]])
+
+
 def test_the_keyboard_and_the_pointer_change_numbers(seen: Page) -> None:
     root = inspector(seen, 0)
     box = field(root, "w[1, 1]")

@@ -23,7 +23,7 @@ import { foldedAt, Levels, middleOf } from "./levels";
 import { Lights } from "./lights";
 import { Minimap } from "./minimap";
 import { Outline } from "./outline";
-import { fits, legend, savedMarks, stub, zoomButtons } from "./parts";
+import { coveredBy, fits, legend, savedMarks, stub, zoomButtons } from "./parts";
 import { TrayParts } from "./tray";
 import { Viewport } from "./viewport";
 
@@ -114,6 +114,8 @@ export class GraphPane {
     const finder = new Finder(trace, (node) => this.events.find(node));
     this.element = html("section", { class: "mg-graph", "aria-label": "graph" }, this.frame, legend(), this.map.element);
     this.tools.append(this.outline.element, finder.element);
+    this.viewport.coveredBy = () => coveredBy(this.tools);
+    this.tools.addEventListener("toggle", () => this.viewport.makeRoom(), true);
     this.element.append(zoomButtons(this.levels.element, this.viewport, () => this.middle()), this.tools);
   }
 

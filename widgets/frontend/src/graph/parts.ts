@@ -46,3 +46,13 @@ export function zoomButtons(levels: HTMLElement, viewport: Viewport, middle: () 
     make("⤢", "show the whole graph", () => viewport.overview(middle())),
   );
 }
+
+/**
+ * How much of the pane's width open panels cover, from the left, in pixels. One that leaves less than a third of it free
+ * is read on its own: the drawing stays where it is.
+ */
+export function coveredBy(tools: HTMLElement): number {
+  const { left, width } = tools.getBoundingClientRect();
+  const ends = [...tools.querySelectorAll("details[open] > :not(summary)")].map((each) => each.getBoundingClientRect().right - left);
+  return Math.max(0, ...ends.filter((end) => end <= width * (2 / 3)));
+}

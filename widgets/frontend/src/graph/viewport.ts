@@ -23,10 +23,13 @@ export class Viewport {
   private view: Point = [640, 420];
   private touched = false;
   private reader = READERS.near;
+  private covered = 0;
   /** What was last to be in view: a pane that gets its size later moves there then. */
   private wanted: [Point, number] | null = null;
   /** Called with what is in view whenever that changes. */
   onMove: (region: Region, far: boolean) => void = () => undefined;
+  /** How much of the pane's width open panels cover, from the left, in pixels: the drawing uses the rest. */
+  coveredBy: () => number = () => 0;
   /** Asked before the wheel or a button zooms around a point of the pane: whether it has folded or unfolded instead. */
   onZoom: (factor: number, at: Point, time: number) => boolean = () => false;
   private readonly observer: ResizeObserver | null = null;
@@ -55,8 +58,7 @@ export class Viewport {
   /** Draws for readers at the desk, or for those in the last row. */
   readFrom(where: keyof typeof READERS): void {
     this.reader = READERS[where];
-    this.fit();
-    if (this.wanted) this.reveal(...this.wanted);
+    this.settle();
   }
 
   /** Brings a point into the middle. */
@@ -92,6 +94,11 @@ export class Viewport {
     this.centerWithin(this.all, around);
   }
 
+  /** The width of the pane that nothing covers. */
+  private get free(): number {
+    return this.view[0] - this.covered;
+  }
+
   private get all(): Region {
     const [right, bottom] = this.outlook.size;
     return { left: 0, top: 0, right, bottom };
@@ -99,13 +106,13 @@ export class Viewport {
 
   /** The scale at which all of a region is in view. */
   private fitting({ left, top, right, bottom }: Region): number {
-    return Math.min((this.view[0] - 2 * SIDE) / (right - left), (this.view[1] - 2 * this.reader.edge) / (bottom - top), this.reader.largest);
+    return Math.min((this.free - 2 * SIDE) / (right - left), (this.view[1] - 2 * this.reader.edge) / (bottom - top), this.reader.largest);
   }
 
   /** Brings a point into the middle; above and below a region that fills the view, nothing of it is left empty. */
   private centerWithin({ left, top, right, bottom }: Region, [x, y]: Point): void {
     // Of a region that was made to fit exactly, a rounding of the last digit may say that it does not.
-    const [wide, high] = [this.view[0] - 2 * SIDE, this.view[1] - 2 * this.reader.edge].map((free) => free / this.scale + 1e-6) as [number, number];
+    const [wide, high] = [this.free - 2 * SIDE, this.view[1] - 2 * this.reader.edge].map((free) => free / this.scale + 1e-6) as [number, number];
     const middle = bottom - top <= high ? (top + bottom) / 2 : Math.min(bottom - high / 2, Math.max(top + high / 2, y));
     this.center([right - left <= wide ? (left + right) / 2 : x, middle]);
   }
@@ -136,12 +143,12 @@ export class Viewport {
     const right = this.x + (x + width / 2) * this.scale;
     const middle = this.y + y * this.scale;
     const margin = this.reader.margin + (HEIGHT / 2) * this.scale;
-    const out = left < 8 || right > this.view[0] - 8 || middle < margin || middle > this.view[1] - margin;
+    const out = left < this.covered + 8 || right > this.view[0] - 8 || middle < margin || middle > this.view[1] - margin;
     if (out) this.centerWithin(this.all, [x, y]);
   }
 
   private center([x, y]: Point): void {
-    this.x = this.view[0] / 2 - x * this.scale;
+    this.x = this.covered + this.free / 2 - x * this.scale;
     this.y = this.view[1] / 2 - y * this.scale;
     this.apply();
   }
@@ -156,7 +163,17 @@ export class Viewport {
     const { clientWidth, clientHeight } = this.frame;
     if (clientWidth === 0 || clientHeight === 0) return;
     this.view = [clientWidth, clientHeight];
-    if (this.touched) return;
+    this.makeRoom();
+  }
+
+  /** Moves the drawing beside the panels that are open now, unless the student has moved it. */
+  makeRoom(): void {
+    this.covered = this.coveredBy();
+    if (!this.touched) this.settle();
+  }
+
+  /** Fits the drawing into the pane as it is now, with what was last to be in view. */
+  private settle(): void {
     this.fit();
     if (this.wanted) this.reveal(...this.wanted);
   }
