@@ -27,10 +27,10 @@ def add_in_place(total: Tensor, grad: Any) -> None:
 
 
 def with_layout_of(leaf: Any, grad: Any, can_steal: bool) -> Any:
-    """An array as the `.grad` of a leaf: PyTorch calls this the gradient layout contract.
+    """Return an array to be the `.grad` of a leaf, laid out as PyTorch's "gradient layout contract" says.
 
     It is in row-major order, or has the strides of a leaf that is dense in another order. `grad` itself is returned if
-    `can_steal` says so and it is laid out like this already, else a copy.
+    the caller owns it (`can_steal`) and it is laid out like this already, else a copy.
     """
     if type(leaf) in BACKEND_OF:  # the copy belongs on the device of the gradient, which need not be the one in use
         backend = BACKEND_OF[type(grad)]

@@ -7,20 +7,21 @@ the node's edges (`run`). In a first-order pass gradients are arrays; in a pass 
 
 NOTE 1 (engine order). A node runs when all its gradients have arrived. A recursion would not do: it would run a node
 once per path, with partial sums. Of several ready nodes the one with the highest sequence number runs first: the one
-that was recorded last, and an AccumulateGrad before all others. Nodes with equal numbers run in
-neither FIFO nor LIFO order: the heap treats them as equal, and Python's heap moves them as C++'s does.
+that was recorded last, and an AccumulateGrad before all others. Equal numbers, as of two AccumulateGrads, run as the
+heap's swaps leave them, which are those of C++'s heap: in PyTorch's order, the same in each run, neither FIFO nor LIFO.
 
-At a node this happens, in this order: the hooks of the tensors that it made, as they were registered; `retain_grad`;
-the node's pre-hooks; its formula; its hooks; release of what it saved. At an AccumulateGrad: hooks of the leaf,
-pre-hooks, accumulation, post-accumulate hooks, hooks. A gradient that `inputs=` asks for is captured before all of
-this; where the node itself is not run, after the hooks of its tensors, which are called all the same.
+At a node this happens, in this order: the hooks of the tensors that it made, for each in the order of registration;
+`retain_grad`; the node's pre-hooks; its formula; its post-hooks (`register_hook`); release of what it saved. At an
+AccumulateGrad: hooks of the leaf, pre-hooks, accumulation, post-accumulate hooks, post-hooks. What `autograd.grad`
+returns is captured before all of this; where the node itself does not run, after the hooks of its tensors, which do.
 
-NOTE 3 (who may keep a gradient). A gradient that arrives at a leaf becomes its `.grad` without a copy, and one that
-waits in a buffer is added to in place, but only if nobody else can see the array. As in PyTorch the reference count
-says so (`InputBuffer.owns_grad`). A gradient is copied for as long as somebody else holds it too: the user, a hook, a
-saved value, or another buffer to which the formula sent it; the last to receive it may keep it. A view may be kept if
-it shows all of an array that nobody else holds, in the order of memory, as a reshaped gradient does. A leaf always gets
-a copy if it has hooks, which may keep what they see, if the pass is recorded, or if its layout asks for another order.
+NOTE 3 (who may keep a gradient). A gradient that arrives at a leaf without a `.grad` becomes it without a copy, and one
+that waits in a buffer is added to in place, but only if nobody else can see the array. As in PyTorch the reference
+count says so (`InputBuffer.owns_grad`). It is copied if somebody else still holds it: the user, a hook, a saved value,
+or another buffer that got it from the same formula; the last of these to be evaluated may keep it. A view may be kept
+if it shows all of an array that nobody else holds, in the order of memory, as a reshaped gradient does. A leaf always
+gets a copy if it has hooks, which may keep what they see, if the pass is recorded, or if its layout asks for another
+order. A `.grad` that is there already is added to in place, whoever holds it; only a recorded pass makes a new one.
 """
 
 import warnings
@@ -36,7 +37,7 @@ from minigrad._base.contexts import errstate
 from minigrad.backends.registry import BACKEND_OF, HOST, device_like
 from minigrad.core.arguments import NOT_SCALAR, check_grad, check_inputs, inputs_of, sequence_of, warn_of_cycle
 from minigrad.core.evaluate import evaluate_fully, sum_to_inputs
-from minigrad.core.exec_info import leaves_out, select_nodes_to_run
+from minigrad.core.exec_info import is_left_out, select_nodes_to_run
 from minigrad.core.grad_mode import LOCAL, UNUSUAL, switch
 from minigrad.core.graph import AccumulateGrad, GradientEdge, Node, edge_target, known_accumulator, target_of
 from minigrad.core.input_buffer import GraphTask, InputBuffer, InputBuffers
@@ -141,14 +142,15 @@ def execute(roots: Sequence[Any], grads: Sequence[Any], keep_graph: bool, create
 def compute_dependencies(task: GraphTask, root: Node) -> None:
     """Count, for each node and leaf of this pass, the edges that lead to it; each will deliver a gradient, or None.
 
-    A leaf and a node with several outputs get their buffers here, any other node when its first gradient arrives.
+    Leaves, whose buffers hold their AccumulateGrads, and nodes with several outputs get their buffers here, any other
+    node when its first gradient arrives.
     """
     dependencies, stack = task.dependencies, [root]
     while stack:
         for target in stack.pop().next:
             if target in dependencies:
                 dependencies[target] += 1
-            elif target is not None and (task.nodes_to_run is None or not leaves_out(task, target)):
+            elif target is not None and (task.nodes_to_run is None or not is_left_out(task, target)):
                 dependencies[target] = 1
                 if isinstance(target, Tensor):
                     buffer = task.buffers[target] = InputBuffer()
@@ -194,21 +196,21 @@ def run(task: GraphTask, node: Node, grads: Any) -> None:
         for grad in grads:
             edge += 1
             target = node.next[edge]
-            missing = dependencies.get(target)
-            if missing is None:  # there is no edge, or this pass leaves out what it leads to
+            remaining = dependencies.get(target)
+            if remaining is None:  # there is no edge, or this pass leaves out what it leads to
                 continue
             buffer = buffers.get(target)
             if buffer is None:
                 buffer = InputBuffer()
                 buffer.node, buffer.grad = target, grad
-                if missing > 1:
+                if remaining > 1:
                     buffers[target] = buffer
             elif buffer.grad is None:
                 buffer.grad = grad
             elif grad is not None:
                 buffer.add(grad, node, edge)
-            if missing > 1:
-                dependencies[target] = missing - 1
+            if remaining > 1:
+                dependencies[target] = remaining - 1
             else:
                 heappush(ready, buffer)
         grads = grad = None  # `owns_grad` would count these references (NOTE 3), and they would keep memory

@@ -1,8 +1,8 @@
-"""Evaluates a node with everything that can happen at a node: hooks, captures, several outputs, a recorder.
+"""Evaluates a node with everything that can happen at a node: hooks, captures, an observer, edges that are left out.
 
 Mirrors `evaluate_function` of PyTorch's `engine.cpp`. A node comes here if it or its leaf has hooks, or if the whole
-pass has `inputs=` or an observer; `engine.evaluate` is the fast path for all others. NOTE 1 in engine.py gives the
-order in which things happen.
+pass has `inputs=` or an observer; `engine.evaluate` is the fast path for all others. NOTE 1 in engine.py says in which
+order things happen.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,9 +22,9 @@ __all__ = ["call_node", "check_device", "check_gradient", "evaluate_fully", "on_
 
 
 def evaluate_fully(task: GraphTask, buffer: InputBuffer) -> tuple[Any, ...]:
-    """Evaluate a node, hooks, captures and observer calls included; gives the gradients of its inputs.
+    """Evaluate a node with its hooks, captures and calls of the observer; return the gradients of its inputs.
 
-    The modes of the thread are afterwards as they were before: what a hook switches holds for the rest of its node.
+    A mode that a hook switches lasts until this node is done: then the thread's modes are as they were before.
     """
     grad_enabled, inference, hooks = LOCAL.grad_enabled, LOCAL.inference, LOCAL.saved_tensors_hooks
     try:
@@ -84,7 +84,7 @@ def run_node(task: GraphTask, node: Node, grads: Sequence[Any], sum_broadcast: b
         return ()
     left_out = task.left_out if node.prunes else ()
     packed = not node.own_input_grads and any(type(value) is Packed for value in node.saved or ())
-    if left_out and not node.own_input_grads and all(edge is None or edge in left_out for edge in node.next):
+    if left_out and not node.own_input_grads and all(target is None or target in left_out for target in node.next):
         _ = saved_tensors(node) if packed else saved_arrays(node)  # raises for what was freed or changed
         return (None,) * len(node.next)
     if packed:
@@ -96,8 +96,8 @@ def run_node(task: GraphTask, node: Node, grads: Sequence[Any], sum_broadcast: b
         return results
     if sum_broadcast and node._extras is not None and node._extras.input_metadata is not None:
         results = sum_to_inputs(node, results, task.xp)
-    return tuple([None if edge is None or edge in left_out else g
-                  for edge, g in zip(node.next, results, strict=True)])
+    return tuple([None if target is None or target in left_out else g
+                  for target, g in zip(node.next, results, strict=True)])
 
 
 def input_grads_of_unpacked(task: GraphTask, node: Node, grad: Any) -> Any:
@@ -151,12 +151,12 @@ def check_device(grad: Any, device: Any, index: int, xp: Any, prefix: str = "") 
 def sum_to_inputs(node: Node, grads: Any, xp: Any) -> tuple[Any, ...]:
     """Sum the gradients that a formula gave to the shapes of the inputs that were broadcast, and cast them."""
     grads = grads if type(grads) is tuple else (grads,)
-    return tuple([g if g is None or like is None or edge is None else sum_to(g, like, xp)
-                  for edge, g, like in zip(node.next, grads, node.extras().input_metadata or (), strict=True)])
+    return tuple([g if g is None or like is None or target is None else sum_to(g, like, xp)
+                  for target, g, like in zip(node.next, grads, node.extras().input_metadata or (), strict=True)])
 
 
 def sum_to(grad: Any, like: tuple[Any, ...], xp: Any) -> Any:
-    """Sum a gradient to the shape of an input that was broadcast, and cast it to its dtype. No formula does.
+    """Sum a gradient to the shape of an input that was broadcast, and cast it to its dtype. Formulas do not.
 
     `like` is (shape, dtype), or (shape, dtype, device) for a number on the CPU that met another device's tensor.
     """
@@ -173,7 +173,7 @@ def sum_to(grad: Any, like: tuple[Any, ...], xp: Any) -> Any:
 
 
 def capture(task: GraphTask, node: Node, grads: Sequence[Any]) -> None:
-    """Keep the gradients of those inputs of `autograd.grad` that are found at this node."""
+    """Store those gradients which arrive at this node and `autograd.grad` will return."""
     for output_nr, index in task.captures.get(target_of(node), ()):
         task.captured[index] = grads[output_nr]
         if task.observer is not None and task.inputs is not None and is_tensor(task.inputs[index]):
@@ -203,7 +203,10 @@ def retain(tensor: Tensor, grad: Tensor, first_order: bool) -> None:
 
 
 def call_tensor_hooks(task: GraphTask, node: Node, hooks: NodeHooks | None, grads: Sequence[Any]) -> list[Any]:
-    """Call the hooks of the tensors that a node made, then serve `retain_grad`; gives the gradients as tensors."""
+    """Call the hooks of the tensors that a node made, then fill `.grad` where `retain_grad()` was called.
+
+    Returns the gradients as tensors.
+    """
     tensors = [task.wrapped(g) for g in grads]
     by_output = dict(hooks.tensor) if hooks is not None else {}
     if isinstance(node, AccumulateGrad) and node.has_leaf_hooks():
@@ -256,7 +259,7 @@ def on_device_of(grads: Sequence[Any]) -> Iterator[None]:
 def call_node(node: Node, *grads: Any, **names: Any) -> Any:
     """Run a node by hand, under the caller's grad mode: recorded if it is on. What the node saved is kept.
 
-    Gives what PyTorch gives: a tensor for a node with one input, else a tuple; `()` from an AccumulateGrad.
+    As in PyTorch it returns a tensor for a node with one input, else a tuple; `()` from an AccumulateGrad.
 
     Raises:
         TypeError: if the number of gradients is not the number of the op's outputs, or one is no tensor, or has a name.

@@ -10,13 +10,13 @@ from minigrad.core.grad_mode import LOCAL
 from minigrad.core.graph import AccumulateGrad, GradientEdge, Node, edge_target, target_of
 from minigrad.core.input_buffer import GraphTask
 
-__all__ = ["inside_full_passes", "leaves_out", "select_nodes_to_run", "will_run"]
+__all__ = ["inside_full_passes", "is_left_out", "select_nodes_to_run", "will_run"]
 
 
 def select_nodes_to_run(task: GraphTask, root: Node, inputs: Sequence[Any], accumulate_grad: bool) -> None:
     """Choose what a pass with `inputs` runs: all that leads to one of them, and the inputs if they are to accumulate.
 
-    As in PyTorch a node that is the only root is looked at even if it leads to none of them: its tensor's hooks run.
+    As in PyTorch a sole root is visited even if it leads to none of them: it does not run, but its tensor's hooks do.
     """
     edges = [target_and_output_nr(tensor) for tensor in inputs]
     targets = {target for target, _ in edges}
@@ -29,7 +29,7 @@ def select_nodes_to_run(task: GraphTask, root: Node, inputs: Sequence[Any], accu
         for index, (target, output_nr) in enumerate(edges):
             task.captures.setdefault(target, []).append((output_nr, index))
     if len(root.next) == 1:
-        task.captures.setdefault(root.next[0], [])
+        task.captures.setdefault(root.next[0], [])  # nothing is captured there: it is visited
 
 
 def target_and_output_nr(tensor: Any) -> tuple[Any, int]:
@@ -63,10 +63,10 @@ def nodes_leading_to(targets: Container[Any], root: Node) -> set[Any]:
     return leading
 
 
-def leaves_out(task: GraphTask, target: Any) -> bool:
-    """Whether a pass with `inputs` leaves out what an edge leads to: it is not run, nor is its gradient captured.
+def is_left_out(task: GraphTask, target: Any) -> bool:
+    """Whether a pass with `inputs` neither runs what an edge leads to nor captures its gradient.
 
-    If so, the pass notes it.
+    If so, it is added to `task.left_out`.
     """
     left_out = task.nodes_to_run is not None and target not in task.nodes_to_run and target not in task.captures
     if left_out:

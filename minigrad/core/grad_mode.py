@@ -2,9 +2,9 @@
 
 The contexts that users enter (`no_grad` and its kind) are in `minigrad/autograd/grad_mode.py`; they call `switch`.
 
-Recording has a fast path, and almost every op takes it. `UNUSUAL.modes` holds what is on in the whole process that the
-fast path does not handle: grad mode switched off, saved-tensor hooks, a recorder, anomaly mode. While it is empty, an
-op looks at nothing else. Only when it is not does the op ask what its own thread is doing, in `LOCAL`.
+Recording has a fast path, and almost every op takes it. `UNUSUAL.modes` holds what is on, in any thread, that the fast
+path does not handle: grad mode switched off, saved-tensor hooks, an observer, anomaly mode. While it is empty, an op
+looks at nothing else. Only when it is not does the op ask what its own thread is doing, in `LOCAL`.
 
 Ctrl-C may interrupt Python between any two statements. So whether a thread is in `UNUSUAL.modes` is derived from the
 fields of the thread (`ThreadState.update`), and never counted up or down: whatever was interrupted, the next change of

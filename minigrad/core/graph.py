@@ -5,12 +5,13 @@ and an integer, which says *which output of that node* the input was. A walk alo
 `AccumulateGrad`, one for each leaf that requires grad. Lesson 3 walks a graph by hand.
 
 NOTE 6 (leaves in edges). In PyTorch an edge to a leaf holds the leaf's AccumulateGrad. Creating one costs a third
-of the time of a small op, and most are never looked at. So an edge to a leaf holds the leaf itself. The AccumulateGrad
-appears when somebody asks for `next_functions`, and in each backward pass. The leaf remembers it weakly, and the nodes
-that lead to it keep it alive from then on. An AccumulateGrad that nobody holds is freed, and its hooks would go with
-it. In PyTorch a graph that was recorded before would still hold the node and call them, and graphs recorded later would
-not. So the leaf keeps the hooks, with the sequence number at which they were registered, and a pass calls them if it
-meets a node with a lower number that has an edge to the leaf.
+of the time of a small op, and most are never looked at. So an edge to a leaf holds the leaf itself. A backward pass
+creates an AccumulateGrad for it and drops it at the end. When somebody asks for `next_functions`, one is created that
+lasts: the leaf remembers it weakly, this node and nodes that are recorded later keep it alive, and passes use it. Once
+nobody holds it any more it is freed, and its hooks would go with it. In PyTorch a graph that was recorded before would
+still hold the node and call them, and graphs recorded later would not. So the leaf keeps the hooks, with the sequence
+number at which the first was registered, and a pass calls them if it meets a node with a lower number that has an edge
+to the leaf.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ __all__ = ["AccumulateGrad", "GradientEdge", "ManyOutputs", "Node", "NodeExtras"
            "edge_target", "gradient_node", "known_accumulator", "output_nrs_of", "target_of"]
 
 ACCUMULATING = new_lock()  # threads may add to one `.grad`: NumPy releases the interpreter's lock during an addition
-MAX_SEQUENCE_NR = (1 << 64) - 1  # sequence number of an AccumulateGrad and of a node that only raises: the highest
+MAX_SEQUENCE_NR = (1 << 64) - 1  # the highest: of an AccumulateGrad, and of the node of an op without a derivative
 
 
 class NodeExtras:
@@ -52,7 +53,7 @@ class NodeExtras:
         self.metadata: dict[Any, Any] | None = None  # whatever a user keeps with the node
         self.accumulators: list[AccumulateGrad] | None = None  # of the leaves that edges lead to, kept alive
         self.handles: weakref.WeakValueDictionary[int | None, Any] | None = None  # SavedTensors: `_raw_saved_self`
-        self.written: weakref.ref[Any] | None = None  # the node of the view that the result was written into
+        self.written: weakref.ref[Any] | None = None  # the node of a view, if an in-place op wrote the result there
         self.output_info: dict[int, tuple[tuple[int, ...], Any, Any]] | None = None  # outputs with a GradientEdge
 
     def counter(self, output_nr: int, new: VersionCounter) -> VersionCounter:
@@ -68,7 +69,7 @@ def attributes(**read: Callable[[Any], Any]) -> dict[str, Callable[[Any], Any]]:
 
 
 class NodeType(type):
-    """The class of the classes of nodes: none of their instances has a `__dict__`, unless the class asks for one."""
+    """The metaclass of Node. It gives a subclass empty `__slots__`: nodes have no `__dict__` unless one asks for it."""
 
     @classmethod
     def __prepare__(cls, name: str, bases: tuple[type, ...], /, **kwargs: Any) -> dict[str, Any]:
@@ -87,7 +88,7 @@ class Node(metaclass=NodeType):
 
     next: tuple[Any, ...]  # where the gradient of each input goes: to a node, to a leaf (NOTE 6), or nowhere (None)
     next_output_nrs: tuple[int, ...] | None  # for each input, which output of that node it was; None: the first
-    saved: tuple[Any, ...] | None  # inputs (as tensors), results (as arrays) and numbers; None once they were freed
+    saved: tuple[Any, ...] | None  # inputs (tensors), results (arrays), numbers, None, Packed; None once freed
     const: tuple[Any, ...]  # further arguments of the formula: a dimension, an exponent
     sequence_nr: int  # higher for nodes that were recorded later; the engine runs the highest first
     _extras: NodeExtras | None
@@ -97,7 +98,7 @@ class Node(metaclass=NodeType):
     saves: ClassVar[tuple[str, ...]] = ()  # names of what `forward` gives `record1` as `saved`: `_saved_self`
     constants: ClassVar[tuple[str, ...]] = ()  # names of `const`, as in `_saved_dim`; "" for what PyTorch does not show
     shows: ClassVar[dict[str, Callable[[Any], Any]]] = {}  # what else PyTorch's node shows: how it is read off this one
-    own_input_grads: ClassVar[bool] = False  # overrides `input_grads`: its results are taken as they are
+    own_input_grads: ClassVar[bool] = False  # overrides `input_grads`, whose results are not summed to shapes
     prunes: ClassVar[bool] = True  # what a pass with `inputs=` does not need is dropped; not for custom Functions
     requires_grad: ClassVar[bool] = True  # PyTorch's flag; always True here
     backward: Any  # the formula: backward(xp, gradient, *saved, *const) gives the gradients of the inputs
@@ -129,7 +130,8 @@ class Node(metaclass=NodeType):
             UNUSUAL.on_new_node(self)
 
     def input_grads(self, task: Any, grad: Any) -> Any:
-        """Compute the gradients of the inputs from that of the result: the one place that calls a formula on arrays.
+        """Compute the gradients of the inputs from that of the result: the one place that calls a formula, but for
+        `input_grads_of_unpacked`, where hooks unpack what was saved.
 
         In a first-order pass the formula gets arrays. In a pass that is itself recorded (`create_graph=True`) it gets
         tensors, and its operators record themselves.
@@ -252,7 +254,7 @@ class AccumulateGrad(Node, number=None):
         with ACCUMULATING:
             if leaf._grad is None:
                 leaf._grad = plain(grad) if task.first_order else task.xp.copy(grad)
-                if not isinstance(grad, generic):
+                if not isinstance(grad, generic):  # a NumPy scalar cannot be changed: it may be shared
                     leaf._grad.array = with_layout_of(leaf.array, leaf._grad.array, can_steal or not task.first_order)
             elif task.first_order:
                 add_in_place(leaf._grad, grad)
@@ -300,7 +302,7 @@ def known_accumulator(leaf: Tensor) -> AccumulateGrad | None:
 
 
 def accumulator_of(leaf: Tensor) -> AccumulateGrad:
-    """The one AccumulateGrad of a leaf, which remembers it weakly, as in PyTorch."""
+    """The AccumulateGrad that a leaf remembers, weakly as in PyTorch; created now if there is none."""
     node = known_accumulator(leaf)
     if node is None:
         buffer = None if LOCAL.graph_task is None else LOCAL.graph_task.buffers.get(leaf)
@@ -334,7 +336,7 @@ def edge_target(tensor: Tensor) -> Any:
         node = tensor.grad_fn
         if node is not None or not tensor._extras.view.own:
             return node
-    accumulator = known_accumulator(tensor)
+    accumulator = known_accumulator(tensor)  # of another leaf, if this one was made by `AccumulateGrad.result`
     return tensor if accumulator is None else accumulator.variable
 
 

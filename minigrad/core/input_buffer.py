@@ -30,11 +30,11 @@ class InputBuffer:
     grad: Any  # their sum; None before the first, and if all of them were None
 
     def __lt__(self, other: InputBuffer) -> Any:
-        """Whether this node runs first: it was recorded later (NOTE 1 in engine.py)."""
+        """Whether this node runs first: it has the higher number (NOTE 1 in engine.py)."""
         return self.node.sequence_nr > other.node.sequence_nr
 
     def add(self, grad: Any, source: Any, edge: int) -> None:
-        """Add a further gradient, which came from the node `source` along the edge of this number."""
+        """Add one more gradient, in place if nobody else sees the sum; it came along edge number `edge` of `source`."""
         if type(self.grad) is ndarray and self.owns_grad():
             self.grad += grad
         else:
@@ -62,7 +62,7 @@ class InputBuffers(InputBuffer):
 
 
 def writeable(array: Any) -> Any:
-    """A view that may be written to: NumPy's `broadcast_to` gives read-only ones. Of read-only memory it is a copy."""
+    """A view that may be written to: NumPy's `broadcast_to` returns read-only ones. Read-only memory is copied."""
     if not isinstance(array.base, ndarray) or not array.base.flags.writeable:
         return array.copy()
     view = array.view()
@@ -76,21 +76,20 @@ class GraphTask:
     fast_path: bool = True  # no node needs `evaluate_fully`, unless it has hooks; with `inputs` or an observer all do
     # With `inputs=` (exec_info.py):
     nodes_to_run: set[Any] | None = None  # the nodes whose formulas run, and the leaves that accumulate; None for all
-    left_out: Any = frozenset()  # a set of what edges lead to and is not evaluated
+    left_out: Any = frozenset()  # the targets of edges that are neither run nor captured
     inputs: Sequence[Any] | None = None  # what the user gave as `inputs=`
     captures: Mapping[Any, list[tuple[int, int]]] = MappingProxyType({})  # the (output_nr, index in `captured`) wanted
     captured: Any = ()  # a list of the gradients that autograd.grad returns
-    # In anomaly mode:
-    node: Any = None  # the node that is being evaluated
+    node: Any = None  # the node that is being evaluated; anomaly mode sets it
 
     def __init__(self, create_graph: bool, keep_graph: bool, evaluate: Any = None) -> None:
         self.first_order = not create_graph  # gradients are arrays; else tensors, and the pass is itself recorded
         self.keep_graph = keep_graph  # nodes keep what they saved
         self.xp = Tensor.backward_namespace if create_graph else XP  # the functions that formulas call
-        self.evaluate: Callable[[GraphTask, InputBuffer], Any] = evaluate  # gives the gradients of a node's inputs
+        self.evaluate: Callable[[GraphTask, InputBuffer], Any] = evaluate  # runs a node; observers wrap it
         # Both are keyed by edge target: a node, or a leaf in the place of its AccumulateGrad (NOTE 6 in graph.py).
-        self.dependencies: dict[Any, int] = {}  # the edges still to deliver to it; stays at 1 when the last has
-        self.buffers: dict[Any, InputBuffer] = {}  # what has arrived so far, where more is to come
+        self.dependencies: dict[Any, int] = {}  # how many edges have yet to deliver to it; ends at 1
+        self.buffers: dict[Any, InputBuffer] = {}  # of leaves, and of nodes that get several gradients
         self.ready: list[InputBuffer] = []  # a heap of those whose nodes can run
         self.callbacks: list[Callable[[], Any]] = []  # called when the pass ends without an error
         self.outer: GraphTask | None = LOCAL.graph_task  # the pass inside which this one was started

@@ -13,7 +13,7 @@ __all__ = ["Observed"]
 
 
 class Observed:
-    """A block in which a pass is reported; gives the gradients that leave `root`, each reported when it is sent."""
+    """A block in which a pass is reported. It begins with the gradients that leave `root`, each reported when sent."""
 
     def __init__(self, task: GraphTask, root: Node, grads: Sequence[Any]) -> None:
         self.task, self.root, self.grads = task, root, grads
@@ -34,7 +34,7 @@ class Observed:
 
 
 def report(task: GraphTask, node: Node, source: Node | None, grads: Iterable[Any]) -> Iterator[Any]:
-    """Give the same gradients. When the next one is asked for, the one before has been added, and is reported."""
+    """Yield the same gradients. Once `run` asks for the next one, it has added the last one: that is reported now."""
     for index, (grad, target, output_nr) in enumerate(zip(grads, node.next, node.output_nrs())):
         missing = task.dependencies.get(target)
         yield grad

@@ -1,10 +1,10 @@
 """Runs a pass that was started deep inside other passes in a thread of its own.
 
 NOTE 5 (passes inside passes). A hook or a custom Function may start another pass, and that one a third. Each takes a
-dozen frames of Python's stack, which has room for a thousand. So every 32nd pass of such a tower runs in a thread of
-its own, with a fresh stack and with the modes of the thread that waits for it (PyTorch does the same, at 60). An error
-ends all of them where they are: leaves that were reached keep what they got, nodes that ran have freed what they saved,
-all others are as they were, and nothing that was queued for the end is called.
+dozen frames of Python's stack, which has room for a thousand. So every 32nd pass, counted from the outermost,
+starts a new thread, with a fresh stack and with the modes of the thread that waits for it (PyTorch does the same, at
+60). An error that nobody catches ends all of them where they are: leaves that were reached keep what they got, nodes
+that ran have freed what they saved, all others are as they were, and nothing that was queued for the end is called.
 """
 
 from collections.abc import Callable
@@ -21,11 +21,12 @@ MAX_DEPTH = 32  # how many passes, each started inside the one before, may share
 
 def in_another_thread(function: Callable[..., None], *args: Any) -> None:
     """Call `function(*args)` in a thread of its own, with the modes of this one, which waits for it."""
-    modes = {name: value for name, value in vars(LOCAL).items() if name != "share"}
+    modes = {name: value for name, value in vars(LOCAL).items() if name != "key"}  # a key is one thread's
     failures: list[BaseException] = []
 
     def work() -> None:
         vars(LOCAL).update(modes)
+        LOCAL.update()
         try:
             function(*args)
         except BaseException as error:  # noqa: BLE001 (raised again in the thread that waits)

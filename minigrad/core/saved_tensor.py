@@ -94,7 +94,7 @@ def pack(value: Any, output_nr: int, tensor: Any, pack_hook: PackHook, unpack_ho
 
 
 def source_of(tensor: Any) -> Any:
-    """The node that a gradient of a saved tensor goes to. The AccumulateGrad of a leaf is there: an edge holds it."""
+    """The node that a gradient of a saved tensor goes to. Of a leaf `hold_accumulators` created it."""
     if not tensor._requires_grad:
         return None
     node = tensor.grad_fn

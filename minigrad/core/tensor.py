@@ -52,12 +52,12 @@ class TensorExtras:
         self.version_counter: VersionCounter | None = None
         self.hooks: HookDict | None = None  # of a leaf, from register_hook; those of other tensors are on their node
         self.post_accumulate: HookDict | None = None  # of a leaf, from register_post_accumulate_grad_hook
-        self.accumulator: Callable[[], Any] | None = None  # gives the AccumulateGrad of a leaf, if anybody holds it
+        self.accumulator: Callable[[], Any] | None = None  # returns the AccumulateGrad of a leaf (a weak reference)
         self.accumulator_hooks: NodeHooks | None = None  # of the AccumulateGrad of a leaf (NOTE 6 in graph.py)
-        self.hooked_at = 0  # the sequence number at which the accumulator_hooks were registered
+        self.hooked_at = 0  # the sequence number when the first of the accumulator_hooks was registered
         self.view: Any = None  # a View (autograd/views.py), if this tensor is one
         self.detached_at = 0  # the sequence number at which detach_() took this tensor out of its graph
-        self.retained = False  # retain_grad() was called, and another node serves it, or none after detach_()
+        self.retained = False  # retain_grad() was called, and `retains` of the present node does not show it
         self.inference = False  # made inside inference_mode
 
 
@@ -93,7 +93,7 @@ class Tensor(TensorData):
 
     @property
     def _current_grad_fn(self) -> Any:
-        """The node as it is now: unlike `grad_fn`, to look at it changes nothing."""
+        """The node as it is now: unlike `grad_fn`, reading it changes nothing."""
         return self._grad_fn if self._extras is None or self._extras.view is None else self._extras.view.grad_fn
 
     @property
@@ -225,7 +225,7 @@ class Tensor(TensorData):
             self.grad_fn.node_hooks().retains[self._output_nr] = weakref.ref(self)
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
-        """Call `hook(grad)` when the gradient of this tensor is known; what it returns takes its place."""
+        """Call `hook(grad)` when this tensor's gradient is known; a tensor that it returns replaces the gradient."""
         if not self._requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         node = self.grad_fn
@@ -238,7 +238,7 @@ class Tensor(TensorData):
         return extras.hooks.register(hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
-        """Call `hook(param)` after a backward pass has added to this leaf's `.grad`."""
+        """Call `hook(param)` after a backward pass has added to this leaf's `.grad`, or has brought it no gradient."""
         if not self._requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if not self.is_leaf:
@@ -259,7 +259,7 @@ class Tensor(TensorData):
         if self.retains_grad:
             extras_of(self).retained = True  # PyTorch's flag stays on, though nothing will be kept any more
         if self._grad_fn is not None:
-            counter_of(self)  # makes `check_versions` look at this tensor where a node has saved it
+            counter_of(self)  # `check_versions` reads `detached_at` only where there is a counter
             extras_of(self).detached_at = next_sequence_nr()
         self._grad_fn, self._output_nr = None, 0
         set_requires_grad(self, False)

@@ -12,6 +12,7 @@ import pytest
 
 import minigrad
 from minigrad.core.grad_mode import LOCAL, UNUSUAL
+from minigrad.core.reentrant import MAX_DEPTH
 
 MODES = ["no_grad", "enable_grad", "inference_mode"]
 
@@ -247,6 +248,26 @@ def test_what_a_thread_switched_is_forgotten_when_it_ends():
         thread.start()
         thread.join(10)
     assert len(UNUSUAL.modes) == before  # else every op of the process stays on the slow path
+
+
+def test_a_pass_that_runs_in_another_thread_takes_the_modes_along_and_leaves_none():
+    before, seen = set(UNUSUAL.modes), []
+
+    def start(depth):
+        x = minigrad.ones(1, requires_grad=True)
+        x.register_hook(lambda grad: inside(depth))
+        with minigrad.enable_grad():
+            (x * 2).sum().backward()
+
+    def inside(depth):
+        seen.append((threading.get_ident(), id(LOCAL.key), minigrad.is_grad_enabled()))
+        if depth < MAX_DEPTH + 1:
+            start(depth + 1)
+
+    start(0)
+    threads, keys, grad_enabled = zip(*seen, strict=True)
+    assert len(set(threads)) == len(set(keys)) == 2 and not any(grad_enabled)
+    assert set(UNUSUAL.modes) == before
 
 
 def test_every_mode_is_counted_and_taken_off_again():
