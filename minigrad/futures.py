@@ -22,7 +22,7 @@ class Future:
 
     @classmethod
     def of(cls, wait: Callable[[], Any], value: Callable[[], Any]) -> Future:
-        """A future of what `value()` gives after `wait()`."""
+        """A future of what `value()` returns after `wait()`."""
         future = cls()
         future._arrive = lambda: (wait(), value())[1]
         return future

@@ -105,7 +105,7 @@ class Reader:
     def call(self, frame: Any, outputs: Sequence[Any]) -> Call | None:
         """The call of the innermost function that got tensors and numbers alone, no arrays; `frame`: of the function
         that has called the observer."""
-        if frame.f_code is in_place.__code__:  # what was written is what the function gives out of place
+        if frame.f_code is in_place.__code__:  # what was written is what the function returns out of place
             given = frame.f_locals
             args, metas = (given["x"], *given["args"]), metas_of((given["x"],))
             try:

@@ -257,7 +257,7 @@ def vector(v: Any, like: Tensors, many: bool, where: str, create_graph: bool, un
 
 
 def called(func: Callable[..., Any], inputs: Tensors, where: str, strict: bool) -> tuple[bool, Tensors]:
-    """What `func` gives for these inputs."""
+    """What `func` returns for these inputs."""
     many, outputs = tensors_of(func(*inputs), texts.OUTPUTS, where)
     check(outputs, strict, texts.OUTPUT_CONSTANT)
     return many, outputs

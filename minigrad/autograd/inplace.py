@@ -81,7 +81,7 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
 
 
 def turn_in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any) -> Tensor:
-    """`x.t_()` and its kind: `x` becomes the view of itself that `forward` gives. Its base gets no new history.
+    """`x.t_()` and its kind: `x` becomes the view of itself that `forward` returns. Its base gets no new history.
 
     Raises:
         RuntimeError: as for an op that writes; `x` is left as it was.

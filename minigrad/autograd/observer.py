@@ -55,7 +55,7 @@ class Observer:
         self.reported: BaseException | None = None
 
     def start(self, base: FrameType) -> Trace:
-        """Begin to listen to this thread; gives the trace, which grows from now on. `base`: the frame of the program
+        """Begin to listen to this thread; return the trace, which grows from now on. `base`: the frame of the program
         around the recording, in which a search for names ends.
 
         Raises:
@@ -145,7 +145,7 @@ class Observer:
         self.seen.constant(tensor, written)
 
     def aliased(self, tensor: Any, source: Any) -> None:
-        """A tensor was just created that shares the memory of another one, as `detach()` gives it."""
+        """A tensor was just created that shares the memory of another one, as `detach()` returns it."""
         self.seen.aliased(tensor, source)
 
     def read(self, tensor: Any) -> None:

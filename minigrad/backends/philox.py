@@ -20,7 +20,7 @@ import numpy as np
 from minigrad.backends.registry import HOST, backend_of, device_guard
 from minigrad.backends.stream import Seeded
 
-STATE = struct.Struct("=QQ")  # the seed and the offset, as `torch.cuda.get_rng_state` gives them
+STATE = struct.Struct("=QQ")  # the seed and the offset, as `torch.cuda.get_rng_state` returns them
 BLOCK = 256  # threads that PyTorch puts into a block
 HALF, LOW = np.uint64(32), np.uint64(2**32 - 1)
 FACTORS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)

@@ -102,7 +102,7 @@ class Backend(Protocol):
         """The milliseconds between two moments."""
 
     def capture(self) -> AbstractContextManager[Callable[[], None]]:
-        """A `with` block whose work is noted, not done, on memory that stays its own; gives what does it."""
+        """A `with` block whose work is noted, not done, on memory that stays its own; returns what does it."""
 
     def capturing(self) -> bool:
         """Whether what is given to the device now goes into a graph instead of being done."""

@@ -128,7 +128,7 @@ operators({"lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "eq": "eq", "ne": "ne
 
 
 def run_on_zeros(function: Callable[..., Any], args: Sequence[Any]) -> Any:
-    """What a function gives for zeros, to learn shape and dtype.
+    """What a function returns for zeros, to learn shape and dtype.
 
     Raises:
         NotSymbolic: if it gives nothing for zeros.

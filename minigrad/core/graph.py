@@ -95,7 +95,7 @@ class Node(metaclass=NodeType):
 
     op: ClassVar[str] = ""  # the op's name, `Mul`
     outputs: int = 1  # how many outputs the op has, and so how many gradients the node receives
-    saves: ClassVar[tuple[str, ...]] = ()  # names of what `forward` gives `record1` as `saved`: `_saved_self`
+    saves: ClassVar[tuple[str, ...]] = ()  # names of what `forward` passes to `record1` as `saved`: `_saved_self`
     constants: ClassVar[tuple[str, ...]] = ()  # names of `const`, as in `_saved_dim`; "" for what PyTorch does not show
     shows: ClassVar[dict[str, Callable[[Any], Any]]] = {}  # what else PyTorch's node shows: how it is read off this one
     own_input_grads: ClassVar[bool] = False  # overrides `input_grads`, whose results are not summed to shapes

@@ -362,7 +362,7 @@ def materialized(tensor: Tensor) -> Any:
 def counter_of(tensor: Tensor) -> VersionCounter:
     """Return the version counter of a tensor, made now if there was none; the node that made the tensor learns of it.
 
-    All tensors around one result of a node, such as the one that `_saved_result` gives, share one counter (NOTE 2 in
+    All tensors around one result of a node, such as the one that `_saved_result` returns, share one counter (NOTE 2 in
     saved.py).
     """
     extras = extras_of(tensor)

@@ -24,7 +24,7 @@ __all__ = ["NON_MEMBER", "ProcessGroup"]
 
 CONTROL = 0  # the tag of announcements; tags of `send` and `recv` are one higher than given
 EAGER, PAUSE = 50e-6, 100e-6  # how many seconds a wait looks without pauses, and the length of a pause
-NON_MEMBER = object()  # what `new_group` gives to a rank that is not in the group
+NON_MEMBER = object()  # what `new_group` returns to a rank that is not in the group
 
 
 class ProcessGroup:

@@ -34,7 +34,7 @@ EVERYBODY: list[ProcessGroup] = []  # the default group, if there is one, then t
 
 
 class GroupMember:
-    """What `new_group` gives to a rank outside of the group."""
+    """What `new_group` returns to a rank outside of the group."""
 
     WORLD: ProcessGroup | None = None
     NON_GROUP_MEMBER = NON_MEMBER

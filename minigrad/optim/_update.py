@@ -276,7 +276,7 @@ class ElementwiseOptimizer(Optimizer):
 
 
 def step_of_each(groups: list[Any], closure: Callable[[], Any] | None, update: Callable[[Any, Any], None]) -> Any:
-    """Call `update(p, group)` for each parameter that has a gradient; gives the loss of `closure`, if there is one."""
+    """Call `update(p, group)` for each parameter that has a gradient; return the loss of `closure`, if any."""
     loss = None
     if closure is not None:
         with enable_grad():

@@ -153,7 +153,7 @@ class LRScheduler:
         return rates
 
     def _rates(self) -> Values:
-        """What `get_lr` gives, in the schedules of this package."""
+        """What `get_lr` returns, in the schedules of this package."""
         raise NotImplementedError
 
     def step(self, epoch: int | None = None) -> None:

@@ -174,7 +174,7 @@ class Encoder:
             self.forwarded.setdefault("rebased", []).append(self.rebase(tensor, node))
 
     def rebase(self, tensor: int, node: int) -> list[int | None]:
-        """Note that a tensor has another node from now on; gives what an event tells of it."""
+        """Note that a tensor has another node from now on; return what an event tells of it."""
         before, self.nodes[tensor] = self.nodes[tensor], node
         self.parts.nodes[node]["outputs"] = [tensor]
         return [tensor, before, node]

@@ -140,7 +140,7 @@ class Walk:
         return arrived >= of
 
     def pile(self, node: int, here: Sequence[Arrival]) -> Pile:
-        """What lies at a node, as `traverse` gives it."""
+        """What lies at a node, as `traverse` returns it."""
         arrived, of = self.arrivals(node)
         return {"arrived": arrived, "of": of, "gradient": self.sum(node, here)}
 

@@ -692,7 +692,7 @@ class Module:
 
     def _named_members(self, get_members_fn: Callable[[Any], Iterable[tuple[str, Any]]], prefix: str = "",
                        recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
-        """What `get_members_fn` gives for this module and, with `recurse`, all in it, with dotted names; no None."""
+        """What `get_members_fn` returns for this module and, with `recurse`, all in it, with dotted names; no None."""
         seen = set()
         modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
         for path, module in modules:
@@ -718,7 +718,7 @@ class Module:
 
     def named_buffers(self, prefix: str = "", recurse: bool = True,
                       remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """The buffers, as `named_parameters` gives the parameters."""
+        """The buffers, as `named_parameters` returns the parameters."""
         yield from self._named_members(lambda module: module._buffers.items(), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:

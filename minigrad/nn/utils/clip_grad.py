@@ -61,7 +61,7 @@ def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tens
 
 def clip_grad_norm_(parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
                     foreach: bool | None = None) -> Tensor:
-    """Scale the gradients so that their norm, all of them as one vector, is at most `max_norm`; gives what it was.
+    """Scale the gradients so that their norm, all of them as one vector, is at most `max_norm`; return what it was.
 
     Raises:
         RuntimeError: if it is infinite or NaN, and `error_if_nonfinite`.

@@ -127,7 +127,7 @@ def in_format(x: Any, format: memory_format | None) -> Any:
 
 
 def in_dense_order(make: Callable[[Any], Any], x: Any) -> Any:
-    """What `make(x)` gives, in memory without gaps and in the order of `x`; `make` keeps the order where `x` has one.
+    """What `make(x)` returns, in memory without gaps and in the order of `x`; `make` keeps the order where `x` has one.
 
     A dimension that is expanded has no place in that order: for NumPy it comes last, in PyTorch it stays where it is.
     """

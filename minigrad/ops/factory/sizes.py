@@ -207,7 +207,7 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Dtype = None, device: A
 @op
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Dtype = None, device: Any = None,
              requires_grad: bool = False) -> Tensor:
-    """`base` to the powers that `linspace(start, end, steps)` gives."""
+    """`base` to the powers that `linspace(start, end, steps)` returns."""
     return spaced("logspace", start, end, steps, float(base), dtype, device, requires_grad)
 
 

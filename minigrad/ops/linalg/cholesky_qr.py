@@ -162,7 +162,7 @@ def from_factors(xp: Any, gq: Any, gr: Any, q: Any, r: Any) -> Any:
 
 
 def factor_of(input: Tensor, upper: bool, name: str | None) -> tuple[Tensor, Tensor]:
-    """What `cholesky_ex` gives; `name`: the function that reports a matrix without a factor (None: none does)."""
+    """What `cholesky_ex` returns; `name`: the function that reports a matrix without a factor (None: none does)."""
     checks.square(input, "linalg.cholesky")
     checks.floating(input, "linalg.cholesky")
     checks.kernel(input, "cholesky_cpu")

@@ -90,7 +90,7 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *,
 
 
 def check(a: Tensor, b: Tensor, driver: str | None) -> bool:
-    """PyTorch's errors for what has no least squares; gives whether `b` is a vector, or several."""
+    """PyTorch's errors for what has no least squares; returns whether `b` is a vector, or several."""
     m, n = a.array.ndim, b.array.ndim
     if m < 2:
         raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions.")

@@ -154,7 +154,7 @@ def decomposed(a: Tensor, name: str, pivot: bool) -> tuple[Any, Any]:
 
 
 def factors_of(a: Tensor, pivot: bool, name: str | None) -> tuple[Tensor, Tensor, Tensor]:
-    """What `lu_factor_ex` gives; `name`: the function that reports a zero on the diagonal of U (None: none does)."""
+    """What `lu_factor_ex` returns; `name`: the function that reports a zero on the diagonal of U (None: none does)."""
     result, swaps = decomposed(a, "torch.lu_factor", pivot)
     info, pivots = zero_pivots(result), plain(swaps)
     checks.no_failure(name, info, ZERO_PIVOT, RuntimeError)
@@ -182,7 +182,7 @@ def lu(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu:
 
 def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """What `A @ X == B` is solved by, or `X @ A == B` if not `left`, where A (`adjoint`: its transpose) is known by
-    what `lu_factor` gives."""
+    what `lu_factor` returns."""
     checks.floating(LU, "torch.linalg.lu_solve")
     checks.same_dtype(LU, B, "LU B", "linalg.lu_solve")
     if pivots.array.dtype != np.int32:
@@ -209,6 +209,6 @@ LU_SOLVE_DEPRECATED = (
 
 @op(method=True)
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-    """What `A @ X == input` is solved by, where A is known by what `linalg.lu_factor` gives: deprecated."""
+    """What `A @ X == input` is solved by, where A is known by what `linalg.lu_factor` returns: deprecated."""
     warn_once(LU_SOLVE_DEPRECATED)
     return linalg_lu_solve(LU_data, LU_pivots, input)

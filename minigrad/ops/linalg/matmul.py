@@ -236,7 +236,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
 
 
 def check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> tuple[int, int]:
-    """Check matrices and what is added to them; gives the shape of the product."""
+    """Check matrices and what is added to them; return the shape of the product."""
     product_dtypes(input, mat2, "addmm")
     product_dtypes(mat1, mat2, "addmm of two")
     for name, v in (("mat1", mat1), ("mat2", mat2)):

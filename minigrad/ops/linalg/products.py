@@ -348,7 +348,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, al
 
 
 def check_baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor) -> tuple[int, ...]:
-    """Check shapes and dtypes; gives the shape of the result."""
+    """Check shapes and dtypes; return the shape of the result."""
     shape = checks.size_of(batch1, 0), checks.size_of(batch1, 1), checks.size_of(batch2, 2)
     checks.expands_to(input, shape)
     check_bmm(batch1, batch2)

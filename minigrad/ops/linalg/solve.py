@@ -192,7 +192,7 @@ class LinalgSlogdet(Factors):
 
 
 def inverted(a: Tensor, name: str | None) -> tuple[Tensor, Tensor]:
-    """What `inv_ex` gives; `name`: the function that reports a matrix without an inverse (None: none does)."""
+    """What `inv_ex` returns; `name`: the function that reports a matrix without an inverse (None: none does)."""
     checks.square(a, "linalg.inv")
     checks.precise(a, "linalg.inv")
     result = LinalgInvEx.forward(a)
@@ -217,7 +217,7 @@ def inverse(input: Tensor) -> Tensor:
 
 
 def solution(a: Tensor, b: Tensor, left: bool, name: str | None) -> tuple[Tensor, Tensor]:
-    """What `solve_ex` gives; `name`: the function that reports a matrix without an inverse (None: none does)."""
+    """What `solve_ex` returns; `name`: the function that reports a matrix without an inverse (None: none does)."""
     checks.square(a, "linalg.solve")
     checks.floating(a, "linalg.solve")
     m, n = a.array.shape, b.array.shape

@@ -68,7 +68,7 @@ def by_name(names: tuple[str, ...], positional: tuple[Any, ...], named: dict[str
 
 
 class RandomFill(Node, number=None):
-    """Replaces all elements by numbers that `draw(stream, shape, dtype, *parameters)` gives."""
+    """Replaces all elements by numbers that `draw(stream, shape, dtype, *parameters)` returns."""
 
     draw: ClassVar[Distribution]
 

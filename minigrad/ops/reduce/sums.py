@@ -44,7 +44,7 @@ def axes_of(dim: Dims, ndim: int) -> tuple[int, ...] | None:
 
 
 def all_axes_of(dim: Dims, ndim: int) -> tuple[int, ...]:
-    """The dimensions as `axes_of` gives them, where no dimension means every one."""
+    """The dimensions as `axes_of` returns them, where no dimension means every one."""
     axes = axes_of(dim, ndim)
     return tuple(range(ndim)) if axes is None else axes
 

@@ -87,7 +87,7 @@ def flip(input: Tensor, *dims: Any) -> Tensor:
 
 
 def reversed_(self: Tensor) -> Tensor:
-    """What `reversed(x)` gives: a copy with the order along the first dimension reversed; a 0-d tensor itself."""
+    """What `reversed(x)` returns: a copy with the order along the first dimension reversed; a 0-d tensor itself."""
     return Flip.forward(self, (0,)) if self.array.ndim else self
 
 

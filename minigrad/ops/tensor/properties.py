@@ -66,7 +66,7 @@ def tensor_type(self: Tensor) -> str:
 
 
 def type_of(self: Tensor, dtype: Any = None) -> Any:
-    """The old name of the type, for instance `torch.FloatTensor`; or the tensor in another type, as `to` gives it."""
+    """The old name of the type, for instance `torch.FloatTensor`; or the tensor in another type, as `to` returns it."""
     if dtype is None:
         return tensor_type(self)
     if isinstance(dtype, dtype_type):

@@ -153,7 +153,7 @@ def by_element(name: str, self: Tensor, function: Callable[..., Any], *others: T
 
 @tensor_method
 def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
-    """Replace each element by what a Python function gives for it: slow, on the CPU, and not recorded.
+    """Replace each element by what a Python function returns for it: slow, on the CPU, and not recorded.
 
     Raises:
         RuntimeError: on a tensor that requires grad.
@@ -163,7 +163,7 @@ def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
 
 @tensor_method
 def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
-    """Replace each element by what a Python function gives for it and for the one in its place in another tensor."""
+    """Replace each element by what a Python function returns for it and for the one in its place in another tensor."""
     if tensor._requires_grad:
         raise RuntimeError("Can't call map_() on Variable that requires grad. Use var.detach().map_() instead.")
     return by_element("map_", self, callable, expand_as(tensor, self))

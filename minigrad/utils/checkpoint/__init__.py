@@ -1,8 +1,8 @@
 """Activation checkpointing: mirrors `torch/utils/checkpoint.py`.
 
-`checkpoint(function, *args)` gives what `function(*args)` gives, but what the function would save for the backward pass
-is not kept: it is computed again when the pass needs it. Memory is paid with a second run. There are two ways to do it:
-_reentrant.py and _non_reentrant.py are each to be read whole. Lesson 10 does.
+`checkpoint(function, *args)` returns what `function(*args)` returns, but does not keep what the function would save for
+the backward pass: it is computed again when the pass needs it. Memory is saved at the price of a second run. There are
+two ways to do it: read _reentrant.py and _non_reentrant.py, each as a whole. Lesson 10 compares them.
 """
 
 import warnings

@@ -18,7 +18,7 @@ __all__ = ["random_state"]
 
 
 def random_state(preserve: bool, args: Sequence[Any]) -> Callable[[], AbstractContextManager[None]]:
-    """Take down the random state of this moment, on the CPU and where the tensors among the arguments lie; gives what
+    """Take down the random state of this moment, on the CPU and where the tensors among the arguments lie; return what
     makes a block that starts from it, and leaves no trace."""
     if not preserve:
         return nullcontext

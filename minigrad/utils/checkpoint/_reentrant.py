@@ -51,7 +51,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def forward(ctx: Any, run_function: Callable[..., Any], preserve_rng_state: bool, *args: Any) -> Any:
-        """What the function gives. The `no_grad` changes nothing under `apply`: it is for a direct call."""
+        """What the function returns. The `no_grad` changes nothing under `apply`: it is for a direct call."""
         check_backward_validity(args)
         ctx.run_function = run_function
         ctx.random_state = random_state(preserve_rng_state, args)

@@ -83,7 +83,7 @@ class Listener:
 
 
 def unheard(func: OpOverload, args: Any, kwargs: Any) -> tuple[Any, Listener]:
-    """What an op gives, before any hook or recorder knows of it."""
+    """What an op returns, before any hook or recorder knows of it."""
     hooks, observer, listener = LOCAL.saved_tensors_hooks, LOCAL.observer, Listener()
     LOCAL.saved_tensors_hooks, LOCAL.observer = (), listener
     try:
