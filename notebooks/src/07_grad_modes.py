@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import minigrad as torch
 from minigrad.memory import Account
 from minigrad.recorder import record
-from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
+from minigrad_lessons import check, hint, predict, recall, reveal, same_in_torch, table
 from minigrad_widgets import Inspector
 
 with record() as first:
@@ -93,8 +93,8 @@ plt.xlabel("bytes saved for backward")
 plt.show()
 
 # %% [markdown] id=belief-all tags=belief
-# In `eval()` a little less is kept, because dropout keeps no mask. Everything else is kept as before. Under `no_grad`
-# nothing does. To predict with a model you want **both** switches.
+# In `eval()` dropout makes neither a mask nor a new result, so less is kept. But what the other layers need for a
+# backward pass is kept as before. Only `no_grad` brings it to 0. To predict with a model you want **both** switches.
 #
 # ## A second belief: inside `no_grad`, nothing requires grad
 #
@@ -268,8 +268,8 @@ print("after: ", (w * 2).requires_grad)
 # ## Faded example: `set_mode(on)`
 #
 # `set_grad_enabled` can do more. As a statement, `set_mode(False)` switches at once and stays; as a block, it
-# restores what was there **before**. Two blanks. (Hints: `from minigrad_lessons import hint`, then
-# `hint("set_mode")`.)
+# restores what was there **before**. Two blanks. (`hint("set_mode")` in a new cell
+# helps.)
 
 # %% id=faded tags=faded,answer,check
 class set_mode:

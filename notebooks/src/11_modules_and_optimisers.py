@@ -13,7 +13,7 @@
 import minigrad as torch
 from minigrad import nn
 from minigrad.recorder import record
-from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
+from minigrad_lessons import check, hint, predict, recall, reveal, same_in_torch, table
 from minigrad_lessons.lines import Lines
 from minigrad_widgets import ParameterLedger, checkup
 
@@ -30,7 +30,7 @@ ParameterLedger(first, step=0)
 # Each dot is a moment at which `w` or `w.grad` changed. Which of the three lines in the loop changes `w` itself? And
 # how does the optimizer know the loss?
 #
-# This lesson takes about 40 minutes.
+# This lesson takes about 50 minutes.
 #
 # *If nothing runs where you read this, here is a still picture:*
 #
@@ -90,8 +90,8 @@ print("the node that a linear layer leaves:", layer(torch.ones(3, 2)).grad_fn.na
 
 # %% id=belief-loss-run tags=refutation
 w = nn.Parameter(torch.tensor([1.0, 2.0]))
-optimizer = torch.optim.SGD([w], lr=0.1)
-w.grad = torch.tensor([10.0, -10.0])        # written by hand
+optimizer = torch.optim.SGD([w], lr=0.5)
+w.grad = torch.tensor([2.0, -2.0])          # written by hand
 optimizer.step()
 print(w.tolist())
 
@@ -231,7 +231,7 @@ for _ in range(3):
 # ## Faded example: momentum
 #
 # The step follows a **velocity**: momentum times the old velocity, plus the gradient. At first there is no velocity,
-# and it is a copy of the gradient. Two blanks.
+# and it is a copy of the gradient. Two blanks. (`hint("momentum")` in a new cell helps.)
 
 # %% id=faded tags=faded,answer,check
 def momentum_step(w, velocity, lr, momentum):
@@ -250,7 +250,7 @@ check.momentum(momentum_step)
 # modules in the order of their assignment, and calls `forward` when it is called. `object.__setattr__(self, name,
 # value)` assigns without registering. Twenty lines are enough.
 
-# %% id=open1 tags=open,answer,check
+# %% id=open1 tags=open,long,answer,check
 class MyModule:
     def __setattr__(self, name, value):
         ...

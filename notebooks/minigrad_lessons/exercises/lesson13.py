@@ -83,7 +83,8 @@ def _why(key: str, said: object, found: dict[str, Any]) -> tuple[str, ...]:
     if key == "root":
         return (f"You say {said}. Look at what computes the loss last; its name ends in Backward and a digit.",)
     fits = next((text for text, rule in COUNTED[key] if rule(found) == said), "")
-    return (f"You say {said}. {fits}".strip(), "Draw the graph, or open it in the inspector, and count again.")
+    return (f"You say {said}{f': {fits}' if fits else '.'}",
+            "Draw the graph, or open it in the inspector, and count again.")
 
 
 Function = Any
