@@ -38,7 +38,7 @@ BUILD_WRONG: tuple[Wrong, ...] = (
     (build("x**3"), "x.grad is 12, but 1 gradient arrived"),
     (build("x * x * 3"), "x.grad is 12, but 2 gradients arrived"),
     (build("x * 5"), "1 gradient arrived. One arrives for each time that x itself is an input"),
-    (build("(lambda b: b * b * b)(x * 1)"), "is added up at y, and comes to x as one"),
+    (build("(lambda b: b * b * b)(x * 1)"), "is added up at y, and reaches x as one"),
     (build("x.expand(3) * 4"), "build must return one number"),
     (build("torch.tensor(12.0, requires_grad=True)"), "no gradient arrived at x"),
     (build("x + x + x"), "3 gradients arrived, but their sum is 3"),
