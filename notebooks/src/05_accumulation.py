@@ -76,7 +76,8 @@ print("two passes, added up:    ", w.grad)
 
 # %% [markdown] id=forget-intro
 # That is useful, and you will use it below. But a training step wants the gradient of *this* step only, so something
-# has to clear what the last step left. Here is one loop, with that line and without it:
+# has to clear what the last step left. Here is one loop, with that line and without it (`optimizer.step()` adds
+# `-lr * w.grad` to `w`):
 
 # %% id=forget tags=answers:row4
 def train(clear):

@@ -70,10 +70,11 @@ net.eval()
 print("in eval() two calls differ:", not torch.equal(net(x), net(x)))
 
 # %% [markdown] id=memory-intro
-# `eval()` tells each **layer** to behave as it does at prediction time: dropout drops nothing, and batch norm uses its
-# stored statistics. Autograd does not look at it. **Grad mode** is the other switch: it tells **autograd** whether to
-# record. Which of the two saves memory? Count the bytes kept for a backward pass in all four cases. (`Account` adds up
-# what a recorded program holds; `peak.saved` is the most that its nodes had saved at any moment.)
+# `eval()` tells each **layer** to behave as it does at prediction time: dropout, which sets random entries to 0 in
+# training, changes nothing, and batch norm uses its stored statistics. Autograd does not look at this. **Grad mode** is
+# the other switch: it tells **autograd** whether to record. Which of the two saves memory? Count the bytes kept for a
+# backward pass in all four cases. (`Account` adds up what a recorded program holds; `peak.saved` is the most that its
+# nodes had saved at any moment.)
 
 # %% id=memory tags=answers:s2.9
 def waiting(training, grad):
@@ -93,8 +94,9 @@ plt.xlabel("bytes saved for backward")
 plt.show()
 
 # %% [markdown] id=belief-all tags=belief
-# In `eval()` dropout makes neither a mask nor a new result, so less is kept. But what the other layers need for a
-# backward pass is kept as before. Only `no_grad` brings it to 0. To predict with a model you want **both** switches.
+# In `eval()` dropout makes neither a mask (which entries are 0) nor a new result, so less is kept. But what the other
+# layers need for a backward pass is kept as before. Only `no_grad` brings it to 0. To predict with a model you want
+# **both** switches.
 #
 # ## A second belief: inside `no_grad`, nothing requires grad
 #

@@ -295,7 +295,7 @@ def program(torch):
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary
 #
-# Slope and curvature of some functions at 0.5, made by running each.
+# Slope and curvature (the second derivative) of some functions at 0.5, made by running each.
 
 # %% id=summary tags=summary
 def slope_and_curve(f):

@@ -201,7 +201,7 @@ reveal("14.3", first == second)
 
 # %% id=p4 tags=predict,answer
 # Three linear layers of 64 numbers each, with biases: six parameters, about 50 kB.
-# How many all-reduces does a step make, with DDP's usual buckets?
+# How many all-reduces does a step make, with DDP's default buckets?
 predict("14.4")
 
 # %% id=r4 tags=reveal,answer
