@@ -75,7 +75,7 @@ def _found(name: str, program: Program, library: ModuleType) -> dict[str, Any] |
     try:
         return facts_of(*made)
     except (ValueError, RuntimeError) as error:
-        report.misconception(name, f"the loss cannot be asked: {report.first_line(error)}")
+        report.misconception(name, f"no facts can be read from this loss: {report.first_line(error)}")
         return None
 
 
