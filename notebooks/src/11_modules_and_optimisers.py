@@ -14,7 +14,6 @@ import minigrad as torch
 from minigrad import nn
 from minigrad.recorder import record
 from minigrad_lessons import check, hint, predict, recall, reveal, same_in_torch, table
-from minigrad_lessons.lines import Lines
 from minigrad_widgets import ParameterLedger, checkup
 
 with record() as first:
@@ -309,13 +308,14 @@ with torch.no_grad():
 print("at least 95 % of the test images are read right:", right >= 0.95)
 
 # %% id=curve
-class Curve(Lines):
-    """The same picture; in words, only whether it fell."""
+import matplotlib.pyplot as plt
 
-    def __repr__(self):
-        return "the loss at the end of each epoch: " + ("it fell" if losses[-1] < losses[0] else "it did not fall")
-
-Curve({"loss": losses}, "epoch", "loss")
+plt.figure(figsize=(6.4, 2))
+plt.plot(range(1, 21), losses, color="#0072b2")
+plt.xlabel("epoch")
+plt.ylabel("last loss")
+plt.xticks(range(2, 21, 2))
+plt.show()
 
 # %% [markdown] id=checkup-intro
 # ## A training step with three mistakes
