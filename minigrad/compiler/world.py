@@ -164,7 +164,7 @@ class World:
         guards.require(f"{t}._requires_grad is {tensor._requires_grad}",
                        f"{name}.requires_grad is {tensor._requires_grad}")
         e = guards.name_of(extras)
-        guards.require(f"{t}._extras is {e}", f"{name} has the extras that it had")
+        guards.require(f"{t}._extras is {e}", f"{name}'s hooks are kept in the same object")
         for kind in ("hooks", "post_accumulate", "accumulator_hooks"):
             hooks = getattr(extras, kind)
             if hooks is None:

@@ -4,7 +4,7 @@
 # # Lesson 0: Build it yourself
 #
 # Training a model means asking, for each of its weights: if this number grew a little, would the loss grow or shrink?
-# A backward pass answers for all of them at once. In this lesson you write one, in fewer than 40 lines of Python.
+# A backward pass answers for all of them at once. In this lesson you write one, in at most 40 lines of Python.
 #
 # It is for those who have never seen automatic differentiation. If you have called `backward()` before, start with
 # lesson 1. About 45 minutes.

@@ -12,7 +12,7 @@
 # %% id=setup tags=opening
 import minigrad as torch
 from minigrad.recorder import record
-from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
+from minigrad_lessons import check, hint, predict, recall, reveal, same_in_torch, table
 from minigrad_widgets import Inspector
 
 with record() as first:
@@ -268,7 +268,7 @@ print([(node.name(), number) for node, number in count(total.grad_fn).items()])
 # here has one output, so one sum is enough.) Two blanks: by how much does the count fall, and when may the walk go
 # on?
 #
-# For hints, in a new cell: `from minigrad_lessons import hint`, then `hint("waiting_walk")`.
+# (`hint("waiting_walk")` in a new cell helps.)
 
 # %% id=faded tags=faded,answer,check
 def walk(node, grad, needs, waiting):

@@ -12,7 +12,7 @@
 # %% id=setup tags=opening
 import minigrad as torch
 from minigrad.recorder import record
-from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
+from minigrad_lessons import check, hint, predict, recall, reveal, same_in_torch, table
 from minigrad_lessons.exercises.lesson05 import four_loops
 from minigrad_lessons.lines import Lines
 from minigrad_widgets import Inspector, ParameterLedger
@@ -76,7 +76,8 @@ print("two passes, added up:    ", w.grad)
 
 # %% [markdown] id=forget-intro
 # That is useful, and you will use it below. But a training step wants the gradient of *this* step only, so something
-# has to clear what the last step left. Here is one loop, with that line and without it:
+# has to clear what the last step left. Here is one loop, with that line and without it (`optimizer.step()` adds
+# `-lr * w.grad` to `w`):
 
 # %% id=forget tags=answers:row4
 def train(clear):
@@ -144,8 +145,9 @@ optimizer.zero_grad()
 reveal("5.3", w.grad)
 
 # %% id=p4 tags=predict,answer
-# A batch of 8 does not fit, so it is fed in 4 parts of 2. The loss is a mean. The gradients of the parts add up.
-# How many times too large is the sum, compared with the gradient of the whole batch? (1 means that it is right.)
+# A batch of 8 does not fit into memory, so it is fed in 4 parts of 2. The loss is a mean.
+# The gradients of the parts add up. How many times too large is the sum, compared with the gradient of the whole
+# batch? (1 means that it is right.)
 predict("5.4")
 
 # %% id=r4 tags=reveal,answer
@@ -216,7 +218,7 @@ print("two halves:     ", w.grad)
 # ## Faded example: a step with a batch that does not fit
 #
 # Only one part is in memory at a time, but `w` should move as far as with the whole batch. Two blanks: the divisor,
-# and what to do when the loop is over. (Hints: `from minigrad_lessons import hint`, then `hint("parts")`.)
+# and what to do when the loop is over. (`hint("parts")` in a new cell helps.)
 
 # %% id=faded tags=faded,answer,check
 def train_in_parts(w, xs, ys, parts, optimizer):

@@ -11,7 +11,7 @@
 # %% id=setup tags=opening
 import minigrad as torch
 from minigrad.recorder import record
-from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
+from minigrad_lessons import check, hint, predict, recall, reveal, same_in_torch, table
 from minigrad_lessons.lines import Lines
 from minigrad_widgets import Inspector
 
@@ -240,8 +240,7 @@ print([round(norm, 2) for norm in norms])
 # ## Faded example: clip a gradient with one hook
 #
 # One bad batch can throw a model far off. So gradients are *clipped*: one that is longer than `most` is shortened, in
-# the same direction, and a shorter one is left alone. Two blanks. (Hints: `from minigrad_lessons import hint`, then
-# `hint("clip")`.)
+# the same direction, and a shorter one is left alone. Two blanks. (`hint("clip")` in a new cell helps.)
 
 # %% id=faded tags=faded,answer,check
 def clip(most):

@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import minigrad as torch
 from minigrad.memory import Account
 from minigrad.recorder import record
-from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
+from minigrad_lessons import check, hint, predict, recall, reveal, same_in_torch, table
 from minigrad_widgets import Inspector
 
 with record() as first:
@@ -70,10 +70,11 @@ net.eval()
 print("in eval() two calls differ:", not torch.equal(net(x), net(x)))
 
 # %% [markdown] id=memory-intro
-# `eval()` tells each **layer** to behave as it does at prediction time: dropout drops nothing, and batch norm uses its
-# stored statistics. Autograd does not look at it. **Grad mode** is the other switch: it tells **autograd** whether to
-# record. Which of the two saves memory? Count the bytes kept for a backward pass in all four cases. (`Account` adds up
-# what a recorded program holds; `peak.saved` is the most that its nodes had saved at any moment.)
+# `eval()` tells each **layer** to behave as it does at prediction time: dropout, which sets random entries to 0 in
+# training, changes nothing, and batch norm uses its stored statistics. Autograd does not look at this. **Grad mode** is
+# the other switch: it tells **autograd** whether to record. Which of the two saves memory? Count the bytes kept for a
+# backward pass in all four cases. (`Account` adds up what a recorded program holds; `peak.saved` is the most that its
+# nodes had saved at any moment.)
 
 # %% id=memory tags=answers:s2.9
 def waiting(training, grad):
@@ -93,8 +94,9 @@ plt.xlabel("bytes saved for backward")
 plt.show()
 
 # %% [markdown] id=belief-all tags=belief
-# In `eval()` a little less is kept, because dropout keeps no mask. Everything else is kept as before. Under `no_grad`
-# nothing does. To predict with a model you want **both** switches.
+# In `eval()` dropout makes neither a mask (which entries are 0) nor a new result, so less is kept. But what the other
+# layers need for a backward pass is kept as before. Only `no_grad` brings it to 0. To predict with a model you want
+# **both** switches.
 #
 # ## A second belief: inside `no_grad`, nothing requires grad
 #
@@ -268,8 +270,8 @@ print("after: ", (w * 2).requires_grad)
 # ## Faded example: `set_mode(on)`
 #
 # `set_grad_enabled` can do more. As a statement, `set_mode(False)` switches at once and stays; as a block, it
-# restores what was there **before**. Two blanks. (Hints: `from minigrad_lessons import hint`, then
-# `hint("set_mode")`.)
+# restores what was there **before**. Two blanks. (`hint("set_mode")` in a new cell
+# helps.)
 
 # %% id=faded tags=faded,answer,check
 class set_mode:

@@ -14,7 +14,7 @@ import warnings
 
 import minigrad as torch
 from minigrad.recorder import record
-from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
+from minigrad_lessons import check, hint, predict, recall, reveal, same_in_torch, table
 from minigrad_widgets import AliasView, explain, state_card
 
 with record() as first:
@@ -230,8 +230,8 @@ for _ in range(3):
 # %% [markdown] id=faded-intro
 # ## Faded example: a parameter in float64
 #
-# Two ways to get a **leaf** of three ones in float64 that requires grad, with one blank in each. (Hints: `from
-# minigrad_lessons import hint`, then `hint("parameter")`.)
+# Two ways to get a **leaf** of three ones in float64 that requires grad, with one blank in each.
+# (`hint("parameter")` in a new cell helps.)
 
 # %% id=faded tags=faded,answer,check
 def at_once():

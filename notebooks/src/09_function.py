@@ -12,7 +12,7 @@
 # %% id=setup tags=opening
 import minigrad as torch
 from minigrad.recorder import record
-from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
+from minigrad_lessons import check, hint, predict, recall, reveal, same_in_torch, table
 from minigrad_widgets import Inspector
 
 
@@ -204,7 +204,6 @@ def accepts(count):
         @staticmethod
         def forward(ctx, x, n):
             return x ** n
-
         @staticmethod
         def backward(ctx, grad):
             return (grad, None, None)[:count]
@@ -213,8 +212,6 @@ def accepts(count):
         return True
     except RuntimeError:
         return False
-
-
 # The smallest number with which the pass runs:
 reveal("9.2", next(filter(accepts, (1, 2, 3))))
 
@@ -235,7 +232,15 @@ class SquareAttribute(torch.autograd.Function):
         return grad * 2 * ctx.h
 
 
-class SquareSaved(torch.autograd.Function):     # for comparison: see the reasons
+h = x * 1
+y = SquareAttribute.apply(h)
+with torch.no_grad():
+    h.mul_(10.0)
+reveal("9.3", torch.autograd.grad(y, x)[0].item())
+
+# %% id=square-saved
+# The same with save_for_backward. Try it in the cell above, in the place of SquareAttribute.
+class SquareSaved(torch.autograd.Function):
     @staticmethod
     def forward(ctx, h):
         ctx.save_for_backward(h)
@@ -245,16 +250,9 @@ class SquareSaved(torch.autograd.Function):     # for comparison: see the reason
     def backward(ctx, grad):
         return grad * 2 * ctx.saved_tensors[0]
 
-
-h = x * 1
-y = SquareAttribute.apply(h)
-with torch.no_grad():
-    h.mul_(10.0)
-reveal("9.3", torch.autograd.grad(y, x)[0].item())
-
 # %% id=p4 tags=predict,answer
 # A Function for x ** 3 saves an inner result, square = x * x, and backward returns grad * 3 * square.
-# The first derivative is right. Made with create_graph=True: does it require grad, so that one can go on?
+# The first derivative is right. You ask for it with create_graph=True, to differentiate it again. Does it require grad?
 predict("9.4")
 
 # %% id=r4 tags=reveal,answer
@@ -344,7 +342,7 @@ torch.autograd.gradcheck(Planted.apply, zero)
 # ## Faded example: Square
 #
 # Two blanks: what to save, and what to send back. The check tries a gradient that is not 1, a change in place, and a
-# second derivative. (Hints: `from minigrad_lessons import hint`, then `hint("square")`.)
+# second derivative. (`hint("square")` in a new cell helps.)
 
 # %% id=faded tags=faded,answer,check
 class Square(torch.autograd.Function):

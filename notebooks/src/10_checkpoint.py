@@ -157,7 +157,7 @@ table(["reentrant", "x requires grad", "inside", "output", "its node"], rows)
 
 # %% [markdown] id=predict-intro tags=section:predict
 # There are **two kinds** of checkpoint. The **reentrant** one is a Function as above. The **non-reentrant** one,
-# which PyTorch recommends, is none. The table shows that they differ; the predictions show how.
+# which PyTorch recommends, is not. The table shows that they differ; the predictions show how.
 #
 # ## Predict, then run
 #
@@ -371,8 +371,8 @@ def program(torch):
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary: which of the two?
 #
-# This table was made by running each case. Most failures are loud. One is not: with a trainable layer after the
-# block, backward runs, and the block's weights silently get no gradient. PyTorch only warns.
+# This table was made by running each case. Most failures are errors. One is not: with a trainable layer after the
+# block, backward runs, and the block's weights get no gradient. All you see is a warning in the forward pass.
 
 # %% id=summary tags=summary,answers:row15
 def works(run, reentrant):

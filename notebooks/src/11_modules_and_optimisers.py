@@ -13,8 +13,7 @@
 import minigrad as torch
 from minigrad import nn
 from minigrad.recorder import record
-from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
-from minigrad_lessons.lines import Lines
+from minigrad_lessons import check, hint, predict, recall, reveal, same_in_torch, table
 from minigrad_widgets import ParameterLedger, checkup
 
 with record() as first:
@@ -30,7 +29,7 @@ ParameterLedger(first, step=0)
 # Each dot is a moment at which `w` or `w.grad` changed. Which of the three lines in the loop changes `w` itself? And
 # how does the optimizer know the loss?
 #
-# This lesson takes about 40 minutes.
+# This lesson takes about 50 minutes.
 #
 # *If nothing runs where you read this, here is a still picture:*
 #
@@ -90,8 +89,8 @@ print("the node that a linear layer leaves:", layer(torch.ones(3, 2)).grad_fn.na
 
 # %% id=belief-loss-run tags=refutation
 w = nn.Parameter(torch.tensor([1.0, 2.0]))
-optimizer = torch.optim.SGD([w], lr=0.1)
-w.grad = torch.tensor([10.0, -10.0])        # written by hand
+optimizer = torch.optim.SGD([w], lr=0.5)
+w.grad = torch.tensor([2.0, -2.0])          # written by hand
 optimizer.step()
 print(w.tolist())
 
@@ -231,7 +230,7 @@ for _ in range(3):
 # ## Faded example: momentum
 #
 # The step follows a **velocity**: momentum times the old velocity, plus the gradient. At first there is no velocity,
-# and it is a copy of the gradient. Two blanks.
+# and it is a copy of the gradient. Two blanks. (`hint("momentum")` in a new cell helps.)
 
 # %% id=faded tags=faded,answer,check
 def momentum_step(w, velocity, lr, momentum):
@@ -250,7 +249,7 @@ check.momentum(momentum_step)
 # modules in the order of their assignment, and calls `forward` when it is called. `object.__setattr__(self, name,
 # value)` assigns without registering. Twenty lines are enough.
 
-# %% id=open1 tags=open,answer,check
+# %% id=open1 tags=open,long,answer,check
 class MyModule:
     def __setattr__(self, name, value):
         ...
@@ -309,13 +308,14 @@ with torch.no_grad():
 print("at least 95 % of the test images are read right:", right >= 0.95)
 
 # %% id=curve
-class Curve(Lines):
-    """The same picture; in words, only whether it fell."""
+import matplotlib.pyplot as plt
 
-    def __repr__(self):
-        return "the loss at the end of each epoch: " + ("it fell" if losses[-1] < losses[0] else "it did not fall")
-
-Curve({"loss": losses}, "epoch", "loss")
+plt.figure(figsize=(6.4, 2))
+plt.plot(range(1, 21), losses, color="#0072b2")
+plt.xlabel("epoch")
+plt.ylabel("last loss")
+plt.xticks(range(2, 21, 2))
+plt.show()
 
 # %% [markdown] id=checkup-intro
 # ## A training step with three mistakes

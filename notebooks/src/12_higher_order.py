@@ -14,7 +14,7 @@
 import minigrad as torch
 from minigrad import nn
 from minigrad.recorder import record
-from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
+from minigrad_lessons import check, hint, predict, recall, reveal, same_in_torch, table
 from minigrad_widgets import Inspector
 
 with record() as first:
@@ -194,7 +194,7 @@ print("normal = point:", torch.allclose(normals(circle, on_circle), on_circle))
 #
 # The **divergence** of the normals is a sum of derivatives: that of the normal's first coordinate with respect to the
 # point's first coordinate, and so on. It is the curvature, 1/r for a circle. ReLU networks are flat between
-# their kinks; softplus networks are not. Two blanks.
+# their kinks; softplus networks are not. Two blanks. (`hint("divergence")` in a new cell helps.)
 
 # %% id=faded tags=faded,answer,check
 def divergence(distance, p):
@@ -295,7 +295,7 @@ def program(torch):
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary
 #
-# Slope and curvature of some functions at 0.5, made by running each.
+# Slope and curvature (the second derivative) of some functions at 0.5, made by running each.
 
 # %% id=summary tags=summary
 def slope_and_curve(f):

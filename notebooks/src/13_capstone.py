@@ -29,7 +29,7 @@ Inspector(first)
 # `batch` goes into the layer, and around it. Does a gradient come back to it on either way? Answer from the picture,
 # then step through it.
 #
-# Each project takes about 40 minutes.
+# This lesson takes about 70 minutes with both projects.
 #
 # *If nothing runs where you read this, here is a still picture:*
 #
@@ -146,8 +146,8 @@ table(["fact", "what it asks", "here"], [[name, asks, str(found[name])] for name
 # %% [markdown] id=faded-intro
 # ## Project (a), first step: a model with a residual connection
 #
-# The model is given. Predict three facts about it; the next exercise asks for the others. `shared` counts the nodes
-# to which more than one edge leads.
+# The model is given. Predict three of the ten facts about it; in the next exercise you predict all ten, for a model
+# of your own. `shared` counts the nodes to which more than one edge leads.
 
 # %% id=faded tags=faded,answer,check
 def residual(torch):
@@ -170,7 +170,7 @@ check.facts(residual, answers)
 # `torch` is minigrad here. Where PyTorch is installed, the check also runs your model there, and the facts must be
 # the same.
 
-# %% id=open1 tags=open,answer,check
+# %% id=open1 tags=open,long,answer,check
 def mine(torch):
     ...
 
@@ -189,7 +189,7 @@ check.facts(mine, answers)
 # if it is installed), `gradcheck` and `gradgradcheck`, other shapes, an input that needs no gradient, a change in
 # place that must be noticed, and no memory kept after backward.
 
-# %% id=open2 tags=open,answer,check
+# %% id=open2 tags=open,long,answer,check
 class Snake(torch.autograd.Function):
     """x + sin²(x): choose another if you like."""
 

@@ -13,7 +13,7 @@
 import minigrad as torch
 import minigrad.distributed as dist
 from minigrad.recorder import record
-from minigrad_lessons import check, predict, ranks, recall, reveal, same_in_torch, table
+from minigrad_lessons import check, hint, predict, ranks, recall, reveal, same_in_torch, table
 from minigrad_widgets import Inspector, inspect
 
 DDP = torch.nn.parallel.DistributedDataParallel
@@ -29,7 +29,8 @@ Inspector(ranks(2, step)[0])
 # In process 0, `x` is 1, so the gradient of the weight is 1, and that is what arrives in the picture. Yet both
 # processes print 2. Which step of the picture has something to do with the other process?
 #
-# This lesson takes about 50 minutes. It needs the extra `mpi`: `python -m pip install "minigrad-kit[lessons,mpi]"`.
+# This lesson takes about 90 minutes; without the open exercises, about 35. It needs the extra `mpi`:
+# `python -m pip install "minigrad-kit[lessons,mpi]"`.
 #
 # *If nothing runs where you read this, here is a still picture:*
 #
@@ -200,7 +201,7 @@ reveal("14.3", first == second)
 
 # %% id=p4 tags=predict,answer
 # Three linear layers of 64 numbers each, with biases: six parameters, about 50 kB.
-# How many all-reduces does a step make, with DDP's usual buckets?
+# How many all-reduces does a step make, with DDP's default buckets?
 predict("14.4")
 
 # %% id=r4 tags=reveal,answer
@@ -287,6 +288,7 @@ print(ranks(2, by_hand))
 # soon as its `.grad` is complete. Two blanks: what does every rank get from rank 0, and what does the hook do?
 #
 # The check runs your function on 2 and on 3 ranks, and compares with one process that has the whole batch.
+# (`hint("hooks")` in a new cell helps.)
 
 # %% id=faded tags=faded,answer,check
 def parallel(model):
@@ -306,7 +308,7 @@ check.hooks(parallel)
 # `all_reduce(flat, async_op=True)` returns at once, with a `work`; after `work.wait()` the result is in `flat`. Wait
 # only when the last gradient has come. Then copy the results back into each `.grad`, and be ready for the next pass.
 
-# %% id=open1 tags=open,answer,check
+# %% id=open1 tags=open,long,answer,check
 def parallel(model, size):
     ...
 
@@ -356,7 +358,7 @@ check.sharded(sharded_step)
 # This hook compresses the gradient of a single weight, but it sends nothing, and forgets what P Qᵀ misses. Complete it:
 # each rank adds what was missed to its next M. `state["q"]` begins equal on all ranks, `state["error"]` with zeros.
 
-# %% id=open4 tags=open,answer,check
+# %% id=open4 tags=open,long,answer,check
 def power_sgd(state, bucket):
     m = bucket.gradients()[0]
     p = m @ state["q"]

@@ -12,7 +12,7 @@
 # %% id=setup tags=opening
 import minigrad as torch
 from minigrad.recorder import record
-from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
+from minigrad_lessons import check, hint, predict, recall, reveal, same_in_torch, table
 from minigrad_widgets import Inspector, inspect
 
 w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -89,7 +89,7 @@ print(quick.source)
 # %% [markdown] id=belief-same tags=belief
 # ## A second belief: a compiler translates
 #
-# > "The step has so many operations, so the program has as many statements."
+# > "Each operation of the step becomes one statement of the program."
 #
 # A compiler works in **passes**. Each makes one list out of another. Here is how long the list is after each:
 
@@ -199,9 +199,9 @@ def becomes_a_program(function):
 reveal("15.4", becomes_a_program(lambda x: x * 2 if x.sum().item() > 0 else x))
 
 # %% [markdown] id=guards
-# A program holds as long as what it was made from holds. Before each run these **guards** are looked at; if one fails,
-# the step is traced again. `fullgraph=True` asks for an error where there can be no program. Without it, the step runs
-# as an ordinary function, after one warning.
+# A program relies on facts that were true when it was made: a shape, a flag. Each such fact is a **guard**, and is
+# checked before each run; if one has changed, the step is traced again. `fullgraph=True` asks for an error where there
+# can be no program. Without it, the step runs as an ordinary function, after one warning.
 #
 # PyTorch keeps fewer programs: at the second shape it makes the size a variable. For the sizes 3, 5 and 7 it has two
 # programs, where minigrad has three.
@@ -258,7 +258,8 @@ print(run(program, values)["d"].item(), run(shorter, values)["d"].item())
 # ## Faded example: common subexpressions
 #
 # The first statement that computes something is kept. A later statement that computes the same is dropped; its readers
-# use the first one. What makes two statements the same? Two blanks.
+# use the first one. What makes two statements the same? Two blanks. (`hint("repeats")` in a new cell
+# helps.)
 
 # %% id=faded tags=faded,answer,check
 def without_repeats(program):

@@ -39,7 +39,7 @@ Inspector(trace, lens="traversal")
 # ## What the engine does
 #
 # - `node(gradient)` computes and returns the gradients of the node's inputs. A leaf's node, `AccumulateGrad`, adds to
-#   `.grad` and returns None.
+#   `.grad` and returns an empty tuple.
 # - `node.next_functions` has one pair `(below, slot)` for each input. The gradient of that input goes to `below`, which
 #   may be None if nobody needs it. `slot` says for which output of `below` it is.
 # - A node with several outputs takes one gradient for each: `node(g0, g1, g2)`, with None for outputs that nothing came
@@ -80,7 +80,7 @@ print([(type(node).__name__, number) for node, number in count(f.grad_fn).items(
 # The check runs it on six graphs and a chain of 3,000 nodes. Where it differs from the engine, you get a sentence and
 # the picture of that moment, in which you can go on by hand. `hint("engine")` helps.
 
-# %% id=write tags=open,answer,check
+# %% id=write tags=open,long,answer,check
 def backward(loss):
     # What you may need: count(loss.grad_fn); for each node the sums that lie there, one for each of its outputs;
     # and a list of the nodes that are ready.

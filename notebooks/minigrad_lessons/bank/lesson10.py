@@ -144,7 +144,8 @@ QUESTIONS = (
         (Belief("checkpoint keeps what it needs, so the block runs once", lambda: _starts(lambda block: block(_x()))),),
         "let the block print a word at its start"),
     Question(
-        "q10.2", "x needs no gradient, a layer's weights do. Does checkpoint(layer, x, use_reentrant=False) need one?",
+        "q10.2", "x does not require grad, but the layer's weights do. Does checkpoint(layer, x, use_reentrant=False) "
+        "require grad?",
         lambda: _out(use_reentrant=False),
         (Belief("the output follows the inputs that I pass in", lambda: _out(use_reentrant=True)),),
         "print requires_grad of the output, with use_reentrant=False and with True"),

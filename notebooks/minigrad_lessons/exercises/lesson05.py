@@ -111,12 +111,12 @@ def arrivals(build: Callable[[torch.Tensor], Any], wanted: int, grad: float) -> 
             return
         result.backward()
     if x.grad is None:
-        report.misconception(name, "no gradient came to x: what build returned was not made from it.")
+        report.misconception(name, "no gradient arrived at x: what build returned was not made from it.")
         return
     ends = [number for number, node in enumerate(trace.nodes) if node["name"] == "AccumulateGrad"]
     came = sum(event["kind"] == "flow" and event["to"] in ends for event in trace.events)
     runs = sum(event["kind"] == "accumulate" for event in trace.events)
-    shown = f"Gradients that came: {came}. Runs of the accumulator: {runs}. x.grad: {show(grad_of(x))}."
+    shown = f"Gradients that arrived: {came}. Runs of the accumulator: {runs}. x.grad: {show(grad_of(x))}."
     fault = _why_arrivals(came, wanted, show(grad_of(x)), show(grad))
     if fault:
         report.misconception(name, fault, shown)
@@ -125,14 +125,15 @@ def arrivals(build: Callable[[torch.Tensor], Any], wanted: int, grad: float) -> 
 
 
 def _why_arrivals(came: int, wanted: int, found: str, grad: str) -> str:
+    arrived = f"{came} gradient{'s' * (came != 1)} arrived"
     if came < wanted and found == grad:
-        return (f"x.grad is {grad}, but {came} came. One for each time that x itself is an input: a power has x once, "
-                "a product of x and x twice. What goes through y = x * 1 is added up at y, and comes to x as one.")
+        return (f"x.grad is {grad}, but {arrived}. One arrives for each time that x itself is an input: a power has x "
+                "once, a product of x and x twice. What goes through y = x * 1 is added up at y, and reaches x as one.")
     if came < wanted:
-        return f"{came} came. One comes for each time that x itself is an input of an operation."
+        return f"{arrived}. One arrives for each time that x itself is an input of an operation."
     if came > wanted:
-        return f"{came} came, {wanted} are asked for. Each use of x sends one."
-    return f"{wanted} came, but their sum is {found}; {grad} is asked for." if found != grad else ""
+        return f"{arrived}; {wanted} are asked for. Each use of x sends one."
+    return f"{arrived}, but their sum is {found}; {grad} is asked for." if found != grad else ""
 
 
 @dataclass(frozen=True)

@@ -262,10 +262,11 @@ def repaired(student: Forward) -> None:
     if not report.to_judge(name, "repaired", "Write the lines between the encoder and the head.", student):
         return
     with _put_back():
-        finished, found = report.run(name, _grads, "encoder, head, x", student)
-    if not finished:
-        return
-    out, grads, strangers = found
+        try:
+            out, grads, strangers = _grads(student)
+        except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+            report.misconception(name, f"repaired(encoder, head, x) {report.raised(error, student)}")
+            return
     wanted, right, _ = _grads(meant)
     got = f"encoder.weight.grad is {'None' if grads[0] is None else 'there'}, " \
           f"head.weight.grad is {'None' if grads[2] is None else 'there'}"

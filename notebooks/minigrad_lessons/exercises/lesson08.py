@@ -122,7 +122,7 @@ def _why_not_loud(error: str, grad: list[float], untouched: bool) -> str:
 
 def _why_not_silent(error: str, grad: list[float], untouched: bool) -> str:
     if error:
-        return "backward raised: the version counter was shared, and told. Which way hides the counter?"
+        return "backward raised: the version counter is shared, so the change was noticed. Which way hides it?"
     if grad == [2.0, 4.0]:
         return "the gradient is right: the memory of w is as it was."
     if untouched:

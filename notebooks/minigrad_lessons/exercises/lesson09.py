@@ -197,7 +197,7 @@ def returns(answers: object) -> None:
     for code, said in answers.items():
         word, found = str(said).strip().lower(), happens(code)
         if word not in KINDS:
-            report.misconception(name, f"return {code}: {show(said)} is none of {', '.join(KINDS)}.")
+            report.misconception(name, f"return {code}: {show(said)} is not one of {', '.join(KINDS)}.")
             return
         if word != found:
             belief = BELIEFS.get((code, word))

@@ -166,14 +166,14 @@ def unstable(student: Any) -> None:
     try:
         out = checkpoint(block, x, use_reentrant=False)
     except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
-        report.misconception(name, f"the first run {report.raised(error, student)} It must go well.")
+        report.misconception(name, f"the first run {report.raised(error, student)} It must not raise.")
         return
     try:
         out.sum().backward()
     except CheckpointError as error:
         _judge_error(name, str(error))
     except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
-        report.misconception(name, f"the second run {report.raised(error, student)} It must come as far as the sine.")
+        report.misconception(name, f"the second run {report.raised(error, student)} It must get as far as the sine.")
     else:
         _judge_silence(name, student)
 

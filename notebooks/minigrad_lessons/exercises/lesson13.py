@@ -75,7 +75,7 @@ def _found(name: str, program: Program, library: ModuleType) -> dict[str, Any] |
     try:
         return facts_of(*made)
     except (ValueError, RuntimeError) as error:
-        report.misconception(name, f"the loss cannot be asked: {report.first_line(error)}")
+        report.misconception(name, f"no facts can be read from this loss: {report.first_line(error)}")
         return None
 
 
@@ -83,7 +83,8 @@ def _why(key: str, said: object, found: dict[str, Any]) -> tuple[str, ...]:
     if key == "root":
         return (f"You say {said}. Look at what computes the loss last; its name ends in Backward and a digit.",)
     fits = next((text for text, rule in COUNTED[key] if rule(found) == said), "")
-    return (f"You say {said}. {fits}".strip(), "Draw the graph, or open it in the inspector, and count again.")
+    return (f"You say {said}{f': {fits}' if fits else '.'}",
+            "Draw the graph, or open it in the inspector, and count again.")
 
 
 Function = Any

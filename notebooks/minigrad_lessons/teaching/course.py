@@ -18,9 +18,10 @@ OPENING = 4  # cells: how long a lesson takes stands in one of them
 WORDS_A_MINUTE = 150
 # How long a cell of code takes, in minutes, by its tags; any other is run, and what it prints is read.
 TAKES = {"opening": 3.0, "inspector": 3.0, "recall": 4.0, "predict": 1.0, "reveal": 1.0, "puzzle": 4.0, "faded": 5.0,
-         "open": 7.0}
+         "long": 20.0, "open": 7.0}
 OTHER = 0.4
-COUNTED = {"recall": "recall", "predict": "predictions", "puzzle": "puzzles", "faded": "exercises", "open": "exercises"}
+COUNTED = {"recall": "recall", "predict": "predictions", "puzzle": "puzzles", "faded": "exercises", "long": "exercises",
+           "open": "exercises"}
 
 
 @dataclass

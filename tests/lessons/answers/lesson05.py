@@ -35,14 +35,14 @@ PARTS_WRONG: tuple[Wrong, ...] = (
     (PARTS.replace("    optimizer.step()", "    optimizer.zero_grad()\n    optimizer.step()"), "cleared just before"),
 )
 BUILD_WRONG: tuple[Wrong, ...] = (
-    (build("x**3"), "x.grad is 12, but 1 came"),
-    (build("x * x * 3"), "x.grad is 12, but 2 came"),
-    (build("x * 5"), "1 came. One comes for each time that x itself is an input"),
-    (build("(lambda b: b * b * b)(x * 1)"), "is added up at y, and comes to x as one"),
+    (build("x**3"), "x.grad is 12, but 1 gradient arrived"),
+    (build("x * x * 3"), "x.grad is 12, but 2 gradients arrived"),
+    (build("x * 5"), "1 gradient arrived. One arrives for each time that x itself is an input"),
+    (build("(lambda b: b * b * b)(x * 1)"), "is added up at y, and reaches x as one"),
     (build("x.expand(3) * 4"), "build must return one number"),
-    (build("torch.tensor(12.0, requires_grad=True)"), "no gradient came to x"),
-    (build("x + x + x"), "3 came, but their sum is 3"),
-    (build("x * x * x * x"), "4 came, 3 are asked for"),
+    (build("torch.tensor(12.0, requires_grad=True)"), "no gradient arrived at x"),
+    (build("x + x + x"), "3 gradients arrived, but their sum is 3"),
+    (build("x * x * x * x"), "4 gradients arrived; 3 are asked for"),
     (build("x.detach() * 12"), "must return a tensor that requires grad"),
 )
 FORGOT_WRONG: tuple[Wrong, ...] = (

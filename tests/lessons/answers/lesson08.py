@@ -45,7 +45,7 @@ SPOIL_WRONG: tuple[Wrong, ...] = (
     (spoil("w.add_(1)", "w.data.add_(1)"), "it is refused at once"),
     (spoil("w.clone().add_(1)", "w.data.add_(1)"), "A copy was changed, or nothing"),
     (spoil("w.data.add_(1)", "w.data.add_(1)"), "this is the silent one"),
-    (spoil("w.detach().add_(1)", "w.detach().add_(1)"), "the version counter was shared, and told"),
+    (spoil("w.detach().add_(1)", "w.detach().add_(1)"), "the version counter is shared, so the change was noticed"),
     (spoil("w.detach().add_(1)", "w.detach().clone().add_(1)"), "the gradient is right"),
     (spoil("w.detach().add_(1)", "w.register_hook(lambda g: g * 2)"), "Write into that memory"),
     (spoil("w.register_hook(lambda g: g * 2)", "w.data.add_(1)"), "the memory of w was not"),

@@ -74,7 +74,7 @@ RETURNS_WRONG: tuple[Wrong, ...] = (
     (returns(h="fine"), "a number is a tensor with one number in it"),
     (returns(a="fine"), "an input for which nothing is returned gets None"),
     (returns(e="fine"), "what is too many is left out"),
-    (returns(b="good"), "good is none of fine, number"),
+    (returns(b="good"), "good is not one of fine, number"),
     (returns(f="number"), "put this return into a Function of your own"),
 )
 ROUND_WRONG: tuple[Wrong, ...] = (
