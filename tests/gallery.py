@@ -140,11 +140,11 @@ ENTRIES = [
           "beside each node the line of code that made it.", "Inspector(trace)", right(13),
           "the backward lens: source, graph with gradients on the edges, details of the node that runs"),
     Entry("forward", "Forward", "The same program as it runs: the graph grows op by op, with what each op saves.",
-          'Inspector(trace, lens="forward")', right(6), "the forward lens: half of the graph is there"),
+          'Inspector(trace, lens="forward")', right(6), "the forward lens: half of the graph is drawn"),
     Entry("traversal", "Call by hand", "You are the engine. A click calls a node; gradients pile up where paths meet; "
           "the same calls are written out as Python that runs when pasted.", 'Inspector(trace, lens="traversal")',
           ("click .mg-chips .mg-next", "Enter", "click .mg-chips .mg-next", "Enter", "click .mg-chips .mg-next",
-           "Enter"), "the traversal lens: three nodes were called, and the calls stand as Python on the left"),
+           "Enter"), "the traversal lens: three nodes were called, and the calls are shown as Python on the left"),
     Entry("every-step", "Every step", "Forward and backward in one walk, modes and hooks among them.",
           'Inspector(trace, lens="all")', right(10), "the lens of every step"),
     Entry("checkpoint", "Checkpoint", "Bytes held over time, what runs a second time and where it stops early.",
