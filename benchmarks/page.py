@@ -30,10 +30,10 @@ MARKS = {"minigrad": "o", "torch": "s", "numpy": "|", "mygrad": "^", "autograd":
          "jax": "x", "jax-jit": "*", "minigrad-numpy": "<", "minigrad-numba": ">", "torch-compile": "*"}
 HEAD = """# Performance
 
-How long minigrad takes, beside PyTorch eager, NumPy with derivatives written by hand, and other libraries.
+How long minigrad takes, compared with PyTorch eager, NumPy with derivatives written by hand, and other libraries.
 
-This page is made by the benchmark. To run it again, which takes six minutes of a processor (in an environment of
-its own: JAX brings opt_einsum, by which PyTorch's `einsum` makes other graphs):
+The benchmark writes this page. To run it again, which takes six minutes of CPU time (in an environment of its own: JAX
+installs opt_einsum, with which PyTorch's `einsum` makes other graphs):
 
 ```
 pip install -e ".[test,torch]" autograd jax micrograd mygrad
@@ -42,51 +42,53 @@ python -m benchmarks
 
 """
 METHOD = """Every contender runs in a process of its own, on the same core and with one thread (OpenBLAS, OpenMP, MKL
-and PyTorch alike); in the table with two threads, on two cores. They take turns. A ratio is the median of the ratios in
-each turn, a time the median; below 1 minigrad is faster. All start from the same numbers, and their results are
-compared before anything is timed. What is timed is the processor's time of the process, not the clock's, so that other
-programs' turns do not count; but what they do to caches and to the clock rate of the core does, to all contenders
-alike. With two threads it is the clock's time, the least of all turns, since another program may take a core away. A
-time is of one op, or of one step.
+and PyTorch alike); in the table with two threads, on two cores. They take turns. A ratio is the median of the ratios of
+all turns, a time the median of the times; below 1, minigrad is faster. All start from the same numbers, and their
+results are compared before anything is timed. What is measured is the CPU time of the process, not wall-clock time, so
+the time that other programs take does not count; but what they do to caches and to the clock rate of the core does, for
+all contenders alike. With two threads it is wall-clock time, the least of all turns, since another program may take a
+core away. A time is for one op or one step.
 
-The limits were set before minigrad was written, from what a prototype reached on another machine, an AMD one whose
-OpenBLAS was pinned to AVX2 kernels.
+The limits were set before minigrad was written, from what a prototype reached on another machine, an AMD one with
+OpenBLAS pinned to AVX2 kernels.
 
 """
 TRICKS = """## What makes it fast
 
-Each trick stands in the source as a NOTE or in the docstring of what uses it, with what was measured.
+Each trick is described in the source, in a NOTE or in the docstring of the code that uses it, with what was measured.
 
 - The engine: a gradient that nobody else holds is added to in place (NOTE 3). Otherwise the engine is written to be
-  read: its input buffers cost a chain of scalars about a tenth, and a step of training next to nothing.
-- Recording: [`record2`](../minigrad/core/record.py#L52) asks one number whether anything unusual is on, and then runs
+  read: its input buffers cost about a tenth of the time of a chain of scalars, and next to nothing in a training step.
+- Recording: [`record2`](../minigrad/core/record.py#L52) checks once whether anything unusual is on, and if not, runs
   the fast path.
-- Sums: [`of_channels`](../minigrad/backends/numpy.py#L30) and [`sum_of_all`](../minigrad/backends/numpy.py#L22) make
-  them products with ones: 0.2 and 0.7 of the time.
-- Products: [`Addmm`](../minigrad/ops/linalg/matmul.py#L1) of few rows goes the other way round, 0.95 of an MLP's step.
-- Convolutions: [`Shifted`](../minigrad/ops/nn/windows.py#L1) copies windows in one run; with the weights' gradient the
-  faster way round, 0.86 of a CNN's step.
-- Rows: [`normalized`](../minigrad/ops/nn/normalization.py#L1) is `layer_norm` by products with vectors, 0.7 of
-  the time.
-  [`in_blocks`](../minigrad/ops/_dispatch/blocks.py#L1) keeps long formulas in the cache, 0.45 of it; softmax by
-  [`powers`](../minigrad/ops/activation/softmax.py#L1) asks for the greatest element only where it must, half of it.
-- Memory: [`keep_memory`](../minigrad/backends/heap.py#L1) has the C library keep what arrays give back (NOTE 7).
-- Importing: [`done`](../minigrad/_base/import_gc.py#L1) ends a time without garbage collection (NOTE 8).
+- Sums: [`of_channels`](../minigrad/backends/numpy.py#L30) and [`sum_of_all`](../minigrad/backends/numpy.py#L22) turn
+  them into products with ones: 0.2 and 0.7 of the time.
+- Products: [`Addmm`](../minigrad/ops/linalg/matmul.py#L1) with few rows multiplies the other way round: 0.95 of the
+  time of an MLP's step.
+- Convolutions: [`Shifted`](../minigrad/ops/nn/windows.py#L1) copies windows in one run; together with the weights'
+  gradient computed the faster way round, 0.86 of the time of a CNN's step.
+- Rows: [`normalized`](../minigrad/ops/nn/normalization.py#L1) computes `layer_norm` by products with vectors: 0.7 of
+  the time. [`in_blocks`](../minigrad/ops/_dispatch/blocks.py#L1) keeps long formulas in the cache: 0.45 of the time;
+  softmax by [`powers`](../minigrad/ops/activation/softmax.py#L1) looks for the greatest element only where it must:
+  half the time.
+- Memory: [`keep_memory`](../minigrad/backends/heap.py#L1) makes the C library keep the memory that arrays free (NOTE
+  7).
+- Importing: [`done`](../minigrad/_base/import_gc.py#L1) ends a period without garbage collection (NOTE 8).
 - Optimisers: [`BlockwiseUpdate`](../minigrad/optim/_blocks.py#L1) runs a rule block by block, in scratch memory.
 
 """
 PROFILES = """## Profiles
 
-Where the time of minigrad goes in the rows that are over their limits (`pip install py-spy`, then
-`python -m benchmarks.profiles`): in OpenBLAS's products, in NumPy's inner loops and in copies, in what NumPy does about
-them (checks, types, memory), and in Python, minigrad's own. The first two are what arithmetic on arrays takes.
+Where minigrad's time goes in the rows that are over their limits (`pip install py-spy`, then
+`python -m benchmarks.profiles`): OpenBLAS's products, NumPy's inner loops and copies, NumPy's work around them (checks,
+types, memory), and Python, which is minigrad's own. The first two are the arithmetic on arrays itself.
 
 """
 MEMORY = """## Memory
 
-The peak of a step of 24 blocks of Linear(1,024) and tanh on a batch of 4,096, over the least that arithmetic allows
-(`python -m benchmarks.checkpoint_memory`, [plot](../benchmarks/results/checkpoint_memory.png)); at most 1.1 plain, 1.4
-checkpointed.
+The peak memory of a step of 24 blocks of Linear(1,024) and tanh on a batch of 4,096, divided by the least that the
+arithmetic allows (`python -m benchmarks.checkpoint_memory`, [plot](../benchmarks/results/checkpoint_memory.png)); the
+limits are 1.1 plain and 1.4 checkpointed.
 
 """
 Figures = dict[str, Any]
@@ -166,8 +168,8 @@ def missed(rows: Sequence[Figures]) -> str:
     lost = disturbed(rows)
     unsound = [row["name"] for row in rows if row["threads"] == 2 and row["name"] in lost]
     found = [row for row in rows if over(row) and not (row["threads"] == 2 and row["name"] in lost)]
-    told = (f"With two threads {len(unsound)} rows could not be judged: PyTorch took longer than with one, since other "
-            "programs\nhad the second core.\n\n") if unsound else ""
+    told = (f"With two threads, {len(unsound)} rows could not be judged: PyTorch took longer than with one, since "
+            "other programs\nused the second core.\n\n") if unsound else ""
     if not found:
         return "Every row keeps its limit.\n\n" + told
     reasons: dict[str, list[str]] = {}
@@ -207,18 +209,19 @@ def counts() -> str:
     found = read("counts")
     rows = [[name + ("" if name == "MLP step" else ", per op"), f"{row['calls']:g}", f"{row['blocks']:g}",
              f"{row['instructions']:,}" if "instructions" in row else ""] for name, row in found["counts"].items()]
-    text = ("Times flake, counts do not: these are held by a test, on " + found["versions"] + ", and may not "
-            "grow\n(`python -m benchmarks.counts --callgrind --write`).\n\n")
+    text = ("Times fluctuate, counts do not: on " + found["versions"] + ", a test keeps these from "
+            "growing\n(`python -m benchmarks.counts --callgrind --write`).\n\n")
     return text + table(["", "calls in minigrad", "blocks held", "instructions, by callgrind"], rows)
 
 
 def acceleration() -> str:
     """What numba and numexpr would give."""
     found = read("acceleration")
-    text = ("The time of two of the longest formulas, compiled, over NumPy's as minigrad uses it "
-            "(`python -m benchmarks.acceleration`).\nA dependency would have to give 1.5 × on a whole piece of a "
-            "lesson's work. numexpr is slower throughout;\nnumba halves a formula at best, and the derivative of gelu, "
-            "the longest, takes a tenth of the transformer's step:\n1.05 ×. Neither is used.\n\n")
+    text = ("The time of two of the longest formulas, compiled, divided by NumPy's as minigrad uses it "
+            "(`python -m benchmarks.acceleration`).\nA dependency would have to speed up a whole piece of a lesson's "
+            "work by 1.5 ×. numexpr is slower throughout;\nnumba halves the time of a formula at best, and the "
+            "derivative of gelu, the longest, takes a tenth of the transformer's\nstep: 1.05 ×. Neither is used in "
+            "eager ops.\n\n")
     versions = found["versions"]
     return text + table(["", f"numba {versions['numba']}", f"numexpr {versions['numexpr']}"], (
         [row["name"], f"{row['ratios']['numba']:.2f}", f"{row['ratios']['numexpr']:.2f}"] for row in found["rows"]))

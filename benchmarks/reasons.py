@@ -9,38 +9,39 @@ from __future__ import annotations
 __all__ = ["REASONS"]
 
 REASONS = (
-    ("by NumPy", "Compiled, nothing but NumPy's calls is left: an MLP's are products in OpenBLAS, a CNN's copies of "
-     "windows. Other programs ran on the machine while this was measured."),
-    ("by numba", "Half of an MLP's step and more are products in OpenBLAS, which numba leaves as they are; of a CNN's, "
-     "loops of convolutions. Other programs used both cores while this was measured; in a run with fewer of them the "
+    ("by NumPy", "Compiled, only NumPy calls are left: in an MLP products in OpenBLAS, in a CNN copies of windows. "
+     "Other programs ran on the machine while this was measured."),
+    ("by numba", "Half or more of an MLP's step is products in OpenBLAS, which numba leaves as they are; of a CNN's, "
+     "convolution loops. Other programs used both cores while this was measured; in a run with fewer of them the "
      "CNN of 28 × 28 took 0.58."),
-    ("two threads", "NumPy's own loops run in one thread, only OpenBLAS's products in two, and it divides those "
-     "too that are too small for it: NumPy by hand takes longer for the transformer than with one thread. All "
-     "of PyTorch's loops are divided. Other programs ran on both cores; these are the least times of a hundred turns."),
+    ("two threads", "NumPy's own loops run in one thread, only OpenBLAS's products in two, and OpenBLAS splits even "
+     "those that are too small: NumPy by hand takes longer for the transformer than with one thread. PyTorch "
+     "splits all of its loops. Other programs ran on both cores; these are the shortest times of a hundred turns."),
     ("fan-out", "Half of the time per op is NumPy's: the same graph over single elements takes 1.9 of the 3.6 µs. Five "
-     "arrays of 16 KiB go round, more than the first cache holds."),
-    ("diamonds", "As the fan-out: over single elements it takes 1.7 of the 4 µs."),
+     "arrays of 16 KiB are in use, more than the first cache holds."),
+    ("diamonds", "Like the fan-out: over single elements it takes 1.7 of the 4 µs."),
     ("relu, shape [64, 64]", "NumPy's maximum alone takes as long as PyTorch's whole op."),
     ("matmul, shape [64, 64]", "At the limit: 0.94 to 0.98 from run to run. NumPy's product alone takes 0.87 of "
      "PyTorch's whole op."),
     ("sum, shape [64, 64]", "NumPy's sum alone takes 0.9 of PyTorch's whole op; minigrad's is a product with ones."),
     ("shape [64, 64]", "NumPy's addition or product alone takes 0.65 of PyTorch's whole op (it has AVX2 kernels for "
-     "them and lays arrays on 16 bytes, PyTorch AVX-512 and 64); recording costs 0.5 µs more, as for one element."),
+     "them and aligns arrays to 16 bytes, PyTorch AVX-512 and 64); recording costs 0.5 µs more, as for one element."),
     ("shape [1]", "0.71 to 0.82 from run to run. NumPy's own addition of two arrays of one element takes a quarter of "
-     "PyTorch's whole op, to see that their shapes and dtypes agree a tenth; the rest is recording, as for `[]`."),
+     "the time of PyTorch's whole op, the check that shapes and dtypes agree a tenth; the rest is recording, as "
+     "for `[]`."),
     ("chain", "From 0.50 to 0.57. An earlier core took 0.40: it filled nodes in six places and called formulas in "
-     "four, and nobody could read it. Half of a backward pass is the formulas and what was saved for them, a fifth the "
-     "count of what each node will receive, the rest the loop."),
+     "four, and was unreadable. Half of a backward pass is the formulas and what was saved for them, a fifth is "
+     "counting what each node will receive, the rest is the loop."),
     ("MLP", "PyTorch's products (MKL, AVX-512) are faster than OpenBLAS's here: NumPy by hand takes 0.8 of PyTorch's "
-     "time at batch 32 and all of it at 1,024. What minigrad adds does not grow with the batch: Python's third of a "
-     "millisecond per step, 378 calls of its own."),
+     "time at batch 32 and all of it at 1,024. What minigrad adds does not grow with the batch: a third of a "
+     "millisecond of Python per step, 378 calls of its own."),
     ("CNN, 8 × 8", "Copies of windows into columns, pools and products take half; by hand in NumPy a step takes 0.94 "
-     "of PyTorch's. A third is Python's."),
-    ("CNN", "Little more than half of the time by hand. More than half are copies, of windows into columns and of what "
-     "pools take out, which PyTorch's oneDNN does without."),
+     "of PyTorch's. A third is Python."),
+    ("CNN", "Little more than half of the time by hand. More than half is copies, of windows into columns and of what "
+     "pools pick out, which PyTorch's oneDNN avoids."),
     ("transformer", "Two fifths are products in OpenBLAS; NumPy by hand takes 1.3 × PyTorch's time (MKL, AVX-512)."),
-    ("import", "170 modules: of a profile, making 540 classes takes 0.24, unmarshalling code 0.13, finding files 0.12, "
-     "framing 905 functions 0.07. What few programs use (`nn`, `optim`, `utils`, traces) is not loaded as it is."),
-    ("longest", "What the cyclic collector looks through grows with the graph, and caches hold less of it."),
+    ("import", "170 modules: in a profile, making 540 classes takes 0.24, unmarshalling code 0.13, finding files 0.12, "
+     "framing 905 functions 0.07. What few programs use (`nn`, `optim`, `utils`, traces) is not even loaded."),
+    ("longest", "What the garbage collector looks through grows with the graph, and caches hold less of the graph."),
     ("recording", "6.8 to 7.6 in quieter runs."),
 )

@@ -21,41 +21,42 @@ __all__ = ["PAGE", "page"]
 
 PAGE = ROOT / "docs" / "doctor.md"
 RULES = {  # in the order of the page: what each finds
-    "unused-parameter": "a parameter that never met the loss's graph",
+    "unused-parameter": "a parameter that never became part of the loss's graph",
     "cut-graph": "a parameter without a gradient because its path to the loss was cut, where, and by what: `detach`, "
                  "`.data`, `.item()`, `numpy()`, `torch.tensor(x)`, `no_grad`, a comparison, an op on integers, "
                  "`argmax`",
     "no-graph-loss": "`backward` on a loss that has no graph, and where the graph was cut",
-    "not-a-leaf": "a tensor that is used as a parameter and is the result of an op",
+    "not-a-leaf": "a tensor that is used as a parameter but is the result of an op",
     "not-in-optimizer": "a parameter with a gradient that no optimizer holds",
     "stale-in-optimizer": "an optimizer that holds tensors which the model no longer has",
-    "grad-accumulates": "an update by gradients of earlier steps that were used already; accumulation over several "
-                        "batches is none",
+    "grad-accumulates": "an update that uses again gradients of earlier steps; accumulation over several batches is "
+                        "not reported",
     "wrong-order": "`step` before `backward`, `zero_grad` between the two, clipping after `step` or before `backward`, "
-                   "a schedule of learning rates that steps before the optimizer",
-    "graph-grows": "more nodes of the graph after each step, and the variable that holds them",
-    "kept-graph": "`retain_graph` or `create_graph` whose graph nobody used again",
+                   "a learning rate scheduler that steps before the optimizer",
+    "graph-grows": "a graph with more nodes after each step, and the variable that holds them",
+    "kept-graph": "`retain_graph` or `create_graph` whose graph was not used again",
     "inplace-on-saved": "a tensor that was changed after it had been saved for a derivative",
-    "inplace-on-leaf": "a leaf that was changed while gradients are recorded",
+    "inplace-on-leaf": "a leaf that was changed in place while gradients were recorded",
     "second-backward": "a second pass through a graph whose saved tensors are gone",
-    "nan-forward": "the first op that made a NaN or Inf of finite numbers, with the range of these",
-    "nan-backward": "the same of a derivative",
-    "exploding-gradient": "gradients that grow along the depth, with the layer where it begins",
-    "vanishing-gradient": "gradients that fade along the depth, with the layer where it begins",
-    "dead-relu": "a relu at least half of whose units give 0 for the whole batch, in every step",
-    "saturated": "a sigmoid or tanh nine tenths of whose results lie where the slope is 0, in every step",
+    "nan-forward": "the first op that made a NaN or Inf from finite numbers, with the range of these",
+    "nan-backward": "the first derivative that made a NaN or Inf from finite numbers, with the range of these",
+    "exploding-gradient": "gradients that grow along the depth, with the layer where this begins",
+    "vanishing-gradient": "gradients that fade along the depth, with the layer where this begins",
+    "dead-relu": "a relu with at least half of its units at 0 for the whole batch, in every step",
+    "saturated": "a sigmoid or tanh with nine tenths of its results where the slope is 0, in every step",
     "softmax-before-cross-entropy": "a softmax whose result goes into `cross_entropy`",
     "sigmoid-before-bce-with-logits": "a sigmoid whose result goes into `binary_cross_entropy_with_logits`",
     "broadcast-loss": "a loss whose input and target broadcast, (N, 1) against (N,)",
     "mode-mismatch": "BatchNorm or Dropout in eval mode in a step that trains, or in train mode in a pass without "
                      "gradients that no loss is computed from",
-    "checkpoint-without-grad": "a reentrant checkpoint none of whose inputs requires grad",
+    "checkpoint-without-grad": "a reentrant checkpoint with no input that requires grad",
     "memory-hog": "a line that holds more than half of what is saved for the backward pass",
 }
 BEGIN = '''# The autograd doctor
 
 `checkup` runs a training step a few times under the recorder and says what is wrong with it; `explain` runs a program
-that raises and says why. Both work with PyTorch and with minigrad, in a notebook, in a script and under pytest.
+that raises an error and says why. Both work with PyTorch and with minigrad, in a notebook, in a script and under
+pytest.
 
 ```python
 from minigrad_widgets import checkup, explain
@@ -68,30 +69,30 @@ assert report.ok, str(report)                              # in a test
 print(explain(train, model, batch))                        # why does train(model, batch) raise?
 ```
 
-In a notebook, `%%explain` as the first line of a cell explains that cell, and `explain()` the cell before, which has
-raised: it runs once more, and where the cell changes variables that it also reads, only if you write
+In a notebook, `%%explain` as the first line of a cell explains that cell, and `explain()` explains the cell before,
+which raised an error. It runs that cell again; if the cell changes variables that it also reads, it does so only with
 `explain(rerun=True)`. The answer is a card with a button that opens the inspector at the line that is to blame.
 
-`model` and `optimizer` may be lists. Left out, they are those that `step` mentions by name. After a checkup,
-parameters, buffers, gradients, the optimizer, random states, `requires_grad` and the modes of modules are as they were,
-unless you pass `keep=True`. What else the step changes stays changed: a list that it appends to, an iterator that it
-advances.
+`model` and `optimizer` may be lists. If you leave them out, they are those that `step` refers to by name. After a
+checkup, parameters, buffers, gradients, the optimizer, random states, `requires_grad` and the modes of modules are as
+they were, unless you pass `keep=True`. Anything else that the step changes stays changed: a list that it appends to, an
+iterator that it advances.
 
-- An error of autograd that the step raises becomes a finding. Any other error goes on, with the report so far as its
+- An autograd error that the step raises becomes a finding. Any other error propagates, with the report so far as its
   attribute `report`.
-- A step that never calls `backward` is told so (`no-backward`). Without a model, the rules about parameters that were
-  never used are left out, and the report says so.
+- A step that never calls `backward` gets a finding (`no-backward`). Without a model, the rules about parameters that
+  were never used are left out, and the report says so.
 - A finding is an error, a warning or a note; `report.ok` is true where there are only notes.
 - A checkup of a small ResNet and of a six-layer transformer in PyTorch, on the CPU, takes about 4 and 8 times as long
   as the plain steps: `python -m benchmarks.doctor`.
 
-Not seen are steps that run in another thread or process, code compiled by `torch.compile`, and values that leave by
-other ways than those listed under `cut-graph`.
+The doctor does not see steps that run in another thread or process, code compiled by `torch.compile`, or values that
+leave the graph in other ways than those listed under `cut-graph`.
 
 ## The rules
 
-Each with a program that has the fault and what a checkup of it prints. The programs are those of
-`tests/widgets/doctor`, where `models` holds small models; the last lines of what is printed say what to do.
+Each rule has a program with the fault and what a checkup of it prints. The programs are from `tests/widgets/doctor`,
+where `models` has small models; the last lines of the output say what to do.
 '''
 
 
@@ -104,7 +105,7 @@ def page() -> str:
         parts.append(f"### {rule}\n\n{textwrap.fill(f'Finds {finds}.', 120)}\n\n{shown}\n")
     parts.append("## The errors that `explain` knows\n\n| rule | what it means |\n|---|---|\n" + "".join(
         f"| `{text.rule}` | {escaped(text.what)} |\n" for text in TEXTS))
-    parts.append("An error that is none of these goes on, with a line that says so.\n")
+    parts.append("Any other error propagates, with a line that says so.\n")
     return "\n".join(parts)
 
 

@@ -135,16 +135,16 @@ def right(times: int) -> tuple[str, ...]:
 
 
 ENTRIES = [
-    Entry("backward", "Backward", "The engine at work: who waits and for how many gradients, who is ready, who runs; "
-          "each gradient on its edge, the integer of `next_functions` at its end, and beside it the line of code that "
-          "made the node.", "Inspector(trace)", right(13),
+    Entry("backward", "Backward", "The engine at work: which nodes wait, and for how many gradients, which are ready, "
+          "which one runs; each gradient on its edge, the integer of `next_functions` at the end of the edge, and "
+          "beside each node the line of code that made it.", "Inspector(trace)", right(13),
           "the backward lens: source, graph with gradients on the edges, details of the node that runs"),
-    Entry("forward", "Forward", "The same program while it runs: the graph grows op by op, with what each op saves.",
-          'Inspector(trace, lens="forward")', right(6), "the forward lens: half of the graph is there"),
+    Entry("forward", "Forward", "The same program as it runs: the graph grows op by op, with what each op saves.",
+          'Inspector(trace, lens="forward")', right(6), "the forward lens: half of the graph is drawn"),
     Entry("traversal", "Call by hand", "You are the engine. A click calls a node; gradients pile up where paths meet; "
-          "the same calls are written out in Python, and run when pasted.", 'Inspector(trace, lens="traversal")',
+          "the same calls are written out as Python that runs when pasted.", 'Inspector(trace, lens="traversal")',
           ("click .mg-chips .mg-next", "Enter", "click .mg-chips .mg-next", "Enter", "click .mg-chips .mg-next",
-           "Enter"), "the traversal lens: three nodes were called, and the calls stand as Python on the left"),
+           "Enter"), "the traversal lens: three nodes were called, and the calls are shown as Python on the left"),
     Entry("every-step", "Every step", "Forward and backward in one walk, modes and hooks among them.",
           'Inspector(trace, lens="all")', right(10), "the lens of every step"),
     Entry("checkpoint", "Checkpoint", "Bytes held over time, what runs a second time and where it stops early.",
@@ -154,12 +154,12 @@ ENTRIES = [
           CHECKPOINTS + "\nInspector.compare({\n    \"plain\": step(),\n    \"reentrant\": step(use_reentrant=True),\n"
           "    \"non-reentrant\": step(use_reentrant=False),\n})", right(70),
           "three charts of bytes over one another: plain, reentrant, non-reentrant"),
-    Entry("differences", "What differs", "Two recordings side by side, at the same event: their graphs, in which signs "
-          "say what is only in one of them and where the numbers are others, and a table of both, event for event.",
+    Entry("differences", "What differs", "Two recordings side by side, at the same event: their graphs, with marks "
+          "for what is in only one of them and where numbers differ, and a table of both, event by event.",
           DETACHED + "\ncompare({\"plain\": step(), \"detach\": step(detach=True)})", ("End",),
           "two graphs beside each other; edges and nodes that differ are marked, and a table lists the events"),
     Entry("live", "Live numbers", "Type a leaf's number, or drag it: every value and every gradient follows, in the "
-          "browser, without a kernel. What cannot follow says so.", "Inspector(trace, live=True)",
+          "browser, without a kernel. What cannot follow is marked.", "Inspector(trace, live=True)",
           ("End", *("ArrowLeft",) * 2, "fill [aria-label='x[0]'] 3", "fill [aria-label='w[1]'] 2"),
           "the list of leaves with two numbers changed, and gradients that differ from those that were recorded"),
     Entry("follow", "Follow one number", "One number of a large tensor, followed all the way through: its entry, its "
@@ -168,22 +168,23 @@ ENTRIES = [
                                          "fill [aria-label$='dimension_0'] 2", "fill [aria-label$='dimension_1'] 4",
                                          "click .mg-follow_tr:nth-child(3)_button"),
           "a table of seven tensors with one entry of each; the nodes that it reaches are marked in the graph"),
-    Entry("heat", "Heat", "Edges in the colour of the gradient that went along them, and a bar for each leaf: here the "
+    Entry("heat", "Heat", "Edges coloured by the gradient that went along them, and a bar for each leaf: here the "
           "gradients vanish.", DEEP + "\nInspector(passed)", ("End", "click .mg-heatlist>summary"),
           "bars that shrink from the last layer to the first, and edges whose colours do the same"),
     Entry("cost", "Cost", "Boxes shaded by what their ops have saved, by FLOPs or, in a recording with `times=True`, "
-          "by the time of their ops or derivatives, and a list of the dearest.", DEEP + "\nInspector(passed)",
+          "by the time of their ops or derivatives, and a list of the most expensive.", DEEP + "\nInspector(passed)",
           ("End", "click .mg-costlist>summary"), "nodes shaded by the bytes that they have saved, and a table of them"),
-    Entry("levels", "From the model to its ops", "The wheel, buttons or digits go from one box for the model to blocks "
-          "and to single ops.", DEEP + "\nInspector(passed)", ("End", "2"),
+    Entry("levels", "From the model to its ops", "The mouse wheel, buttons or digits lead from one box for the model "
+          "to blocks and to single ops.", DEEP + "\nInspector(passed)", ("End", "2"),
           "eleven boxes, one for each layer of the model"),
-    Entry("memory", "Memory", "Who holds how much at this step: parameters, activations, what is saved, gradients.",
-          "Inspector(trace)", (*right(8), "click .mg-memory button"), "the memory pane, open: bytes by who holds them"),
-    Entry("ask", "Ask mode", "It stops and asks which node runs next, what shape arrives, what `.grad` is then; the "
-          "trace judges the answer. `score` is a trait, for a lesson to read.",
+    Entry("memory", "Memory", "What holds how much memory at this step: parameters, activations, saved tensors, "
+          "gradients.", "Inspector(trace)", (*right(8), "click .mg-memory button"),
+          "the memory pane, open: bytes by who holds them"),
+    Entry("ask", "Ask mode", "The inspector stops and asks which node runs next, what shape arrives, what `.grad` is "
+          "then; the trace judges the answer. `score` is a trait that a lesson can read.",
           'Inspector(trace, ask=["next", "shape"])', right(30), "a question above the graph, with answers to choose"),
     Entry("folded", "Modules and repeats", "A large graph opens with its modules folded, and with long runs of the "
-          "same ops as one box; a click unfolds one. Search, list and map find the way.",
+          "same ops as one box; a click unfolds one. Search, a list and a map help to find the way.",
           "net = nn.Sequential(*[nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4)) for _ in range(90)])\n"
           "with record() as large:\n    net(torch.ones(1, 4)).sum().backward()\n\nInspector(large)",
           (*right(80), "click .mg-outline > summary"), "a graph of 800 nodes: folded modules, their list, a map"),
@@ -191,22 +192,22 @@ ENTRIES = [
           "from minigrad_widgets import state_card\n\nstate_card(x=x, h=h, b=b, loss=loss, detached=h.detach())",
           alt="a table: five tensors, and which of them are leaves, require grad, have a grad_fn"),
     Entry("state-explorer", "States of a tensor", "Every state that calls can reach, found by running them; a letter "
-          "on an arrow is a call, and the table says which error forbids the others.",
+          "on an arrow is a call, and the table says which errors the others raise.",
           "from minigrad_widgets import StateExplorer, explore\n\nStateExplorer(explore(torch))",
           alt="states as boxes, calls as arrows between them, and a table of both"),
-    Entry("alias-view", "Who shares memory", "Storages, the tensors that look at them, version counters, and which "
+    Entry("alias-view", "Who shares memory", "Storages, the tensors that share them, version counters, and which "
           "node saved which version: why a backward pass will fail, before it does.",
           "from minigrad_widgets import AliasView\n\nwith record() as shared:\n    y = x * 2\n"
           "    v, d = y[:1], y.detach()\n    z = (y * y).sum()\n    d.add_(1)\n\nAliasView(shared)", ("End",),
           "one storage with three tensors on it, its version 1, and a node that saved version 0"),
-    Entry("compiled", "A compiled step", "Lines, the ops that they call, and the program after each pass: what belongs "
-          "to the thing that is pointed at is lit. [The compiler](compiler.md) makes the program.",
+    Entry("compiled", "A compiled step", "Lines, the ops that they call, and the program after each pass: point at "
+          "anything, and what belongs to it is highlighted. [The compiler](compiler.md) makes the program.",
           COMPILED, (*right(5), "click [data-op='6']"),
           "three columns: the lines of a step, its ops, and statements of which three are struck out"),
-    Entry("explain", "Why it raised", "The doctor runs a program that raises, and says where that began and what to "
-          "do. docs/doctor.md lists what it knows.", WRONG + "\nexplain(train)",
+    Entry("explain", "Why it raised", "The doctor runs a program that raises an error, and says where it began and "
+          "what to do. docs/doctor.md lists what it knows.", WRONG + "\nexplain(train)",
           alt="a card: the rule inplace-on-saved, the lines that are to blame, and what to do"),
-    Entry("parameter-ledger", "Parameter ledger", "What each step does to values, gradients and versions of "
+    Entry("parameter-ledger", "Parameter ledger", "What each step does to the values, gradients and versions of "
           "parameters.", TRAINING, ("End",), "a table: parameters against the events that changed them"),
 ]
 
@@ -250,36 +251,36 @@ def section(entry: Entry) -> str:
 
 HEAD = """# Gallery
 
-What `minigrad_widgets` shows, each with the code that makes it. The pictures are taken by
-`python -m tests.browser.gallery`. All of them start from this program:
+What `minigrad_widgets` shows, each picture with the code that makes it. `python -m tests.browser.gallery` takes the
+pictures. All of them start from this program:
 
 ```python
 {program}```
 
-Every widget is stepped by its own buttons, or by keys once it is clicked or reached with Tab:
+You step a widget with its buttons, or with keys once you have clicked it or reached it with Tab:
 
 | key | what it does |
 |---|---|
 | → and ← | one step on, one step back |
 | Home, End | the first step, the last one |
-| Space | plays, and pauses |
-| ↑ and ↓ | walk along the graph; Enter chooses a node |
-| − and + | fold the module of a node, unfold it |
-| 1 to 9 | fold the graph to a level: from modules to every op; the wheel does so, too |
-| f | lets the inspector fill the window; Escape puts it back |
+| Space | play, pause |
+| ↑ and ↓ | walk along the graph; Enter selects a node |
+| − and + | fold or unfold the module of a node |
+| 1 to 9 | fold the graph to a level: from modules to every op; the mouse wheel does too |
+| f | the inspector fills the window; Escape restores it |
 | s | [slide view](teaching.md#show-it-to-a-class); s or Escape leaves it |
 | PageDown and PageUp | step in the slide view, as a presenter's clicker does |
-| Shift+Enter | leads on to the next cell of a notebook |
+| Shift+Enter | go on to the next cell of a notebook |
 
 The bars between the inspector's panes can be dragged. Each widget can be saved as a page that
-needs no kernel and no network, `.to_html("page.html")`, or as a picture, `.to_svg()` and `.to_png()`; each is a
-deterministic text too, `.text`.
+needs no kernel and no network, `.to_html("page.html")`, or as a picture, `.to_svg()` and `.to_png()`; each also has a
+deterministic text form, `.text`.
 """
 
 FOOT = """## Linked to other widgets
 
-`step` is a trait. A link made by `jslink` runs in the browser, so it goes on when the kernel is gone, in a saved
-notebook or in a page made by nbconvert. `inspector.observe(…, "step")` tells Python where a student came to rest.
+`step` is a trait. A link made by `jslink` runs in the browser, so it still works when the kernel is gone, in a saved
+notebook or in a page made by nbconvert. `inspector.observe(…, "step")` tells Python at which step a student stopped.
 
 ```python
 {linked}```

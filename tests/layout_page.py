@@ -21,22 +21,22 @@ from tests.ops_page import plain
 PAGE = ROOT / "docs" / "layout.md"
 HEAD = """# Where a PyTorch name is
 
-Two looks find the file of a name.
+Two steps lead to the file of a name.
 
 1. **The namespace and the kind give the folder.** `torch.nn.Name` is in `minigrad/nn/modules`, `torch.optim.Name` in
    `minigrad/optim`. A function or a method is in a folder of `minigrad/ops`: `pointwise`, `reduce`, `shape`, `index`,
    `linalg`, `activation`, `nn` (layers and losses as functions), `factory` (new tensors), `random`, `special`, or
-   `tensor` (what a tensor is and how it is copied). Real parts and conjugates are in `minigrad/compat/complex.py`;
-   what `torch.linalg` and `torch.special` put together of ops is in `minigrad/linalg.py` and `minigrad/special.py`.
+   `tensor` (what a tensor is and how it is copied). Real parts and conjugates are in `minigrad/compat/complex.py`; what
+   `torch.linalg` and `torch.special` compose from ops is in `minigrad/linalg.py` and `minigrad/special.py`.
 2. **The name or its family gives the file.** If the folder has a file with the name of the op (`einsum.py`), it is that
-   one. Else it is the file of the family, in the index below: `cos` is with the other functions that nearly every
+   one. Otherwise, it is the file of the family, in the index below: `cos` is with the other functions that nearly every
    program uses, in `pointwise/elementary.py`.
 
-A form in place, `add_`, is in the file of `add`, unless its own name is in the index. In the file, the function stands
-under `@op` or `@tensor_method`; the class of its node has the derivative right under its `forward`.
-[The ops](ops.md) lists the nodes of each function.
+An in-place form, `add_`, is in the file of `add`, unless its own name is in the index. In the file, `@op` or
+`@tensor_method` is above the function; the class of its node has the derivative right under its `forward`. [The
+ops](ops.md) lists the nodes of each function.
 
-The index is made by `python -m tests.layout_page`; `tests/test_layout.py` holds it to the source.
+`python -m tests.layout_page` generates the index; `tests/test_layout.py` checks it against the source.
 
 ## Names by file
 

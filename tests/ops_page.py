@@ -38,24 +38,24 @@ TESTED_IN = ("parity", "unit", "programs", "device", "distributed")  # what othe
 NAMESPACES = {"special": "torch.special", "linalg": "torch.linalg", "nn.functional": "F"}
 HEAD = """# The ops
 
-Every op of minigrad that PyTorch has: as what it can be called, the node that it leaves in the graph, and that node's
-derivative, as it stands in the source. In a formula `g` is the gradient of the result, `xp` the functions of
-[`ArrayNamespace`](../minigrad/backends/numpy.py#L1), the other names are what the forward pass saved. `F` is
-`torch.nn.functional`. An op with several nodes makes one or the other, as its arguments ask, or is put together of them
-as in PyTorch. The last column names lines of the tables under tests/parity (cases*.py, drawn*.py) or other tests;
-besides, PyTorch's own samples of its ops run through both libraries (`python -m tests.parity.opinfo.run NAME`).
+Every op of minigrad that PyTorch has: how it can be called, the node that it makes in the graph, and that node's
+derivative, as written in the source. In a formula, `g` is the gradient of the result, `xp` has the functions of
+[`ArrayNamespace`](../minigrad/backends/numpy.py#L1), and the other names are what the forward pass saved. `F` is
+`torch.nn.functional`. An op with several nodes makes one or the other, depending on its arguments, or is composed of
+them, as in PyTorch. The last column names lines of the tables under tests/parity (cases*.py, drawn*.py) or other tests;
+PyTorch's own sample inputs for its ops also run through both libraries (`python -m tests.parity.opinfo.run NAME`).
 
 This page is made by `python -m tests.ops_page`.
 
 """
 # What is otherwise than in PyTorch: for all ops, then by op.
 DIFFERENCES = (
-    "Complex numbers, sparse, quantized and named tensors are not there.",
-    "`out=` takes a result wherever it can be converted to the dtype of the tensor that is given; PyTorch wants the "
-    "very dtype in products of matrices, and lets sums go to integers. What comes of several is `return_types.max`, "
-    "not `max_out`.",
-    "These methods are the op itself, for speed, so that an argument of a wrong type meets Python's own error (their "
-    "functions have PyTorch's): {straight}.",
+    "There are no complex numbers, and no sparse, quantized or named tensors.",
+    "`out=` accepts a result wherever it can be converted to the dtype of the given tensor; PyTorch requires the same "
+    "dtype for matrix products, and allows sums to go to integers. With several outputs, the result is a "
+    "`return_types.max`, not a `max_out`.",
+    "For speed, these methods are the op itself, so an argument of a wrong type raises Python's own error (their "
+    "functions raise PyTorch's): {straight}.",
 )
 
 

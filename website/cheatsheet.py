@@ -27,8 +27,8 @@ SHARES = (0.385, 0.255, 0.36)  # of the page's width
 LETTER = 5.55
 TEXT = """# Cheat sheet
 
-What minigrad and PyTorch 2.13 answer, found by running. `x`, `w` and `m` require grad, `d` does not, `a` is not a leaf.
-This page is made by `python -m website.cheatsheet`; with `--to DIR` it makes a sheet to print, as SVG and PDF.
+What minigrad and PyTorch 2.13 return, found by running them. `x`, `w` and `m` require grad, `d` does not, `a` is not a
+leaf. This page is made by `python -m website.cheatsheet`; with `--to DIR`, it makes a printable sheet as SVG and PDF.
 
 """
 

@@ -20,9 +20,9 @@ Try it: press → below, or open **numbers** and drag one of them, and every gra
 
 - **Learn.** Never seen autograd? [Build it yourself](lessons/00_build_it_yourself) in 40 lines. If you have called
   `backward()` before, start with [tensors and leaves](lessons/01_tensors_and_leaves). You predict, run, and see where
-  your idea and the engine part. For afterwards: [21 puzzles](lessons/21_puzzles), one line each.
+  your idea and the engine disagree. Afterwards: [21 puzzles](lessons/21_puzzles), one line each.
 - **Teach.** [What to hand out, how long it takes, which wrong answers to expect](teaching.md), with nbgrader and
-  [JupyterHub](jupyterhub.md). No answers are in what students install.
+  [JupyterHub](jupyterhub.md). What students install contains no answers.
 - **Look into your own model.** [Five steps](your_own_model.md) from a PyTorch model to the layer where its gradient
   is lost. [The gallery](gallery.md) shows every inspector.
 

@@ -20,8 +20,8 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "questions.md"
 HEAD = """# Questions
 
-What people ask about autograd, and where the course answers it: each answer is a cell that runs. Then what they were
-told that PyTorch 2.13 contradicts. This page is made from the tags of the cells by
+Questions that people ask about autograd, and where the course answers them: each answer is a cell that runs. Then
+claims that PyTorch 2.13 contradicts. This page is generated from the tags of the cells by
 `python -m tests.lessons.pages`.
 """
 
@@ -68,9 +68,9 @@ def page() -> str:
     lines = [HEAD.rstrip("\n"), *asked_in("many places", ROWS)]
     for source in dict.fromkeys(asked.source for asked in IN_TEXTS):
         lines += asked_in(source, tuple(asked for asked in IN_TEXTS if asked.source == source))
-    lines.append("\n## Said, and not so in PyTorch 2.13\n")
+    lines.append("\n## Claims that PyTorch 2.13 contradicts\n")
     for source in dict.fromkeys(claim.source for claim in CLAIMS.values()):
-        lines += [f"\nIn {source}:\n", "| said | what happens | shown by |\n|---|---|---|"]
+        lines += [f"\nIn {source}:\n", "| claim | what happens | shown by |\n|---|---|---|"]
         lines += [f"| {claim.text} | {claim.found} | {places(CONTRADICTS + claim.id, (claim.lesson,))} |"
                   for claim in CLAIMS.values() if claim.source == source]
     return "\n".join(lines) + "\n"

@@ -23,30 +23,31 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "reliability.md"
 HEAD = """\
 # Reliability
 
-What minigrad promises for the day on which something goes wrong, how each promise is tried, and what came out. The
-figures are those of the last whole run of `python -m tests.reliability`, which takes about an hour; a part of each is
-tried with every change, in the file that the table names. `python -m tests.fuzz NAME --minutes 60` looks for damaged
+What minigrad promises for the case that something goes wrong, how each promise is tested, and with what results. The
+figures are those of the last full run of `python -m tests.reliability`, which takes about an hour; a part of each test
+runs with every change, in the file that the table names. `python -m tests.fuzz NAME --minutes 60` looks for damaged
 files that no run has tried yet. [SECURITY.md](../SECURITY.md) says what is promised about content from others.
 
 """
 BEYOND = """\
 ## What is beyond it
 
-- **Where NumPy lets go of nothing.** NumPy crashes where an array is asked for `__array_interface__` and the
-  allocation for that fails; it draws random numbers and then finds no memory to hand them out. Such trials count as
-  passed if they end at these places, and only there.
-- **Where CPython says something else.** It forgets a lack of memory while it looks for an attribute, and raises
-  AttributeError although the attribute is there; "can't allocate lock" and "returned NULL without setting an exception"
-  are lacks of memory, too. From Python 3.12 on it crashes itself where an allocation fails; this is tried with 3.11.
-- **Half a pair of normal numbers.** An interrupt inside of a draw of a few normal numbers may leave the draws taken and
-  the number that waited still waiting.
-- **Where Python drops an interrupt.** One that comes while an object is freed (in a `__del__`, in what a weak reference
-  calls, in a generator that is closed) is printed, and the program goes on: of minigrad's points some 7 of 1,000 are
-  such. Nothing is left on by them; press Ctrl-C again.
-- **Killed processes** leave their unfinished file, under a name that ends in `.tmp`, beside the whole one.
-- **`compile`** traces by running minigrad itself, at some 100,000 points: each 3331st is tried.
-- **Disks** that are full or can only be read are mounted where the system lets a process do so (Linux); elsewhere files
-  may only grow to a size.
+- **Where NumPy itself fails.** NumPy crashes if an allocation fails while an array is asked for `__array_interface__`;
+  it draws random numbers and then finds no memory in which to return them. Such trials count as passed if they end at
+  these places, and only there.
+- **Where CPython reports something else.** It drops a memory error while it looks up an attribute, and raises
+  AttributeError although the attribute exists; "can't allocate lock" and "returned NULL without setting an exception"
+  also mean that memory ran out. From Python 3.12 on, CPython itself crashes where an allocation fails, so this is
+  tested with 3.11.
+- **Half a pair of normal numbers.** An interrupt during a draw of a few normal numbers may leave the generator
+  advanced, with the number that it had kept for the next call still kept.
+- **Where Python drops an interrupt.** An interrupt that comes while an object is freed (in a `__del__`, in the callback
+  of a weak reference, in a generator that is closed) is printed, and the program goes on: some 7 of 1,000 of minigrad's
+  points are of this kind. They leave nothing switched on; press Ctrl-C again.
+- **Killed processes** leave their unfinished file, under a name that ends in `.tmp`, beside the complete one.
+- **`compile`** traces by running minigrad itself, with some 100,000 points: every 3331st is tried.
+- **Disks** that are full or read-only are mounted where the system lets a process do so (Linux); elsewhere the size of
+  files is limited instead.
 """
 
 
@@ -73,7 +74,7 @@ def keep(measure: str, part: str, tried: int, wrong: int) -> None:
 def page(figures: dict[str, Any]) -> str:
     """The text of the page."""
     rows = [row(measure, figures.get(name, {})) for name, measure in MEASURES.items()]
-    text = HEAD + "| promise | how it is tried | tried with every change | figures |\n|---|---|---|---|\n"
+    text = HEAD + "| promise | how it is tested | tested with every change | figures |\n|---|---|---|---|\n"
     text += "".join(rows) + "\n## The parts\n\n"
     for name in MEASURES:
         parts = [f"{part} {each['tried']:,}" for part, each in figures.get(name, {}).items()]
@@ -83,7 +84,7 @@ def page(figures: dict[str, Any]) -> str:
                    for each in runs})
     dates = sorted(each["date"] for each in runs)
     if late := missing(figures):
-        text += textwrap.fill(f"- Not measured in whole yet: {'; '.join(late)}.", 120, subsequent_indent="  ") + "\n"
+        text += textwrap.fill(f"- Not fully measured yet: {'; '.join(late)}.", 120, subsequent_indent="  ") + "\n"
     made = f"Measured with {'; '.join(seen)}, {dates[0]} to {dates[-1]}." if runs else "Nothing was measured yet."
     return f"{text}\n{textwrap.fill(made, 120)}\n\n{BEYOND}"
 

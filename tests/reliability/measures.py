@@ -77,8 +77,8 @@ MEASURES: dict[str, Measure] = {
         "KeyboardInterrupt at each point at which Python delivers it", "tests/unit/test_interrupts.py", "interrupts",
         12_000, each(KINDS, lambda name: lambda share: failures(KINDS[name], points, stride(name, share)))),
     "lines": Measure(
-        "The same, whichever line runs when it comes",
-        "Ctrl-C at the beginning of each 29th line of the package that runs; Python raises it at the next point",
+        "The same, whichever line is running when Ctrl-C comes",
+        "Ctrl-C at the beginning of every 29th line of the package that runs; Python raises it at the next point",
         "tests/unit/test_interrupts.py", "interrupts", 800,
         each(KINDS, lambda name: lambda share: failures(KINDS[name], lines, stride(name, share, 29)))),
     "signals": Measure(
@@ -86,34 +86,34 @@ MEASURES: dict[str, Measure] = {
         "real signals at random moments", "tests/unit/test_interrupts.py", "signals", 4_000,
         {"no_grad": lambda share: signals(count(4_000, share), 0)}),
     "memory": Measure(
-        "Where memory is lacking, the same holds",
-        "one allocation fails, each in turn", "tests/unit/test_interrupts.py", "failed allocations", 50_000,
+        "The same holds when memory runs out",
+        "each allocation in turn fails", "tests/unit/test_interrupts.py", "failed allocations", 50_000,
         each(KINDS, lambda name: lambda share: allocations.starved(KINDS[name], stride(name, share)))),
     "disks": Measure(
-        "A full disk, or one that can only be read, leaves each file as it was, and nothing beside it",
-        "each writer on disks with room for a part of what it writes", "tests/unit/test_writers.py", "writes", 60,
+        "A full or read-only disk leaves each file as it was, and nothing beside it",
+        "each writer on disks with room for only a part of what it writes", "tests/unit/test_writers.py", "writes", 60,
         each(WRITERS, lambda name: lambda share: writes.disturbed(WRITERS[name]))),
     "kills": Measure(
         "A killed program leaves each file as it was or as it should be",
         "each writer in a process that is killed at a random moment", "tests/unit/test_writers.py", "kills", 1_000,
         each(WRITERS, lambda name: lambda share: writes.killed(WRITERS[name], count(100, share), 0))),
     "fills": Measure(
-        "Three commands may fill one folder of lessons at once",
+        "Three commands may fill one folder of lessons at the same time",
         "three processes, a new folder each time", "tests/unit/test_writers.py", "rounds", 30,
         {"minigrad lab": lambda share: together.fills(count(30, share))}),
     "forks": Measure(
-        "A child of a thread that draws random numbers draws its own, and does not hang",
+        "A process forked while a thread draws random numbers draws its own, and does not hang",
         "`os.fork()` while another thread draws", "tests/unit/test_interrupts.py", "children", 21,
         {"os.fork": lambda share: together.forks(count(21, share))}),
     "damage": Measure(
-        "A damaged file is refused by the one error that is meant for it, or read; no student's text is lost",
-        "random damages, byte by byte and by the schema; commands at once in one folder; pages in Chromium",
+        "A damaged file is read, or refused with the one error that is meant for it; no student's text is lost",
+        "random damage, byte by byte and by the schema; simultaneous commands in one folder; pages in Chromium",
         "tests/unit/test_fuzz_files.py", "files", 50_000,
         each(TARGETS, lambda name: lambda share: damages(name, share))),
     "pages": Measure(
-        "Opening a recording, as a page or in JupyterLab, executes nothing of it",
-        "hostile texts in the place of every name; in JupyterLab as names, errors, titles and source, in notebooks "
-        "that are trusted and not", "tests/browser/test_hostile_pages.py", "pages", 257,
+        "Opening a recording, as a page or in JupyterLab, executes nothing in it",
+        "hostile text in place of every name; in JupyterLab as names, errors, titles and source, in trusted and "
+        "untrusted notebooks", "tests/browser/test_hostile_pages.py", "pages", 257,
         {"exported pages": lambda share: hostile_pages.exported(list(islice(
             hostile_pages.PAYLOADS, count(len(hostile_pages.PAYLOADS), share)))),
          "JupyterLab": lambda share: hostile_pages.in_jupyterlab(hostile_pages.spread(count(INSIDE, share)))}),
@@ -122,7 +122,7 @@ MEASURES: dict[str, Measure] = {
         "20,000 training steps without the garbage collector, 500 recordings, 300 inspectors, 10,000 key presses",
         "tests/unit/test_figures.py", "runs", 4, each(soak.RUNS, lambda name: lambda share: flat(name, share))),
     "size": Measure(
-        "500 inspectors, shown and closed, take less than 50 MB of a kernel; a trace of 1,000,000 events is refused",
-        "a real kernel; the error says the size and the limit", "tests/widgets/test_freeing.py", "runs", 2,
+        "500 inspectors, shown and closed, take less than 50 MB in a kernel; a trace of 1,000,000 events is refused",
+        "a real kernel; the error names the size and the limit", "tests/widgets/test_freeing.py", "runs", 2,
         {"500 inspectors": small, "1,000,000 events": lambda share: soak.million_events()}),
 }
