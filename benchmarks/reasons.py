@@ -17,9 +17,9 @@ REASONS = (
     ("two threads", "NumPy's own loops run in one thread, only OpenBLAS's products in two, and OpenBLAS splits even "
      "those that are too small: NumPy by hand takes longer for the transformer than with one thread. PyTorch "
      "splits all of its loops. Other programs ran on both cores; these are the shortest times of a hundred turns."),
-    ("fan-out", "Half of the time per op is NumPy's: the same graph over single elements takes 1.9 of the 3.6 µs. Five "
+    ("fan-out", "Half of the time per op is NumPy's: the same graph over single elements takes half as long. Five "
      "arrays of 16 KiB are in use, more than the first cache holds."),
-    ("diamonds", "Like the fan-out: over single elements it takes 1.7 of the 4 µs."),
+    ("diamonds", "Like the fan-out: over single elements it takes two fifths of the time."),
     ("relu, shape [64, 64]", "NumPy's maximum alone takes as long as PyTorch's whole op."),
     ("matmul, shape [64, 64]", "At the limit: 0.94 to 0.98 from run to run. NumPy's product alone takes 0.87 of "
      "PyTorch's whole op."),
@@ -33,10 +33,10 @@ REASONS = (
      "four, and was unreadable. Half of a backward pass is the formulas and what was saved for them, a fifth is "
      "counting what each node will receive, the rest is the loop."),
     ("MLP", "PyTorch's products (MKL, AVX-512) are faster than OpenBLAS's here: NumPy by hand takes 0.8 of PyTorch's "
-     "time at batch 32 and all of it at 1,024. What minigrad adds does not grow with the batch: a third of a "
-     "millisecond of Python per step, 378 calls of its own."),
-    ("CNN, 8 × 8", "Copies of windows into columns, pools and products take half; by hand in NumPy a step takes 0.94 "
-     "of PyTorch's. A third is Python."),
+     "time at batch 32 and 1.15 of it at 1,024. What minigrad adds does not grow with the batch: a third of a "
+     "millisecond of Python per step, some 450 calls of its own."),
+    ("CNN, 8 × 8", "Copies of windows into columns, pools and products take half; by hand in NumPy a step takes as "
+     "long as PyTorch's. A third is Python."),
     ("CNN", "Little more than half of the time by hand. More than half is copies, of windows into columns and of what "
      "pools pick out, which PyTorch's oneDNN avoids."),
     ("transformer", "Two fifths are products in OpenBLAS; NumPy by hand takes 1.3 × PyTorch's time (MKL, AVX-512)."),
