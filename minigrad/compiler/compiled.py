@@ -259,10 +259,10 @@ class OptimizedModule(Module):
 
 def about_joint(captured: Captured) -> str:
     """Of a result that keeps its graph: how the joint graph was divided."""
-    if captured.joint is None or captured.source is None:
+    if captured.joint is None or captured.source is None or captured.outputs is None or captured.effects is None:
         return ""
     forward, backward = [len(function.statements) for function in captured.source.functions]
-    saved = len(captured.joint.read) + len(captured.joint.saved)
+    saved = len(captured.joint.read) + len(captured.outputs.views) - captured.effects.results
     return (f"the result keeps its graph: {forward} statements run in forward, {backward} in backward, "
             f"{saved} values are saved for it")
 

@@ -172,7 +172,8 @@ def adopting_start(roots: Any, grads: Any, batched: bool = False) -> list[Any]:
 def tracing(trace: Trace, world: World, given: list[tuple[str, Tensor]]) -> Iterator[None]:
     """A block in which tensors have traced arrays, and optimisers traced options; afterwards they have their own."""
     tensors = [*world.tensors.values(), *given]
-    grads = [(f"{name}.grad", t._grad) for name, t in tensors if t._grad is not None]
+    known = {id(t) for _, t in tensors}
+    grads = [(f"{name}.grad", t._grad) for name, t in tensors if t._grad is not None and id(t._grad) not in known]
     arrays = [(t, t.array) for _, t in [*tensors, *grads]]
     before = {id(group): dict(group) for group, _, _ in world.options.values()}
     groups = {id(group): group for group, _, _ in world.options.values()}
