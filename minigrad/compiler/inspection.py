@@ -29,8 +29,6 @@ SENTENCES = {
                        "no memory holds the same number everywhere"),
     "common subexpressions": ("{removed} of {before} computed what had been computed before",
                               "nothing is computed twice"),
-    "masks turned": ("a mask is read as it is, so that its inverse is not needed, in {changed}",
-                     "no inverted mask is read"),
     "dead code": ("{removed} of {before} wrote what nobody reads", "all that is written is read"),
     "copies forwarded": ("{removed} of {before} only copied; what they copied is written, or read, in its place",
                          "no copy can be left out"),

@@ -255,23 +255,6 @@ def read_there(program: Program, i: int, source: View, target: View) -> Program 
     return changed_views(program, i, target, source)
 
 
-def masks_turned(program: Program) -> Program:
-    """`where(~m, x, 0)` as `where(m, 0, x)`, if nobody else needs `~m`."""
-    made = {s.out.memory: s for s in program.statements if s.kind == "ufunc" and s.name == "invert"}
-    writes = program.writes()
-    found = []
-    for statement in program.statements:
-        mask = statement.args[0] if statement.name == "where" else None
-        if type(mask) is View and mask.dtype == np.bool_ and mask.memory in made:
-            source = made[mask.memory].args[0]
-            if (type(source) is View and made[mask.memory].out == mask
-                    and len(writes[mask.memory]) == len(writes[source.memory]) == 1):
-                _, x, y = statement.args
-                statement = replace(statement, args=(source, y, x))
-        found.append(statement)
-    return program.replaced(found)
-
-
 BITS = {2: np.dtype("i2"), 4: np.dtype("i4"), 8: np.dtype("i8")}
 ONE = np.array(1, np.int8)
 
@@ -359,7 +342,6 @@ PASSES: dict[str, Callable[[Program], Program]] = {
     "one name for each value": renamed,
     "numbers folded": numbers_folded,
     "common subexpressions": without_repetition,
-    "masks turned": masks_turned,
     "dead code": without_dead_code,
     "copies forwarded": without_copies,
     "masks as bits": masks_as_bits,
