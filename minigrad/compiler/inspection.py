@@ -32,6 +32,8 @@ SENTENCES = {
     "dead code": ("{removed} of {before} wrote what nobody reads", "all that is written is read"),
     "copies forwarded": ("{removed} of {before} only copied; what they copied is written, or read, in its place",
                          "no copy can be left out"),
+    "products turned": ("a product of few rows is written column by column, and copied, which is faster; {made} new",
+                        "there is no product of few rows with a turned matrix"),
     "loops": ("{removed} run in loops over the same elements; {after} remain", "no two can share a loop"),
     "masks as bits": ("a choice between a value and 0 is arithmetic on bits, which is faster; {made} new",
                       "there is no choice between an array and 0"),

@@ -255,6 +255,28 @@ def read_there(program: Program, i: int, source: View, target: View) -> Program 
     return changed_views(program, i, target, source)
 
 
+def products_turned(program: Program) -> Program:
+    """`x @ W.T` of few rows as the copy of `(W @ x.T).T`: OpenBLAS takes two thirds of the time at 32 × 784 × 256."""
+    found = []
+    for statement in program.statements:
+        if statement.kind == "product" and few_rows(statement):
+            rows, columns = statement.out.shape
+            memory, size = statement.out.memory.another(), statement.out.dtype.itemsize
+            turned = View(memory, (rows, columns), (size, rows * size), 0, statement.out.dtype)
+            found.append(replace(statement, outs=(turned,)))
+            statement = replace(statement, kind="copy", name="copyto", function=np.copyto, args=(turned,))
+        found.append(statement)
+    return program.replaced(found)
+
+
+def few_rows(statement: Statement) -> bool:
+    """Whether a product is one of a batch and a turned weight, of sizes where it pays to turn it."""
+    (x, w), out = statement.args, statement.out
+    return (type(x) is type(w) is View and len(x.shape) == len(w.shape) == 2 and x.contiguous and w.T.contiguous
+            and out.whole and out.contiguous and out.dtype == np.float32 and 8 <= x.shape[0] <= 64 < out.shape[1]
+            and x.shape[1] >= 128)
+
+
 BITS = {2: np.dtype("i2"), 4: np.dtype("i4"), 8: np.dtype("i8")}
 ONE = np.array(1, np.int8)
 
@@ -344,6 +366,7 @@ PASSES: dict[str, Callable[[Program], Program]] = {
     "common subexpressions": without_repetition,
     "dead code": without_dead_code,
     "copies forwarded": without_copies,
+    "products turned": products_turned,
     "masks as bits": masks_as_bits,
     "sums as products": sums_as_products,
     "common subexpressions, again": without_repetition,
