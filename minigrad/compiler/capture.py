@@ -53,8 +53,8 @@ def leaves_of(value: Any, tensors: list[Tensor], others: list[Any]) -> Any:
         return type(value), *[leaves_of(part, tensors, others) for part in value]
     if isinstance(value, dict):
         return dict, *[(k, leaves_of(v, tensors, others)) for k, v in value.items()]
-    if isinstance(value, PLAIN):
-        return type(value), value
+    if isinstance(value, PLAIN):  # 0.0 equals -0.0, and NaN nothing
+        return type(value), repr(value) if isinstance(value, (float, complex, np.generic)) else value
     others.append(value)
     return id(value)
 
@@ -70,13 +70,15 @@ class Effects(NamedTuple):
     """What a step does beside writing memory; each tensor from outside has a number, those of arguments come last.
 
     `grads`: tensors that get a new `.grad`, with its place among what the program keeps, and its version; `cleared`:
-    those that end without one; `versions`: by how much the version of a tensor, or of its `.grad`, goes up; `results`:
-    how many a program keeps; `result`: makes what is returned of (the tensors, these results as tensors).
+    those that end without one; `versions`: by how much the version of a tensor, or of its `.grad`, goes up;
+    `requires_grad`: tensors that require grad afterwards, or no longer; `results`: how many a program keeps; `result`:
+    makes what is returned of (the tensors, these results as tensors).
     """
 
     grads: tuple[tuple[int, int, int], ...]
     cleared: tuple[int, ...]
     versions: tuple[tuple[int, bool, int], ...]
+    requires_grad: tuple[tuple[int, bool], ...]
     results: int
     result: Callable[[Sequence[Tensor], Sequence[Any]], Any]
 
@@ -161,8 +163,10 @@ def capture(function: Callable[..., Any], args: Any, kwargs: Any, fullgraph: boo
     if trace.broken is not None:
         return Captured(result, trace.broken, world, trace), before
     kept = (KEPT_OUTSIDE, Trace.nowhere) if unexpected(found, every, result) else None
-    captured = Captured(result, kept, world, trace, None, Effects(tuple(grads), tuple(cleared), deltas(
-        before.counters, before.versions), len(results.views), make_result), (), tuple(inputs))
+    flags = [(i, t._requires_grad) for i, t in enumerate(every) if t._requires_grad is not before.attached[i][0]]
+    effects = Effects(tuple(grads), tuple(cleared), deltas(before.counters, before.versions), tuple(flags),
+                      len(results.views), make_result)
+    captured = Captured(result, kept, world, trace, None, effects, (), tuple(inputs))
     if kept and backward is None:
         return captured, before
     program = Program(tuple(trace.statements), tuple(views))

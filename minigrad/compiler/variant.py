@@ -107,6 +107,8 @@ class Variant:
             raise
         found = self.outputs.tensors(outputs)
         self.leave(found, every, None)
+        for number, flag in self.effects.requires_grad:
+            every[number].requires_grad_(flag)
         results = found[:self.effects.results]
         if joint is not None:
             saved = [every[i]._grad if on_grad else every[i] for i, on_grad, _ in joint.read]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 import sys
 import types
 from collections import deque
@@ -66,9 +65,9 @@ class Guards:
         if value is None or isinstance(value, bool):
             self.require(f"{source} is {value}", f"{text} is {value}")
         elif isinstance(value, PLAIN):
-            literal = type(value) in PLAIN and value not in (math.inf, -math.inf)  # the text is an expression
-            same = f"{source} == {repr(value) if literal else self.name_of(value)}"
-            same = same if value == value else f"{source} != {source}"
+            same = f"{source} == {repr(value) if type(value) in PLAIN else self.name_of(value)}"
+            if isinstance(value, (float, complex, np.generic)):  # 0.0 equals -0.0, and NaN nothing
+                same = f"repr({source}) == {repr(value)!r}"
             self.require(f"({source}.__class__ is {self.name_of(type(value))} and {same})", f"{text} is {value!r}")
         else:
             self.require(f"{source} is {self.name_of(value)}", f"{text} is the same object")
@@ -83,7 +82,7 @@ class Guards:
 
     def check(self, source: str) -> Callable[[], bool]:
         """What checks a condition, which does not hold where what it looks at is gone."""
-        self.space["__builtins__"] = {"len": len}
+        self.space["__builtins__"] = {"len": len, "repr": repr}
         condition: Callable[[], bool] = eval(f"lambda: {source}", self.space)  # the source is made of names above
 
         def holds() -> bool:
@@ -117,7 +116,10 @@ class World:
 
     def visit(self, value: Any, name: str) -> None:
         """Look at an object, and at what can be reached from it."""
-        if isinstance(value, PLAIN) or id(value) in self.seen or len(self.seen) > MOST:
+        if isinstance(value, PLAIN) or id(value) in self.seen:
+            return
+        if len(self.seen) > MOST:
+            self.refused = self.refused or f"it reaches more than {MOST:,} objects, each of which would be checked"
             return
         self.seen[id(value)] = value  # the id stays its own as long as it is held
         if isinstance(value, SKIPPED):
