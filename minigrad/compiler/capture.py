@@ -25,12 +25,12 @@ from minigrad.compiler.program import Asked, Memory, Program, View
 from minigrad.compiler.source import Function, Lines, Source, view
 from minigrad.compiler.tracer import Trace, Traced
 from minigrad.compiler.tracing import released, tracing
-from minigrad.compiler.world import PLAIN, World, attached_to
+from minigrad.compiler.world import PLAIN, World, attached_to, leaves_of
 from minigrad.core import LOCAL, Node, Tensor
 from minigrad.core.tensor import counter_of, extras_of, materialized, plain
 from minigrad.nn.modules.module import Module
 
-__all__ = ["Captured", "Effects", "capture", "leaves_of", "spec_of"]
+__all__ = ["Captured", "Effects", "capture", "spec_of"]
 
 
 class Backend(NamedTuple):
@@ -42,21 +42,6 @@ class Backend(NamedTuple):
 
 BACKENDS = {"numpy": Backend(lambda *args: None, PASSES), "numba": Backend(whole, WITH_LOOPS)}
 KEPT_OUTSIDE = "a tensor that the step makes is kept outside of it, or comes from where no survey looks"
-
-
-def leaves_of(value: Any, tensors: list[Tensor], others: list[Any]) -> Any:
-    """Collect the tensors of an argument in one list and its other objects in another; gives what has to be equal."""
-    if isinstance(value, Tensor):
-        tensors.append(value)
-        return (Tensor, leaves_of(vars(value), tensors, others)) if vars(value) else Tensor
-    if isinstance(value, (list, tuple)):
-        return type(value), *[leaves_of(part, tensors, others) for part in value]
-    if isinstance(value, dict):
-        return dict, *[(k, leaves_of(v, tensors, others)) for k, v in value.items()]
-    if isinstance(value, PLAIN):  # 0.0 equals -0.0, and NaN nothing
-        return type(value), repr(value) if isinstance(value, (float, complex, np.generic)) else value
-    others.append(value)
-    return id(value)
 
 
 def spec_of(tensor: Tensor) -> Any:

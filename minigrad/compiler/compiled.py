@@ -12,11 +12,12 @@ from minigrad._base.locks import new_lock
 from minigrad._base.optional import optional
 from minigrad._base.warnings import warn
 from minigrad.backends.registry import MultiDevice
-from minigrad.compiler.capture import Captured, capture, leaves_of, spec_of
+from minigrad.compiler.capture import Captured, capture, spec_of
 from minigrad.compiler.inspection import inspection
 from minigrad.compiler.tracer import Active, GraphBreak
 from minigrad.compiler.tracing import TRACING
 from minigrad.compiler.variant import Variant
+from minigrad.compiler.world import leaves_of
 from minigrad.core import LOCAL
 from minigrad.core.grad_mode import UNUSUAL
 from minigrad.nn.modules.module import (

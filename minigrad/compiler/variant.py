@@ -48,7 +48,8 @@ class Variant:
 
     def arrays_now(self) -> list[Any]:
         """The arrays of the tensors that stay from call to call."""
-        return [t.array for t in self.staying] + [t._grad.array for t in self.staying_grads]  # type: ignore[union-attr]
+        grads: list[Any] = [t._grad for t in self.staying_grads]  # guards have seen that they are there
+        return [t.array for t in self.staying] + [grad.array for grad in grads]
 
     def bind(self, arrays: list[Any]) -> None:
         """Put the functions on these arrays."""

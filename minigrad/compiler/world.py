@@ -26,7 +26,7 @@ from minigrad.nn.modules.module import Module
 from minigrad.ops.random.generator import Generator
 from minigrad.optim.optimizer import Optimizer
 
-__all__ = ["PLAIN", "Guards", "World", "attached_to"]
+__all__ = ["PLAIN", "Guards", "World", "attached_to", "leaves_of"]
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 # Not looked into: their state is no state of the user's program.
@@ -289,6 +289,21 @@ class World:
             self.guard(source, content, variable)
         for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             self.visit(default, f"{name}.default")
+
+
+def leaves_of(value: Any, tensors: list[Tensor], others: list[Any]) -> Any:
+    """Collect the tensors of an argument in one list and its other objects in another; gives what has to be equal."""
+    if isinstance(value, Tensor):
+        tensors.append(value)
+        return (Tensor, leaves_of(vars(value), tensors, others)) if vars(value) else Tensor
+    if isinstance(value, (list, tuple)):
+        return type(value), *[leaves_of(part, tensors, others) for part in value]
+    if isinstance(value, dict):
+        return dict, *[(k, leaves_of(v, tensors, others)) for k, v in value.items()]
+    if isinstance(value, PLAIN):  # 0.0 equals -0.0, and NaN nothing
+        return type(value), repr(value) if isinstance(value, (float, complex, np.generic)) else value
+    others.append(value)
+    return id(value)
 
 
 def attached_to(tensor: Tensor) -> Any:

@@ -203,7 +203,7 @@ def test_an_argument_that_requires_grad_afterwards(flag: bool) -> None:
 
 def test_a_world_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(world, "MOST", 10)
-    objects = [[] for _ in range(20)]  # type: ignore[var-annotated]
+    objects = [[i] for i in range(20)]
 
     def step(x: Any) -> Any:
         return x * len(objects)
