@@ -73,15 +73,17 @@ def sum_of_rows(x: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Any:
     return ones_for(x, len(rows)).dot(rows).reshape((1,) * len(axes) * keepdims + x.shape[len(axes):])
 
 
-def masked(mask: Any, x: Any) -> Any:
-    """`x` where `mask`, of the same shape, else 0, also where `x` is infinite or NaN.
+def masked(mask: Any, x: Any, keep: bool = True) -> Any:
+    """`x` where `mask`, of the same shape, is `keep`, else 0, also where `x` is infinite or NaN.
 
     By the bits, in a third of the time of `where` and, where the mask is random, in a sixth.
     """
     bits = BITS.get(x.dtype)
     if bits is None or not mask.shape or mask.shape != x.shape or type(x) is not np.ndarray:
-        return np.where(mask, x, x.dtype.type(0))
-    return np.bitwise_and(x.view(bits), np.negative(mask.view(np.int8))).view(x.dtype)
+        zero = x.dtype.type(0)
+        return np.where(mask, x, zero) if keep else np.where(mask, zero, x)
+    flags = mask.view(np.int8)  # True is 1: -1 keeps all bits, 0 none
+    return np.bitwise_and(x.view(bits), np.negative(flags) if keep else np.subtract(flags, 1)).view(x.dtype)
 
 
 def fills(x: Any, index: Any, part: Any) -> bool:
@@ -217,7 +219,7 @@ class ArrayNamespace:
     def threshold_backward(g: Any, y: Any) -> Any:
         """`g` where `y` is above 0 or NaN, else 0. (Somebody may have written below 0 what relu had not given.)"""
         made = by_kernel("threshold_backward", g, y) if type(g) in BACKEND_OF else None
-        return masked(~(y <= 0), g) if made is None else made
+        return masked(y <= 0, g, False) if made is None else made
 
     @staticmethod
     def sum(x: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Any:

@@ -18,18 +18,19 @@ from minigrad.autograd.views import MANY
 from minigrad.backends.stream import DEFAULT
 from minigrad.compiler.joint import Backward, Joint, backward_of, joint_of, partitioned
 from minigrad.compiler.loop_source import WITH_LOOPS
+from minigrad.compiler.outputs import Outputs, outputs_of
 from minigrad.compiler.passes import LAST_OF_JOINT, PASSES
 from minigrad.compiler.pooling import whole
 from minigrad.compiler.program import Asked, Memory, Program, View
 from minigrad.compiler.source import Function, Lines, Source, view
 from minigrad.compiler.tracer import Trace, Traced
 from minigrad.compiler.tracing import released, tracing
-from minigrad.compiler.world import PLAIN, World, attached_to
+from minigrad.compiler.world import PLAIN, World, attached_to, leaves_of
 from minigrad.core import LOCAL, Node, Tensor
 from minigrad.core.tensor import counter_of, extras_of, materialized, plain
 from minigrad.nn.modules.module import Module
 
-__all__ = ["Captured", "Effects", "capture", "leaves_of", "spec_of"]
+__all__ = ["Captured", "Effects", "capture", "spec_of"]
 
 
 class Backend(NamedTuple):
@@ -43,21 +44,6 @@ BACKENDS = {"numpy": Backend(lambda *args: None, PASSES), "numba": Backend(whole
 KEPT_OUTSIDE = "a tensor that the step makes is kept outside of it, or comes from where no survey looks"
 
 
-def leaves_of(value: Any, tensors: list[Tensor], others: list[Any]) -> Any:
-    """Collect the tensors of an argument in one list and its other objects in another; gives what has to be equal."""
-    if isinstance(value, Tensor):
-        tensors.append(value)
-        return (Tensor, leaves_of(vars(value), tensors, others)) if vars(value) else Tensor
-    if isinstance(value, (list, tuple)):
-        return type(value), *[leaves_of(part, tensors, others) for part in value]
-    if isinstance(value, dict):
-        return dict, *[(k, leaves_of(v, tensors, others)) for k, v in value.items()]
-    if isinstance(value, PLAIN):
-        return type(value), value
-    others.append(value)
-    return id(value)
-
-
 def spec_of(tensor: Tensor) -> Any:
     """What a program relies on in an argument, beside its numbers."""
     array = tensor.array
@@ -69,13 +55,15 @@ class Effects(NamedTuple):
     """What a step does beside writing memory; each tensor from outside has a number, those of arguments come last.
 
     `grads`: tensors that get a new `.grad`, with its place among what the program keeps, and its version; `cleared`:
-    those that end without one; `versions`: by how much the version of a tensor, or of its `.grad`, goes up; `results`:
-    how many a program keeps; `result`: makes what is returned of (the tensors, these results as tensors).
+    those that end without one; `versions`: by how much the version of a tensor, or of its `.grad`, goes up;
+    `requires_grad`: tensors that require grad afterwards, or no longer; `results`: how many a program keeps; `result`:
+    makes what is returned of (the tensors, these results as tensors).
     """
 
     grads: tuple[tuple[int, int, int], ...]
     cleared: tuple[int, ...]
     versions: tuple[tuple[int, bool, int], ...]
+    requires_grad: tuple[tuple[int, bool], ...]
     results: int
     result: Callable[[Sequence[Tensor], Sequence[Any]], Any]
 
@@ -122,6 +110,8 @@ class Captured(NamedTuple):
     effects: Effects | None = None
     steps: tuple[tuple[str, Program], ...] = ()
     inputs: tuple[tuple[int, bool, Memory], ...] = ()  # number of a tensor, whether its `.grad` is meant, its memory
+    given: tuple[tuple[int, bool, Memory], ...] = ()  # those of `inputs` that are others at each call
+    outputs: Outputs | None = None
     joint: Joint | None = None  # where a result keeps its graph
 
 
@@ -158,8 +148,10 @@ def capture(function: Callable[..., Any], args: Any, kwargs: Any, fullgraph: boo
     if trace.broken is not None:
         return Captured(result, trace.broken, world, trace), before
     kept = (KEPT_OUTSIDE, Trace.nowhere) if unexpected(found, every, result) else None
-    captured = Captured(result, kept, world, trace, None, Effects(tuple(grads), tuple(cleared), deltas(
-        before.counters, before.versions), len(results.views), make_result), (), tuple(inputs))
+    flags = [(i, t._requires_grad) for i, t in enumerate(every) if t._requires_grad is not before.attached[i][0]]
+    effects = Effects(tuple(grads), tuple(cleared), deltas(before.counters, before.versions), tuple(flags),
+                      len(results.views), make_result)
+    captured = Captured(result, kept, world, trace, None, effects, (), tuple(inputs))
     if kept and backward is None:
         return captured, before
     program = Program(tuple(trace.statements), tuple(views))
@@ -186,24 +178,31 @@ def programmed(captured: Captured, program: Program, passes: dict[str, Callable[
                backward: Backward | None, live: Sequence[int]) -> Captured:
     """What was captured, with the source of its program, or of its forward and backward programs."""
     world, trace, inputs, joint = captured.world, captured.trace, captured.inputs, None
-    given = [View(m, m.array.shape, m.array.strides, 0, m.array.dtype) for i, on_grad, m in inputs
-             if i >= len(world.tensors) and not on_grad]
+    assert captured.effects is not None
     count = len(program.kept)
     if backward is not None:
         program = Program(program.statements, (*program.kept, *backward.grads), backward.boundary)
-        grads = {m for _, on_grad, m in inputs if on_grad}
-        if not world.looks_at_grads and not any(v.memory in grads for s in trace.statements for v in s.uses()):
+        old = {m for _, on_grad, m in inputs if on_grad}
+        if not world.looks_at_grads and not any(v.memory in old for s in trace.statements for v in s.uses()):
             world.grads.conditions.clear()
     steps, parts = passed(program, passes, count)
-    functions = [Function("step", parts[0].statements, given)]
+    outputs = outputs_of(parts[0], count)
+    new = {*captured.effects.cleared, *[i for i, _, _ in captured.effects.grads]}
+    used = {v.memory for part in parts for s in part.statements for v in s.uses()}
+    changing = [(i, on_grad, m) for i, on_grad, m in inputs if (
+        m in used and (i in new or i >= len(world.tensors)) if on_grad else i >= len(world.tensors))]
+    given = [View(m, m.array.shape, m.array.strides, 0, m.array.dtype) for _, _, m in changing]
+    functions = [Function("step", parts[0].statements, [*given, *outputs.fresh])]
     if backward is not None:
-        joint, *parameters = joint_of(parts, backward, live, inputs, given, trace.states)
-        functions = [Function(*each) for each in zip(("forward", "backward"), [p.statements for p in parts], parameters,
-                                                     strict=True)]
+        joint, outputs, functions = joint_of(parts, outputs, backward, live, inputs, given, trace.states)
+    names = {i: m.name for i, on_grad, m in inputs if not on_grad}
+    grads = [(i, parts[0].kept[place]) for i, place, _ in captured.effects.grads]
+    for i, v in grads if backward is None else zip(backward.inputs, parts[1].kept, strict=True):
+        v.memory.name = f"{names[i]}_grad"
     source = Source(steps[-1][1], functions, scalars_used(trace, steps[-1][1]))
     if source.loops:
         source.constants.update(functions_of(source))
-    return captured._replace(source=source, steps=tuple(steps), joint=joint)
+    return captured._replace(source=source, steps=tuple(steps), given=tuple(changing), outputs=outputs, joint=joint)
 
 
 def functions_of(source: Source) -> dict[str, Callable[..., None]]:
@@ -360,6 +359,8 @@ def gradients_of(every: list[Tensor], old: list[Tensor | None], trace: Trace,
             new.array = trace.outside(np.asarray(new.array))
         grads.append((i, len(views), 0 if new._version_counter is None else new._version_counter.value))
         views.append(new.array.view_of())
+        if views[-1].memory.kind == "input":
+            trace.stop("a gradient is a tensor that was there before")
     memories = [v.memory for v in views]
     if any(memories.count(memories[k]) > 1 for _, k, _ in grads):
         trace.stop("two results or gradients share memory")

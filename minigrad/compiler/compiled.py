@@ -12,11 +12,12 @@ from minigrad._base.locks import new_lock
 from minigrad._base.optional import optional
 from minigrad._base.warnings import warn
 from minigrad.backends.registry import MultiDevice
-from minigrad.compiler.capture import Captured, capture, leaves_of, spec_of
+from minigrad.compiler.capture import Captured, capture, spec_of
 from minigrad.compiler.inspection import inspection
 from minigrad.compiler.tracer import Active, GraphBreak
 from minigrad.compiler.tracing import TRACING
 from minigrad.compiler.variant import Variant
+from minigrad.compiler.world import leaves_of
 from minigrad.core import LOCAL
 from minigrad.core.grad_mode import UNUSUAL
 from minigrad.nn.modules.module import (
@@ -195,19 +196,26 @@ class Compiled:
     @property
     def why(self) -> str:
         """The conditions that are checked before each call, and the reasons for which there is no program."""
-        guards = dict.fromkeys(text for v in self._variants[:1] for text in (
-            *v.world.guards.conditions.values(), *v.world.grads.conditions.values(), *v.captured.trace.guards))
-        joint = [text for v in self._variants[:1] if (text := about_joint(v.captured))]
-        return "\n".join([*[f"break: {reason}" for reason in self._breaks], *joint, *[f"guard: {g}" for g in guards]])
+        lines = [f"break: {reason}" for reason in self._breaks]
+        if self._variants:
+            joint = about_joint(self._variants[0].captured)
+            lines += [*([joint] if joint else []), *[f"guard: {text}" for text in dict.fromkeys(self._guards())]]
+        return "\n".join(lines)
+
+    def _guards(self) -> list[str]:
+        """The conditions of the program that ran last, in words."""
+        captured = self._variants[0].captured
+        return [*captured.world.guards.conditions.values(), *captured.world.grads.conditions.values(),
+                *captured.trace.guards]
 
     def explain(self) -> Explanation:
         """What became of the calls so far."""
-        last: Captured | None = self._variants[0].captured if self._variants else None
-        return Explanation(
-            self._calls, len(self._variants), 0 if last is None else len(last.steps[-1][1].statements),
-            0 if last is None else len(last.steps[0][1].statements), self._backend_text, tuple(self._breaks),
-            0 if last is None else len(last.world.guards.conditions) + len(last.world.grads.conditions) + len(
-                last.trace.guards), "" if last is None else about_joint(last))
+        if not self._variants:
+            return Explanation(self._calls, 0, 0, 0, self._backend_text, tuple(self._breaks), 0, "")
+        last = self._variants[0].captured
+        return Explanation(self._calls, len(self._variants), len(last.steps[-1][1].statements),
+                           len(last.steps[0][1].statements), self._backend_text, tuple(self._breaks),
+                           len(self._guards()), about_joint(last))
 
 
 class OptimizedModule(Module):
@@ -259,10 +267,10 @@ class OptimizedModule(Module):
 
 def about_joint(captured: Captured) -> str:
     """Of a result that keeps its graph: how the joint graph was divided."""
-    if captured.joint is None or captured.source is None:
+    if captured.joint is None or captured.source is None or captured.outputs is None or captured.effects is None:
         return ""
     forward, backward = [len(function.statements) for function in captured.source.functions]
-    saved = len(captured.joint.read) + len(captured.joint.saved)
+    saved = len(captured.joint.read) + len(captured.outputs.views) - captured.effects.results
     return (f"the result keeps its graph: {forward} statements run in forward, {backward} in backward, "
             f"{saved} values are saved for it")
 

@@ -8,8 +8,7 @@ is new memory at each call, so that several calls may wait for their backward pa
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -17,12 +16,13 @@ import numpy as np
 
 from minigrad.autograd.function import Function
 from minigrad.backends.stream import DEFAULT
+from minigrad.compiler.outputs import Outputs, allocator
 from minigrad.compiler.program import Memory, Program, View
-from minigrad.compiler.source import view
+from minigrad.compiler.source import Function as SourceFunction
 from minigrad.compiler.tracer import GraphBreak, Trace, Traced
 from minigrad.compiler.tracing import random_state_kept
 from minigrad.core import LOCAL, Tensor, edge_target, engine
-from minigrad.core.tensor import counter_of, materialized, plain
+from minigrad.core.tensor import materialized, plain
 
 __all__ = ["Backward", "CompiledFunction", "Joint", "Run", "backward_of", "joint_of", "partitioned"]
 
@@ -40,31 +40,26 @@ class Backward(NamedTuple):
 class Joint(NamedTuple):
     """How the two programs of a joint graph are called.
 
-    `results`: what is returned; `live`: the indices of those that require grad; `inputs`: the numbers of the tensors
-    that get gradients, which lie in the arrays of `new_grads`. `fresh`: memory that each call of forward needs anew,
-    for results and what is saved, as `new_fresh` makes it; `saved`: the indices of what is saved among them. `read`:
-    the inputs that backward reads, which are saved as they are: the number of a tensor, whether its `.grad` is meant,
-    and whether backward is given its array. `states`: random states that forward keeps for backward, by name.
+    `live`: the indices of results that require grad; `inputs`: the numbers of the tensors that get gradients, which lie
+    in the arrays of `new_grads`. `read`: the inputs that backward reads, which are saved as they are: the number of a
+    tensor, whether its `.grad` is meant, and whether backward is given its array. `states`: random states that forward
+    keeps for backward, by name.
     """
 
-    results: tuple[View, ...]
     live: tuple[int, ...]
     inputs: tuple[int, ...]
-    fresh: tuple[View, ...]
-    saved: tuple[int, ...]
     read: tuple[tuple[int, bool, bool], ...]
     states: dict[str, bytes]
-    new_fresh: Callable[[], list[Any]]
     new_grads: Callable[[], list[Any]]
 
 
 class Run(NamedTuple):
-    """One run of a forward program: what its backward program needs of it."""
+    """One run of a forward program: its results, and what its backward program needs of it."""
 
     backward: Any
     lock: Any  # one program at a time may use the memory of temporaries
-    tensors: Sequence[Tensor]
-    fresh: Sequence[Any]
+    results: Sequence[Tensor]
+    saved: Sequence[Any]
     scalars: Sequence[Any]
 
 
@@ -92,10 +87,8 @@ def backward_of(outputs: Sequence[Tensor], every: Sequence[Tensor], trace: Trace
     if not reached:
         trace.stop("no gradient of a result that requires grad reaches an input")
         return None
-    grads = []
-    for i, array in reached:  # each in memory of its own, row by row; passes leave out what is no more than a copy
-        grads.append((array if isinstance(array, Traced) else trace.outside(np.asarray(array))).copy())
-        grads[-1].memory.name = f"{every[i].array.memory.name}_grad"
+    grads = [  # each in memory of its own, row by row; passes leave out what is no more than a copy
+        (array if isinstance(array, Traced) else trace.outside(np.asarray(array))).copy() for _, array in reached]
     return Backward(trace.boundary, tuple([i for i, _ in reached]), tuple([t.view_of() for t in tangents]),
                     tuple([g.view_of() for g in grads]))
 
@@ -127,72 +120,50 @@ def partitioned(program: Program, count: int) -> tuple[Program, Program]:
     backward = [s for s in program.statements if program.backward(s)]
     results, grads = program.kept[:count], program.kept[count:]
     written = {v.memory for s in forward for v in s.outs if v.memory.kind == "temporary"}
-    saved = dict.fromkeys([v.memory for s in backward for v in s.reads() if v.memory in written])
-    uses = [*results, *[v for s in program.statements for v in s.uses()]]
-    bases = {memory: View(memory, (memory.nbytes,), (1,), 0, np.dtype(np.uint8))  # its bytes, or what shows all of it
-             for memory in dict.fromkeys([*[v.memory for v in results], *saved])}
-    bases |= {v.memory: v for v in reversed(uses) if v.memory in bases and v.whole}
-    return Program(tuple(forward), (*results, *bases.values())), Program(tuple(backward), grads)
+    saved = {v.memory: v for s in backward for v in s.reads() if v.memory in written}
+    return Program(tuple(forward), (*results, *saved.values())), Program(tuple(backward), grads)
 
 
-def joint_of(parts: Sequence[Program], traced: Backward, live: Sequence[int], inputs: Any, given: Sequence[View],
-             states: dict[str, bytes]) -> tuple[Joint, list[View], list[View]]:
-    """How the programs are called, and the views that forward and backward take as parameters; `given`: the
+def joint_of(parts: Sequence[Program], outputs: Outputs, traced: Backward, live: Sequence[int], inputs: Any,
+             given: Sequence[View], states: dict[str, bytes]) -> tuple[Joint, Outputs, list[SourceFunction]]:
+    """How the programs are called, what forward gives with what is saved of it, and both as functions; `given`: the
     arguments."""
     forward, backward = parts
-    count = len({v.memory for v in forward.kept})
-    results, fresh = forward.kept[:-count], forward.kept[-count:]
     read = {v.memory for s in backward.statements for v in s.reads()}
     arguments = {v.memory: v for v in given}
     saved_inputs = [(i, on_grad, m) for i, on_grad, m in inputs if m in read]
-    saved = [k for k, v in enumerate(fresh) if v.memory in read]
-    joint = Joint(results, tuple(live), traced.inputs, fresh, tuple(saved),
-                  tuple([(i, on_grad, m in arguments) for i, on_grad, m in saved_inputs]), states,
-                  allocator(fresh), allocator(backward.kept))
-    return joint, [*given, *fresh], [*[arguments[m] for _, _, m in saved_inputs if m in arguments],
-                                     *[fresh[k] for k in saved], *traced.tangents, *backward.kept]
+    saved = [(k, v) for k, v in enumerate(outputs.fresh) if v.memory in read]
+    joint = Joint(tuple(live), traced.inputs, tuple([(i, on_grad, m in arguments) for i, on_grad, m in saved_inputs]),
+                  states, allocator(backward.kept))
+    functions = [SourceFunction("forward", forward.statements, [*given, *outputs.fresh]),
+                 SourceFunction("backward", backward.statements, [
+                     *[arguments[m] for _, _, m in saved_inputs if m in arguments], *[v for _, v in saved],
+                     *traced.tangents, *backward.kept])]
+    return joint, outputs._replace(views=(*outputs.views, *saved)), functions
 
 
 # running
-def allocator(views: Iterable[View]) -> Callable[[], list[Any]]:
-    """What makes new arrays that lie as these views do, each of which shows all of its memory."""
-    found = [(v.shape, v.dtype, None if v.contiguous else v.strides) for v in views]
-    return lambda: [np.empty(shape, dtype) if strides is None else np.ndarray(
-        shape, dtype, np.empty(math.prod(shape), dtype), 0, strides) for shape, dtype, strides in found]
-
-
 class CompiledFunction(Function):
     """The node of a compiled call: its backward runs the backward program."""
 
     @staticmethod
     def forward(ctx: Any, joint: Joint, run: Run, *inputs: Tensor) -> tuple[Tensor, ...]:
-        """Wrap what the forward program has computed, and save what the backward program reads."""
+        """Save what the backward program reads."""
         ctx.joint, ctx.program, ctx.states = joint, (run.backward, run.lock, run.scalars), dict(joint.states)
-        arrays = {v.memory: (v, array) for v, array in zip(joint.fresh, run.fresh, strict=True)}
-        saved: list[Any] = [run.tensors[i]._grad if on_grad else run.tensors[i] for i, on_grad, _ in joint.read]
-        saved += [plain(run.fresh[k]) for k in joint.saved]
-        counters, results = dict[Memory, Any](), []
-        for each in joint.results:
-            base, array = arrays[each.memory]
-            results.append(plain(array if each == base else view(array, each.shape, each.strides, each.offset,
-                                                                 each.dtype)))
-            results[-1]._version_counter = counters.setdefault(each.memory, counter_of(results[-1]))
-        for k, tensor in zip(joint.saved, saved[len(joint.read):], strict=True):
-            tensor._version_counter = counters.get(joint.fresh[k].memory)
-        ctx.save_for_backward(*saved)
-        ctx.mark_non_differentiable(*[t for k, t in enumerate(results) if k not in joint.live])
-        return tuple(results)
+        ctx.save_for_backward(*run.saved)
+        ctx.mark_non_differentiable(*[t for k, t in enumerate(run.results) if k not in joint.live])
+        return tuple(run.results)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         """Run the backward program."""
         joint, saved, (program, lock, scalars) = ctx.joint, ctx.saved_tensors, ctx.program
-        given = [*[each for _, _, each in joint.read], *[True for _ in joint.saved]]
+        unused = [k for k, (_, _, given) in enumerate(joint.read) if not given]
         wanted = [grads[k] for k in joint.live]
         outs = joint.new_grads()
         with lock:
             joint.states.update(ctx.states)
-            program(*[materialized(t) for t, is_given in zip(saved, given, strict=True) if is_given],
+            program(*[materialized(t) for k, t in enumerate(saved) if k not in unused],
                     *[np.asarray(g.array, order="C") for g in wanted], *outs, *scalars)
         found = tuple([plain(array) for array in outs])
         if LOCAL.grad_enabled:  # the pass is recorded: what is there to say of it comes when somebody differentiates it

@@ -40,7 +40,6 @@ class Loop:
         self.made: dict[Memory, Part] = {}  # by memory: the last part before this one that writes it
         self.values: dict[Memory, str] = {}
         self.scalars: list[Formula] = []
-        self.steady: dict[tuple[Access, int], str] = {}  # what is read once a row, or once, by the walk it is read for
         self.stages = self.staged()
         self.stage_of: dict[Memory, int] = {}
         self.name_arrays()
@@ -100,7 +99,7 @@ class Loop:
             terms.append(str(access.offset))
         return " + ".join(terms)
 
-    def element(self, access: Any, stage: int, dtype: Any, level: str) -> str:
+    def element(self, access: Any, stage: int, dtype: Any) -> str:
         """An operand, as it is written in a walk."""
         if isinstance(access, Formula):
             if access not in self.scalars:
@@ -113,18 +112,7 @@ class Loop:
             return self.values[access.memory]
         if part is not None and access.memory not in self.stored:
             return f"{self.scratch[access.memory][1]}[{self.row_index()}]"
-        place = f"{self.arrays[access.memory]}[{self.index(access)}]"
-        if part is not None or level == "row" or any(access.strides[:self.inner]) or place[0] == "y":
-            return place
-        return self.read_before(access, stage, place)
-
-    def read_before(self, access: Access, stage: int, place: str) -> str:
-        """Read what is one number for a whole row before the walk, and what is one number for all before the loop."""
-        key = (access, stage if any(access.strides) else -1)
-        if key not in self.steady:
-            self.steady[key] = name = f"c{len(self.steady) + 1}"
-            (self.starts[stage] if any(access.strides) else self.before).append(f"{name} = {place}")
-        return self.steady[key]
+        return f"{self.arrays[access.memory]}[{self.index(access)}]"
 
     def row_index(self) -> str:
         """The place in a row."""
@@ -152,8 +140,7 @@ class Loop:
         memory, dtype = part.write.memory, part.write.dtype
         views = [a.dtype.name for a in part.accesses if a.dtype.kind != "b"]
         like = views[0] if views else dtype.name
-        level = "row" if part.level == "row" and not part.sums else "element"
-        operands = [self.element(a, stage, like, level) for a in part.reads]
+        operands = [self.element(a, stage, like) for a in part.reads]
         value = self.values[memory] = f"v{len(self.values) + 1}" if memory not in self.values else self.values[memory]
         comment = f"  # {part.statement.asked}"
         if part.sums:

@@ -23,7 +23,7 @@ import numpy as np
 
 from minigrad.compiler.passes import axes_of
 from minigrad.compiler.program import Asked, Formula, Memory, Program, Statement, View
-from minigrad.compiler.spaces import Access, Cuts, access_of, cuts_of, disjoint, joined
+from minigrad.compiler.spaces import Access, Cuts, access_of, cuts_of, joined
 
 __all__ = ["Group", "Part", "grouped"]
 
@@ -111,9 +111,7 @@ class Group:
         for other in self.parts:
             for access in (*other.accesses, other.write):
                 if access.memory is part.write.memory:
-                    there = access.refined(cuts)
-                    if part.level != "element" or other.level != "element" or (
-                            there != part.write and (access is not other.write or not disjoint(there, part.write))):
+                    if part.level != "element" or other.level != "element" or access.refined(cuts) != part.write:
                         return False
         return True
 

@@ -255,21 +255,26 @@ def read_there(program: Program, i: int, source: View, target: View) -> Program 
     return changed_views(program, i, target, source)
 
 
-def masks_turned(program: Program) -> Program:
-    """`where(~m, x, 0)` as `where(m, 0, x)`, if nobody else needs `~m`."""
-    made = {s.out.memory: s for s in program.statements if s.kind == "ufunc" and s.name == "invert"}
-    writes = program.writes()
+def products_turned(program: Program) -> Program:
+    """`x @ W.T` of few rows as the copy of `(W @ x.T).T`: OpenBLAS takes two thirds of the time at 32 × 784 × 256."""
     found = []
     for statement in program.statements:
-        mask = statement.args[0] if statement.name == "where" else None
-        if type(mask) is View and mask.dtype == np.bool_ and mask.memory in made:
-            source = made[mask.memory].args[0]
-            if (type(source) is View and made[mask.memory].out == mask
-                    and len(writes[mask.memory]) == len(writes[source.memory]) == 1):
-                _, x, y = statement.args
-                statement = replace(statement, args=(source, y, x))
+        if statement.kind == "product" and few_rows(statement):
+            rows, columns = statement.out.shape
+            memory, size = statement.out.memory.another(), statement.out.dtype.itemsize
+            turned = View(memory, (rows, columns), (size, rows * size), 0, statement.out.dtype)
+            found.append(replace(statement, outs=(turned,)))
+            statement = replace(statement, kind="copy", name="copyto", function=np.copyto, args=(turned,))
         found.append(statement)
     return program.replaced(found)
+
+
+def few_rows(statement: Statement) -> bool:
+    """Whether a product is one of a batch and a turned weight, of sizes where it pays to turn it."""
+    (x, w), out = statement.args, statement.out
+    return (type(x) is type(w) is View and len(x.shape) == len(w.shape) == 2 and x.contiguous and w.T.contiguous
+            and out.whole and out.contiguous and out.dtype == np.float32 and 8 <= x.shape[0] <= 64 < out.shape[1]
+            and x.shape[1] >= 128)
 
 
 BITS = {2: np.dtype("i2"), 4: np.dtype("i4"), 8: np.dtype("i8")}
@@ -359,9 +364,9 @@ PASSES: dict[str, Callable[[Program], Program]] = {
     "one name for each value": renamed,
     "numbers folded": numbers_folded,
     "common subexpressions": without_repetition,
-    "masks turned": masks_turned,
     "dead code": without_dead_code,
     "copies forwarded": without_copies,
+    "products turned": products_turned,
     "masks as bits": masks_as_bits,
     "sums as products": sums_as_products,
     "common subexpressions, again": without_repetition,

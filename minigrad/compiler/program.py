@@ -160,15 +160,14 @@ class Statement:
         yield from operands(tuple(self.options.values()))
         yield from self.outs
 
-    def on(self, change: Callable[[View], View]) -> Statement:
-        """The statement with other views."""
-        return replace(self, args=substitute(self.args, change), outs=tuple([change(v) for v in self.outs]),
-                       options={k: substitute(v, change) for k, v in self.options.items()})
-
     def reading(self, change: Callable[[View], View]) -> Statement:
         """The statement with other views among what it reads."""
         return replace(self, args=substitute(self.args, change),
                        options={k: substitute(v, change) for k, v in self.options.items()})
+
+    def on(self, change: Callable[[View], View]) -> Statement:
+        """The statement with other views."""
+        return replace(self.reading(change), outs=tuple([change(v) for v in self.outs]))
 
     def __repr__(self) -> str:
         return f"{', '.join(map(repr, self.outs))} = {self.name}({', '.join(map(repr, self.args))})"

@@ -7,6 +7,7 @@ gives a plain bool, and becomes a guard: the program holds as long as the compar
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -14,12 +15,17 @@ import numpy as np
 
 from minigrad.compiler.program import Formula
 
-__all__ = ["TracedFloat", "combined"]
+__all__ = ["TracedFloat", "combined", "value_of"]
 
 
 def text_of(value: Any) -> str:
     """A number as a part of a formula."""
     return value.formula.text if isinstance(value, TracedFloat) else repr(value)
+
+
+def value_of(value: Any) -> Any:
+    """A number without its formula."""
+    return float.__float__(value) if isinstance(value, TracedFloat) else value
 
 
 def arithmetic(symbol: str, swapped: bool = False) -> Callable[..., Any]:
@@ -28,8 +34,7 @@ def arithmetic(symbol: str, swapped: bool = False) -> Callable[..., Any]:
         if not isinstance(other, (int, float)):
             return NotImplemented
         x, y = (other, self) if swapped else (self, other)
-        value = OPERATORS[symbol](float.__float__(x) if isinstance(x, TracedFloat) else x,
-                                  float.__float__(y) if isinstance(y, TracedFloat) else y)
+        value = OPERATORS[symbol](value_of(x), value_of(y))
         return TracedFloat(value, f"({text_of(x)} {symbol} {text_of(y)})", self.guard)
     return method
 
@@ -39,21 +44,16 @@ def comparison(symbol: str) -> Callable[..., Any]:
     def method(self: TracedFloat, other: Any) -> Any:
         if not isinstance(other, (int, float)):
             return NotImplemented
-        outcome = COMPARISONS[symbol](float.__float__(self), float.__float__(other) if isinstance(
-            other, TracedFloat) else other)
+        outcome = COMPARISONS[symbol](value_of(self), value_of(other))
         self.guard(f"({text_of(self)} {symbol} {text_of(other)}) is {outcome}")
         return outcome
     return method
 
 
-OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "+": lambda x, y: x + y, "-": lambda x, y: x - y, "*": lambda x, y: x * y, "/": lambda x, y: x / y,
-    "**": lambda x, y: x ** y, "//": lambda x, y: x // y, "%": lambda x, y: x % y}
-COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
-    "==": lambda x, y: x == y, "!=": lambda x, y: x != y, "<": lambda x, y: x < y, "<=": lambda x, y: x <= y,
-    ">": lambda x, y: x > y, ">=": lambda x, y: x >= y}
-
-
+OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": operator.pow,
+             "//": operator.floordiv, "%": operator.mod}
+COMPARISONS = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
+               ">=": operator.ge}
 UFUNCS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "**"}
 
 
@@ -89,17 +89,17 @@ class TracedFloat(float):
     __hash__ = float.__hash__
 
     def __neg__(self) -> TracedFloat:
-        return TracedFloat(-float.__float__(self), f"(-{text_of(self)})", self.guard)
+        return TracedFloat(-value_of(self), f"(-{text_of(self)})", self.guard)
 
     def __pos__(self) -> TracedFloat:
         return self
 
     def __abs__(self) -> TracedFloat:
-        return TracedFloat(abs(float.__float__(self)), f"abs({text_of(self)})", self.guard)
+        return TracedFloat(abs(value_of(self)), f"abs({text_of(self)})", self.guard)
 
     def plain(self) -> float:
         """The number alone; from now on the program holds for this value only."""
-        value = float.__float__(self)
+        value: float = value_of(self)
         self.guard(f"{text_of(self)} == {value!r}")
         return value
 

@@ -1,7 +1,7 @@
 """A program as Python source: one line for each statement, which calls NumPy with `out=`.
 
-The source is what runs. A `Source` is made once for a program; `bind` gives a function with memory of its own, and
-names for all views of it. `Lines` alone are for what is only read.
+The source is what runs. A `Source` is made once for a program; `bind` gives its functions, with the arrays that
+their names stand for. `Lines` alone are for what is only read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from minigrad.compiler.memory import Plan, planned
+from minigrad.compiler.memory import ALIGNED, Plan, planned
 from minigrad.compiler.program import Formula, Memory, Program, Statement, View
 
 __all__ = ["Function", "Lines", "Source", "rounded", "view"]
@@ -276,9 +276,17 @@ class Source(Lines):
                  *[f"{s} = {text}" for text, s in self.formulas.items()]]
         for v, name in self.names.items():
             if v.memory in given and name in used and name != given[v.memory]:
-                dtype = self.constant(v.dtype, v.dtype.name)
-                found.append(f"{name} = view({given[v.memory]}, {v.shape}, {v.strides}, {v.offset}, {dtype})")
+                found.append(f"{name} = {self.shown(v, self.parameters[v.memory], given[v.memory])}")
         return found
+
+    def shown(self, view: View, base: View, name: str) -> str:
+        """A view of what a function is given."""
+        if view.T == base:
+            return f"{name}.T"
+        if view.contiguous and base.contiguous and view.dtype == base.dtype and view.size == base.size:
+            return f"{name}.reshape({', '.join(map(str, view.shape)) or '()'})"
+        dtype = self.constant(view.dtype, view.dtype.name)
+        return f"view({name}, {view.shape}, {view.strides}, {view.offset}, {dtype})"
 
     def compiled(self) -> list[Any]:
         """The codes of the functions; tracebacks find their lines."""
@@ -287,31 +295,21 @@ class Source(Lines):
         exec(compile(self.text, self.file, "exec"), space)
         return [space[function.name].__code__ for function in self.functions]
 
-    def bind(self, arrays: dict[Memory, Any]) -> tuple[list[Callable[..., None]], list[Any]]:
-        """The functions, on memory of their own, and the arrays of what is kept; `arrays`: those of inputs that
-        stay."""
+    def bind(self, arrays: dict[Memory, Any]) -> list[Callable[..., None]]:
+        """The functions, on a buffer of their own; `arrays`: those of inputs that stay."""
         builtins = {"abs": abs, "float": float, "slice": slice, "Ellipsis": Ellipsis}
         space = {**self.constants, "__name__": "minigrad.compiled", "__builtins__": builtins}
-        buffer = np.zeros(self.plan.size + 64, np.uint8)
-        start = -buffer.__array_interface__["data"][0] % 64
+        buffer = np.zeros(self.plan.size + ALIGNED, np.uint8)
+        start = -buffer.__array_interface__["data"][0] % ALIGNED
         places = {h.memory: h.offset for h in self.plan.held}
-        kept = {v.memory: np.zeros(v.memory.nbytes, np.uint8) for v in self.program.kept
-                if v.memory.kind == "temporary" and v.memory not in self.parameters}
         for v, name in self.names.items():
-            if v.memory in self.parameters:
-                continue
-            if v.memory in kept:
-                base, offset = kept[v.memory], 0
-            elif v.memory.kind == "temporary":
-                base, offset = buffer, start + places.get(v.memory, 0)
-            else:
+            if v.memory in places:
+                space[name] = np.ndarray(v.shape, v.dtype, buffer, start + places[v.memory] + v.offset, v.strides)
+            elif v.memory.array is not None and v.memory not in self.parameters:
                 array = arrays.get(v.memory, v.memory.array)
                 same = (v.shape, v.strides, v.offset, v.dtype) == (array.shape, array.strides, 0, array.dtype)
                 space[name] = array if same else view(array, v.shape, v.strides, v.offset, v.dtype)
-                continue
-            space[name] = np.ndarray(v.shape, v.dtype, base, offset + v.offset, v.strides)
-        functions: list[Callable[..., None]] = [FunctionType(code, space, code.co_name) for code in self.codes]
-        return functions, [space.get(name) for name in self.kept]
+        return [FunctionType(code, space, code.co_name) for code in self.codes]
 
 
 def operands_first(statement: Statement) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from minigrad.compiler.program import Memory, View
 
-__all__ = ["Access", "Cuts", "access_of", "cuts_of", "disjoint", "joined", "sizes_of"]
+__all__ = ["Access", "Cuts", "access_of", "cuts_of", "joined", "sizes_of"]
 
 Cuts = tuple[int, ...]
 
@@ -87,21 +87,3 @@ def joined(one: Cuts, other: Cuts) -> Cuts | None:
     """The common refinement of two divisions of one space."""
     cuts = tuple(sorted({*one, *other}))
     return None if any(b % a for a, b in itertools.pairwise(cuts)) else cuts
-
-
-def disjoint(one: Access, other: Access) -> bool:
-    """Whether two accesses of the same dimensions and strides have no element in common."""
-    if one.strides != other.strides:
-        return False
-    steps = sorted(zip(one.strides, sizes_of(one.cuts)), reverse=True)
-
-    def can_reach(distance: int, k: int) -> bool:
-        if k == len(steps):
-            return distance == 0
-        step, n = steps[k]
-        if step == 0:
-            return can_reach(distance, k + 1)
-        return any(abs(turns) < n and can_reach(distance - turns * step, k + 1)
-                   for turns in (distance // step, distance // step + 1))
-
-    return not can_reach(other.offset - one.offset, 0)

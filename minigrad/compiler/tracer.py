@@ -21,7 +21,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from minigrad.compiler.origin import Calls, asked, from_optimizer
 from minigrad.compiler.program import Asked, Formula, Memory, Statement, View, contiguous_strides
-from minigrad.compiler.scalars import TracedFloat, combined
+from minigrad.compiler.scalars import TracedFloat, combined, value_of
 
 __all__ = ["RULES", "Active", "GraphBreak", "Trace", "Traced", "apply", "arrays_in", "call", "fresh", "plain"]
 
@@ -157,11 +157,9 @@ def plain(value: Any) -> Any:
     """An argument with arrays of NumPy's in the place of traced ones."""
     if isinstance(value, Traced):
         return value.value
-    if isinstance(value, TracedFloat):  # a subclass of float would not take the dtype of the array that it meets
-        return float.__float__(value)
     if type(value) in (tuple, list):
         return type(value)([plain(part) for part in value])
-    return value
+    return value_of(value)  # a subclass of float would not take the dtype of the array that it meets
 
 
 def fresh(array: Any) -> Traced:

@@ -17,7 +17,7 @@ from minigrad.backends.stream import DEFAULT, Stream
 from minigrad.compiler.functions import TracingBackend
 from minigrad.compiler.origin import AUTOGRAD
 from minigrad.compiler.program import Formula
-from minigrad.compiler.scalars import TracedFloat
+from minigrad.compiler.scalars import value_of
 from minigrad.compiler.tracer import Active, Trace, Traced, fresh, plain
 from minigrad.compiler.world import World
 from minigrad.core import Node, Tensor, engine
@@ -172,12 +172,11 @@ def adopting_start(roots: Any, grads: Any, batched: bool = False) -> list[Any]:
 def tracing(trace: Trace, world: World, given: list[tuple[str, Tensor]]) -> Iterator[None]:
     """A block in which tensors have traced arrays, and optimisers traced options; afterwards they have their own."""
     tensors = [*world.tensors.values(), *given]
-    grads = [(f"{name}.grad", t._grad) for name, t in tensors if t._grad is not None]
+    known = {id(t) for _, t in tensors}
+    grads = [(f"{name}.grad", t._grad) for name, t in tensors if t._grad is not None and id(t._grad) not in known]
     arrays = [(t, t.array) for _, t in [*tensors, *grads]]
     before = {id(group): dict(group) for group, _, _ in world.options.values()}
     groups = {id(group): group for group, _, _ in world.options.values()}
-    registry.BACKEND_OF[Traced] = TracingBackend()  # type: ignore[assignment]  # it has no graphs, events, statistics
-    registry.ARRAYS = (*registry.ARRAYS, Traced)
     draws.drawn = drawn
     wrap_ops(noting, True)
     UNUSUAL.pass_wrappers.append(noting_nodes)
@@ -185,6 +184,7 @@ def tracing(trace: Trace, world: World, given: list[tuple[str, Tensor]]) -> Iter
     Draws.state, Draws.known = state_bytes(DEFAULT), {}
     note_states(state_noted, state_set)
     Active.begin(trace)
+    backend: Any = TracingBackend()  # it has no graphs, events, statistics
     try:
         for name, t in [*tensors, *grads]:
             t.array = trace.as_input(t.array, name)
@@ -194,8 +194,9 @@ def tracing(trace: Trace, world: World, given: list[tuple[str, Tensor]]) -> Iter
             value = group[key] if place is None else group[key][place]
             number = trace.number(value, trace.option_name(name))
             group[key] = number if place is None else (*group[key][:place], number, *group[key][place + 1:])
-        yield
-        end_of_draws(trace)
+        with registry.serving(backend):
+            yield
+            end_of_draws(trace)
     finally:
         Active.end()
         wrap_ops(noting, False)
@@ -203,8 +204,6 @@ def tracing(trace: Trace, world: World, given: list[tuple[str, Tensor]]) -> Iter
         engine.start_grads = vars(_api)["start_grads"] = start_grads
         draws.drawn = drawn_eagerly
         note_states(state_bytes, set_state_bytes)
-        del registry.BACKEND_OF[Traced]
-        registry.ARRAYS = tuple([kind for kind in registry.ARRAYS if kind is not Traced])
         put_back(arrays, trace)
         for i, group in groups.items():
             for key, value in before[i].items():
@@ -223,7 +222,7 @@ def put_back(arrays: list[tuple[Tensor, Any]], trace: Trace) -> None:
 def restored(now: Any, before: Any, trace: Trace) -> Any:
     """An option after a trace: what it was before, or what the step has made of it, which is a break."""
     parts = zip(now, before) if isinstance(before, tuple) and isinstance(now, tuple) else [(now, before)]
-    numbers = [float.__float__(n) if isinstance(n, TracedFloat) else n for n, _ in parts]
+    numbers = [value_of(n) for n, _ in parts]
     changed = tuple(numbers) if isinstance(before, tuple) else numbers[0]
     if changed == before:
         return before

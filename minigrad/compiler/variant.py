@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from sys import getrefcount
+from operator import is_
 from typing import Any
 
 from minigrad.compiler.capture import Captured
@@ -11,62 +11,50 @@ from minigrad.compiler.joint import CompiledFunction, Run
 from minigrad.compiler.program import Memory
 from minigrad.compiler.source import rounded
 from minigrad.core import Tensor
-from minigrad.core.tensor import counter_of, plain
+from minigrad.core.tensor import counter_of
 
 __all__ = ["Variant"]
-
-
-class Frame:
-    """A program on memory of its own. What is kept of it belongs to the caller for as long as he holds it; then the
-    next run needs another frame."""
-
-    def __init__(self, variant: Variant, every: Sequence[Tensor]) -> None:
-        self.arrays = variant.bound_arrays(every)
-        self.on = same_arrays(variant, self.arrays)
-        functions, self.kept = variant.source.bind(dict(self.arrays))
-        self.function, self.backward = functions[0], functions[-1]
-        self.given = [(a, a.base) for a in [self.kept[place] for _, place, _ in variant.effects.grads]]
-        self.alone = self.references()
-
-    def references(self) -> list[tuple[int, int]]:
-        """How many references there are to each array of a gradient, and to the memory that all its views share."""
-        return [(getrefcount(array), getrefcount(base)) for array, base in self.given]
-
-    def free(self, tensors: Sequence[Tensor], grads: Sequence[tuple[int, int, int]]) -> bool:
-        """Whether nobody but the tensors whose gradients they are holds the gradients of the last run."""
-        for (number, _, _), (array, _), now, alone in zip(grads, self.given, self.references(), self.alone):
-            grad = tensors[number]._grad
-            mine = grad is not None and grad.array is array
-            if now[0] > alone[0] + mine or now[1] > alone[1] or (mine and getrefcount(grad) > 3):
-                return False  # 3: `.grad`, the variable, and the argument of `getrefcount`
-        return True
 
 
 class Variant:
     """One program of a compiled function."""
 
     def __init__(self, captured: Captured, key: Any, tensors: Sequence[Tensor], lock: Any) -> None:
-        assert captured.source is not None and captured.effects is not None
-        self.key, self.captured, self.lock = key, captured, lock
-        self.source, self.effects, self.world = captured.source, captured.effects, captured.world
+        assert captured.source is not None and captured.effects is not None and captured.outputs is not None
+        self.key, self.captured, self.lock, self.world = key, captured, lock, captured.world
+        self.source, self.effects, self.outputs = captured.source, captured.effects, captured.outputs
         self.outside = [t for _, t in captured.world.tensors.values()]
-        self.numbers = [next((i for i, own in enumerate(self.outside) if own is t), None) for t in tensors]
-        distinct = list({id(t): t for t, number in zip(tensors, self.numbers) if number is None}.values())
-        self.firsts = [next(i for i, t in enumerate(tensors) if t is d) for d in distinct]
-        self.same = [[i for i, t in enumerate(tensors) if t is d] for d in distinct]
+        self.numbers = {id(t): i for i, t in enumerate(self.outside)}
+        self.pattern = self.pattern_of(tensors)
+        self.firsts = [i for i, number in enumerate(self.pattern) if number == -1 - i]
         self.guards = [self.world.guards.compiled(), self.world.grads.compiled()]
         used = {v.memory for s in self.source.program.statements for v in s.uses()}
-        used |= {v.memory for v in self.source.program.kept}
-        self.bound = [(i, on_grad, m) for i, on_grad, m in captured.inputs if m in used and m.kind == "input"
-                      and m not in self.source.parameters]
-        written = {v.memory for s in self.source.program.statements for v in s.outs}
-        self.written = [m for m in self.source.parameters if m in written and m.kind == "input"]
-        self.owners = {id(owner_of(m.array)) for m in written if m.array is not None and m.kind == "input"}
+        staying = [each for each in captured.inputs if each[2] in used and each[2] not in self.source.parameters]
+        self.staying = [self.outside[i] for i, on_grad, _ in staying if not on_grad]
+        self.staying_grads = [self.outside[i] for i, on_grad, _ in staying if on_grad]
+        self.memories = [m for wanted in (False, True) for _, on_grad, m in staying if on_grad is wanted]
+        self.given_grads = [(i, m.array) for i, on_grad, m in captured.given if on_grad]
+        self.written = {v.memory for s in self.source.program.statements for v in s.outs}
         self.scalars = [self.reader(name) for name in self.source.scalars]
         conditions = " and ".join(captured.trace.guards) or "True"
         space = {"abs": abs, "rounded": rounded, "__builtins__": {}}
         self.holds: Callable[..., bool] = eval(f"lambda {', '.join(self.source.scalars)}: {conditions}", space)
-        self.frames: list[Frame] = []
+        self.bind(self.arrays_now())
+
+    def pattern_of(self, tensors: Sequence[Tensor]) -> list[int]:
+        """Which tensor each argument is: the number of one from outside, or by the place where it comes first."""
+        first: dict[int, int] = {}
+        return [self.numbers.get(id(t), first.setdefault(id(t), -1 - i)) for i, t in enumerate(tensors)]
+
+    def arrays_now(self) -> list[Any]:
+        """The arrays of the tensors that stay from call to call."""
+        grads: list[Any] = [t._grad for t in self.staying_grads]  # guards have seen that they are there
+        return [t.array for t in self.staying] + [grad.array for grad in grads]
+
+    def bind(self, arrays: list[Any]) -> None:
+        """Put the functions on these arrays."""
+        self.arrays, self.functions = arrays, self.source.bind(dict(zip(self.memories, arrays, strict=True)))
+        self.owners = {id(owner_of(a)) for m, a in zip(self.memories, arrays, strict=True) if m in self.written}
 
     def reader(self, name: str) -> Callable[[Sequence[Tensor]], Any]:
         """What reads a scalar of the step before a run."""
@@ -79,71 +67,55 @@ class Variant:
         group, key, place = self.world.options[what]
         return (lambda tensors: group[key]) if place is None else (lambda tensors: group[key][place])
 
-    def bound_arrays(self, every: Sequence[Tensor]) -> list[tuple[Memory, Any]]:
-        """By memory: the arrays of the tensors that stay from call to call."""
-        return [(memory, array_of(every[i], on_grad)) for i, on_grad, memory in self.bound]
-
     def matches(self, key: Any, tensors: Sequence[Tensor]) -> list[Tensor] | None:
         """The tensors in the program's order, if it holds for this call."""
-        if key != self.key or not all(check() for check in self.guards):
+        if key != self.key or not all(check() for check in self.guards) or self.pattern_of(tensors) != self.pattern:
             return None
-        for tensor, number in zip(tensors, self.numbers):
-            if number is not None and tensor is not self.outside[number]:
-                return None
-            if number is None and id(owner_of(tensor.array)) in self.owners and not self.written:
-                return None
-        for group in self.same:
-            if any(tensors[i] is not tensors[group[0]] for i in group):
-                return None
         every = [*self.outside, *[tensors[i] for i in self.firsts]]
-        if len({id(tensors[i]) for i in self.firsts}) < len(self.firsts) or any(
-                tensors[i] is t for i in self.firsts for t in self.outside if self.numbers[i] is None) or (
-                self.written and self.overlap(every)):
+        if self.overlap(every) or any(unlike(array_of(every[i], True), then) for i, then in self.given_grads):
             return None
-        for i, on_grad, memory in self.bound:
-            array, like = array_of(every[i], on_grad), memory.array
-            if array is not like and (array.shape, array.strides, array.dtype) != (
-                    like.shape, like.strides, like.dtype):
+        arrays = self.arrays_now()
+        if not all(map(is_, arrays, self.arrays)):
+            if any(map(unlike, arrays, self.arrays)):
                 return None
+            self.bind(arrays)
         return every
 
     def overlap(self, every: Sequence[Tensor]) -> bool:
-        """Whether an argument that is changed shares memory with another input."""
-        owners = [id(owner_of(t.array)) for t in every]
-        return len(set(owners)) < len(owners)
+        """Whether an argument shares memory with another input, and one of them is changed."""
+        arguments = [id(owner_of(t.array)) for t in every[len(self.outside):]]
+        if any(m in self.written for i, _, m in self.captured.given):
+            owners = [*arguments, *[id(owner_of(t.array)) for t in self.outside]]
+            return len(set(owners)) < len(owners)
+        return not self.owners.isdisjoint(arguments)
 
     def run(self, every: list[Tensor]) -> Any:
         """Do what the step does; False if a condition on its scalars does not hold, before anything was done."""
         scalars = [read(every) for read in self.scalars]
         if not self.holds(*scalars):
             return False, None
-        frame, joint = self.frame_for(every), self.captured.joint
-        first = len(self.outside)
-        fresh = [] if joint is None else joint.new_fresh()
-        arrays = [t.array for t in every[first:]]
+        (function, *backward), joint = self.functions, self.captured.joint
+        given = [array_of(every[i], on_grad) for i, on_grad, _ in self.captured.given]
         for number in self.effects.cleared:
             every[number]._grad = None
+        for number, _, _ in self.effects.grads:  # first, so that the memory can be used again
+            every[number]._grad = None
+        outputs = self.outputs.allocate()
         try:
-            frame.function(*arrays, *fresh, *scalars)
+            function(*given, *outputs, *scalars)
         except BaseException as error:
-            self.leave(frame, every, self.statements_run(error))
+            self.leave(self.outputs.tensors(outputs), every, self.statements_run(error))
             raise
-        self.leave(frame, every, None)
-        if joint is None:
-            return True, self.effects.result(every, [plain(a.copy()) for a in frame.kept[:self.effects.results]])
-        run = Run(frame.backward, self.lock, every, fresh, scalars)
-        return True, self.effects.result(every, CompiledFunction.apply(joint, run, *[every[i] for i in joint.inputs]))
-
-    def frame_for(self, every: list[Tensor]) -> Frame:
-        """A frame on the arrays that the tensors have now, whose gradients nobody holds."""
-        for frame in list(self.frames):
-            if not frame.on(every):
-                self.frames.remove(frame)
-            elif frame.free(every, self.effects.grads):
-                return frame
-        self.frames.insert(0, Frame(self, every))
-        del self.frames[3:]
-        return self.frames[0]
+        found = self.outputs.tensors(outputs)
+        self.leave(found, every, None)
+        for number, flag in self.effects.requires_grad:
+            every[number].requires_grad_(flag)
+        results = found[:self.effects.results]
+        if joint is not None:
+            saved = [every[i]._grad if on_grad else every[i] for i, on_grad, _ in joint.read]
+            run = Run(backward[0], self.lock, results, [*saved, *found[len(results):]], scalars)
+            results = CompiledFunction.apply(joint, run, *[every[i] for i in joint.inputs])
+        return True, self.effects.result(every, results)
 
     def statements_run(self, error: BaseException) -> int:
         """How many statements had run when an error ended a run."""
@@ -154,14 +126,14 @@ class Variant:
             trace = trace.tb_next
         return 0
 
-    def leave(self, frame: Frame, every: Sequence[Tensor], done: int | None) -> None:
+    def leave(self, found: Sequence[Tensor], every: Sequence[Tensor], done: int | None) -> None:
         """Give tensors their gradients, and count versions up; after an error only for what was `done`."""
         for number, place, version in self.effects.grads:
             tensor = every[number]
             if done is not None and not self.complete(self.source.program.kept[place].memory, done):
                 tensor._grad = None
                 continue
-            tensor._grad = grad = plain(frame.kept[place])
+            tensor._grad = grad = found[place]
             if version:
                 counter_of(grad).value = version
         for number, on_grad, change in self.effects.versions:
@@ -181,16 +153,11 @@ def array_of(tensor: Tensor, on_grad: bool) -> Any:
     return grad.array
 
 
-def same_arrays(variant: Variant, arrays: Sequence[tuple[Memory, Any]]) -> Callable[[Sequence[Tensor]], bool]:
-    """One function that checks whether the tensors still have these arrays."""
-    space = {f"a{k}": array for k, (_, array) in enumerate(arrays)}
-    checks = [f"t[{i}]{'._grad' if on_grad else ''}.array is a{k}" for k, (i, on_grad, _) in enumerate(variant.bound)]
-    check: Callable[[Sequence[Tensor]], bool] = eval(f"lambda t: {' and '.join(checks) or 'True'}", space)
-    return check
+def unlike(array: Any, then: Any) -> bool:
+    """Whether an array lies otherwise than the one with which a program was made."""
+    return (array.shape, array.strides, array.dtype) != (then.shape, then.strides, then.dtype)
 
 
 def owner_of(array: Any) -> Any:
     """The array that owns the memory of this one."""
     return array if array.base is None else array.base
-
-

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 import sys
 import types
 from collections import deque
@@ -27,7 +26,7 @@ from minigrad.nn.modules.module import Module
 from minigrad.ops.random.generator import Generator
 from minigrad.optim.optimizer import Optimizer
 
-__all__ = ["PLAIN", "Guards", "World", "attached_to"]
+__all__ = ["PLAIN", "Guards", "World", "attached_to", "leaves_of"]
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 # Not looked into: their state is no state of the user's program.
@@ -66,9 +65,9 @@ class Guards:
         if value is None or isinstance(value, bool):
             self.require(f"{source} is {value}", f"{text} is {value}")
         elif isinstance(value, PLAIN):
-            literal = type(value) in PLAIN and value not in (math.inf, -math.inf)  # the text is an expression
-            same = f"{source} == {repr(value) if literal else self.name_of(value)}"
-            same = same if value == value else f"{source} != {source}"
+            same = f"{source} == {repr(value) if type(value) in PLAIN else self.name_of(value)}"
+            if isinstance(value, (float, complex, np.generic)):  # 0.0 equals -0.0, and NaN nothing
+                same = f"repr({source}) == {repr(value)!r}"
             self.require(f"({source}.__class__ is {self.name_of(type(value))} and {same})", f"{text} is {value!r}")
         else:
             self.require(f"{source} is {self.name_of(value)}", f"{text} is the same object")
@@ -83,7 +82,7 @@ class Guards:
 
     def check(self, source: str) -> Callable[[], bool]:
         """What checks a condition, which does not hold where what it looks at is gone."""
-        self.space["__builtins__"] = {"len": len}
+        self.space["__builtins__"] = {"len": len, "repr": repr}
         condition: Callable[[], bool] = eval(f"lambda: {source}", self.space)  # the source is made of names above
 
         def holds() -> bool:
@@ -117,7 +116,10 @@ class World:
 
     def visit(self, value: Any, name: str) -> None:
         """Look at an object, and at what can be reached from it."""
-        if isinstance(value, PLAIN) or id(value) in self.seen or len(self.seen) > MOST:
+        if isinstance(value, PLAIN) or id(value) in self.seen:
+            return
+        if len(self.seen) > MOST:
+            self.refused = self.refused or f"it reaches more than {MOST:,} objects, each of which would be checked"
             return
         self.seen[id(value)] = value  # the id stays its own as long as it is held
         if isinstance(value, SKIPPED):
@@ -287,6 +289,21 @@ class World:
             self.guard(source, content, variable)
         for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             self.visit(default, f"{name}.default")
+
+
+def leaves_of(value: Any, tensors: list[Tensor], others: list[Any]) -> Any:
+    """Collect the tensors of an argument in one list and its other objects in another; gives what has to be equal."""
+    if isinstance(value, Tensor):
+        tensors.append(value)
+        return (Tensor, leaves_of(vars(value), tensors, others)) if vars(value) else Tensor
+    if isinstance(value, (list, tuple)):
+        return type(value), *[leaves_of(part, tensors, others) for part in value]
+    if isinstance(value, dict):
+        return dict, *[(k, leaves_of(v, tensors, others)) for k, v in value.items()]
+    if isinstance(value, PLAIN):  # 0.0 equals -0.0, and NaN nothing
+        return type(value), repr(value) if isinstance(value, (float, complex, np.generic)) else value
+    others.append(value)
+    return id(value)
 
 
 def attached_to(tensor: Tensor) -> Any:

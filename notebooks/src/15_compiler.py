@@ -81,7 +81,7 @@ print(quick.source)
 
 # %% [markdown] id=source-note
 # No node, no queue, no `requires_grad`: the forward and the backward pass are one list of NumPy calls. `x` and `w` are
-# looked up at each call; the numbers in them may change.
+# looked up at each call; the numbers in them may change. `t4`, the loss, and `w_grad` are new arrays at each call.
 #
 # minigrad traces the whole step. PyTorch usually compiles the model and the loss, and makes the backward program from
 # them; a `backward()` in the function ends the graph.
@@ -102,8 +102,7 @@ for name, statements in quick.passes:
 # reader of a copy reads the original. In other steps **common subexpressions**, computed before, are removed too.
 #
 # The other passes shorten nothing here. Each value gets *one name*. A *number* that never changes is put in as a
-# number. A mask is *turned* where that saves inverting it. *Masks* and *sums* are written in a faster form: the sum
-# above is a `dot`.
+# number. *Products* of few rows, *masks* and *sums* are written in a faster form: the sum above is a `dot`.
 
 # %% [markdown] id=passes-intro
 # Open the program, and go through the passes with →. What a pass removes is struck through. Point at a statement: the

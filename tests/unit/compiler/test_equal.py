@@ -306,3 +306,23 @@ def test_shapes_that_change() -> None:
         return x[:4 + 2 * (i % 3)], y[:4 + 2 * (i % 3)]
 
     compare(learner(mlp(), inputs=sized), steps=60, programs=3)
+
+
+def test_linear_algebra() -> None:
+    """What NumPy's linalg gives is a statement; a system that is solved looks at its result, and is a break."""
+    def make() -> Made:
+        w = torch.eye(3, requires_grad=True)
+
+        def step(x: Any) -> Any:
+            w.grad = None
+            values = torch.linalg.svdvals(w + x)
+            values.sum().backward()
+            return values
+
+        return Made(step, lambda i: (torch.arange(9.0).reshape(3, 3) * i,), [w])
+
+    compare(make, steps=5)
+    solved = torch.compile(torch.linalg.solve)
+    solved(torch.eye(2), torch.ones(2))
+    with pytest.warns(UserWarning, match="a condition on data"):
+        assert solved(torch.eye(2) * 2, torch.ones(2)).tolist() == [0.5, 0.5]

@@ -14,6 +14,7 @@ import pytest
 
 import minigrad as torch
 from minigrad import nn
+from minigrad.compiler import world
 
 own = types.ModuleType("own")
 NAMES = types.SimpleNamespace(scale=1.0)
@@ -167,3 +168,47 @@ def test_keywords_are_no_dict_of_an_argument() -> None:
     called = torch.compile(lambda x, y=None: x[0] if isinstance(x, tuple) else x * 2, backend="numpy")
     for _ in range(3):
         assert called((torch.ones(1),), {"y": 1.0}).item() == 1 and called(torch.ones(1), y=1.0).item() == 2
+
+
+def test_zeros_of_both_signs() -> None:
+    settings = {"scale": 0.0}
+
+    def step(x: Any, y: float) -> Any:
+        return torch.atan2(x * y, torch.full((1,), settings["scale"]))
+
+    compiled = torch.compile(step, backend="numpy")
+    for settings["scale"] in (0.0, -0.0):
+        for y in (0.0, -0.0):
+            for _ in range(3):
+                assert str(compiled(torch.ones(1), y).item()) == str(step(torch.ones(1), y).item())
+    for _ in range(3):
+        compiled(torch.ones(1), float("nan"))
+    assert compiled.explain().variants == 5
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_an_argument_that_requires_grad_afterwards(flag: bool) -> None:
+    def step(x: Any) -> Any:
+        y = (x * 2).detach()
+        x.requires_grad_(flag)
+        return y
+
+    compiled = torch.compile(step, fullgraph=True)
+    for _ in range(4):
+        x = torch.ones(2, requires_grad=not flag)
+        compiled(x)
+        assert x.requires_grad is flag
+    assert compiled.explain().variants == 1
+
+
+def test_a_world_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(world, "MOST", 10)
+    objects = [[i] for i in range(20)]
+
+    def step(x: Any) -> Any:
+        return x * len(objects)
+
+    compiled = torch.compile(step)
+    compiled(torch.ones(2))
+    with pytest.warns(UserWarning, match="it reaches more than 10 objects"):
+        assert compiled(torch.ones(2)).tolist() == [20.0, 20.0]

@@ -78,6 +78,21 @@ def test_a_value_that_changes_in_between_is_no_common_subexpression() -> None:
     assert len(without_repetition(program).statements) == 4
 
 
+def test_a_product_of_few_rows_is_turned() -> None:
+    """It is written column by column, and the sum with the bias reads it there."""
+    torch.manual_seed(0)
+    layer, x = torch.nn.Linear(128, 65), torch.rand(8, 128)
+    with torch.no_grad():
+        expected = torch.relu(layer(x))
+        compiled = torch.compile(lambda x: torch.relu(layer(x)), backend="numpy", fullgraph=True)
+        for _ in range(3):
+            found = compiled(x)
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), 1e-4, 1e-6)
+    lines = [line.partition("#")[0].strip() for line in compiled.source.splitlines()]
+    assert lines[2:5] == ["dot(layer_weight, x_T, out=t1_T)", "copyto(t2, t1)", "add(t2, layer_bias, out=t3)"]
+    assert found.is_contiguous()
+
+
 def blocks(recompute: Any, size: int = 1000) -> Any:
     """A compiled step of four blocks, each run by `recompute`."""
     torch.manual_seed(0)

@@ -155,9 +155,7 @@ def test_an_interrupt_between_statements() -> None:
     compiled = torch.compile(step)
     for _ in range(3):
         compiled(torch.ones(2))
-    variant = compiled._variants[0]
-    frame = variant.frames[0]
-    space = frame.function.__globals__
+    space = compiled._variants[0].functions[0].__globals__
     calls = []
 
     def add(*args: Any, **options: Any) -> Any:
@@ -198,3 +196,37 @@ def test_two_threads_call_one_step() -> None:
     for thread in threads:
         thread.join()
     assert not errors and total.tolist() == [400.0] * 64 and total._version == 400
+
+
+def test_a_gradient_that_is_made_of_the_last_one() -> None:
+    """The step is given the old `.grad`, whoever else holds it: the program stays as it is."""
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    w.grad = torch.ones(2)
+
+    def step(x: Any) -> None:
+        assert w.grad is not None
+        w.grad = w.grad * 0.5 + x
+
+    compiled, held = torch.compile(step, fullgraph=True), []
+    for _ in range(4):
+        held.append(w.grad)
+        compiled(torch.ones(2))
+    functions = compiled._variants[0].functions
+    compiled(torch.ones(2))
+    assert [g.tolist()[0] for g in held] == [1.0, 1.5, 1.75, 1.875] and w.grad.tolist() == [1.96875] * 2
+    assert compiled._variants[0].functions is functions
+
+
+def test_a_gradient_that_was_there_before() -> None:
+    """A tensor from outside that becomes a gradient is the same tensor afterwards."""
+    w, g = torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2)
+
+    def step(x: Any) -> None:
+        w.grad = g
+
+    compiled = torch.compile(step)
+    compiled(torch.ones(2))
+    w.grad = None
+    with pytest.warns(UserWarning, match="a gradient is a tensor that was there before"):
+        compiled(torch.ones(2))
+    assert w.grad is g
