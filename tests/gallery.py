@@ -202,8 +202,8 @@ ENTRIES = [
           "one storage with three tensors on it, its version 1, and a node that saved version 0"),
     Entry("compiled", "A compiled step", "Lines, the ops that they call, and the program after each pass: point at "
           "anything, and what belongs to it is highlighted. [The compiler](compiler.md) makes the program.",
-          COMPILED, (*right(5), "click [data-op='6']"),
-          "three columns: the lines of a step, its ops, and statements of which three are struck out"),
+          COMPILED, (*right(4), "click [data-op='6']"),
+          "three columns: the lines of a step, its ops, and statements, two of which are struck out"),
     Entry("explain", "Why it raised", "The doctor runs a program that raises an error, and says where it began and "
           "what to do. docs/doctor.md lists what it knows.", WRONG + "\nexplain(train)",
           alt="a card: the rule inplace-on-saved, the lines that are to blame, and what to do"),

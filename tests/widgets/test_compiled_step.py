@@ -28,11 +28,11 @@ def test_what_has_no_program_is_refused() -> None:
 
 
 def test_the_text_says_what_each_pass_did() -> None:
-    shown = CompiledStep(compiled().inspection(), step=5)
+    shown = CompiledStep(compiled().inspection(), step=4)
     lines = shown.text.splitlines()
-    assert lines[:2] == ["CompiledStep of step, on numpy", "    11  traced"]
-    assert lines[6] == ">    9  dead code"
-    assert lines[13] == "Dead code: 2 of 11 statements wrote what nobody reads."
+    assert lines[:2] == ["CompiledStep of step, on numpy", "    10  traced"]
+    assert lines[5] == ">    9  dead code"
+    assert lines[13] == "Dead code: 1 of 10 statements wrote what nobody reads."
     assert len(lines) == 14 + 9
     assert lines[14].split() == ["multiply(x,", "w,", "out=t1)", "#", "Mul,", "programs.py:86"]
     assert repr(shown) == shown.text
@@ -50,11 +50,11 @@ def test_a_long_program_is_cut_in_text_and_picture() -> None:
 
 
 def test_the_picture_has_a_bar_for_each_pass_and_the_statements() -> None:
-    shown = CompiledStep(compiled().inspection(), step=5)
+    shown = CompiledStep(compiled().inspection(), step=4)
     (axes,) = shown.figure().axes
     names = [label.get_text() for label in axes.get_yticklabels()]
     assert names == [step["name"] for step in shown.compiled["steps"]]
-    assert [round(bar.get_width()) for bar in axes.patches] == [11, 11, 11, 11, 11, 9, 8, 8, 8, 8, 8, 8]
+    assert [round(bar.get_width()) for bar in axes.patches] == [10, 10, 10, 10, 9, 8, 8, 8, 8, 8, 8, 8]
     texts = [text.get_text().strip() for text in shown.figure().texts]
     assert texts[1:3] == ["multiply(x, w, out=t1)", "# Mul, programs.py:86"]
     assert shown.to_png().startswith(b"\x89PNG") and "Dead code" in shown.to_svg()
