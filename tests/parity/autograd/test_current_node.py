@@ -117,4 +117,4 @@ def test_what_the_gradients_of_a_node_are_like(torch, name):
 
 def test_a_node_that_does_not_know_says_so():
     with pytest.raises(AttributeError, match=r"ExpBackward0 does not know .* get_gradient_edge\(tensor\)"):
-        minigrad.ones(1, requires_grad=True).exp().grad_fn._input_metadata
+        metadata(minigrad.ones(1, requires_grad=True).exp().grad_fn)
