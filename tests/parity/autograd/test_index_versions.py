@@ -49,6 +49,11 @@ F.nll_loss(x, t, weight=signs[0])
 F.cross_entropy(x, t, weight=signs[0].abs())
 F.embedding(t, x, padding_idx=0)
 F.embedding(t, x, scale_grad_by_freq=True)
+F.embedding_bag(many, x)
+F.embedding_bag(many, x, mode="max")
+F.embedding_bag(t, x, t.clone().zero_()[:1], mode="sum")
+F.embedding_bag(torch.arange(3), x, t, mode="sum")
+F.embedding_bag(many, x, mode="sum", per_sample_weights=signs)
 """
 
 
