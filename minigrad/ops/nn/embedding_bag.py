@@ -14,6 +14,7 @@ from minigrad.core.record import SCALAR_OPERAND
 from minigrad.ops._dispatch import same_device, underived
 from minigrad.ops.nn.embedding import counts_of, shorten
 from minigrad.ops.shape.views import reshape
+from minigrad.ops.tensor.copy import contiguous
 
 MODES = {"sum": 0, "mean": 1, "max": 2}
 
@@ -169,9 +170,9 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     if sparse:
         raise ValueError("max mode does not support sparse weights") if mode == "max" else NotImplementedError(
             "minigrad has no sparse gradients")
-    table, rows = weight.array, reshape(input, -1)
+    table, rows = weight.array, contiguous(input if input.array.ndim == 1 else reshape(input, -1))
     indices = rows.array
-    offsets = offsets if offsets is not None else plain(
+    offsets = contiguous(offsets) if offsets is not None else plain(
         np.arange(0, indices.size, input.array.shape[1], dtype=indices.dtype, like=device_like(indices)))
     starts = offsets.array
     same_device(table, indices, starts)
@@ -189,5 +190,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     count = len(starts) - bool(include_last_offset and len(starts))
     bags = np.searchsorted(starts[:count], np.arange(indices.size, like=device_like(indices)), side="right") - 1
     padding = -1 if padding_idx is None else padding_idx % len(table)
-    factors = None if per_sample_weights is None else per_sample_weights.reshape(-1)
+    factors = per_sample_weights
+    if factors is not None and factors.array.ndim == 2:
+        factors = reshape(factors, -1)
     return EmbeddingBag.forward(weight, factors, (rows, offsets), bags, count, MODES[mode], padding, scale_grad_by_freq)
