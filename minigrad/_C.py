@@ -4,21 +4,25 @@ Nothing in minigrad is written in C; what is here leads to where it is written.
 """
 
 import itertools
+import sys
+from types import FrameType
 from typing import Any
 
 from minigrad._base.missing import module_getattr
 from minigrad._base.type_name import type_name
 from minigrad.core import LOCAL, Node, is_grad_enabled
+from minigrad.core.engine import evaluate
+from minigrad.core.evaluate import evaluate_fully
 from minigrad.core.exec_info import will_run
 from minigrad.core.grad_mode import is_inference_mode_enabled, switch
 from minigrad.ops._dispatch.torch_function import DisableTorchFunction, DisableTorchFunctionSubclass
 from minigrad.ops._dispatch.torch_function import disabled as _disabled_torch_function_impl
 
-__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "_current_graph_task_id",
+__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "_current_autograd_node", "_current_graph_task_id",
            "_disabled_torch_function_impl", "_get_tracing_state", "_log_api_usage_once", "_set_grad_enabled",
            "_will_engine_execute_node", "is_grad_enabled", "is_inference_mode_enabled"]
 
-
+EVALUATING = (evaluate.__code__, evaluate_fully.__code__)  # the calls that evaluate the node of their `buffer`
 next_number = itertools.count().__next__
 
 
@@ -34,6 +38,17 @@ def _current_graph_task_id() -> int:
         facts["number"] = next_number()
     number: int = facts["number"]
     return number
+
+
+def _current_autograd_node() -> Any:
+    """The node that a backward pass evaluates in this thread, the innermost one, or None: for hooks and functions.
+
+    The calls that are running say so, and no pass has to note it for the few who ask.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code not in EVALUATING:
+        frame = frame.f_back
+    return None if frame is None else frame.f_locals["buffer"].node
 
 
 def _will_engine_execute_node(node: Any) -> bool:

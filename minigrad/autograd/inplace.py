@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.type_name import type_name
+from minigrad.autograd.overlap import check_overlap, write_some
 from minigrad.autograd.views import geometry_of, move_retain, refuse_view, set_history
 from minigrad.backends.registry import BACKEND_OF, bounds, check_devices
 from minigrad.core import LOCAL, Node, Tensor, counter_of, edge_target, materialized, plain
-from minigrad.core.accumulate import repeats
 from minigrad.core.evaluate import run_node
 from minigrad.core.saved import FREED, WRITTEN_TWICE, refuse_outside_inference_mode
 from minigrad.core.tensor import VersionCounter, extras_of
@@ -46,8 +46,7 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
     check_inplace(x, x._requires_grad or any(isinstance(a, Tensor) and a._requires_grad for a in args))
     name = forward.__qualname__
     onto_itself = name == "Copy.forward" and args[0] is x  # nothing is written then
-    check_memory(target, () if onto_itself else (*args, *options.values()), onto_itself or name in CONSTANT,
-                 name in READ_FIRST)
+    check_memory(target, () if onto_itself else (*args, *options.values()), onto_itself or name in CONSTANT, name)
     before = stand_in(x, target.copy() if LOCAL.saved_tensors_hooks else target)
     observer, LOCAL.observer = LOCAL.observer, None
     if observer is not None:
@@ -66,7 +65,7 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
     counter = counter_of(x)
     if counter.before_write is not None:
         counter.before_write()
-    target[...] = result.array
+    write_some(forward, target, args, options, result.array)
     counter.value += 1
     if node is not None:
         save_written(node, x, result.array, counter)
@@ -137,13 +136,12 @@ def check_inplace(x: Tensor, requires_grad: bool) -> None:
         raise RuntimeError(LEAF)
 
 
-def check_memory(target: np.ndarray[Any, Any], args: tuple[Any, ...], constant: bool,
-                 read_first: bool = False) -> None:
+def check_memory(target: np.ndarray[Any, Any], args: tuple[Any, ...], constant: bool, name: str = "") -> None:
     """PyTorch's errors where a place would be written twice, or read after it was written."""
     tensors = [a for a in args if isinstance(a, Tensor)]
-    if repeats(target) and (tensors or not constant):
-        raise RuntimeError(WRITTEN_TWICE)
-    if not read_first and any(lie_across(target, a.array) for a in tensors):
+    if tensors or not constant:
+        check_overlap(target, name, args)
+    if name not in READ_FIRST and any(lie_across(target, a.array) for a in tensors):
         raise RuntimeError(LIE_ACROSS)
 
 

@@ -168,7 +168,7 @@ class ArrayNamespace:
     sin = staticmethod(np.sin)
     cos = staticmethod(np.cos)
     where = staticmethod(np.where)
-    matmul = staticmethod(product)
+    matmul = bmm = staticmethod(product)
     turned_product = staticmethod(turned_product)
     broadcast_to = staticmethod(np.broadcast_to)
     stack = staticmethod(np.stack)

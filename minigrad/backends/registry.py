@@ -89,6 +89,8 @@ def backend_for(kind: str) -> Backend:
     if kind == "cuda":
         why = f"\n\nCuPy is installed, and does not load: {BROKEN[kind]}" if kind in BROKEN else NO_CUPY
         raise AssertionError(f"Torch not compiled with CUDA enabled{why}")
+    if kind == "xpu":
+        raise AssertionError(f"Torch not compiled with XPU enabled{NO_GPU}")
     raise NotImplementedError("Could not run 'aten::empty.memory_format' with arguments from the "
                               f"'{kind.upper()}' backend.{NO_GPU}")
 

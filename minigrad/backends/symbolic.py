@@ -182,6 +182,8 @@ class SymbolNamespace:
     def matmul(x: Symbol, y: Symbol) -> Symbol:
         return call("matmul", (x, y), product_shape(x.shape, y.shape), result_dtype((x, y)))
 
+    bmm = matmul
+
     @staticmethod
     def stack(parts: Sequence[Symbol], axis: int) -> Symbol:
         shape = list(parts[0].shape)

@@ -247,7 +247,7 @@ class AccumulateGrad(Node, number=None):
         With `can_steal` the gradient itself becomes the `.grad`: nobody else can see its array (NOTE 3 in engine.py).
         """
         leaf = self.variable
-        if leaf._grad_fn is not None:
+        if leaf._grad_fn is not None or (leaf._extras and leaf._extras.view and leaf.grad_fn):
             raise RuntimeError("leaf variable has been moved into the graph interior")
         if grad is None or not leaf._requires_grad:
             return ()

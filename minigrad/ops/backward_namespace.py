@@ -32,6 +32,7 @@ class TensorNamespace:
     masked = staticmethod(Masked.forward)
     threshold_backward = staticmethod(activation.ThresholdBackward.forward)
     matmul = staticmethod(linalg.matmul)
+    bmm = staticmethod(linalg.Bmm.forward)
     sum = staticmethod(reduce.sum)
     getitem = staticmethod(index.Index.forward)
     stack = staticmethod(join.stack)

@@ -93,6 +93,11 @@ def watch(optimizer: Any) -> None:
         handle = optimizer.register_step_pre_hook(note)
 
 
+def with_last(state: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
+    """A state with this at its end, where PyTorch has what it does not keep as it is."""
+    return {**{key: each for key, each in state.items() if key != name}, name: value}
+
+
 class LRScheduler:
     """A schedule: `step()` sets the learning rates of the next epoch, which a subclass computes in `get_lr()`.
 
@@ -113,8 +118,8 @@ class LRScheduler:
                 group.setdefault("initial_lr", copied(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(NOT_RESUMED.format(i))
-        self.optimizer, self.last_epoch = optimizer, last_epoch
-        self.base_lrs = values_of(optimizer, "initial_lr")
+        self.optimizer = optimizer
+        self.base_lrs, self.last_epoch = values_of(optimizer, "initial_lr"), last_epoch
         watch(optimizer)
         self._initial_step()
 
@@ -210,7 +215,7 @@ class FunctionLR(LRScheduler):
 
     def state_dict(self) -> dict[str, Any]:
         """The state; of functions only the attributes of those that are objects."""
-        return {**super().state_dict(), "lr_lambdas": [state_of(function) for function in self.lr_lambdas]}
+        return with_last(super().state_dict(), "lr_lambdas", [state_of(function) for function in self.lr_lambdas])
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over a state; the functions stay, those that are objects with other attributes."""
@@ -475,7 +480,7 @@ class CyclicLR(MomentumLR):
     def state_dict(self) -> dict[str, Any]:
         """The state; of a `scale_fn` of one's own the attributes, if it is an object."""
         custom = self._scale_fn_custom
-        return {**super().state_dict(), "_scale_fn_custom": None if custom is None else state_of(custom)}
+        return with_last(super().state_dict(), "_scale_fn_custom", None if custom is None else state_of(custom))
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over a state; a `scale_fn` stays, with other attributes if it is an object."""
@@ -729,7 +734,8 @@ class CombinedLR(LRScheduler):
 
     def state_dict(self) -> dict[str, Any]:
         """The state, with those of the schedules in it."""
-        return {**super().state_dict(), "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
+        states = [scheduler.state_dict() for scheduler in self._schedulers]
+        return with_last(super().state_dict(), "_schedulers", states)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         super().load_state_dict({key: value for key, value in state_dict.items() if key != "_schedulers"})

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Self
 
+from minigrad.__future__ import get_overwrite_module_params_on_conversion
 from minigrad._base.hooks import RemovableHandle
 from minigrad._base.warnings import warn
 from minigrad.autograd.grad_mode import no_grad
@@ -543,12 +544,17 @@ class Module:
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        for param in self._parameters.values():
+        for name, param in self._parameters.items():
             if param is not None:
                 with no_grad():
-                    param.data = fn(param)
-                    if param.grad is not None:
-                        param.grad.data = fn(param.grad)
+                    data, grad_data = fn(param), None if param.grad is None else fn(param.grad)
+                if get_overwrite_module_params_on_conversion():
+                    new = self._parameters[name] = Parameter(data, param.requires_grad)
+                    new.grad = grad_data
+                else:
+                    param.data = data
+                    if param.grad is not None and grad_data is not None:
+                        param.grad.data = grad_data
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)

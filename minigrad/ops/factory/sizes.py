@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.device import memory_format
+from minigrad._base.device import memory_format, preserve_format
 from minigrad._base.dtype import default_float
 from minigrad.backends.registry import HOST, as_strided, device_handle, device_like, moved, resolve_device
 from minigrad.core import Tensor, materialized
@@ -33,9 +33,11 @@ Maker = Callable[..., Any]  # of an array
 Creator = Callable[..., Tensor]
 
 
-def sized(name: str, make: Maker, make_like: Maker, what: str) -> tuple[Creator, Creator, Creator]:
-    """Register `name`, `name_like` and `Tensor.new_name`, which make tensors by two of NumPy's functions."""
-    def create(*size: Any, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def sized(name: str, make: Maker, make_like: Maker, what: str,
+          create: Creator | None = None) -> tuple[Creator, Creator, Creator]:
+    """Register `name`, `name_like` and `Tensor.new_name`, which make tensors by two of NumPy's functions; `create`: the
+    first of them, where it takes more."""
+    def plain_create(*size: Any, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
         kind = numpy_dtype(dtype, what=name)
         return new_leaf(make(size_of(size, name), kind, like=device_handle(device)), requires_grad, name)
 
@@ -49,6 +51,7 @@ def sized(name: str, make: Maker, make_like: Maker, what: str) -> tuple[Creator,
         array = make(size_of(size, f"new_{name}"), kind, like=device_or_own(self, device))
         return new_leaf(array, requires_grad, f"new_{name}")
 
+    create = plain_create if create is None else create
     create.__doc__ = f"{what} of this size."
     like.__doc__ = f"{what} of the shape and dtype of another tensor."
     new.__doc__ = f"{what} of this size, in this tensor's dtype."
@@ -71,7 +74,17 @@ def device_or_own(self: Tensor, device: Any) -> Any:
 
 zeros, zeros_like, new_zeros = sized("zeros", np.zeros, np.zeros_like, "Zeros")
 ones, ones_like, new_ones = sized("ones", np.ones, np.ones_like, "Ones")
-empty, empty_like, new_empty = sized("empty", np.empty, np.empty_like, "Unspecified values")
+
+
+def create_empty(*size: Any, dtype: Dtype = None, device: Any = None, requires_grad: bool = False,
+                 memory_format: memory_format | None = None) -> Tensor:
+    if memory_format is preserve_format:
+        raise RuntimeError("unsupported memory format Preserve")
+    array = np.empty(size_of(size, "empty"), numpy_dtype(dtype, what="empty"), like=device_handle(device))
+    return new_leaf(in_format(array, memory_format), requires_grad, "empty")
+
+
+empty, empty_like, new_empty = sized("empty", np.empty, np.empty_like, "Unspecified values", create_empty)
 
 
 @op

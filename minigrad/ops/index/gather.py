@@ -26,7 +26,7 @@ from minigrad.ops.index.flat_indexing import (
     write_at,
 )
 from minigrad.ops.reduce.sums import one_of
-from minigrad.ops.shape.views import Expand, dim_of, view
+from minigrad.ops.shape.views import Expand, dim_of, reshape, view
 
 __all__ = ["gather", "scatter", "scatter_add", "take_along_dim"]
 
@@ -251,7 +251,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
                            f"{indices.dtype.type_name}")
     if dim is None:
         flat = view(input, -1)
-        return gather(flat, 0, plain(indices.array.reshape(-1)))
+        return gather(flat, 0, reshape(indices, -1))
     x, i = input.array, indices.array
     if x.ndim != i.ndim:
         raise RuntimeError("torch.take_along_dim(): input and indices should have the same number of dimensions, but "

@@ -64,7 +64,8 @@ class Bmm(Node):
         metadata = None if x.dtype is y.dtype else ((x.shape, x.dtype), (y.shape, y.dtype))
         return record2(Bmm, result, a, b, needed_by_product(a, b), (), metadata)
 
-    backward = Mm.backward
+    def backward(self, xp: Any, g: Any, a: Any, b: Any) -> tuple[Any, Any]:
+        return None if b is None else xp.bmm(g, xp.t(b)), None if a is None else xp.bmm(xp.t(a), g)
 
 
 class VectorProduct(Node, number=None):
@@ -287,6 +288,9 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         return mv(input, other)
     if m == 1 and n == 2:
         return SqueezeDim4.forward(mm(Unsqueeze.forward(input, 0), other))
+    if m == n == 3 and input.array.shape[0] != other.array.shape[0]:
+        input, other = as_matrix(input), as_matrix(other)
+        m, n = input.array.ndim, other.array.ndim
     return folded(input, other) if (m <= 2 or n <= 2) and folds(input, other) else batched(input, other)
 
 
@@ -302,6 +306,11 @@ class SqueezeDim4(Node, name="Squeeze", number=4):
 
     def backward(self, xp: Any, g: Any, shape: tuple[int, ...]) -> Any:
         return xp.reshape(g, shape)
+
+
+def as_matrix(x: Tensor) -> Tensor:
+    """A batch of one matrix as that matrix where its gradient is wanted, which would be as large as the other batch."""
+    return SqueezeDim.forward(x, 0) if x.array.shape[0] == 1 and x._requires_grad else x
 
 
 def folds(a: Tensor, b: Tensor) -> bool:

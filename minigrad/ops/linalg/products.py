@@ -32,6 +32,7 @@ from minigrad.ops._dispatch.memory_order import inverse, memory_order, row_by_ro
 from minigrad.ops._dispatch.type_promotion import INT64
 from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.matmul import (
+    Bmm,
     Dot,
     Mm,
     Mv,
@@ -98,7 +99,7 @@ class Addr(AddProduct):
 class Baddbmm(AddProduct):
     saves = ("batch1", "batch2")
     product = staticmethod(lambda x, v, w: (v @ w).astype(w.dtype, copy=False))
-    of_factors = Mm.backward
+    of_factors = Bmm.backward
 
 
 class Addbmm(AddProduct):

@@ -11,9 +11,10 @@ from minigrad.backends.numpy import add_at
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, attributes, plain, record_n
 from minigrad.core.record import SCALAR_OPERAND
-from minigrad.core.saved import NothingSaved
 from minigrad.ops._dispatch import same_device, underived
 from minigrad.ops.nn.embedding import counts_of, shorten
+from minigrad.ops.shape.views import reshape
+from minigrad.ops.tensor.copy import contiguous
 
 MODES = {"sum": 0, "mean": 1, "max": 2}
 
@@ -21,14 +22,14 @@ MODES = {"sum": 0, "mean": 1, "max": 2}
 class EmbeddingBag(Node):
     """Each bag of rows as one row; a bag of none is zeros, and rows of the number `padding_idx` do not count."""
 
-    saves = ("per_sample_weights", "weight")
+    saves = ("indices", "offsets", "per_sample_weights", "weight")
     constants = ("mode", "padding_idx", "scale_grad_by_freq", "")
     shows = attributes(weight_sym_argsize_0=lambda node: node.const[3][-1][0], sparse=lambda node: False)
 
     @staticmethod
-    def forward(table: Tensor, weights: Tensor | None, indices: Any, bags: Any, count: int, mode: int,
+    def forward(table: Tensor, weights: Tensor | None, rows_of: tuple[Tensor, Tensor], bags: Any, count: int, mode: int,
                 padding_idx: int, by_frequency: bool) -> Tensor:
-        w, factors = table.array, None if weights is None else weights.array
+        w, factors, indices = table.array, None if weights is None else weights.array, rows_of[0].array
         kept = indices != padding_idx
         rows, into = w[indices[kept]], bags[kept]
         out = np.zeros((count, w.shape[1]), w.dtype, like=device_like(w))
@@ -47,15 +48,14 @@ class EmbeddingBag(Node):
             share = (1 / np.maximum(counts_of(into, count), 1)).astype(w.dtype)
             out = out * share[:, None]
         layout = (indices, bags, kept, share, chosen, w.shape)
-        saved = NothingSaved((None, None)) if weights is None else (weights, table)
+        saved = (*rows_of, weights, table if weights is not None and weights._requires_grad else None)
         inputs = table, SCALAR_OPERAND if weights is None else weights
         return record_n(EmbeddingBag, out, inputs, saved, (mode, padding_idx, by_frequency, layout))
 
-    def backward(self, xp: Any, g: Any, weights: Any, table: Any, mode: int, padding_idx: int, by_frequency: bool,
-                 layout: Any) -> Any:
-        if weights is None:
-            return xp.apply(OfTable, g, None, by_frequency, layout), None
-        return xp.apply(OfTable, g, weights, by_frequency, layout), xp.apply(OfWeights, g, table, layout)
+    def backward(self, xp: Any, g: Any, indices: Any, offsets: Any, weights: Any, table: Any, mode: int,
+                 padding_idx: int, by_frequency: bool, layout: Any) -> Any:
+        return (None if self.next[0] is None else xp.apply(OfTable, g, weights, by_frequency, layout),
+                None if self.next[1] is None else xp.apply(OfWeights, g, table, layout))
 
 
 class OfTable(Node, name="EmbeddingBagBackward"):
@@ -170,9 +170,11 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     if sparse:
         raise ValueError("max mode does not support sparse weights") if mode == "max" else NotImplementedError(
             "minigrad has no sparse gradients")
-    table, indices = weight.array, input.array.reshape(-1)
-    starts = np.arange(0, indices.size, input.array.shape[1], dtype=indices.dtype, like=device_like(indices)) if (
-        offsets is None) else offsets.array
+    table, rows = weight.array, contiguous(input if input.array.ndim == 1 else reshape(input, -1))
+    indices = rows.array
+    offsets = contiguous(offsets) if offsets is not None else plain(
+        np.arange(0, indices.size, input.array.shape[1], dtype=indices.dtype, like=device_like(indices)))
+    starts = offsets.array
     same_device(table, indices, starts)
     if max_norm is not None:
         shorten(weight, np.unique(indices), max_norm, norm_type)
@@ -188,5 +190,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     count = len(starts) - bool(include_last_offset and len(starts))
     bags = np.searchsorted(starts[:count], np.arange(indices.size, like=device_like(indices)), side="right") - 1
     padding = -1 if padding_idx is None else padding_idx % len(table)
-    factors = None if per_sample_weights is None else per_sample_weights.reshape(-1)
-    return EmbeddingBag.forward(weight, factors, indices, bags, count, MODES[mode], padding, scale_grad_by_freq)
+    factors = per_sample_weights
+    if factors is not None and factors.array.ndim == 2:
+        factors = reshape(factors, -1)
+    return EmbeddingBag.forward(weight, factors, (rows, offsets), bags, count, MODES[mode], padding, scale_grad_by_freq)

@@ -1,7 +1,7 @@
 """Windows as columns and back, and channels as pixels: unfold, fold, pixel_shuffle, channel_shuffle."""
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -65,15 +65,20 @@ class Col2Im(Node):
 class Rearranged(Node, number=None):
     """An op that moves elements: the tensor is reshaped to `parts`, transposed by `axes` and reshaped again."""
 
+    inverse: ClassVar[Any]
+
+    @staticmethod
+    def values(x: Any, parts: Shape, axes: Shape, shape: Shape, factor: int) -> Any:
+        return in_format_of(x.reshape(parts).transpose(axes).copy().reshape(shape), x)
+
     @classmethod
     def forward(cls, a: Tensor, parts: Shape, axes: Shape, shape: Shape, factor: int) -> Tensor:
         x = a.array
-        result = in_format_of(x.reshape(parts).transpose(axes).copy().reshape(shape), x)
         const = tuple([parts[i] for i in axes]), tuple(np.argsort(axes).tolist()), x.shape, factor
-        return record1(cls, result, a, (), const)
+        return record1(cls, cls.values(x, parts, axes, shape, factor), a, (), const)
 
-    def backward(self, xp: Any, g: Any, parts: Shape, back: Shape, shape: Shape, _: int) -> Any:
-        return xp.reshape(xp.transpose(xp.reshape(g, parts), back), shape)
+    def backward(self, xp: Any, g: Any, parts: Shape, back: Shape, shape: Shape, factor: int) -> Any:
+        return xp.apply(self.inverse, g, parts, back, shape, factor)
 
 
 class PixelShuffle(Rearranged):
@@ -82,10 +87,17 @@ class PixelShuffle(Rearranged):
 
 class PixelUnshuffle(Rearranged):
     constants = ("", "", "", "downscale_factor")
+    inverse = PixelShuffle
+
+
+PixelShuffle.inverse = PixelUnshuffle
 
 
 class ChannelShuffle(Rearranged):
     constants = ("", "", "", "groups")
+
+    def backward(self, xp: Any, g: Any, parts: Shape, back: Shape, shape: Shape, groups: int) -> Any:
+        return xp.apply(ChannelShuffle, g, parts, back, shape, shape[1] // groups)
 
 
 def pair(value: Any, name: str) -> Shape:

@@ -12,7 +12,7 @@ import numpy as np
 from minigrad import return_types
 from minigrad.backends.numpy import accumulated
 from minigrad.backends.registry import backend_of, device_like
-from minigrad.core import Tensor, record_without_grad
+from minigrad.core import Tensor, edge_target, record_without_grad
 from minigrad.ops._dispatch import op, refuse
 from minigrad.ops._dispatch.memory_order import in_order_of, row_by_row
 from minigrad.ops.reduce.minmax import OfAll, Selection, SelectionOfOne, filled_dim
@@ -112,6 +112,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool
 @op(method=True)
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
     """The indices that sort `input` along `dim`."""
+    edge_target(input)  # PyTorch sorts the values as well: it raises for a view that may not be used any more
     indices = in_order_of(ordered(input.array, dim_of(dim, input.array.ndim), descending), input.array)
     return record_without_grad("argsort", indices, input)
 

@@ -17,7 +17,7 @@ from minigrad.backends.registry import BACKEND_OF, device_handle, device_like, m
 from minigrad.core import Node, Tensor, materialized, record1, record2, record_without_grad
 from minigrad.core.record import SCALAR_OPERAND
 from minigrad.ops._dispatch import broadcast_shape, op, tensor_method
-from minigrad.ops._dispatch.memory_order import in_dense_order, in_format
+from minigrad.ops._dispatch.memory_order import in_dense_order, in_format, suggests_channels_last
 
 __all__ = ["clone"]
 
@@ -183,8 +183,9 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     A result is not a leaf if the tensor requires grad: the conversion is a recorded op.
     """
     device, dtype, copy, format = parse_to(*args, **kwargs)
-    if format is not None and format.order is not None:
-        copy |= not lies_in(materialized(input), format)
+    if format is not None and format.order is not None:  # of both formats PyTorch takes the strides for row by row
+        x = materialized(input)
+        copy |= not (lies_in(x, format) and suggests_channels_last(x))
     target_dtype = input.array.dtype if dtype is None else dtype.numpy
     if device is not None and (where := resolve_device(device)) != input.device:
         return laid_out(ToCopy.forward(input, target_dtype, device_handle(where)), format)

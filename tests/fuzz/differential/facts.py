@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 HARD = ("values", "kind", "dtype", "shape", "requires_grad", "is_leaf", "grad_fn", "version", "error", "shares", "log")
-"""What must be equal in every program. The others are "strides", "offset", "overlap", "which error", "text",
-"warnings", "recorded graph", "written gradient" (a hook should not write into its gradient, says PyTorch: who else sees
+"""What must be equal in every program. The others are "strides", "offset", "which error", "text", "warnings",
+"recorded graph", "written gradient" (a hook should not write into its gradient, says PyTorch: who else sees
 it depends on what shares its memory), "written behind hooks" (saved-tensor hooks take the check of versions away, and a
 derivative of what was overwritten is of no use in either library), "after inference_mode" (PyTorch's inference tensors
 outside of it have corners that nobody documents), and "hooks after .data": a leaf that was used before its data got

@@ -15,7 +15,6 @@ from tests.parity.outcome import sentence
 # Of PyTorch: it breaks, or recorded what it cannot differentiate.
 FAULTS = ("INTERNAL ASSERT", "Autograd not support dtype", "with a bool tensor is not supported",
           "Inference tensors do not track version counter")
-OVERLAP = "to a single memory location"
 HEADER = '''
 import copy
 
@@ -177,7 +176,7 @@ class Pair:
             self.ended = True
             return None
         if error != own_error:
-            kind = "which error" if error and own_error else "overlap" if OVERLAP in own_text + text else "error"
+            kind = "which error" if error and own_error else "error"
             return Difference(at, kind, "", f"{own_error}: {own_text}", f"{error}: {text}")
         self.ended |= bool(error) and any([error == "IndexError", "Negated" in statement, "dropout" in statement])
         if text != own_text:

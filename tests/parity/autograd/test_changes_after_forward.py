@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.parity.alike import alike
 from tests.parity.leaves import put
 from tests.parity.values import leaf, same_end
 
@@ -40,3 +41,21 @@ CHANGES = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_what_comes_of_a_change(torch, name):
     same_end(torch, CHANGES[name])
+
+
+def moved(m, written, look):
+    """A leaf that is a view, used, and then part of the graph: its base was written to."""
+    base = m.zeros(4)
+    leaf = base[:2].requires_grad_()
+    used = leaf * 3
+    base.mul_(written(m, used))
+    return used, base, leaf, look and leaf.grad_fn
+
+
+@pytest.mark.parametrize("look", [False, True])
+@pytest.mark.parametrize("written", [lambda m, used: 2, lambda m, used: m.ones(4, requires_grad=True),
+                                     lambda m, used: used.sum()])
+def test_a_leaf_view_whose_base_is_written_to(torch, written, look):
+    for which in (0, 1):
+        alike(torch, lambda m, which=which: moved(m, written, look)[which].sum().backward())
+    alike(torch, lambda m: m.autograd.grad((found := moved(m, written, look))[0].sum(), found[2]))

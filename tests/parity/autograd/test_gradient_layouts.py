@@ -15,6 +15,14 @@ def laid(m, w, make, **how):
     return w.grad.stride(), w.grad.is_contiguous(), w.grad.view(-1) if w.is_contiguous() else w.grad
 
 
+def asked_for(m, make):
+    """The strides of a gradient that `autograd.grad` gives, which may be written to; and the node of a recorded one."""
+    x = leaf(m, 2, 4, 4, 4)
+    grad = m.autograd.grad(make(x).sum(), x)[0]
+    recorded = m.autograd.grad(make(x), x, make(x), create_graph=True)[0]
+    return grad.stride(), grad.add_(1), recorded.grad_fn.name(), recorded
+
+
 LAYOUTS = {
     "of a turned factor": lambda m: laid(m, leaf(m, 3, 4), lambda w: w * leaf(m, 4, 3).detach().t()),
     "of a turned factor, recorded": lambda m: laid(m, leaf(m, 3, 4), lambda w: w * leaf(m, 4, 3).detach().t(),
@@ -27,6 +35,9 @@ LAYOUTS = {
     "of a permuted leaf": lambda m: laid(m, leaf(m, 2, 3, 4).detach().permute(2, 0, 1).requires_grad_(),
                                          lambda w: w * w),
     "of every other row": lambda m: laid(m, leaf(m, 6, 4).detach()[::2].requires_grad_(), lambda w: w * w),
+    "of shuffled pixels asked for": lambda m: asked_for(m, lambda x: m.nn.functional.pixel_shuffle(x, 2)),
+    "of unshuffled pixels asked for": lambda m: asked_for(m, lambda x: m.nn.functional.pixel_unshuffle(x, 2)),
+    "of shuffled channels asked for": lambda m: asked_for(m, lambda x: m.nn.functional.channel_shuffle(x, 2)),
     "of a small product asked for": lambda m: m.autograd.grad(
         leaf(m, 2, 3).mm(w := leaf(m, 3, 4)).sum(), w)[0].stride(),
 }

@@ -56,6 +56,8 @@ LOOKS = {
     "retain_grad": lambda m, v: v.retain_grad(),
     "retain_grad, then is_leaf": lambda m, v: (v.retain_grad(), v.is_leaf, v.retains_grad),
     "is_leaf, then retain_grad": lambda m, v: (v.is_leaf, v.retain_grad(), v.retains_grad),
+    "argsort": lambda m, v: v.argsort(),
+    "argmax": lambda m, v: v.argmax(),
     "deepcopy": lambda m, v: copy.deepcopy(v).is_leaf,
     "post-accumulate hook": lambda m, v: v.register_post_accumulate_grad_hook(lambda p: None) and None,
     "requires_grad_": lambda m, v: v.requires_grad_().requires_grad,

@@ -100,7 +100,7 @@ def close(ours, theirs):
     if isinstance(theirs, (list, tuple)):
         return len(ours) == len(theirs) and all(map(close, ours, theirs))
     if isinstance(theirs, dict):
-        return ours.keys() == theirs.keys() and all(close(ours[key], theirs[key]) for key in theirs)
+        return list(ours) == list(theirs) and all(close(ours[key], theirs[key]) for key in theirs)
     if isinstance(theirs, float):
         return math.isclose(ours, theirs, rel_tol=1e-12, abs_tol=1e-15)
     return ours == theirs

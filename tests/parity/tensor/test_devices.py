@@ -26,6 +26,8 @@ programs = Programs({
                               m.accelerator.current_accelerator(), m.accelerator.current_accelerator(True)],
     "mps": lambda m: [m.backends.mps.is_available(), m.backends.mps.is_built()],
     "built": lambda m: m.backends.cuda.is_built(),
+    "on an XPU": lambda m: m.zeros(1, device="xpu"),
+    "to an XPU": lambda m: m.ones(1).to("xpu"),
     "tf32": lambda m: m.backends.cuda.matmul.allow_tf32,
     "cudnn": lambda m: [m.backends.cudnn.is_available(), m.backends.cudnn.version()],
     "cudnn as it is": lambda m: [getattr(m.backends.cudnn, name)

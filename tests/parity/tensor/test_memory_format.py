@@ -37,6 +37,18 @@ x.permute(0, 2, 3, 1).contiguous(memory_format=m.preserve_format)
 (repr(m.channels_last), str(m.preserve_format))
 x.contiguous(memory_format=m.channels_last).is_contiguous()
 m.autograd.grad((x.contiguous(memory_format=m.channels_last) ** 2).sum(), x)[0].stride()
+x[:, :1].to(memory_format=m.channels_last).stride()
+m.nn.Conv2d(1, 3, 1).double()(x[:, :1].to(memory_format=m.channels_last)).stride()
+m.nn.Conv2d(2, 3, 1).double()(x[:, :, :1, :1].to(memory_format=m.channels_last)).stride()
+m.nn.Conv2d(1, 4, 3).to(memory_format=m.channels_last).weight.stride()
+m.empty(2, 1, 3, 4, memory_format=m.channels_last).stride()
+m.empty((2, 3), memory_format=m.contiguous_format).stride()
+m.empty(2, memory_format=m.channels_last)
+m.empty(2, memory_format=m.preserve_format)
+m.zeros(2, memory_format=m.contiguous_format)
+x[0].mT.unsqueeze(-1).stride()
+x[0].mT[..., None].stride()
+m.cat([x[0].mT.unsqueeze(-1)] * 2, -1).stride()
 """
 
 
