@@ -14,7 +14,7 @@ from minigrad.ops._dispatch import check_kind, op
 from minigrad.ops.nn.normalization import Norm, Shape, check_dtypes, finished, mean_of, of_affine
 from minigrad.ops.shape.repeat import Repeat
 from minigrad.ops.shape.views import View
-from minigrad.ops.tensor.copy import Clone
+from minigrad.ops.tensor.copy import Clone, contiguous
 from minigrad.ops.tensor.storage import size
 
 __all__ = ["batch_norm", "instance_norm"]
@@ -140,7 +140,7 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
     n, c = shape[0], shape[1]
     weight, bias, mean, variance = [None if v is None else Repeat.forward(v, (n,))
                                     for v in (weight, bias, running_mean, running_var)]
-    rows = View.forward(input, (1, n * c, *shape[2:]))
+    rows = View.forward(contiguous(input), (1, n * c, *shape[2:]))
     result = batch_norm_of(rows, mean, variance, weight, bias, use_input_stats, momentum, eps)
     for running, moved in ((running_mean, mean), (running_var, variance)):
         if running is not None and moved is not None and use_input_stats:

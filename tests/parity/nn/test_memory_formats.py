@@ -150,3 +150,20 @@ def test_a_format_of_another_rank_is_refused(torch):
         return lib.zeros_like(lib.ones(2, 3), memory_format=lib.channels_last)
 
     assert outcome(run, minigrad) == outcome(run, torch)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_instance_norm_copies_what_has_another_order_and_then_sees_no_write(torch, layout):
+    def run(lib):
+        leaf = LAYOUTS[layout](lib, 2, 4, 6, 6).requires_grad_()
+        x = leaf * 1
+        y = lib.nn.functional.instance_norm(x)
+        names, node = [], y.grad_fn
+        while node is not None:
+            names.append(node.name())
+            node = node.next_functions[0][0] if node.next_functions else None
+        x.detach().add_(1)
+        (y ** 3).sum().backward()
+        return names, round(abs(leaf.grad).max().item(), 3)
+
+    assert outcome(run, minigrad) == outcome(run, torch)
