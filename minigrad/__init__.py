@@ -99,7 +99,8 @@ newaxis = None
 _importing.done()
 LATER = ("_C", "accelerator", "amp", "compiler", "cuda", "distributed", "functional", "futures", "fx", "jit", "linalg",
          "memory", "nn", "optim", "overrides", "profiler", "recorder", "serialization", "special", "testing", "utils")
-LATER_NAMES = {"GradScaler": "amp", "autocast": "amp", "compile": "compiler", "load": "serialization",
+LATER_NAMES = {"GradScaler": "amp", "autocast": "amp", "bfloat16": "backends.bfloat16",
+               "compile": "compiler", "load": "serialization",
                "save": "serialization", "is_storage": "ops.tensor.storage",
                **dict.fromkeys(("get_deterministic_debug_mode", "get_num_interop_threads",
                                 "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode",

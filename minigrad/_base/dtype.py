@@ -11,7 +11,26 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.optional import optional
+
 _CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+
+class BFloat16:
+    """What stands where the dtype of an array does, of arrays of bfloat16 (`minigrad.backends.bfloat16`): NumPy has no
+    such dtype, and takes this one nowhere."""
+
+    name, kind, itemsize, isnative = "bfloat16", "f", 2, True
+    type: Any  # makes an array of a number, or of an array; there once somebody has asked for bfloat16
+
+    def __repr__(self) -> str:
+        return "dtype(bfloat16)"
+
+    def __reduce__(self) -> str:
+        return "BFLOAT16"
+
+
+BFLOAT16: Any = BFloat16()
 
 
 class dtype:
@@ -47,11 +66,11 @@ class dtype:
         raise RuntimeError(f"Unknown Complex ScalarType for {self.type_name}{NOT_HERE}")
 
 
-def _new_dtype(name: str, type_name: str) -> dtype:
+def _new_dtype(name: str, type_name: str, numpy: Any = None) -> dtype:
     made: dtype = object.__new__(dtype)
-    made.name, made.type_name, made.numpy = name, type_name, np.dtype(name)
+    made.name, made.type_name, made.numpy = name, type_name, numpy or np.dtype(name)
     made.itemsize = made.numpy.itemsize
-    made.abbr = f"{made.numpy.kind if name != 'bool' else 'b'}{8 * made.itemsize}"
+    made.abbr = f"{'bf' if numpy else made.numpy.kind}{8 * made.itemsize}"
     made.is_floating_point, made.is_signed = made.numpy.kind == "f", made.numpy.kind in "fi"
     made.is_complex = False
     return made
@@ -69,14 +88,34 @@ bool = _new_dtype("bool", "Bool")
 
 DTYPES = (float16, float32, float64, uint8, int8, int16, int32, int64, bool)
 _OF_NUMPY = {d.numpy: d for d in DTYPES}
-NOT_HERE = "\n\nminigrad has no complex numbers, no bfloat16, and no unsigned integers of more than 8 bits."
-ABSENT = ("bfloat16", "cdouble", "cfloat", "chalf", "complex32", "complex64", "complex128", "uint16", "uint32",
-          "uint64")
+NOT_HERE = "\n\nminigrad has no complex numbers, and no unsigned integers of more than 8 bits."
+ABSENT = ("cdouble", "cfloat", "chalf", "complex32", "complex64", "complex128", "uint16", "uint32", "uint64")
+
+
+def register_bfloat16() -> dtype:
+    """Make `bfloat16`, and let arrays have it."""
+    made = _OF_NUMPY[BFLOAT16] = _new_dtype("bfloat16", "BFloat16", BFLOAT16)
+    return made
+
+
+def load_bfloat16() -> dtype:
+    """`bfloat16`, of which there are arrays from now on.
+
+    Raises:
+        MissingExtra: if ml_dtypes is not installed.
+    """
+    loaded: dtype = optional("minigrad.backends.bfloat16", "bfloat16").bfloat16
+    return loaded
+
+
+def as_dtype(array: Any, dtype: Any, *, copy: builtins.bool = True) -> Any:
+    """`array.astype(dtype, copy=copy)`, of bfloat16 too, which arrays of NumPy's do not know."""
+    return array.astype(dtype, copy=copy) if dtype is not BFLOAT16 or array.dtype is BFLOAT16 else BFLOAT16.type(array)
 
 
 def from_numpy_dtype(numpy_dtype: Any) -> dtype:
     """The minigrad dtype of a NumPy one; a TypeError with PyTorch's sentence where there is none."""
-    found = _OF_NUMPY.get(np.dtype(numpy_dtype))
+    found = _OF_NUMPY.get(numpy_dtype) or _OF_NUMPY.get(np.dtype(numpy_dtype))
     if found is None:
         kind = np.dtype(numpy_dtype)
         raise TypeError(
@@ -142,6 +181,8 @@ def promote_types(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
     """
     if _CATEGORY[a.kind] != _CATEGORY[b.kind] and "f" in (a.kind, b.kind):
         return a if a.kind == "f" else b
+    if BFLOAT16 in (a, b):
+        return a if a is b else float32.numpy if "float16" in (a.name, b.name) else a if b is BFLOAT16 else b
     return np.promote_types(a, b)
 
 

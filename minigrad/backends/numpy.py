@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import BFLOAT16, as_dtype
 from minigrad.backends.registry import BACKEND_OF, backend_of, by_kernel, device_like, is_array, moved
 
 BOOL = np.dtype(bool)
@@ -262,7 +263,7 @@ class ArrayNamespace:
 
     @staticmethod
     def cast(x: Any, dtype: Any) -> Any:
-        return x.astype(dtype)
+        return x.astype(dtype) if dtype is not BFLOAT16 else as_dtype(x, BFLOAT16)
 
     @staticmethod
     def dtype(x: Any) -> Any:

@@ -28,8 +28,14 @@ MODULES = {"cuda": ("minigrad.backends.cupy", "cuda12x")}
 
 def install(backend: Backend) -> None:
     """Let a backend serve the devices of its type."""
+    BACKENDS[backend.type] = backend
+    serve(backend)
+
+
+def serve(backend: Any) -> None:
+    """Let a backend serve the arrays of its type."""
     global ARRAYS
-    BACKENDS[backend.type] = BACKEND_OF[backend.array_type] = backend
+    BACKEND_OF[backend.array_type] = backend
     ARRAYS = (np.ndarray, np.generic, *BACKEND_OF)
 
 

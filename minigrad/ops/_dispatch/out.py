@@ -47,7 +47,7 @@ def write(target: Tensor, value: Tensor, inputs: Sequence[Tensor]) -> None:
     if target.array.shape != value.array.shape:
         if target.array.size and inputs:  # what makes tensors of nothing resizes without a word
             warn(RESIZED.format(list(target.array.shape), list(value.array.shape)))
-        array = value.array.astype(target.array.dtype)
+        array = as_dtype(value.array, target.array.dtype)
         check_written(array, value)
         target.array = array
     else:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import default_float
+from minigrad._base.dtype import as_dtype, default_float
 from minigrad.backends.registry import is_array
 from minigrad.core import Tensor, constant
 from minigrad.ops._dispatch.type_promotion import promote_scalar
@@ -47,7 +47,7 @@ def number_in(value: Any, dtype: Any) -> Any:
         low, high = float(np.iinfo(dtype).min), float(high)
     if not low <= number <= high:
         raise overflow(dtype)
-    return np.array(int(number)).astype(dtype)[()]
+    return as_dtype(np.array(int(number)), dtype)[()]
 
 
 def check_scale(name: str, scale: Any, dtype: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad.autograd.inplace import in_place
 from minigrad.backends import draws
 from minigrad.backends.registry import backend_of
@@ -144,7 +145,7 @@ class Threshold(Node):
         x = a.array
         if x.dtype.kind == "b":
             refuse("threshold_cpu", x.dtype)
-        return record1(cls, np.where(x <= threshold, np.array(value).astype(x.dtype)[()], x), a, (a,), (threshold,))
+        return record1(cls, np.where(x <= threshold, as_dtype(np.array(value), x.dtype)[()], x), a, (a,), (threshold,))
 
     def backward(self, xp: Any, g: Any, a: Any, threshold: float) -> Any:
         return xp.apply(Gate, g, a, ~(a <= threshold))
@@ -302,7 +303,7 @@ def slopes(x: Any, lower: float, upper: float) -> Any:
         return slope
     drawn = draws.uniform(stream_beside(x), x.shape, np.float64 if x.itemsize == 8 else np.float32)
     drawn = np.where(drawn == 0, 1, drawn.astype(np.float64)) * (upper - lower) + lower
-    return np.where(x <= 0, drawn, 1).astype(x.dtype)
+    return as_dtype(np.where(x <= 0, drawn, 1), x.dtype)
 
 
 @op

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.device import memory_format
-from minigrad._base.dtype import default_float
+from minigrad._base.dtype import as_dtype, default_float
 from minigrad.backends.registry import HOST, as_strided, device_handle, device_like, moved, resolve_device
 from minigrad.core import Tensor, materialized
 from minigrad.ops._dispatch import number_in, op, refuse, tensor_method
@@ -151,7 +151,7 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Dtype = 
 def row(count: int, low: Any, by: Any, kind: Any, handle: Any) -> Any:
     """`count` numbers from `low` on, `by` apart."""
     numbers: Any = np.arange(count, dtype=np.float64 if kind.kind == "f" else INT64, like=handle)
-    return (low + by * numbers).astype(kind)
+    return as_dtype(low + by * numbers, kind)
 
 
 def computed(formula: Callable[..., Any], *args: Any, device: Any) -> Any:
@@ -190,7 +190,7 @@ def evenly_spaced(low: Any, high: Any, steps: int, kind: Any, base: float | None
         by = (high - low) / counting.type(max(steps - 1, 1))
         count = np.arange(steps, like=handle).astype(counting)
         numbers = np.where(count < steps // 2, low + by * count, high - by * (steps - 1 - count).astype(counting))
-    return (numbers if base is None else np.power(base, numbers.astype(np.float64))).astype(kind)
+    return as_dtype(numbers if base is None else np.power(base, numbers.astype(np.float64)), kind)
 
 
 @op

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.device import device as Device
-from minigrad._base.dtype import NOT_HERE, Default, Size, default_float, get_default_dtype, promote_types
+from minigrad._base.dtype import NOT_HERE, Default, Size, as_dtype, default_float, get_default_dtype, promote_types
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.warnings import warn, warn_once
 from minigrad.backends.registry import HOST, device_handle, device_like, placed
@@ -113,7 +113,7 @@ def fitting(array: Any, dtype: Any) -> Any:
         limits, low, high = np.iinfo(dtype), array.min(), array.max()
         if not (limits.min - (dtype.kind == "u") * limits.max <= low and high <= limits.max):
             raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
-    return array.astype(dtype)
+    return as_dtype(array, dtype)
 
 
 def numbers(data: Any) -> Any:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad._base.tensor_errors import check_tensor
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import product
@@ -60,7 +61,7 @@ class Bmm(Node):
         x, y = a.array, b.array
         if type(x) is not type(y):
             same_device(x, y)
-        result = (x @ y if type(x) is np.ndarray else product(x, y)).astype(y.dtype, copy=False)
+        result = as_dtype(x @ y if type(x) is np.ndarray else product(x, y), y.dtype, copy=False)
         metadata = None if x.dtype is y.dtype else ((x.shape, x.dtype), (y.shape, y.dtype))
         return record2(Bmm, result, a, b, needed_by_product(a, b), (), metadata)
 

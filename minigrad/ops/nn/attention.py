@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad._base.tensor_errors import IN_C
 from minigrad.backends.numpy import product
 from minigrad.backends.registry import backend_of
@@ -116,7 +117,7 @@ def bias_of(mask: Tensor | None, is_causal: bool, q: Any, k: Any) -> Any:
     if mask is None:
         return None
     m = mask.array
-    return np.where(m, dtype.type(0), dtype.type(-math.inf)) if m.dtype.kind == "b" else m.astype(dtype)
+    return np.where(m, dtype.type(0), dtype.type(-math.inf)) if m.dtype.kind == "b" else as_dtype(m, dtype)
 
 
 def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool) -> None:

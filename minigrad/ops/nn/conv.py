@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad._base.tensor_errors import IN_C
 from minigrad._base.warnings import warn_once
 from minigrad.backends.numpy import FLOAT16, FLOAT32, matmul
@@ -65,7 +66,7 @@ class Convolve(ConvolutionPart):
         order = order_of(window, x.shape[2:])
         for part, cols in chunks(wide_x, window, len(w) // window.groups, order):
             y[part] = order.pictures(np.matmul(weights, cols).reshape(w.shape[0], -1))
-        return y.astype(x.dtype, copy=False)
+        return as_dtype(y, x.dtype, copy=False)
 
     def backward(self, xp: Any, g: Any, a: Any, w: Any, window: Window) -> tuple[Any, Any]:
         return xp.apply(ConvolveInput, g, w, window, a.shape), xp.apply(ConvolveWeight, g, a, window, w.shape)
@@ -98,7 +99,7 @@ class ConvolveInput(ConvolutionPart):
             added = first(np.zeros((*size[1:], part.stop - start), out.dtype, like=g))
             add_back(first(cols), window, added)
             out[part] = added
-        return out.astype(g.dtype, copy=False)
+        return as_dtype(out, g.dtype, copy=False)
 
     def backward(self, xp: Any, h: Any, g: Any, w: Any, window: Window) -> tuple[Any, Any]:
         return xp.apply(Convolve, h, w, window), xp.apply(ConvolveWeight, g, h, window, w.shape)
@@ -132,7 +133,7 @@ class ConvolveWeight(ConvolutionPart):
         for part, cols in chunks(wide_x, window, channels, order):
             rows = in_groups(order.rows(wide_g[part]), window.groups)
             out += matmul(cols, rows.swapaxes(1, 2))  # in 0.7 of the time of what it is the transpose of
-        return np.ascontiguousarray(out.swapaxes(1, 2), like=g).reshape(size).astype(g.dtype, copy=False)
+        return as_dtype(np.ascontiguousarray(out.swapaxes(1, 2), like=g).reshape(size), g.dtype, copy=False)
 
     def backward(self, xp: Any, h: Any, g: Any, a: Any, window: Window) -> tuple[Any, Any]:
         return xp.apply(Convolve, a, h, window), xp.apply(ConvolveInput, g, h, window, a.shape)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad.backends.numpy import total
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record1, record_n
@@ -64,7 +65,7 @@ class NllLoss(Node):
         if keep is None:
             share = np.ones(classes.shape, x.dtype)
         else:
-            share = keep.astype(x.dtype) if weight is None else np.where(keep, weight.array[classes], x.dtype.type(0))
+            share = as_dtype(keep, x.dtype) if weight is None else np.where(keep, weight.array[classes], x.dtype.type(0))
         index = index_of(classes, x.ndim)
         picked: Any = x[index] if all_count else np.where(keep, x[index], x.dtype.type(0))
         loss = -picked if keep is None else -picked * share

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minigrad._base.dtype import Size, result_dtype
+from minigrad._base.dtype import Size, as_dtype, result_dtype
 from minigrad.backends.numpy import FLOAT16, FLOAT32, total
 from minigrad.backends.registry import backend_of
 from minigrad.core import Node, Tensor, record2, record_n
@@ -53,7 +53,7 @@ class Loss(Node, number=None):
         check_cast(x.dtype, dtype)
         if x.dtype.kind != "f":
             refuse(cls.kernel, x.dtype)
-        losses = cls.values(x, y, *const).astype(dtype, copy=False)
+        losses = as_dtype(cls.values(x, y, *const), dtype, copy=False)
         return record_loss(cls, losses, a, b, (a, b), reduction, const, input_metadata)
 
 
@@ -178,9 +178,9 @@ class BinaryCrossEntropyWithLogits(Node):
         log = LogSigmoid.values(wide)
         log = log if pos_weight is None else log * ((pos_weight.array - 1) * y + 1)
         factor = (1 - y) * wide
-        losses = in_order_of(factor - log, factor).astype(b.array.dtype, copy=False)
+        losses = as_dtype(in_order_of(factor - log, factor), b.array.dtype, copy=False)
         if weight is not None:
-            losses = (losses * weight.array).astype(losses.dtype, copy=False)
+            losses = as_dtype(losses * weight.array, losses.dtype, copy=False)
         saved = (a, b, weight, pos_weight)
         return record_loss(BinaryCrossEntropyWithLogits, losses, a, b, saved, reduction, (), input_metadata)
 
@@ -204,7 +204,7 @@ class SoftMarginLoss(Node):
     @staticmethod
     def forward(a: Tensor, b: Tensor, reduction: str) -> Tensor:
         x, y, input_metadata = broadcast_and_promote(a.array, b.array)
-        loss, share = reduced(np.log1p(np.exp(-y * x)).astype(a.array.dtype, copy=False), reduction)
+        loss, share = reduced(as_dtype(np.log1p(np.exp(-y * x)), a.array.dtype, copy=False), reduction)
         metadata = input_metadata[:1] if reduction == "none" else ((a.array.shape, a.array.dtype),)
         return record_n(SoftMarginLoss, loss, (a,), (a, b), (share, REDUCTIONS[reduction]), metadata)
 

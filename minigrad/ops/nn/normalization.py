@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad.backends.numpy import FLOAT16, FLOAT32, ONES, ones_for, total
 from minigrad.backends.registry import by_kernel, device_like
 from minigrad.core import Node, Tensor, record_n
@@ -108,8 +109,8 @@ class Norm(Node, number=None):
         y = grouped - mean
         scale = 1 / np.sqrt(mean_of(y * y, axes) + grouped.dtype.type(eps))
         y *= scale
-        kept = (mean.astype(x.dtype, copy=False), scale.astype(x.dtype, copy=False))
-        y = in_format_of(y.reshape(x.shape).astype(x.dtype, copy=False), x)
+        kept = (as_dtype(mean, x.dtype, copy=False), as_dtype(scale, x.dtype, copy=False))
+        y = in_format_of(as_dtype(y.reshape(x.shape), x.dtype, copy=False), x)
         return finished(cls, y, a, weight, bias, along, (axes, along, eps, inner, kept, *shown))
 
     def backward(self, xp: Any, g: Any, a: Any, w: Any, axes: Shape, along: Shape, eps: float, inner: Shape,

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad.backends.numpy import masked
 from minigrad.backends.registry import BACKEND_OF, backend_of, composite, device_like, moved
 from minigrad.core import Node, Tensor, attributes, plain, record1, record2
@@ -363,7 +364,7 @@ def whole(x: Any, sums: Any, means: Any, divisor: int | None) -> Any:
     if divisor is None:
         products = functools.reduce(np.multiply.outer, [m.max(1) for m in means])
         counts = moved(np.rint(1 / products), device_like(x))
-    return np.trunc(Resample.values(x, tuple(sums)) / counts).astype(x.dtype)
+    return as_dtype(np.trunc(Resample.values(x, tuple(sums)) / counts), x.dtype)
 
 
 @op

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad.backends.registry import HOST, device_like, moved
 from minigrad.core import Node, Tensor, record1
 from minigrad.ops._dispatch import widely
@@ -45,7 +46,7 @@ class Resample(Node):
         for dim, matrix in zip(range(-len(matrices), 0), matrices, strict=True):
             if matrix is None:
                 continue
-            weights = matrix.astype(x.dtype)
+            weights = as_dtype(matrix, x.dtype)
             if handle is not HOST:
                 weights = matrix_on(handle, x.dtype, matrix.shape, weights.tobytes())
             x = x @ weights.T if dim == -1 else np.moveaxis(np.moveaxis(x, dim, -1) @ weights.T, -1, dim)

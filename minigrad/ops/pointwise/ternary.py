@@ -53,7 +53,7 @@ def between(x: Any, y: Any, w: Any) -> Any:
     if not hasattr(w, "dtype"):
         return x + w * (y - x) if abs(w) < 0.5 else y - (y - x) * (1 - w)
     near = abs(w) < w.dtype.type(0.5)
-    return (near * (x + w * (y - x)) + ~near * (y - (y - x) * (1 - w))).astype(x.dtype)
+    return as_dtype(near * (x + w * (y - x)) + ~near * (y - (y - x) * (1 - w)), x.dtype)
 
 
 class Addcmul(Node):

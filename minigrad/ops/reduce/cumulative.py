@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minigrad import return_types
+from minigrad._base.dtype import as_dtype
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import FLOAT16, FLOAT32, accumulated
@@ -77,7 +78,7 @@ def accumulate(op: Any, x: Any, dim: int) -> Any:
     result = accumulated(op, kept, dim, None if wide.kind == "f" else wide, kept)  # floats keep their dtype anyway
     if op is not np.multiply and wide.kind == "f":
         result += 0.0  # a sum starts with 0: that of -0. is 0.
-    return result.astype(x.dtype, copy=False)
+    return as_dtype(result, x.dtype, copy=False)
 
 
 class Cumulation(Node, number=None):
@@ -201,8 +202,8 @@ def product(x: Any, dim: int | None, keepdim: bool = False) -> Any:
     """The product of the elements, of float16 in float32."""
     wide = FLOAT32 if x.dtype is FLOAT16 else x.dtype
     if backend_of(x) is not None:
-        return x.prod(dim, wide, keepdims=keepdim).astype(x.dtype, copy=False)
-    return row_by_row(multiply(x, dim, wide, keepdims=keepdim).astype(x.dtype, copy=False))
+        return as_dtype(x.prod(dim, wide, keepdims=keepdim), x.dtype, copy=False)
+    return row_by_row(as_dtype(multiply(x, dim, wide, keepdims=keepdim), x.dtype, copy=False))
 
 
 def exclusive(xp: Any, y: Any, dim: int) -> Any:

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad._base.warnings import warn
 from minigrad.backends.numpy import FLOAT16, FLOAT32, total
 from minigrad.core import ManyOutputs, Node, Tensor, plain, record1, record_many
@@ -40,7 +41,7 @@ def moments(x: Any, axes: Shape, correction: float | None, keepdim: bool) -> tup
     deviations = widened - mean
     squares = total(deviations * deviations, axes, keepdims=keepdim)
     variance = squares / squares.dtype.type(max(0.0, freedom(count, correction)) if count else 0)
-    return variance.astype(x.dtype, copy=False), mean.reshape(variance.shape).astype(x.dtype, copy=False)
+    return as_dtype(variance, x.dtype, copy=False), as_dtype(mean.reshape(variance.shape), x.dtype, copy=False)
 
 
 def all_if_none(axes: Shape | None, ndim: int) -> Shape:

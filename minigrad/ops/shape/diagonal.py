@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.autograd.views import record_view
 from minigrad.backends.registry import HOST, device_like, placed, resolve_device
@@ -190,7 +191,7 @@ def triangle_indices(name: str, mask: Callable[..., Any], row: int, col: int, of
     kind = np.dtype(np.int64) if dtype is None else dtype.numpy
     if kind.kind not in "iu":
         refuse(name, kind)
-    return plain(placed(np.stack(np.nonzero(mask((row, col), offset))).astype(kind), device))
+    return plain(placed(as_dtype(np.stack(np.nonzero(mask((row, col), offset))), kind), device))
 
 
 @op

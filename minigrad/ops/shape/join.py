@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import promote_types, result_dtype
+from minigrad._base.dtype import as_dtype, promote_types, result_dtype
 from minigrad._base.type_name import type_name
 from minigrad.backends.registry import BACKEND_OF, device_like
 from minigrad.core import Node, Tensor, plain, record_n
@@ -60,7 +60,7 @@ class BlockDiag(Node):
                  for size, at in zip(sizes, ends, strict=True)]
         out = np.zeros(tuple(ends[-1]), dtype, like=device_like(arrays[0]))
         for box, x in zip(boxes, arrays, strict=True):
-            out[box] = x.astype(dtype)
+            out[box] = as_dtype(x, dtype)
         return record_n(BlockDiag, out, tuple(tensors), (), (tuple(boxes), tuple([x.shape for x in arrays])),
                         tuple([(x.shape, x.dtype) for x in arrays]))
 

@@ -1,0 +1,299 @@
+"""Defines the arrays of bfloat16, which NumPy has not: the upper half of a float32.
+
+`BFloat16Array` takes part in NumPy's dispatch as CuPy's arrays do (NOTE 9 in protocol.py), so that the ops run on it as
+they stand. What computes gets the elements in float32, and its result is rounded once; what only moves elements, or
+gives a view, works on the array of ml_dtypes inside. This file is imported when somebody first asks for bfloat16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+from numpy.lib.mixins import NDArrayOperatorsMixin
+from numpy.lib.stride_tricks import as_strided
+
+from minigrad._base.dtype import BFLOAT16, register_bfloat16
+from minigrad.backends.registry import serve
+
+__all__ = ["BFloat16Array"]
+
+HELD = np.dtype(ml_dtypes.bfloat16)
+FLOAT32 = np.dtype("float32")
+# NumPy's functions, and methods, that compute nothing: they move elements, look at some of them, or make arrays.
+MOVING = frozenset((
+    "append", "arange", "array", "array_split", "asarray", "ascontiguousarray", "atleast_1d", "atleast_2d", "atleast_3d",
+    "broadcast_arrays", "broadcast_to", "column_stack", "concatenate", "copy", "copyto", "delete", "diag", "diagonal",
+    "dstack", "empty", "empty_like", "expand_dims", "eye", "flip", "fliplr", "flipud", "full", "full_like", "hstack",
+    "moveaxis", "ndim", "ones", "ones_like", "pad", "permute_dims", "put_along_axis", "ravel", "repeat", "reshape",
+    "rollaxis", "roll", "rot90", "shape", "size", "split", "squeeze", "stack", "swapaxes", "take", "take_along_axis",
+    "tile", "transpose", "tri", "tril", "triu", "vstack", "zeros", "zeros_like", "may_share_memory", "shares_memory"))
+MOVING_METHODS = ("copy", "diagonal", "flatten", "ravel", "repeat", "reshape", "squeeze", "swapaxes", "take", "tobytes",
+                  "transpose")
+COMPUTING_METHODS = ("all", "any", "argmax", "argmin", "argpartition", "argsort", "clip", "cumprod", "cumsum", "dot",
+                     "item", "max", "mean", "min", "nonzero", "prod", "round", "searchsorted", "std", "sum", "tolist",
+                     "trace", "var")
+
+
+def mapped(function: Callable[[Any], Any], value: Any) -> Any:
+    """A value, and what is in its tuples, lists and dicts, by a function."""
+    if type(value) in (tuple, list):
+        return type(value)([mapped(function, each) for each in value])
+    if type(value) is dict:
+        return {key: mapped(function, each) for key, each in value.items()}
+    return function(value)
+
+
+def held(value: Any) -> Any:
+    """What ml_dtypes has in the place of an array of bfloat16, or of its dtype."""
+    return value.held if type(value) is BFloat16Array else HELD if value is BFLOAT16 else value
+
+
+def widened(value: Any) -> Any:
+    """float32 in the place of bfloat16."""
+    return value.held.astype(FLOAT32) if type(value) is BFloat16Array else FLOAT32 if value is BFLOAT16 else value
+
+
+def wrapped(value: Any) -> Any:
+    """An array of ml_dtypes as one of bfloat16."""
+    return BFloat16Array(np.asarray(value)) if getattr(value, "dtype", None) is HELD else value
+
+
+def rounded(value: Any) -> Any:
+    """float32 as bfloat16; other dtypes as they are."""
+    return BFloat16Array(np.asarray(value, HELD)) if getattr(value, "dtype", None) is FLOAT32 else value
+
+
+def stays_wide(value: Any) -> bool:
+    """Whether an operand is of another floating point dtype: then so is the result."""
+    if type(value) in (tuple, list):
+        return any(map(stays_wide, value))
+    return isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind == "f"
+
+
+def computed(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """What a function gives for operands in float32, rounded once, unless an operand is of a wider dtype."""
+    dtype = options.get("dtype")
+    wide = any(map(stays_wide, args)) if dtype is None else dtype is not BFLOAT16
+    result = function(*mapped(widened, args), **mapped(widened, options))
+    return result if wide else mapped(rounded, result)
+
+
+class BFloat16Array(NDArrayOperatorsMixin):
+    """An array of bfloat16, around one of ml_dtypes, which holds its memory."""
+
+    __slots__ = ("held",)
+    dtype = BFLOAT16
+    itemsize = BFLOAT16.itemsize
+
+    def __init__(self, held: np.ndarray[Any, Any]) -> None:
+        self.held = held
+
+    shape = property(lambda self: self.held.shape)
+    ndim = property(lambda self: self.held.ndim)
+    size = property(lambda self: self.held.size)
+    nbytes = property(lambda self: self.held.nbytes)
+    strides = property(lambda self: self.held.strides)
+    flags = property(lambda self: self.held.flags)
+    T = property(lambda self: BFloat16Array(self.held.T))
+    base = property(lambda self: None if self.held.base is None else wrapped(self.held.base))
+
+    def __len__(self) -> int:
+        return len(self.held)
+
+    def __bool__(self) -> bool:
+        return bool(self.held)
+
+    def __float__(self) -> float:
+        return float(self.held)
+
+    def __int__(self) -> int:
+        return int(self.held)
+
+    def __repr__(self) -> str:
+        return f"BFloat16Array({self.held.tolist()})"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """The numbers in float32, which holds all of them, or in another of NumPy's dtypes."""
+        return self.held.astype(FLOAT32 if dtype is None else dtype)
+
+    def __getitem__(self, index: Any) -> BFloat16Array:
+        part = self.held[index]
+        if not isinstance(part, np.ndarray):  # of one element too a view, which can be written to
+            part = self.held[(*index, ...) if isinstance(index, tuple) else (index, ...)]
+        return BFloat16Array(part)
+
+    def __setitem__(self, index: Any, part: Any) -> None:
+        self.held[index] = held(as_bfloat16(part))
+
+    def astype(self, dtype: Any, order: Any = "K", copy: bool = True) -> Any:
+        """A copy in another dtype."""
+        if dtype is BFLOAT16:
+            return BFloat16Array(self.held.copy(order)) if copy else self
+        return self.held.astype(FLOAT32, order).astype(dtype, order, copy=False)
+
+    def view(self, dtype: Any) -> Any:
+        """The same memory as another dtype."""
+        return wrapped(self.held.view(held(dtype)))
+
+    def fill(self, number: Any) -> None:
+        """Write one number everywhere."""
+        self[...] = number
+
+    def sort(self, axis: int = -1, kind: Any = None) -> None:
+        """Sort in place."""
+        self[...] = np.sort(widened(self), axis, kind)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
+        """NumPy's functions of elements, and their `reduce`, `accumulate` and `at`."""
+        call = getattr(ufunc, method)
+        if method == "at":
+            wide = widened(inputs[0])
+            call(wide, *mapped(widened, inputs[1:]))
+            self[...] = wide
+            return None
+        if out is None:
+            return computed(call, inputs, options)
+        results = mapped(widened, out)
+        call(*mapped(widened, inputs), out=results, **mapped(widened, options))
+        for target, result in zip(out, results):
+            if type(target) is BFloat16Array:
+                target[...] = result
+        return out[0] if len(out) == 1 else out
+
+    def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """NumPy's other functions."""
+        options.pop("like", None)
+        if function.__name__ == "result_type":
+            return BFLOAT16 if all(getattr(v, "dtype", v) is BFLOAT16 or type(v) in (float, int, bool)
+                                   for v in args) else np.result_type(*mapped(widened, args))
+        if function.__name__ in MOVING:
+            return moved_elements(function, args, options)
+        out = options.pop("out", None)
+        result = computed(function, args, options)
+        if out is None:
+            return result
+        out[...] = result
+        return out
+
+
+def moved_elements(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """What a function that computes nothing gives. NumPy calls our operands by `out=` and in lists too."""
+    return mapped(wrapped, function(*mapped(held, args), **mapped(held, options)))
+
+
+def method_of(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    """The method of a name, which hands its call on to the array inside, or to one of float32."""
+    def method(self: BFloat16Array, *args: Any, **options: Any) -> Any:
+        return call(getattr(np.ndarray, name), (self, *args), options)
+    method.__name__ = name
+    method.__doc__ = f"NumPy's `ndarray.{name}`."
+    return method
+
+
+for each in MOVING_METHODS:
+    setattr(BFloat16Array, each, method_of(each, moved_elements))
+for each in COMPUTING_METHODS:
+    setattr(BFloat16Array, each, method_of(each, computed))
+
+
+def as_bfloat16(value: Any) -> BFloat16Array:
+    """A number, or an array of another dtype, in bfloat16: by way of float32, as in PyTorch."""
+    if type(value) is BFloat16Array:
+        return value
+    with np.errstate(over="ignore"):
+        return BFloat16Array(np.asarray(value).astype(FLOAT32, copy=False).astype(HELD))
+
+
+class Creation:
+    """Where NumPy's names are found for an array to be made like one of bfloat16."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        function = getattr(np, name)
+        return lambda *args, **options: moved_elements(function, args, options)
+
+
+class OnCpu:
+    """`minigrad.backends.protocol.Backend` for these arrays, which lie on the CPU as NumPy's do."""
+
+    type = "cpu"
+    array_type = BFloat16Array
+    module = Creation()
+
+    def device_count(self) -> int:
+        return 1
+
+    def current_device(self) -> None:
+        """The CPU has no number."""
+
+    def set_device(self, index: int) -> None:
+        """There is one CPU."""
+
+    def on(self, index: int | None) -> AbstractContextManager[Any]:
+        return nullcontext()
+
+    def index_of(self, array: Any) -> None:
+        """The CPU has no number."""
+
+    def from_host(self, array: Any, index: int | None) -> Any:
+        return array
+
+    def to_host(self, array: Any) -> Any:
+        return array
+
+    def move(self, array: Any, index: int | None) -> Any:
+        return array.copy()
+
+    def address(self, array: Any) -> int:
+        return int(array.held.__array_interface__["data"][0])
+
+    def bounds(self, array: Any) -> tuple[int, int]:
+        return byte_bounds(array.held)
+
+    def storage(self, array: Any) -> tuple[int, int]:
+        root = array.held
+        while isinstance(above := getattr(root, "base", None), np.ndarray) or hasattr(above, "base"):
+            root = above
+        low, high = byte_bounds(root)
+        return low, high - low
+
+    def bytes_of(self, array: Any, low: int, size: int) -> Any:
+        root = array.held
+        while isinstance(above := getattr(root, "base", None), np.ndarray) or hasattr(above, "base"):
+            root = above
+        return root.reshape(-1).view(np.uint8)[low - byte_bounds(root)[0]:][:size]
+
+    def as_strided(self, array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+        return BFloat16Array(as_strided(array.held, shape, strides))
+
+    def add_at(self, out: Any, index: Any, x: Any) -> None:
+        np.add.at(out, index, x)
+
+    def matmul(self, x: Any, y: Any) -> Any:
+        return np.matmul(x, y)
+
+    def linalg_errors(self) -> AbstractContextManager[Any]:
+        return nullcontext()
+
+    def synchronize(self, index: int | None) -> None:
+        """All is done."""
+
+    def fused(self, name: str) -> None:
+        """Array code does."""
+
+    fused_rows = fused
+
+    def composite(self, function: Callable[..., Any], *args: Any) -> None:
+        """Array code does."""
+
+    def capturing(self) -> bool:
+        return False
+
+
+BFLOAT16.type = as_bfloat16
+serve(OnCpu())
+bfloat16 = register_bfloat16()
