@@ -18,10 +18,12 @@ _CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 class BFloat16:
     """What stands where the dtype of an array does, of arrays of bfloat16 (`minigrad.backends.bfloat16`): NumPy has no
-    such dtype, and takes this one nowhere."""
+    such dtype. (The one of ml_dtypes is of no kind that an op would take for a float.)"""
 
     name, kind, itemsize, isnative = "bfloat16", "f", 2, True
-    type: Any  # makes an array of a number, or of an array; there once somebody has asked for bfloat16
+    dtype: Any  # what NumPy takes in its place: the dtype of ml_dtypes
+    type: Any  # makes an array of a number, or of another array
+    handle: Any  # for NumPy's `like`, to make arrays; all three are there once somebody has asked for bfloat16
 
     def __repr__(self) -> str:
         return "dtype(bfloat16)"
@@ -87,6 +89,7 @@ int64 = long = _new_dtype("int64", "Long")
 bool = _new_dtype("bool", "Bool")
 
 DTYPES = (float16, float32, float64, uint8, int8, int16, int32, int64, bool)
+HALVES = frozenset((float16.numpy, BFLOAT16))  # what PyTorch computes in float32, and rounds once
 _OF_NUMPY = {d.numpy: d for d in DTYPES}
 NOT_HERE = "\n\nminigrad has no complex numbers, and no unsigned integers of more than 8 bits."
 ABSENT = ("cdouble", "cfloat", "chalf", "complex32", "complex64", "complex128", "uint16", "uint32", "uint64")
@@ -104,7 +107,7 @@ def load_bfloat16() -> dtype:
     Raises:
         MissingExtra: if ml_dtypes is not installed.
     """
-    loaded: dtype = optional("minigrad.backends.bfloat16", "bfloat16").bfloat16
+    loaded: dtype = optional("minigrad.autograd.bfloat16", "bfloat16").bfloat16
     return loaded
 
 
@@ -123,6 +126,16 @@ def from_numpy_dtype(numpy_dtype: Any) -> dtype:
             "are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, "
             f"uint8, and bool.{NOT_HERE if kind.kind in 'ucV' else ''}")
     return found
+
+
+def numpy_dtype_of(given: Any) -> Any:
+    """`numpy.dtype(given)`; that of bfloat16 as it is."""
+    return given if given is BFLOAT16 else np.dtype(given)
+
+
+def float_info(dtype: Any) -> Any:
+    """`numpy.finfo(dtype)`, of bfloat16 too."""
+    return optional("ml_dtypes", "bfloat16").finfo("bfloat16") if dtype is BFLOAT16 else np.finfo(dtype)
 
 
 class Default:

@@ -147,7 +147,7 @@ def suffixes(tensor: Any, array: Array) -> Iterator[str]:
         yield f"device='{tensor.device}'"
     if (array.size == 0 and array.ndim != 1) or (array.size and not OPTIONS.edgeitems):
         yield f"size={array.shape}"
-    usual = array.dtype == default_dtype().numpy
+    usual = tensor.dtype is default_dtype()
     if not usual and (array.size == 0 or array.dtype not in (np.int64, np.bool_)):
         yield f"dtype={tensor.dtype}"
     name = graph_name(tensor)

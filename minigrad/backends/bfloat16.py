@@ -7,8 +7,9 @@ gives a view, works on the array of ml_dtypes inside. This file is imported when
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import ml_dtypes
@@ -17,26 +18,46 @@ from numpy.lib.array_utils import byte_bounds
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.lib.stride_tricks import as_strided
 
-from minigrad._base.dtype import BFLOAT16, register_bfloat16
-from minigrad.backends.registry import serve
+from minigrad._base.dtype import BFLOAT16
+from minigrad.backends.registry import DeviceHandle, root_of, serve
 
-__all__ = ["BFloat16Array"]
+__all__ = ["BFloat16Array", "round_up", "unrounded"]
 
 HELD = np.dtype(ml_dtypes.bfloat16)
 FLOAT32 = np.dtype("float32")
-# NumPy's functions, and methods, that compute nothing: they move elements, look at some of them, or make arrays.
+# NumPy's functions that compute nothing: they move elements, look at some of them, or make arrays.
 MOVING = frozenset((
-    "append", "arange", "array", "array_split", "asarray", "ascontiguousarray", "atleast_1d", "atleast_2d", "atleast_3d",
-    "broadcast_arrays", "broadcast_to", "column_stack", "concatenate", "copy", "copyto", "delete", "diag", "diagonal",
-    "dstack", "empty", "empty_like", "expand_dims", "eye", "flip", "fliplr", "flipud", "full", "full_like", "hstack",
-    "moveaxis", "ndim", "ones", "ones_like", "pad", "permute_dims", "put_along_axis", "ravel", "repeat", "reshape",
-    "rollaxis", "roll", "rot90", "shape", "size", "split", "squeeze", "stack", "swapaxes", "take", "take_along_axis",
-    "tile", "transpose", "tri", "tril", "triu", "vstack", "zeros", "zeros_like", "may_share_memory", "shares_memory"))
+    "append", "arange", "array", "array_split", "asarray", "ascontiguousarray", "atleast_1d", "atleast_2d",
+    "atleast_3d", "broadcast_arrays", "broadcast_to", "column_stack", "concatenate", "copy", "copyto", "delete", "diag",
+    "diagonal", "dstack", "empty", "empty_like", "expand_dims", "eye", "flip", "fliplr", "flipud", "full", "full_like",
+    "hstack", "may_share_memory", "moveaxis", "ndim", "ones", "ones_like", "pad", "permute_dims", "put_along_axis",
+    "ravel", "repeat", "reshape", "roll", "rollaxis", "rot90", "shape", "shares_memory", "size", "split", "squeeze",
+    "stack", "swapaxes", "take", "take_along_axis", "tile", "transpose", "tri", "tril", "triu", "vstack", "zeros",
+    "zeros_like"))
 MOVING_METHODS = ("copy", "diagonal", "flatten", "ravel", "repeat", "reshape", "squeeze", "swapaxes", "take", "tobytes",
                   "transpose")
 COMPUTING_METHODS = ("all", "any", "argmax", "argmin", "argpartition", "argsort", "clip", "cumprod", "cumsum", "dot",
                      "item", "max", "mean", "min", "nonzero", "prod", "round", "searchsorted", "std", "sum", "tolist",
                      "trace", "var")
+
+
+class Rounding(threading.local):
+    """Whether what is computed in this thread is rounded to bfloat16 at once."""
+
+    at_once = True
+
+
+ROUNDING = Rounding()
+
+
+@contextmanager
+def unrounded() -> Iterator[None]:
+    """A block in which results stay float32 inside; `round_up` is for what leaves it."""
+    before, ROUNDING.at_once = ROUNDING.at_once, False
+    try:
+        yield
+    finally:
+        ROUNDING.at_once = before
 
 
 def mapped(function: Callable[[Any], Any], value: Any) -> Any:
@@ -49,23 +70,35 @@ def mapped(function: Callable[[Any], Any], value: Any) -> Any:
 
 
 def held(value: Any) -> Any:
-    """What ml_dtypes has in the place of an array of bfloat16, or of its dtype."""
-    return value.held if type(value) is BFloat16Array else HELD if value is BFLOAT16 else value
+    """What NumPy has in the place of an array of bfloat16, or of its dtype."""
+    if type(value) is BFloat16Array:
+        return value.held
+    return (HELD if ROUNDING.at_once else FLOAT32) if value is BFLOAT16 else value
 
 
 def widened(value: Any) -> Any:
     """float32 in the place of bfloat16."""
-    return value.held.astype(FLOAT32) if type(value) is BFloat16Array else FLOAT32 if value is BFLOAT16 else value
+    if type(value) is BFloat16Array:
+        return value.held.astype(FLOAT32, copy=False)
+    return FLOAT32 if value is BFLOAT16 else value
 
 
 def wrapped(value: Any) -> Any:
-    """An array of ml_dtypes as one of bfloat16."""
-    return BFloat16Array(np.asarray(value)) if getattr(value, "dtype", None) is HELD else value
+    """An array of ml_dtypes as one of bfloat16; not yet rounded, one of float32 too."""
+    dtype = getattr(value, "dtype", None)
+    return BFloat16Array(np.asarray(value)) if dtype is HELD or (dtype is FLOAT32 and not ROUNDING.at_once) else value
 
 
 def rounded(value: Any) -> Any:
     """float32 as bfloat16; other dtypes as they are."""
-    return BFloat16Array(np.asarray(value, HELD)) if getattr(value, "dtype", None) is FLOAT32 else value
+    if getattr(value, "dtype", None) is not FLOAT32:
+        return value
+    return BFloat16Array(np.asarray(value, HELD if ROUNDING.at_once else FLOAT32))
+
+
+def round_up(value: Any) -> Any:
+    """An array of bfloat16 that is not rounded yet, rounded; anything else as it is."""
+    return rounded(value.held) if type(value) is BFloat16Array and value.held.dtype is FLOAT32 else value
 
 
 def stays_wide(value: Any) -> bool:
@@ -83,12 +116,19 @@ def computed(function: Callable[..., Any], args: tuple[Any, ...], options: dict[
     return result if wide else mapped(rounded, result)
 
 
+def moved_elements(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """What a function that computes nothing gives."""
+    return mapped(wrapped, function(*mapped(held, args), **mapped(held, options)))
+
+
 class BFloat16Array(NDArrayOperatorsMixin):
-    """An array of bfloat16, around one of ml_dtypes, which holds its memory."""
+    """An array of bfloat16, around one of ml_dtypes, which holds its memory.
+
+    In a block of `unrounded` it may be around one of float32, whose rounding is still to come.
+    """
 
     __slots__ = ("held",)
     dtype = BFLOAT16
-    itemsize = BFLOAT16.itemsize
 
     def __init__(self, held: np.ndarray[Any, Any]) -> None:
         self.held = held
@@ -96,6 +136,7 @@ class BFloat16Array(NDArrayOperatorsMixin):
     shape = property(lambda self: self.held.shape)
     ndim = property(lambda self: self.held.ndim)
     size = property(lambda self: self.held.size)
+    itemsize = property(lambda self: self.held.itemsize)
     nbytes = property(lambda self: self.held.nbytes)
     strides = property(lambda self: self.held.strides)
     flags = property(lambda self: self.held.flags)
@@ -128,7 +169,7 @@ class BFloat16Array(NDArrayOperatorsMixin):
         return BFloat16Array(part)
 
     def __setitem__(self, index: Any, part: Any) -> None:
-        self.held[index] = held(as_bfloat16(part))
+        self.held[index] = as_bfloat16(part).held
 
     def astype(self, dtype: Any, order: Any = "K", copy: bool = True) -> Any:
         """A copy in another dtype."""
@@ -154,7 +195,7 @@ class BFloat16Array(NDArrayOperatorsMixin):
         if method == "at":
             wide = widened(inputs[0])
             call(wide, *mapped(widened, inputs[1:]))
-            self[...] = wide
+            inputs[0][...] = wide
             return None
         if out is None:
             return computed(call, inputs, options)
@@ -181,11 +222,6 @@ class BFloat16Array(NDArrayOperatorsMixin):
         return out
 
 
-def moved_elements(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """What a function that computes nothing gives. NumPy calls our operands by `out=` and in lists too."""
-    return mapped(wrapped, function(*mapped(held, args), **mapped(held, options)))
-
-
 def method_of(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
     """The method of a name, which hands its call on to the array inside, or to one of float32."""
     def method(self: BFloat16Array, *args: Any, **options: Any) -> Any:
@@ -205,8 +241,8 @@ def as_bfloat16(value: Any) -> BFloat16Array:
     """A number, or an array of another dtype, in bfloat16: by way of float32, as in PyTorch."""
     if type(value) is BFloat16Array:
         return value
-    with np.errstate(over="ignore"):
-        return BFloat16Array(np.asarray(value).astype(FLOAT32, copy=False).astype(HELD))
+    with np.errstate(all="ignore"):
+        return BFloat16Array(np.asarray(value).astype(FLOAT32, copy=False).astype(held(BFLOAT16), copy=False))
 
 
 class Creation:
@@ -255,17 +291,13 @@ class OnCpu:
         return byte_bounds(array.held)
 
     def storage(self, array: Any) -> tuple[int, int]:
-        root = array.held
-        while isinstance(above := getattr(root, "base", None), np.ndarray) or hasattr(above, "base"):
-            root = above
-        low, high = byte_bounds(root)
+        low, high = byte_bounds(root_of(array.held))
         return low, high - low
 
     def bytes_of(self, array: Any, low: int, size: int) -> Any:
-        root = array.held
-        while isinstance(above := getattr(root, "base", None), np.ndarray) or hasattr(above, "base"):
-            root = above
-        return root.reshape(-1).view(np.uint8)[low - byte_bounds(root)[0]:][:size]
+        root = root_of(array.held)
+        memory = root if root.flags.c_contiguous else as_strided(root, (root.size,), (root.itemsize,))
+        return memory.reshape(-1).view(np.uint8)[low - byte_bounds(root)[0]:][:size]
 
     def as_strided(self, array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
         return BFloat16Array(as_strided(array.held, shape, strides))
@@ -294,6 +326,5 @@ class OnCpu:
         return False
 
 
-BFLOAT16.type = as_bfloat16
-serve(OnCpu())
-bfloat16 = register_bfloat16()
+BFLOAT16.dtype, BFLOAT16.type, BFLOAT16.handle = HELD, as_bfloat16, DeviceHandle(OnCpu(), None)
+serve(BFLOAT16.handle.backend)

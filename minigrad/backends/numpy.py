@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import BFLOAT16, as_dtype
+from minigrad._base.dtype import BFLOAT16, HALVES, as_dtype
 from minigrad.backends.registry import BACKEND_OF, backend_of, by_kernel, device_like, is_array, moved
 
 BOOL = np.dtype(bool)
@@ -44,9 +44,10 @@ def of_channels(x: Any) -> Any:
 
 
 def total(x: Any, axes: tuple[int, ...] | None, dtype: Any = None, *, keepdims: bool = False, count: int = 1) -> Any:
-    """The sum over `axes` (None: all) over `count`; of float16 in float32, where it neither overflows nor sticks."""
-    if x.dtype is FLOAT16 and dtype is None:
-        return (total(x, axes, FLOAT32, keepdims=keepdims) / FLOAT32.type(count)).astype(FLOAT16)
+    """The sum over `axes` (None: all) over `count`; of float16 in float32, where it neither overflows nor sticks, and
+    of bfloat16."""
+    if x.dtype in HALVES and dtype is None:
+        return as_dtype(total(x, axes, FLOAT32, keepdims=keepdims) / FLOAT32.type(count), x.dtype)
     if axes is None and dtype is None and not keepdims:
         added = sum_of_all(x)
     elif type(x) in BACKEND_OF:
@@ -228,7 +229,7 @@ class ArrayNamespace:
     @staticmethod
     def zeros(shape: tuple[int, ...], like: Any, dtype: Any = None) -> Any:
         """Zeros where `like` lies; of its dtype if none, NumPy's, is given."""
-        return np.zeros(shape, dtype or like.dtype, like=device_like(like))
+        return np.zeros(shape, dtype or like.dtype, like=device_like(like, dtype))
 
     @staticmethod
     def getitem(x: Any, index: Any) -> Any:

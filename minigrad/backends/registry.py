@@ -14,6 +14,7 @@ from numpy.lib.stride_tricks import as_strided as strided
 
 from minigrad._base.contexts import contextmanager, ensure
 from minigrad._base.device import ACCELERATOR, CPU, NO_CUPY, NO_GPU, Default, device
+from minigrad._base.dtype import BFLOAT16
 from minigrad._base.optional import MissingExtra, optional
 from minigrad.backends.protocol import Backend
 
@@ -23,6 +24,7 @@ FUSED = (np.dtype("float32"), np.dtype("float64"))
 BACKENDS: dict[str, Backend] = {}
 BACKEND_OF: dict[type, Backend] = {}
 BROKEN: dict[str, str] = {}  # by type of device: why its backend did not load
+CPU_ONLY = "minigrad has bfloat16 on the CPU only.\n\nConvert the tensor first: x.float(), or x.half()."
 MODULES = {"cuda": ("minigrad.backends.cupy", "cuda12x")}
 
 
@@ -220,8 +222,12 @@ class DeviceHandle:
             return make(*args, **kwargs)
 
 
-def device_handle(given: str | device | int | None) -> Any:
-    """The handle of the device where a tensor is to be made; see `resolve_device` for the errors."""
+def device_handle(given: str | device | int | None, dtype: Any = None) -> Any:
+    """The handle of the device where a tensor is to be made, of a dtype; see `resolve_device` for the errors."""
+    if dtype is BFLOAT16:
+        if resolve_device(given) is not CPU:
+            raise RuntimeError(CPU_ONLY)
+        return BFLOAT16.handle
     if given is None and Default.device is CPU:
         return HOST
     where = resolve_device(given)
@@ -238,8 +244,10 @@ def placed(array: Any, given: str | device | int | None) -> Any:
 def moved(array: Any, handle: Any) -> Any:
     """An array on the device of a handle: itself if it lies there."""
     backend = BACKEND_OF.get(type(array))
-    if handle is HOST:
+    if handle is HOST or handle.backend.type == "cpu":
         return host(array)
+    if backend is not None and backend.type == "cpu":
+        raise RuntimeError(CPU_ONLY)
     if backend is None:
         check_copy(handle.backend)
         return handle.backend.from_host(np.asarray(array), handle.index)
@@ -312,11 +320,14 @@ def check_devices(*arrays: Any) -> None:
                            f"{devices[0]} and {devices[1]}!\n\nMove one of them: x.to({devices[0]!r}).")
 
 
-def device_like(array: Any) -> Any:
-    """The handle of the device of an array (or a handle), for NumPy's `like`; a number is on the CPU.
+def device_like(array: Any, dtype: Any = None) -> Any:
+    """The handle of the device of an array (or a handle), for NumPy's `like`; a number is on the CPU. The dtype is that
+    of what is to be made, where it may be another.
 
     `like` takes arrays too, but no scalars, and CuPy's `ones`, `full` and `eye` do not take all that NumPy then passes.
     """
+    if dtype is BFLOAT16:
+        return BFLOAT16.handle
     backend = BACKEND_OF.get(type(array))
     if backend is not None:
         return DeviceHandle(backend, backend.index_of(array))
@@ -326,8 +337,8 @@ def device_like(array: Any) -> Any:
 def lies_on(array: Any, handle: Any) -> bool:
     """Whether an array lies on the device of a handle."""
     backend = BACKEND_OF.get(type(array))
-    if backend is None or handle is HOST:
-        return backend is None and handle is HOST
+    if backend is None or handle is HOST or backend.type == "cpu":
+        return device_of(array) == name_of(handle)
     return bool(handle == DeviceHandle(backend, backend.index_of(array)))
 
 
@@ -345,6 +356,18 @@ def bounds(array: Any) -> tuple[int, int]:
     """The addresses of the first byte of an array and of that after its last."""
     backend = BACKEND_OF.get(type(array))
     return byte_bounds(array) if backend is None else backend.bounds(array)
+
+
+def root_of(array: Any) -> Any:
+    """The array of NumPy's that all views of one memory come from."""
+    above = array.base
+    while above is not None:
+        if not is_array(above):  # `as_strided` puts something of its own between two arrays
+            above = getattr(above, "base", None)
+            if not is_array(above):
+                break
+        array, above = above, above.base
+    return array
 
 
 def storage(array: Any) -> tuple[int, int]:

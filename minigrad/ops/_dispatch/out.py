@@ -7,6 +7,7 @@ the tensor gets the result's shape, and keeps its dtype where the result can be 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minigrad._base.dtype import as_dtype
 from minigrad._base.warnings import warn
 from minigrad.autograd.inplace import check_memory, check_written
 from minigrad.core import LOCAL, Tensor, counter_of, materialized

@@ -62,7 +62,7 @@ def broadcast_and_promote_all(*arrays: Any) -> tuple[list[Any], Fit]:
         arrays = tuple(together(*arrays))
     like = arrays[0]
     for each in arrays[1:]:
-        like = np.broadcast_to(zeros((), result_dtype(like, each)), broadcast_shape(like.shape, each.shape))
+        like = empty_like(result_dtype(like, each), broadcast_shape(like.shape, each.shape))
     dtype = like.dtype
     if BACKEND_OF and len({type(v) in BACKEND_OF for v in given}) == 2:
         input_metadata: Fit = MixedDeviceMetadata([(v.shape, v.dtype, device_like(v)) for v in given])
@@ -71,6 +71,11 @@ def broadcast_and_promote_all(*arrays: Any) -> tuple[list[Any], Fit]:
     if like.ndim > 1 and type(arrays[0]) is np.ndarray and not all(v.flags.c_contiguous for v in arrays):
         arrays = (arrays[0], *in_order_of_first(like.shape, *arrays))
     return [v if v.dtype is dtype else in_dtype(v, dtype) for v in arrays], input_metadata
+
+
+def empty_like(dtype: Any, shape: tuple[int, ...]) -> Any:
+    """An array of this dtype and shape that takes no memory."""
+    return np.broadcast_to(np.empty((), dtype, like=device_like(0, dtype)), shape)
 
 
 def input_metadata_of(shape: tuple[int, ...], dtype: Any, *arrays: Any) -> Fit:

@@ -79,9 +79,9 @@ def array_of(data: Any, dtype: Dtype, what: str = "tensor") -> Any:
     """Nested lists, numbers, arrays or tensors as a new array; Python floats become float32, integers int64."""
     requested = numpy_dtype(dtype, None, what)
     if isinstance(data, Tensor):
-        return np.array(data.array, requested, order="C", like=device_like(data.array))
+        return np.array(data.array, requested, order="C", like=device_like(data.array, requested))
     if isinstance(data, (np.ndarray, np.generic)):
-        return np.array(checked(data), requested, order="C")
+        return as_dtype(np.array(checked(data), order="C"), requested or data.dtype)
     plain_data = numbers(data)
     try:
         array = np.array(plain_data)
@@ -195,7 +195,7 @@ def legacy_tensor(dtype: dtype_type, data: tuple[Any, ...], device: Any) -> Tens
                            "minigrad.tensor(...) or minigrad.empty(...).")
     if len(data) == 1 and not isinstance(data[0], (int, Size)):
         return constant(sequence(data[0], dtype))
-    return constant(np.zeros(size_of(data or (0,), "new"), dtype.numpy))
+    return constant(np.zeros(size_of(data or (0,), "new"), dtype.numpy, like=device_like(0, dtype.numpy)))
 
 
 def sequence(data: Any, dtype: dtype_type) -> Any:

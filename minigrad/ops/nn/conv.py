@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minigrad._base.dtype import as_dtype
+from minigrad._base.dtype import HALVES, as_dtype
 from minigrad._base.tensor_errors import IN_C
 from minigrad._base.warnings import warn_once
-from minigrad.backends.numpy import FLOAT16, FLOAT32, matmul
+from minigrad.backends.numpy import FLOAT32, matmul
 from minigrad.backends.registry import BACKEND_OF, composite
 from minigrad.core import Node, Tensor, attributes, record2, record_n
 from minigrad.core.record import SCALAR_OPERAND
@@ -31,8 +31,8 @@ Sizes = int | Sequence[int]
 
 
 def wide(*arrays: Any) -> tuple[Any, ...]:
-    """Arrays as they are multiplied: float16 as float32."""
-    return tuple([x.astype(FLOAT32) if x.dtype is FLOAT16 else x for x in arrays])
+    """Arrays as they are multiplied: float16 and bfloat16 as float32."""
+    return tuple([x.astype(FLOAT32) if x.dtype in HALVES else x for x in arrays])
 
 
 def in_groups(rows: Any, groups: int) -> Any:

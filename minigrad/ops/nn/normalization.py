@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import as_dtype
-from minigrad.backends.numpy import FLOAT16, FLOAT32, ONES, ones_for, total
+from minigrad._base.dtype import HALVES, as_dtype
+from minigrad.backends.numpy import FLOAT32, ONES, ones_for, total
 from minigrad.backends.registry import by_kernel, device_like
 from minigrad.core import Node, Tensor, record_n
 from minigrad.core.record import SCALAR_OPERAND
@@ -99,9 +99,9 @@ class Norm(Node, number=None):
             w, b = None if weight is None else weight.array, None if bias is None else bias.array
             y, mean, scale = normalized(x.reshape(inner), w, b, eps, x.shape)
             return finished(cls, y, a, weight, bias, None, (axes, along, eps, inner, (mean, scale), *shown))
-        grouped = (x.astype(FLOAT32) if x.dtype is FLOAT16 else x).reshape(inner)
+        grouped = (x.astype(FLOAT32) if x.dtype in HALVES else x).reshape(inner)
         mean = mean_of(grouped, axes)
-        result = None if type(x) is np.ndarray or x.dtype is FLOAT16 else by_kernels(
+        result = None if type(x) is np.ndarray or x.dtype in HALVES else by_kernels(
             grouped, mean, axes, eps, weight if cls.whole else None, bias if cls.whole else None)
         if result is not None:
             const, left = (axes, along, eps, inner, (mean, result[1]), *shown), None if cls.whole else along
@@ -271,7 +271,7 @@ def of_rows(g: Any, apart: Any, both: Any, w: Any, scale: Any, shape: tuple[int,
 
 
 def check_dtypes(input: Tensor, *parts: Tensor | None) -> None:
-    """PyTorch's errors for parts of another dtype than the input: float32 goes with float16, and nothing else."""
+    """PyTorch's errors for parts of another dtype than the input: float32 goes with float16 and bfloat16, and nothing else."""
     tensors, dtype = [v for v in parts if v is not None], input.array.dtype
     same_device(input.array, *[v.array for v in tensors])
     other = [v for v in tensors if v.array.dtype is not dtype]
@@ -281,7 +281,7 @@ def check_dtypes(input: Tensor, *parts: Tensor | None) -> None:
         raise RuntimeError(f"expected scalar type {input.dtype.type_name} but found {other[0].dtype.type_name}")
     if any(v.array.dtype is not FLOAT32 for v in tensors):
         raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
-    if dtype is not FLOAT16:
+    if dtype not in HALVES:
         raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
 
 

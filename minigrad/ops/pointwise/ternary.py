@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from minigrad._base.dtype import as_dtype
 from minigrad._base.tensor_errors import IN_C
 from minigrad.core import Node, Tensor, record2, record_n
 from minigrad.ops._dispatch import broadcast_and_promote, broadcast_and_promote_all, check_kind, needed_by_product, op

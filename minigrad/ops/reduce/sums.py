@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import as_dtype
+from minigrad._base.dtype import HALVES, as_dtype
 from minigrad._base.dtype import dtype as dtype_type
-from minigrad.backends.numpy import FLOAT16, FLOAT32, sum_of_all, total
+from minigrad.backends.numpy import FLOAT32, sum_of_all, total
 from minigrad.backends.registry import device_like
 from minigrad.core import LOCAL, Node, Tensor, attributes, plain, record1
 from minigrad.ops._dispatch import op, tensor_method
@@ -69,7 +69,7 @@ class Sum(Node):
     @staticmethod
     def forward(a: Tensor, dtype: Any = None) -> Tensor:
         x = a.array
-        if dtype is not None or x.dtype is FLOAT16:
+        if dtype is not None or x.dtype in HALVES:
             y = total(x, None, dtype)
         elif x.size != 1:
             y = sum_of_all(x)
@@ -98,8 +98,8 @@ class SumDim(Node, name="Sum", number=1):
 
 def shared(xp: Any, g: Any, count: int) -> Any:
     """`g / count`; of float16 in float32, since float16 does not hold every count."""
-    if count > 2048 and xp.dtype(g) == FLOAT16:
-        return xp.cast(xp.cast(g, FLOAT32) / count, FLOAT16)
+    if count > 2048 and xp.dtype(g) in HALVES:
+        return xp.cast(xp.cast(g, FLOAT32) / count, xp.dtype(g))
     return g / count
 
 
@@ -158,7 +158,7 @@ class Logsumexp(Node):
     @staticmethod
     def forward(a: Tensor, axes: tuple[int, ...], keepdim: bool) -> Tensor:
         x = a.array if a.array.dtype.kind == "f" else a.array.astype(FLOAT32)
-        wide = x.astype(FLOAT32) if x.dtype is FLOAT16 else x
+        wide = x.astype(FLOAT32) if x.dtype in HALVES else x
         kept = kept_shape(x.shape, axes)
         top = wide.max(axes, keepdims=True) if wide.size else np.zeros(kept, wide.dtype, like=device_like(wide))
         top = np.where(np.isinf(top), wide.dtype.type(0), top)

@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minigrad._base.dtype import as_dtype
+from minigrad._base.dtype import HALVES, as_dtype
 from minigrad._base.warnings import warn
-from minigrad.backends.numpy import FLOAT16, FLOAT32, total
+from minigrad.backends.numpy import FLOAT32, total
 from minigrad.core import ManyOutputs, Node, Tensor, plain, record1, record_many
 from minigrad.ops._dispatch import op
 from minigrad.ops.linalg.matmul import mm
@@ -35,7 +35,7 @@ def freedom(count: int, correction: float | None) -> float:
 
 def moments(x: Any, axes: Shape, correction: float | None, keepdim: bool) -> tuple[Any, Any]:
     """Variance and mean of an array; of float16 in float32."""
-    widened = x.astype(FLOAT32) if x.dtype is FLOAT16 else x
+    widened = x.astype(FLOAT32) if x.dtype in HALVES else x
     count = math.prod([x.shape[i] for i in axes])
     mean = total(widened, axes, keepdims=True, count=count)
     deviations = widened - mean
@@ -56,9 +56,9 @@ def from_variance(xp: Any, g: Any, a: Any, correction: float | None, over: Shape
     """
     axes = all_if_none(over, a.ndim)
     count = math.prod([a.shape[i] for i in axes])
-    widened = xp.cast(a, FLOAT32) if xp.dtype(a) == FLOAT16 else a
+    widened = xp.cast(a, FLOAT32) if xp.dtype(a) in HALVES else a
     deviations = widened - xp.sum(widened, axes, True) / count
-    deviations = xp.cast(deviations, FLOAT16) if widened is not a else deviations
+    deviations = xp.cast(deviations, xp.dtype(a)) if widened is not a else deviations
     degrees = freedom(count, correction)
     if degrees <= 0 and (over is None or not a.ndim):
         return g * xp.cast(xp.where(deviations == 0, math.nan, math.inf), xp.dtype(g))

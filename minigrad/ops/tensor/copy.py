@@ -11,7 +11,7 @@ import numpy as np
 from minigrad._base.device import CPU, contiguous_format, preserve_format
 from minigrad._base.device import device as device_type
 from minigrad._base.device import memory_format as format_type
-from minigrad._base.dtype import as_dtype, float16, float32, float64, int8, int16, int32, int64, uint8
+from minigrad._base.dtype import as_dtype, float16, float32, float64, int8, int16, int32, int64, load_bfloat16, uint8
 from minigrad._base.dtype import bool as bool_
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.backends.registry import BACKEND_OF, device_handle, device_like, moved, resolve_device
@@ -206,6 +206,16 @@ def conversion(name: str, dtype: dtype_type) -> Callable[[Tensor], Tensor]:
 double, float_, half = conversion("double", float64), conversion("float", float32), conversion("half", float16)
 long, int_, short = conversion("long", int64), conversion("int", int32), conversion("short", int16)
 char, byte, to_bool = conversion("char", int8), conversion("byte", uint8), conversion("bool", bool_)
+
+
+@tensor_method
+def bfloat16(input: Tensor) -> Tensor:
+    """`to(bfloat16)`.
+
+    Raises:
+        MissingExtra: if ml_dtypes is not installed.
+    """
+    return cast(input, load_bfloat16().numpy)
 
 
 @tensor_method

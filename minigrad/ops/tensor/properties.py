@@ -16,6 +16,7 @@ from minigrad._base.dtype import (
     DTYPES,
     NOT_HERE,
     default_float,
+    float_info,
     from_numpy_dtype,
     get_default_dtype,
     result_dtype,
@@ -25,6 +26,7 @@ from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.dtype import promote_types as promoted
 from minigrad._base.missing import missing
 from minigrad._base.type_name import type_name
+from minigrad.backends.registry import device_like
 from minigrad.core import Tensor
 from minigrad.core.tensor import alias
 from minigrad.ops._dispatch import op, tensor_method
@@ -260,7 +262,7 @@ class finfo(Info):
         if not kind.is_floating_point:
             raise TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
                             "'torch.finfo'")
-        self._facts = np.finfo(kind.numpy)
+        self._facts = float_info(kind.numpy)
 
     def __repr__(self) -> str:
         return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
@@ -321,7 +323,7 @@ def operand(value: Any) -> Any:
     kinds = (((bool, np.bool_), "bool"), ((int, np.integer), "int64"), ((float, np.floating), default_float()))
     for types, dtype in kinds:
         if isinstance(value, types):
-            return np.zeros((), dtype)
+            return np.zeros((), dtype, like=device_like(0, dtype))
     raise TypeError(value)
 
 
