@@ -128,6 +128,11 @@ def from_numpy_dtype(numpy_dtype: Any) -> dtype:
     return found
 
 
+def number_array(number: Any, dtype: Any) -> Any:
+    """`numpy.asarray(number, dtype)`, of bfloat16 too."""
+    return np.asarray(number, dtype) if dtype is not BFLOAT16 else BFLOAT16.type(number)
+
+
 def numpy_dtype_of(given: Any) -> Any:
     """`numpy.dtype(given)`; that of bfloat16 as it is."""
     return given if given is BFLOAT16 else np.dtype(given)

@@ -205,7 +205,7 @@ class ArrayNamespace:
         """-1, 0 or 1; 0 for NaN."""
         if x.dtype.kind == "b":
             return x.copy()
-        return np.subtract(x > 0, x < 0, dtype=x.dtype)
+        return as_dtype(np.subtract(x > 0, x < 0, dtype=np.int8), x.dtype)
 
     @staticmethod
     def sigmoid(x: Any) -> Any:

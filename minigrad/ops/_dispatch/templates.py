@@ -14,12 +14,17 @@ from minigrad.backends.numpy import FLOAT32
 from minigrad.core import Node, Tensor, record1, record2
 from minigrad.ops._dispatch.type_promotion import in_dtype, input_metadata_of
 
-__all__ = ["Gate", "OfInput", "OfResult", "Scaled", "refuse", "widely"]
+__all__ = ["Gate", "OfInput", "OfResult", "Scaled", "refuse", "widely", "widened"]
 
 
 def refuse(kernel: str, dtype: Any) -> NoReturn:
     """PyTorch's error for a dtype that an op has no code for."""
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_numpy_dtype(dtype).type_name}'")
+
+
+def widened(*arrays: Any) -> tuple[Any, ...]:
+    """Arrays as PyTorch computes with them: float16 and bfloat16 as float32."""
+    return tuple([x.astype(FLOAT32) if x.dtype in HALVES else x for x in arrays])
 
 
 def widely(values: Callable[..., Any], kernel: str, x: Any, *const: Any) -> Any:

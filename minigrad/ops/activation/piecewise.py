@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import as_dtype
+from minigrad._base.dtype import as_dtype, float_info
 from minigrad.autograd.inplace import in_place
 from minigrad.backends import draws
 from minigrad.backends.registry import backend_of
@@ -256,7 +256,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     if input.array.dtype.kind != "f":
         refuse("softshrink_check", input.array.dtype)
     if lambd < 0:
-        raise RuntimeError(f"lambda must be in range [0, {np.finfo(input.array.dtype).max:g}] for input dtype "
+        raise RuntimeError(f"lambda must be in range [0, {float_info(input.array.dtype).max:g}] for input dtype "
                            f"{input.dtype.type_name}, but found {lambd:g}")
     return Softshrink.forward(input, lambd)
 
@@ -298,7 +298,7 @@ def slopes(x: Any, lower: float, upper: float) -> Any:
     (lower, upper], which waits for nothing."""
     if backend_of(x) is None:
         negative = x <= 0
-        slope = np.ones(x.shape, x.dtype)
+        slope = np.ones_like(x)
         slope[negative] = draws.uniform(draws.DEFAULT, (int(np.count_nonzero(negative)),), np.float64, lower, upper)
         return slope
     drawn = draws.uniform(stream_beside(x), x.shape, np.float64 if x.itemsize == 8 else np.float32)

@@ -9,7 +9,7 @@ from minigrad.ops._dispatch import same_device
 from minigrad.ops.reduce.sums import one_of
 from minigrad.ops.shape.views import expand
 
-C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "float16": "c10::Half",
+C_NAMES = {"bfloat16": "c10::BFloat16", "float32": "float", "float64": "double", "int64": "long int", "int32": "int", "float16": "c10::Half",
            "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short"}
 DTYPES_DIFFER = {  # products do not promote, and each has a sentence of its own for it
     "mm": "expected m1 and m2 to have the same dtype, but got: {c} != {d}",

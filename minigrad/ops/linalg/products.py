@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minigrad._base.dtype import as_dtype
+from minigrad._base.dtype import HALVES, as_dtype
 from minigrad._base.warnings import warn_once
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import XP
@@ -28,6 +28,7 @@ from minigrad.ops._dispatch import (
     same_device,
     tensor_method,
     where_is,
+    widened,
 )
 from minigrad.ops._dispatch.memory_order import inverse, memory_order, row_by_row
 from minigrad.ops._dispatch.type_promotion import INT64
@@ -72,8 +73,9 @@ class AddProduct(Node, number=None):
     def forward(cls, input: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
         x, v, w = input.array, a.array, b.array
         same_device(x, v, w)
-        product = cls.product(x, v, w)
+        product = cls.product(*widened(x, v, w))
         y = scaled_sum(as_dtype(x, product.dtype, copy=False), product, beta, alpha)
+        y = as_dtype(y, w.dtype, copy=False) if w.dtype in HALVES else y
         metadata = (*input_metadata_of(y.shape, y.dtype, x),
                     *[None if factor.dtype is y.dtype else (factor.shape, factor.dtype) for factor in (v, w)])
         return record_n(cls, y, (input, a, b), needed_by_product(a, b), (beta, alpha), metadata)

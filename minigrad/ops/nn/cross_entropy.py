@@ -63,7 +63,7 @@ class NllLoss(Node):
             if here and wrong.any():
                 raise IndexError(f"Target {classes[wrong].flat[0]} is out of bounds.")
         if keep is None:
-            share = np.ones(classes.shape, x.dtype)
+            share = np.ones(classes.shape, x.dtype, like=device_like(x))
         else:
             share = as_dtype(keep, x.dtype) if weight is None else np.where(keep, weight.array[classes], x.dtype.type(0))
         index = index_of(classes, x.ndim)

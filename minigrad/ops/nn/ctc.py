@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad._base.contexts import errstate
-from minigrad._base.dtype import as_dtype
+from minigrad._base.dtype import as_dtype, number_array
 from minigrad.backends.registry import backend_of
 from minigrad.core import Node, Tensor, plain, record1
 from minigrad.ops._dispatch import op, refuse, underived
@@ -203,7 +203,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequenc
     states = states_of(texts.astype(np.int64), steps, lengths, blank)
     loss = CtcLoss.forward(x, states, blank, tuple(steps.tolist()), tuple(lengths.tolist()), zero_infinity)
     if zero_infinity:
-        loss = Where.forward(plain(loss.array == math.inf), plain(np.zeros((), loss.array.dtype)), loss)
+        loss = Where.forward(plain(loss.array == math.inf), plain(number_array(0, loss.array.dtype)), loss)
     if reduction == 1:
         return mean(Div.forward(loss, plain(as_dtype(np.maximum(lengths, 1), loss.array.dtype))))
     return sum(loss) if reduction == 2 else loss if batched else SqueezeDim.forward(loss, 0)

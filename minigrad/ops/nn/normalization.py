@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import HALVES, as_dtype
+from minigrad._base.dtype import HALVES, as_dtype, float_info
 from minigrad.backends.numpy import FLOAT32, ONES, ones_for, total
 from minigrad.backends.registry import by_kernel, device_like
 from minigrad.core import Node, Tensor, record_n
@@ -363,7 +363,7 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
     if x.dtype.kind != "f":
         refuse("rms_norm", x.dtype)
     axes = tuple(range(x.ndim - len(shape), x.ndim))
-    small = float(np.finfo(x.dtype).eps) if eps is None else eps
+    small = float(float_info(x.dtype).eps) if eps is None else eps
     mean_square = MeanDim.forward(Pow.forward(input, 2), axes, True)
     result = input * Rsqrt.forward(AddScalar.forward(mean_square, small))
     return result if weight is None else cast(result * weight, x.dtype)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minigrad._base.dtype import as_dtype
+from minigrad._base.dtype import as_dtype, number_array
 from minigrad.backends.registry import BACKEND_OF
 from minigrad.core import Node, Tensor, plain, record1, record2
 from minigrad.core.record import SCALAR_OPERAND
@@ -144,7 +144,7 @@ class RemainderTensor(FmodTensor, name="Remainder", number=1):
 def wrapped(number: Any, like: Tensor) -> Tensor:
     """A number as a 0-d tensor of the dtype to which it and a tensor are promoted."""
     x, number = promote_scalar(like.array, number)
-    return plain(np.asarray(number, x.dtype))
+    return plain(number_array(number, x.dtype))
 
 
 @op(method=True, in_place=True)

@@ -213,7 +213,7 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None,
         divisor = Sub.forward(total_weight, Div.forward(squares, total_weight))
     if divisor.item() <= 0:
         warn(FEW_OBSERVATIONS)
-        divisor = plain(np.zeros((), divisor.array.dtype))
+        divisor = plain(np.zeros_like(divisor.array))
     deviations = Sub.forward(rows, unsqueeze(Div.forward(sum(weighted(rows, weights), 1), total_weight), 1))
     return squeeze(Div.forward(mm(deviations, t(weighted(deviations, weights))), divisor))
 

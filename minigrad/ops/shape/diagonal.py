@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minigrad._base.dtype import as_dtype
+from minigrad._base.dtype import BFLOAT16, as_dtype
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.autograd.views import record_view
 from minigrad.backends.registry import HOST, device_like, placed, resolve_device
@@ -36,7 +36,7 @@ class Diagonal(Node):
 def diagonal_of(x: Any, offset: int, dim1: int, dim2: int) -> Any:
     """An array that looks at the diagonals of `x`, which are its last dimension."""
     view = np.diagonal(x, offset, dim1, dim2)
-    if isinstance(view, np.ndarray):
+    if type(x) is np.ndarray or x.dtype is BFLOAT16:
         view.flags.writeable = x.flags.writeable
     return view
 

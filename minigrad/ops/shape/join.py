@@ -12,6 +12,7 @@ from minigrad.backends.registry import BACKEND_OF, device_like
 from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.ops._dispatch import op, same_device
 from minigrad.ops._dispatch.memory_order import in_format_of, row_by_row, suggests_channels_last
+from minigrad.ops._dispatch.type_promotion import empty_like
 from minigrad.ops.shape.broadcast import atleast_1d, atleast_2d, atleast_3d
 from minigrad.ops.shape.views import dim_of, reshape
 
@@ -53,7 +54,7 @@ class BlockDiag(Node):
         # A number (of no dimensions) does not promote the others within their kind; `cat` is given none.
         dtypes = [functools.reduce(promote_types, [x.dtype for x in arrays if bool(x.ndim) is has_dims] or [bool])
                   for has_dims in (True, False)]
-        dtype = result_dtype(np.empty(1, dtypes[0]), np.empty((), dtypes[1]))
+        dtype = result_dtype(empty_like(dtypes[0], (1,)), empty_like(dtypes[1], ()))
         sizes = [(1,) * (2 - x.ndim) + x.shape for x in arrays]
         ends = np.cumsum(sizes, 0).tolist()
         boxes = [tuple([slice(end - n, end) for n, end in zip(size, at, strict=True)])

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.device import contiguous_format, memory_format
-from minigrad._base.dtype import from_numpy_dtype
+from minigrad._base.dtype import BFLOAT16, from_numpy_dtype
 from minigrad._base.tensor_data import note_read
 from minigrad._base.warnings import warn_once
 from minigrad.autograd.views import address
@@ -170,11 +170,13 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     and a copy from another device.
 
     Raises:
-        TypeError: if it lies on another device than the CPU.
+        TypeError: if it lies on another device than the CPU, or is of bfloat16, which NumPy has not.
         RuntimeError: if this tensor requires grad and grad mode is on.
     """
     if self._requires_grad and not force and LOCAL.grad_enabled:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    if self.array.dtype is BFLOAT16:
+        raise TypeError("Got unsupported ScalarType BFloat16")
     note_read(self)
     array: np.ndarray[Any, Any] = materialized(self)
     if backend_of(array) is None:
@@ -237,13 +239,15 @@ def looking_at(storage: UntypedStorage, dtype: Any, offset: int, size: tuple[int
     """
     step, memory = dtype.itemsize, storage.bytes
     if 0 in size:
-        return np.empty(size, dtype, like=device_like(memory))
+        return np.empty(size, dtype, like=device_like(memory, dtype))
     needed = (offset + 1 + sum([(n - 1) * s for n, s in zip(size, strides, strict=True)])) * step
     if needed > memory.size:
         raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(strides)}, storage offset {offset}, and "
                            f"itemsize {step} requiring a storage size of {needed} are out of bounds for storage of "
                            f"size {memory.size}")
     start, steps = offset * step, tuple([s * step for s in strides])
+    if dtype is BFLOAT16:
+        return as_strided(memory[start:start + needed - offset * step].view(np.uint16), size, steps).view(dtype)
     if backend_of(memory) is None:
         return np.ndarray(size, dtype, memory, start, steps)
     available = (memory.size - start) // step * step
@@ -253,7 +257,7 @@ def looking_at(storage: UntypedStorage, dtype: Any, offset: int, size: tuple[int
 def rebuild(cls: type[Tensor], storage: UntypedStorage, dtype: Any, offset: int, size: tuple[int, ...],
             strides: tuple[int, ...], requires_grad: bool) -> Tensor:
     """A leaf of this class that looks at a storage from an offset, in steps of these strides."""
-    array = looking_at(storage, np.dtype(dtype.name), offset, size, strides)  # unpickled, dtypes are other objects
+    array = looking_at(storage, dtype if dtype is BFLOAT16 else np.dtype(dtype.name), offset, size, strides)  # unpickled, dtypes are other objects
     result = plain(array, requires_grad, cls)
     result._version_counter = counter = VersionCounter()
     counter.value = 1  # PyTorch counts that the storage was set
