@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import ml_dtypes
 import numpy as np
-from numpy.lib.array_utils import byte_bounds
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.lib.stride_tricks import as_strided
 
 from minigrad._base.dtype import BFLOAT16
-from minigrad.backends.registry import DeviceHandle, root_of, serve
+from minigrad.backends.registry import add_array_type
 
 __all__ = ["BFloat16Array", "round_up", "unrounded"]
 
@@ -181,6 +180,10 @@ class BFloat16Array(NDArrayOperatorsMixin):
         """The same memory as another dtype."""
         return wrapped(self.held.view(held(dtype)))
 
+    def as_strided(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> BFloat16Array:
+        """A view of this shape, whose elements lie so many bytes apart."""
+        return BFloat16Array(as_strided(self.held, shape, strides))
+
     def fill(self, number: Any) -> None:
         """Write one number everywhere."""
         self[...] = number
@@ -208,7 +211,6 @@ class BFloat16Array(NDArrayOperatorsMixin):
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """NumPy's other functions."""
-        options.pop("like", None)
         if function.__name__ == "result_type":
             return BFLOAT16 if all(getattr(v, "dtype", v) is BFLOAT16 or type(v) in (float, int, bool)
                                    for v in args) else np.result_type(*mapped(widened, args))
@@ -238,93 +240,23 @@ for each in COMPUTING_METHODS:
 
 
 def as_bfloat16(value: Any) -> BFloat16Array:
-    """A number, or an array of another dtype, in bfloat16: by way of float32, as in PyTorch."""
+    """A number, or an array of another dtype, in bfloat16: by way of float32, as in PyTorch. One of ml_dtypes is held
+    as it is."""
     if type(value) is BFloat16Array:
         return value
+    if getattr(value, "dtype", None) is HELD and ROUNDING.at_once:
+        return BFloat16Array(np.asarray(value))
     with np.errstate(all="ignore"):
         return BFloat16Array(np.asarray(value).astype(FLOAT32, copy=False).astype(held(BFLOAT16), copy=False))
 
 
-class Creation:
-    """Where NumPy's names are found for an array to be made like one of bfloat16."""
+class Handle:
+    """Stands for the memory of these arrays, for NumPy's `like`: `np.zeros(3, dtype, like=Handle())`, of any dtype."""
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        function = getattr(np, name)
-        return lambda *args, **options: moved_elements(function, args, options)
-
-
-class OnCpu:
-    """`minigrad.backends.protocol.Backend` for these arrays, which lie on the CPU as NumPy's do."""
-
-    type = "cpu"
-    array_type = BFloat16Array
-    module = Creation()
-
-    def device_count(self) -> int:
-        return 1
-
-    def current_device(self) -> None:
-        """The CPU has no number."""
-
-    def set_device(self, index: int) -> None:
-        """There is one CPU."""
-
-    def on(self, index: int | None) -> AbstractContextManager[Any]:
-        return nullcontext()
-
-    def index_of(self, array: Any) -> None:
-        """The CPU has no number."""
-
-    def from_host(self, array: Any, index: int | None) -> Any:
-        return array
-
-    def to_host(self, array: Any) -> Any:
-        return array
-
-    def move(self, array: Any, index: int | None) -> Any:
-        return array.copy()
-
-    def address(self, array: Any) -> int:
-        return int(array.held.__array_interface__["data"][0])
-
-    def bounds(self, array: Any) -> tuple[int, int]:
-        return byte_bounds(array.held)
-
-    def storage(self, array: Any) -> tuple[int, int]:
-        low, high = byte_bounds(root_of(array.held))
-        return low, high - low
-
-    def bytes_of(self, array: Any, low: int, size: int) -> Any:
-        root = root_of(array.held)
-        memory = root if root.flags.c_contiguous else as_strided(root, (root.size,), (root.itemsize,))
-        return memory.reshape(-1).view(np.uint8)[low - byte_bounds(root)[0]:][:size]
-
-    def as_strided(self, array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-        return BFloat16Array(as_strided(array.held, shape, strides))
-
-    def add_at(self, out: Any, index: Any, x: Any) -> None:
-        np.add.at(out, index, x)
-
-    def matmul(self, x: Any, y: Any) -> Any:
-        return np.matmul(x, y)
-
-    def linalg_errors(self) -> AbstractContextManager[Any]:
-        return nullcontext()
-
-    def synchronize(self, index: int | None) -> None:
-        """All is done."""
-
-    def fused(self, name: str) -> None:
-        """Array code does."""
-
-    fused_rows = fused
-
-    def composite(self, function: Callable[..., Any], *args: Any) -> None:
-        """Array code does."""
-
-    def capturing(self) -> bool:
-        return False
+    def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """NumPy's functions that make arrays; its own `ones`, `full` and `eye` hand on what they were given."""
+        return moved_elements(function, args, options)
 
 
-BFLOAT16.dtype, BFLOAT16.type, BFLOAT16.handle = HELD, as_bfloat16, DeviceHandle(OnCpu(), None)
-serve(BFLOAT16.handle.backend)
+BFLOAT16.dtype, BFLOAT16.type, BFLOAT16.handle = HELD, as_bfloat16, Handle()
+add_array_type(BFloat16Array)

@@ -30,15 +30,14 @@ MODULES = {"cuda": ("minigrad.backends.cupy", "cuda12x")}
 
 def install(backend: Backend) -> None:
     """Let a backend serve the devices of its type."""
-    BACKENDS[backend.type] = backend
-    serve(backend)
+    BACKENDS[backend.type] = BACKEND_OF[backend.array_type] = backend
+    add_array_type(backend.array_type)
 
 
-def serve(backend: Any) -> None:
-    """Let a backend serve the arrays of its type."""
+def add_array_type(array_type: type) -> None:
+    """Count what is of a type as an array."""
     global ARRAYS
-    BACKEND_OF[backend.array_type] = backend
-    ARRAYS = (np.ndarray, np.generic, *BACKEND_OF)
+    ARRAYS = (*ARRAYS, array_type)
 
 
 @contextmanager
@@ -244,9 +243,9 @@ def placed(array: Any, given: str | device | int | None) -> Any:
 def moved(array: Any, handle: Any) -> Any:
     """An array on the device of a handle: itself if it lies there."""
     backend = BACKEND_OF.get(type(array))
-    if handle is HOST or handle.backend.type == "cpu":
+    if is_host(handle):
         return host(array)
-    if backend is not None and backend.type == "cpu":
+    if array.dtype is BFLOAT16:
         raise RuntimeError(CPU_ONLY)
     if backend is None:
         check_copy(handle.backend)
@@ -328,23 +327,32 @@ def device_like(array: Any, dtype: Any = None) -> Any:
     """
     if dtype is BFLOAT16:
         return BFLOAT16.handle
+    if type(array) is np.ndarray:
+        return HOST
     backend = BACKEND_OF.get(type(array))
     if backend is not None:
         return DeviceHandle(backend, backend.index_of(array))
+    if getattr(array, "dtype", None) is BFLOAT16 or array is BFLOAT16.handle:
+        return BFLOAT16.handle
     return array if type(array) is DeviceHandle else HOST
+
+
+def is_host(handle: Any) -> bool:
+    """Whether a handle is one of the CPU: there are one for NumPy's arrays and one for those of bfloat16."""
+    return handle is HOST or handle is BFLOAT16.handle
 
 
 def lies_on(array: Any, handle: Any) -> bool:
     """Whether an array lies on the device of a handle."""
     backend = BACKEND_OF.get(type(array))
-    if backend is None or handle is HOST or backend.type == "cpu":
-        return device_of(array) == name_of(handle)
+    if backend is None or is_host(handle):
+        return backend is None and is_host(handle)
     return bool(handle == DeviceHandle(backend, backend.index_of(array)))
 
 
 def name_of(handle: Any) -> device:
     """The device of a handle."""
-    return CPU if handle is HOST else device(handle.backend.type, handle.index)
+    return CPU if is_host(handle) else device(handle.backend.type, handle.index)
 
 
 def info_of(array: Any) -> tuple[tuple[int, ...], Any, Any]:
@@ -352,10 +360,15 @@ def info_of(array: Any) -> tuple[tuple[int, ...], Any, Any]:
     return array.shape, device_like(array), array.dtype
 
 
+def in_memory(array: Any) -> Any:
+    """The array of NumPy's that holds the memory of one of the CPU: itself, or what one of bfloat16 has inside."""
+    return array.held if array.dtype is BFLOAT16 else array
+
+
 def bounds(array: Any) -> tuple[int, int]:
     """The addresses of the first byte of an array and of that after its last."""
     backend = BACKEND_OF.get(type(array))
-    return byte_bounds(array) if backend is None else backend.bounds(array)
+    return byte_bounds(in_memory(array)) if backend is None else backend.bounds(array)
 
 
 def root_of(array: Any) -> Any:
@@ -378,6 +391,8 @@ def storage(array: Any) -> tuple[int, int]:
 def as_strided(array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
     """A view of this shape, whose elements lie so many bytes apart."""
     backend = BACKEND_OF.get(type(array))
+    if array.dtype is BFLOAT16:
+        return array.as_strided(shape, strides)
     return strided(array, shape, strides) if backend is None else backend.as_strided(array, shape, strides)
 
 

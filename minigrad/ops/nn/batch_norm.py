@@ -42,7 +42,7 @@ class BatchNormOf(Node, name="NativeBatchNorm"):
         x = a.array
         wide, mean, variance = widened(x, mean, variance)
         scale = as_dtype((1 / np.sqrt(variance + variance.dtype.type(eps))).reshape(along), wide.dtype)
-        y = as_dtype(as_dtype(wide - mean.reshape(along), wide.dtype) * scale, x.dtype, copy=False)
+        y = as_dtype(wide - mean.reshape(along), wide.dtype) * scale
         kept, scale = as_dtype(mean.reshape(along), x.dtype), as_dtype(scale, x.dtype, copy=False)
         return finished(BatchNormOf, y, a, weight, bias, along, (along, kept, scale, eps))
 

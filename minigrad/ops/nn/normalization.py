@@ -15,7 +15,7 @@ from minigrad.backends.numpy import FLOAT32, ONES, ones_for, total
 from minigrad.backends.registry import by_kernel, device_like
 from minigrad.core import Node, Tensor, record_n
 from minigrad.core.record import SCALAR_OPERAND
-from minigrad.ops._dispatch import op, refuse, same_device
+from minigrad.ops._dispatch import op, refuse, same_device, widened
 from minigrad.ops._dispatch.memory_order import in_format_of
 from minigrad.ops.pointwise.power import Pow
 from minigrad.ops.pointwise.scalar import AddScalar
@@ -110,8 +110,8 @@ class Norm(Node, number=None):
         scale = 1 / np.sqrt(mean_of(y * y, axes) + grouped.dtype.type(eps))
         y *= scale
         kept = (as_dtype(mean, x.dtype, copy=False), as_dtype(scale, x.dtype, copy=False))
-        y = in_format_of(as_dtype(y.reshape(x.shape), x.dtype, copy=False), x)
-        return finished(cls, y, a, weight, bias, along, (axes, along, eps, inner, kept, *shown))
+        return finished(cls, in_format_of(y.reshape(x.shape), x), a, weight, bias, along,
+                        (axes, along, eps, inner, kept, *shown))
 
     def backward(self, xp: Any, g: Any, a: Any, w: Any, axes: Shape, along: Shape, eps: float, inner: Shape,
                  kept: Any, *_: Any) -> tuple[Any, Any, Any]:
@@ -145,9 +145,11 @@ def finished(cls: type[Node], y: Any, a: Tensor, weight: Tensor | None, bias: Te
     """What is normalised, times the weights, plus the bias, recorded as an op of these three; `along` None: they are
     in it already."""
     if weight is not None and along is not None:
-        y *= weight.array.reshape(along)
+        y *= widened(weight.array)[0].reshape(along)
     if bias is not None and along is not None:
-        y += bias.array.reshape(along)
+        y += widened(bias.array)[0].reshape(along)
+    if a.array.dtype in HALVES:
+        y = as_dtype(y, a.array.dtype, copy=False)
     inputs = (a, SCALAR_OPERAND if weight is None else weight, SCALAR_OPERAND if bias is None else bias)
     return record_n(cls, y, inputs, (a, weight), const, input_metadata_for(a, weight, bias))
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import BFLOAT16, as_dtype
-from minigrad.backends.registry import HOST, device_like, moved
+from minigrad._base.dtype import as_dtype
+from minigrad.backends.registry import device_like, is_host, moved
 from minigrad.core import Node, Tensor, record1
 from minigrad.ops._dispatch import widely
 from minigrad.ops._dispatch.memory_order import in_format_of
@@ -47,7 +47,7 @@ class Resample(Node):
             if matrix is None:
                 continue
             weights = as_dtype(matrix, x.dtype)
-            if handle is not HOST and x.dtype is not BFLOAT16:
+            if not is_host(handle):
                 weights = matrix_on(handle, x.dtype, matrix.shape, weights.tobytes())
             x = x @ weights.T if dim == -1 else np.moveaxis(np.moveaxis(x, dim, -1) @ weights.T, -1, dim)
         return np.ascontiguousarray(x, like=x)

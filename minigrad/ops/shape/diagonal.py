@@ -5,10 +5,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minigrad._base.dtype import BFLOAT16, as_dtype
+from minigrad._base.dtype import as_dtype
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.autograd.views import record_view
-from minigrad.backends.registry import HOST, device_like, placed, resolve_device
+from minigrad.backends.registry import HOST, backend_of, device_like, placed, resolve_device
 from minigrad.core import Node, Tensor, materialized, plain, record1
 from minigrad.ops._dispatch import number_in, op, refuse, tensor_method
 from minigrad.ops._dispatch.memory_order import row_by_row
@@ -36,7 +36,7 @@ class Diagonal(Node):
 def diagonal_of(x: Any, offset: int, dim1: int, dim2: int) -> Any:
     """An array that looks at the diagonals of `x`, which are its last dimension."""
     view = np.diagonal(x, offset, dim1, dim2)
-    if type(x) is np.ndarray or x.dtype is BFLOAT16:
+    if backend_of(x) is None:
         view.flags.writeable = x.flags.writeable
     return view
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import as_dtype, promote_types, result_dtype
+from minigrad._base.dtype import BFLOAT16, as_dtype, promote_types, result_dtype
 from minigrad._base.type_name import type_name
 from minigrad.backends.registry import BACKEND_OF, device_like
 from minigrad.core import Node, Tensor, plain, record_n
@@ -31,7 +31,7 @@ class Stack(Node):
         if dim < arrays[0].ndim and all(map(suggests_channels_last, arrays)):  # joined along a dimension that is split
             joint = in_format_of(np.concatenate(arrays, dim, dtype=dtype, casting="unsafe"), *arrays)
             out = joint.reshape((*arrays[0].shape[:dim], len(arrays), *arrays[0].shape[dim:]))
-        elif dim or type(arrays[0]) in BACKEND_OF:
+        elif dim or type(arrays[0]) in BACKEND_OF or dtype is BFLOAT16:
             out = row_by_row(np.stack(arrays, dim, dtype=dtype, casting="unsafe"))
         else:
             out = np.array(arrays, dtype)  # 5 × as fast

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minigrad._base.dtype import BFLOAT16
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.autograd.views import record_view
 from minigrad.backends.registry import as_strided
@@ -221,7 +222,8 @@ def as_dtype(input: Tensor, dtype: dtype_type) -> Tensor:
         raise RuntimeError(f"self.stride(-1) must be 1 {what} {x.strides[-1] // old}")
     if old < new and x.shape[-1] * old % new:
         raise RuntimeError(f"self.size(-1) must be divisible by {new // old} {what} {x.shape[-1]}")
-    result = plain(x.view(dtype.numpy))
+    made = x.view(dtype.numpy)
+    result = plain(made if dtype.numpy is not BFLOAT16 else BFLOAT16.type(made))
     result._version_counter = counter_of(input)
     return result
 

@@ -30,6 +30,7 @@ from minigrad.backends.registry import (
     device_like,
     device_of,
     host,
+    in_memory,
     moved,
     root_of,
 )
@@ -107,7 +108,7 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
     backend = backend_of(array)
     if backend is not None:
         return UntypedStorage(backend.bytes_of(array, *backend.storage(array)))
-    root = root_of(array)
+    root = root_of(in_memory(array))
     if not root.size:
         return UntypedStorage(np.empty(0, np.uint8))
     low, high = bounds(root)
@@ -123,7 +124,7 @@ def storage_offset(self: Tensor) -> int:
     if not array.size:
         return 0
     backend = backend_of(array)
-    begin = bounds(root_of(array))[0] if backend is None else backend.storage(array)[0]
+    begin = bounds(root_of(in_memory(array)))[0] if backend is None else backend.storage(array)[0]
     return (address(array) - begin) // int(array.itemsize)
 
 
@@ -247,7 +248,7 @@ def looking_at(storage: UntypedStorage, dtype: Any, offset: int, size: tuple[int
                            f"size {memory.size}")
     start, steps = offset * step, tuple([s * step for s in strides])
     if dtype is BFLOAT16:
-        return as_strided(memory[start:start + needed - offset * step].view(np.uint16), size, steps).view(dtype)
+        return BFLOAT16.type(np.ndarray(size, dtype, memory, start, steps))
     if backend_of(memory) is None:
         return np.ndarray(size, dtype, memory, start, steps)
     available = (memory.size - start) // step * step
