@@ -113,7 +113,9 @@ def load_bfloat16() -> dtype:
 
 def as_dtype(array: Any, dtype: Any, *, copy: builtins.bool = True) -> Any:
     """`array.astype(dtype, copy=copy)`, of bfloat16 too, which arrays of NumPy's do not know."""
-    return array.astype(dtype, copy=copy) if dtype is not BFLOAT16 or array.dtype is BFLOAT16 else BFLOAT16.type(array)
+    if dtype is not BFLOAT16:
+        return array.astype(dtype, copy=copy)
+    return array.copy("K") if copy and array.dtype is BFLOAT16 else BFLOAT16.type(array)
 
 
 def from_numpy_dtype(numpy_dtype: Any) -> dtype:

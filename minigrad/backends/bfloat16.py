@@ -168,12 +168,13 @@ class BFloat16Array(NDArrayOperatorsMixin):
         return BFloat16Array(part)
 
     def __setitem__(self, index: Any, part: Any) -> None:
-        self.held[index] = as_bfloat16(part).held
+        with np.errstate(all="ignore"):
+            self.held[index] = part.held if type(part) is BFloat16Array else np.asarray(part).astype(FLOAT32)
 
     def astype(self, dtype: Any, order: Any = "K", copy: bool = True) -> Any:
-        """A copy in another dtype."""
+        """A copy in another dtype; in its own it is rounded, if it was not yet."""
         if dtype is BFLOAT16:
-            return BFloat16Array(self.held.copy(order)) if copy else self
+            return BFloat16Array(self.held.astype(HELD, order)) if copy or self.held.dtype is FLOAT32 else self
         return self.held.astype(FLOAT32, order).astype(dtype, order, copy=False)
 
     def view(self, dtype: Any) -> Any:
@@ -244,7 +245,7 @@ def as_bfloat16(value: Any) -> BFloat16Array:
     as it is."""
     if type(value) is BFloat16Array:
         return value
-    if getattr(value, "dtype", None) is HELD and ROUNDING.at_once:
+    if getattr(value, "dtype", None) is HELD:
         return BFloat16Array(np.asarray(value))
     with np.errstate(all="ignore"):
         return BFloat16Array(np.asarray(value).astype(FLOAT32, copy=False).astype(held(BFLOAT16), copy=False))

@@ -264,7 +264,7 @@ class ArrayNamespace:
 
     @staticmethod
     def cast(x: Any, dtype: Any) -> Any:
-        return x.astype(dtype) if dtype is not BFLOAT16 else as_dtype(x, BFLOAT16)
+        return x.astype(dtype) if dtype is not BFLOAT16 or x.dtype is BFLOAT16 else BFLOAT16.type(x)
 
     @staticmethod
     def dtype(x: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import as_dtype
+from minigrad._base.dtype import HALVES, as_dtype
 from minigrad.backends.stream import Stream, fractions
 
 Array = np.ndarray[Any, Any]
@@ -60,14 +60,14 @@ def normal(stream: Stream, n: int, dtype: np.dtype[Any], mean: float, std: float
 
 def rounded(x: Array, dtype: np.dtype[Any]) -> Array:
     """An array in a dtype; float64 becomes float16 by way of float32, as in PyTorch."""
-    return as_dtype(x.astype(np.float32) if dtype == np.float16 else x, dtype)
+    return as_dtype(x.astype(np.float32) if dtype in HALVES else x, dtype)
 
 
 def normal_blocks(stream: Stream, n: int, dtype: np.dtype[Any]) -> Array:
     """Blocks of 8 + 8 uniforms; where 16 does not divide `n` the last 16 are drawn once more."""
     whole = n - n % 16
-    # For float16 PyTorch fills a block at a time, and draws nothing for an unfinished one.
-    first = whole if dtype == np.float16 else n
+    # For float16 and bfloat16 PyTorch fills a block at a time, and draws nothing for an unfinished one.
+    first = whole if dtype in HALVES else n
     with stream.lock:
         both = fractions(stream, first + 16 * (n > whole), dtype)  # one draw: an interrupt comes before or after it
     drawn, last = both[:n], both[first:].copy()

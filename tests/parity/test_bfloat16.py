@@ -8,7 +8,6 @@ import pytest
 
 import minigrad
 import minigrad.nn
-from minigrad._base import dtype as dtypes
 from minigrad._base.optional import MissingExtra
 
 pytestmark = pytest.mark.torch
@@ -121,7 +120,8 @@ def test_files_go_both_ways(torch):
 
 
 def test_without_the_package_the_extra_is_named(monkeypatch):
-    monkeypatch.delitem(vars(dtypes), "bfloat16", raising=False)
+    for name in ("minigrad.autograd.bfloat16", "minigrad.backends.bfloat16"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)
     with pytest.raises(MissingExtra, match=r"minigrad-kit\[bfloat16\]"):
         minigrad.bfloat16  # noqa: B018 (the attribute raises)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import from_numpy_dtype, promote_types
+from minigrad._base.dtype import HALVES, from_numpy_dtype, promote_types
 from minigrad.backends.numpy import XP
 from minigrad.core import Node, Tensor, record2, record_n
 from minigrad.ops._dispatch import broadcast_and_promote, broadcast_shape, check_minus, op, same_device
@@ -39,6 +39,8 @@ class Dist(Node):
         if p == 0:
             return None, None
         difference = a - b
+        if xp.dtype(difference) in HALVES:
+            difference = xp.cast(difference, xp.dtype(difference))  # rounded, as when its norm was taken
         d = norm_gradient(xp, g, difference, z, p, tuple(range(difference.ndim)))
         return d, -d
 

@@ -366,6 +366,7 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
         refuse("rms_norm", x.dtype)
     axes = tuple(range(x.ndim - len(shape), x.ndim))
     small = float(float_info(x.dtype).eps) if eps is None else eps
-    mean_square = MeanDim.forward(Pow.forward(input, 2), axes, True)
-    result = input * Rsqrt.forward(AddScalar.forward(mean_square, small))
-    return result if weight is None else cast(result * weight, x.dtype)
+    wide = cast(input, FLOAT32) if x.dtype in HALVES else input
+    mean_square = MeanDim.forward(Pow.forward(wide, 2), axes, True)
+    result = wide * Rsqrt.forward(AddScalar.forward(mean_square, small))
+    return cast(result if weight is None else result * weight, x.dtype)

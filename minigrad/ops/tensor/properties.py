@@ -19,6 +19,7 @@ from minigrad._base.dtype import (
     float_info,
     from_numpy_dtype,
     get_default_dtype,
+    load_bfloat16,
     result_dtype,
     set_default_dtype,
 )
@@ -77,6 +78,8 @@ def type_of(self: Tensor, dtype: Any = None) -> Any:
         raise TypeError("dtype must be a type, str, or dtype object")
     name = dtype if isinstance(dtype, str) else dtype.__qualname__
     short = name.replace("torch.cuda.", "torch.", 1)
+    if short == "torch.BFloat16Tensor":
+        return to(self, dtype=load_bfloat16())
     if short not in TYPES or name == "torch.cuda.Tensor":
         raise ValueError(f"invalid type: '{name}'")
     kind = "cpu" if short == name else "cuda"
