@@ -21,8 +21,10 @@ from minigrad.backends.stream import Stream as Stream
 
 Shape = Sequence[int]
 CPP_NAMES = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long",
-             "bool": "bool", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double"}
-WHOLE = {"bfloat16": 2**8, "float16": 2**11, "float32": 2**24, "float64": 2**53}  # up to here a float holds every integer
+             "bool": "bool", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float",
+             "float64": "double"}
+# Up to here a float holds every integer.
+WHOLE = {"bfloat16": 2**8, "float16": 2**11, "float32": 2**24, "float64": 2**53}
 
 
 def drawn(here: Callable[..., Any], there: Callable[..., Any], stream: Any, shape: Shape, *parameters: Any) -> Any:

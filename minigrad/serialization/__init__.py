@@ -16,7 +16,6 @@ import json
 import math
 import os
 import re
-import sys
 import zlib
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
@@ -46,8 +45,8 @@ __all__ = ["LoadError", "add_safe_globals", "clear_safe_globals", "get_safe_glob
 KEY = "minigrad"  # under which the metadata holds all that is no tensor
 CHECKSUM = "minigrad.crc32"  # under which the metadata holds `checksum` of the file
 VERSION = 2  # files of version 1 have no checksum
-NAMES = {"BF16": "bfloat16", "F16": "float16", "F32": "float32", "F64": "float64", "U8": "uint8", "I8": "int8", "I16": "int16",
-         "I32": "int32", "I64": "int64", "BOOL": "bool"}
+NAMES = {"BF16": "bfloat16", "F16": "float16", "F32": "float32", "F64": "float64", "U8": "uint8", "I8": "int8",
+         "I16": "int16", "I32": "int32", "I64": "int64", "BOOL": "bool"}
 CODES = {name: code for code, name in NAMES.items()}
 MAPPINGS: dict[str, Any] = {"dict": dict, "OrderedDict": OrderedDict, "Counter": Counter}
 SEQUENCES: dict[str, Any] = {"tuple": tuple, "Size": Size}

@@ -173,7 +173,7 @@ class Reader(pickle.Unpickler):
             raise NotLoaded(f"it holds a {kind} that is no storage of a dtype that minigrad has")
         if key not in self.storages:
             width = of.value.itemsize
-            array = np.frombuffer(self.storage(key), np.dtype(f"u{width}").newbyteorder(self.order), count)
+            array = np.frombuffer(self.storage(key), f"{'<' if self.order == 'little' else '>'}u{width}", count)
             memory = UntypedStorage(array.astype(f"u{width}").view(np.uint8))
             self.storages[key] = Stored(memory, of.value, location)
         return self.storages[key]

@@ -10,7 +10,8 @@ from minigrad.backends.registry import is_array
 from minigrad.core import Tensor, constant
 from minigrad.ops._dispatch.type_promotion import promote_scalar
 
-IN_C = {"bfloat16": "c10::BFloat16", "float16": "c10::Half", "float32": "float", "float64": "double", "uint8": "uint8_t", "int8": "int8_t",
+IN_C = {"bfloat16": "c10::BFloat16", "float16": "c10::Half", "float32": "float", "float64": "double",
+        "uint8": "uint8_t", "int8": "int8_t",
         "int16": "int16_t", "int32": "int", "int64": "int64_t"}
 INTEGERS = [np.dtype(name) for name in ("uint8", "int8", "int16", "int32", "int64")]
 NUMBER_DTYPES = {bool: np.dtype(bool), int: np.dtype("int64"), float: None}  # of a number alone; None: the default

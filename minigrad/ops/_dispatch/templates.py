@@ -28,7 +28,8 @@ def widened(*arrays: Any) -> tuple[Any, ...]:
 
 
 def widely(values: Callable[..., Any], kernel: str, x: Any, *const: Any) -> Any:
-    """`values(x, *const)`; of float16 and bfloat16 in float32, rounded once. PyTorch's error where `x` holds no real numbers."""
+    """`values(x, *const)`; of float16 and bfloat16 in float32, rounded once. PyTorch's error where `x` holds no real
+    numbers."""
     dtype = x.dtype
     if dtype.kind != "f":
         refuse(kernel, dtype)

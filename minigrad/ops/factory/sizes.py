@@ -108,8 +108,8 @@ def full_like(input: Tensor, fill_value: float, *, dtype: Dtype = None, device: 
 def new_full(self: Tensor, size: Any, fill_value: float, *, dtype: Dtype = None, device: Any = None,
              requires_grad: bool = False) -> Tensor:
     """One value in this size, in this tensor's dtype."""
-    kind = numpy_dtype(dtype, self.array.dtype, "new_full")
-    array = np.full(size_of((size,), "new_full"), number_in(fill_value, kind), kind, like=device_or_own(self, device, kind))
+    kind, shape = numpy_dtype(dtype, self.array.dtype, "new_full"), size_of((size,), "new_full")
+    array = np.full(shape, number_in(fill_value, kind), kind, like=device_or_own(self, device, kind))
     return new_leaf(array, requires_grad, "new_full")
 
 

@@ -65,7 +65,8 @@ class NllLoss(Node):
         if keep is None:
             share = np.ones(classes.shape, x.dtype, like=device_like(x))
         else:
-            share = as_dtype(keep, x.dtype) if weight is None else np.where(keep, weight.array[classes], x.dtype.type(0))
+            share = as_dtype(keep, x.dtype) if weight is None else np.where(
+                keep, weight.array[classes], x.dtype.type(0))
         index = index_of(classes, x.ndim)
         picked: Any = x[index] if all_count else np.where(keep, x[index], x.dtype.type(0))
         loss = -picked if keep is None else -picked * share

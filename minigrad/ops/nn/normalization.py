@@ -273,7 +273,7 @@ def of_rows(g: Any, apart: Any, both: Any, w: Any, scale: Any, shape: tuple[int,
 
 
 def check_dtypes(input: Tensor, *parts: Tensor | None) -> None:
-    """PyTorch's errors for parts of another dtype than the input: float32 goes with float16 and bfloat16, and nothing else."""
+    """PyTorch's errors for parts of another dtype than the input: float32 goes with halves, and nothing else."""
     tensors, dtype = [v for v in parts if v is not None], input.array.dtype
     same_device(input.array, *[v.array for v in tensors])
     other = [v for v in tensors if v.array.dtype is not dtype]

@@ -33,7 +33,9 @@ def precisely(values: Callable[..., Any]) -> Callable[..., Any]:
 
 def erf_of(x: Any) -> Any:
     """erf on an array; of float32 and float16 the fast way."""
-    return _erf.erf(x) if x.dtype == np.float64 else as_dtype(_erf.erf_single(x.astype(np.float32, copy=False)), x.dtype)
+    if x.dtype == np.float64:
+        return _erf.erf(x)
+    return as_dtype(_erf.erf_single(x.astype(np.float32, copy=False)), x.dtype)
 
 
 class Erf(OfOne, of=erf_of):
@@ -83,8 +85,12 @@ class SpecialLogNdtr(OfOne, of=precisely(_erf.log_ndtr)):
         return g / xp.apply(SpecialErfcx, a * -math.sqrt(0.5)) * math.sqrt(2 / math.pi)
 
 
-class SpecialEntr(OfOne, of=lambda x: as_dtype(np.where(x > 0, -x * np.log(x), np.where(x == 0, 0, np.where(x < 0, -np.inf, x)))
-                  , x.dtype)):
+def entropy(x: Any) -> Any:
+    """-x log x on an array; 0 at 0, -∞ below."""
+    return as_dtype(np.where(x > 0, -x * np.log(x), np.where(x == 0, 0, np.where(x < 0, -np.inf, x))), x.dtype)
+
+
+class SpecialEntr(OfOne, of=entropy):
     """-x log x; 0 at 0, -∞ below."""
 
     saves = ("self",)

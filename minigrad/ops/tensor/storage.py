@@ -258,7 +258,8 @@ def looking_at(storage: UntypedStorage, dtype: Any, offset: int, size: tuple[int
 def rebuild(cls: type[Tensor], storage: UntypedStorage, dtype: Any, offset: int, size: tuple[int, ...],
             strides: tuple[int, ...], requires_grad: bool) -> Tensor:
     """A leaf of this class that looks at a storage from an offset, in steps of these strides."""
-    array = looking_at(storage, dtype if dtype is BFLOAT16 else np.dtype(dtype.name), offset, size, strides)  # unpickled, dtypes are other objects
+    own = dtype if dtype is BFLOAT16 else np.dtype(dtype.name)  # unpickled, NumPy's dtypes are other objects
+    array = looking_at(storage, own, offset, size, strides)
     result = plain(array, requires_grad, cls)
     result._version_counter = counter = VersionCounter()
     counter.value = 1  # PyTorch counts that the storage was set
