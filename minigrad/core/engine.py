@@ -33,7 +33,8 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.contexts import errstate
-from minigrad.backends.registry import device_like
+from minigrad._base.dtype import BFLOAT16
+from minigrad.backends.registry import BACKEND_OF, HOST, device_like
 from minigrad.core.arguments import NOT_SCALAR, check_grad, check_inputs, inputs_of, sequence_of, warn_of_cycle
 from minigrad.core.evaluate import evaluate_fully, sum_to_inputs
 from minigrad.core.exec_info import leaves_out, select_nodes_to_run
@@ -86,7 +87,8 @@ def one_for(root: Tensor) -> Tensor | None:
         return None
     if root.array.size != 1:
         raise RuntimeError(NOT_SCALAR)
-    return plain(np.ones(root.array.shape, root.array.dtype, like=device_like(root.array))[()])
+    shape, dtype = root.array.shape, root.array.dtype
+    return plain(np.ones(shape, dtype, like=device_like(root.array) if BACKEND_OF or dtype is BFLOAT16 else HOST)[()])
 
 
 class GraphRoot(Node, number=None):

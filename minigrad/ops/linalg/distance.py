@@ -134,12 +134,13 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     lead = broadcast_shape(m[:-2], n[:-2])
     if 0 not in (*lead, *m, *n):
         checks.product_dtypes(x1, x2, "bmm")
-        checks.kernel(x1, "cdist")
     by_product = MODES[compute_mode]
     if by_product is None:
         by_product = m[-2] > MANY or n[-2] > MANY
     size = math.prod(lead)
     if p != 2 or not by_product or 0 in (*m, *n) or not size:
+        if 0 not in (*lead, *m, *n):
+            checks.kernel(x1, "cdist")
         return Cdist.forward(x1, x2, p)
     if size > 1:
         x1, x2 = [reshape(Expand.forward(v, (*lead, *v.array.shape[-2:])), (size, *v.array.shape[-2:]))

@@ -53,7 +53,8 @@ class Loss(Node, number=None):
         check_cast(x.dtype, dtype)
         if x.dtype.kind != "f":
             refuse(cls.kernel, x.dtype)
-        losses = as_dtype(cls.values(x, y, *const), dtype, copy=False)
+        losses = cls.values(x, y, *const)
+        losses = losses if losses.dtype is dtype else as_dtype(losses, dtype)
         return record_loss(cls, losses, a, b, (a, b), reduction, const, input_metadata)
 
 

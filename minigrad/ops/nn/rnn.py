@@ -6,8 +6,8 @@ steps computed at once; a single step computes its own, as PyTorch does, after t
 (`part=input_gates`).
 
 A network is a stack of layers; a bidirectional one runs each cell twice and joins the results. Every step is made of
-small ops that a reader can walk through; only a layer of an LSTM of float32 or bfloat16 is one op, `MkldnnRnnLayer`, as in
-PyTorch.
+small ops that a reader can walk through; only a layer of an LSTM of float32 or bfloat16 is one op,
+`MkldnnRnnLayer`, as in PyTorch.
 """
 
 from collections.abc import Callable, Sequence

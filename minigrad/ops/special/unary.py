@@ -63,6 +63,7 @@ class Erfinv(OfOne, of=precisely(_erf.erfinv)):
 class SpecialErfcx(OfOne, of=precisely(_erf.erfcx)):
     """exp(x²) erfc(x)."""
 
+    refuses = ("e", "erfcx_cpu")
     saves = ("self", "result")
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any) -> Any:
