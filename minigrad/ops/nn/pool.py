@@ -26,7 +26,7 @@ Sizes = int | Sequence[int]
 ARGUMENTS = ("kernel_size", "stride", "padding", "ceil_mode")  # of a pool, as nodes show them
 AVERAGED = (*ARGUMENTS, "count_include_pad", "divisor_override")
 AvgPool2D = resampling(__name__, "AvgPool2D", "avg_pool2d", saved=("self",), shown=AVERAGED)
-AvgPool3D = resampling(__name__, "AvgPool3D", "avg_pool3d_out_frame", False, ("self",), AVERAGED)
+AvgPool3D = resampling(__name__, "AvgPool3D", "avg_pool3d_out_frame", False, ("self",), AVERAGED, "e")
 
 
 class MaxPool2DWithIndices(Node):

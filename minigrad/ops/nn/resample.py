@@ -13,7 +13,7 @@ import numpy as np
 from minigrad._base.dtype import as_dtype
 from minigrad.backends.registry import device_like, is_host, moved
 from minigrad.core import Node, Tensor, record1
-from minigrad.ops._dispatch import widely
+from minigrad.ops._dispatch import check_kind, widely
 from minigrad.ops._dispatch.memory_order import in_format_of
 
 Matrices = tuple[Any, ...]  # for each of the last dimensions one of shape (out, in), or None
@@ -38,6 +38,7 @@ class Resample(Node):
     """The products themselves, as a formula uses them."""
 
     kernel = "resample"
+    refuses = ""
     keeps_format = True  # what lies channels last gives a result that does
 
     @staticmethod
@@ -55,6 +56,7 @@ class Resample(Node):
     @classmethod
     def forward(cls, a: Tensor, matrices: Matrices, *shown: Any) -> Tensor:
         """The op on a Tensor; `shown` are the arguments of which the matrices were made."""
+        check_kind(a.array, cls.refuses, cls.kernel)
         y = widely(Resample.values, cls.kernel, a.array, matrices)
         return record1(cls, in_format_of(y, a.array) if cls.keeps_format else y, a, (a,) if cls.saves else (),
                        (matrices, *shown))
@@ -65,9 +67,10 @@ class Resample(Node):
 
 
 def resampling(module: str, name: str, kernel: str, keeps_format: bool = True, saved: tuple[str, ...] = (),
-               shown: tuple[str, ...] = ()) -> type[Resample]:
-    """The op of this name in a module; `kernel` is what PyTorch's errors call it, `shown` what its nodes show."""
+               shown: tuple[str, ...] = (), refuses: str = "") -> type[Resample]:
+    """The op of this name in a module; `kernel` is what PyTorch's errors call it, `shown` what its nodes show, and
+    `refuses` the kinds of floats that it does not take (see `check_kind`)."""
     class Op(Resample, name=name):
         saves, constants = saved, ("", *shown)
-    Op.kernel, Op.keeps_format, Op.__module__ = kernel, keeps_format, module
+    Op.kernel, Op.keeps_format, Op.refuses, Op.__module__ = kernel, keeps_format, refuses, module
     return Op
