@@ -171,7 +171,8 @@ def tensor_repr(tensor: Any) -> str:
     kind = type(tensor).__name__
     is_parameter = any(base.__name__ == "Parameter" for base in type(tensor).__mro__)
     prefix = "tensor(" if kind in ("Tensor", "Parameter", "Buffer") else f"{kind}("
-    array = np.asarray(host(tensor.array))
+    array = host(tensor.array)
+    array = np.asarray(array) if isinstance(array, np.generic) else array
     parts = [prefix + write_data(array, len(prefix))]
     length = len(parts[0]) - parts[0].rfind("\n") + 1
     for suffix in suffixes(tensor, array):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import ml_dtypes
 import numpy as np
@@ -157,9 +157,9 @@ class BFloat16Array(NDArrayOperatorsMixin):
     def __repr__(self) -> str:
         return f"BFloat16Array({self.held.tolist()})"
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """The numbers in float32, which holds all of them, or in another of NumPy's dtypes."""
-        return self.held.astype(FLOAT32 if dtype is None else dtype)
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        """Nothing of NumPy's takes these arrays for its own without a word: `astype` says which dtype is wanted."""
+        raise TypeError("NumPy has no bfloat16")
 
     def __getitem__(self, index: Any) -> BFloat16Array:
         part = self.held[index]

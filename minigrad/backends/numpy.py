@@ -61,7 +61,7 @@ def total(x: Any, axes: tuple[int, ...] | None, dtype: Any = None, *, keepdims: 
         added = found.reshape(-1, *(1,) * (x.ndim - 2))[None] if keepdims else found
     else:
         added = add_up(x, axes, dtype, keepdims=keepdims)
-        added = added if added.ndim < 2 else np.ascontiguousarray(added)  # as PyTorch's, whatever the order of `x`
+        added = added if added.ndim < 2 or added.flags.c_contiguous else added.copy()  # as PyTorch's, whatever the order of `x`
     return added if count == 1 else added / added.dtype.type(count)
 
 
@@ -209,10 +209,9 @@ class ArrayNamespace:
 
     @staticmethod
     def sigmoid(x: Any) -> Any:
-        """1 / (1 + exp(-x)); exp overflows where the result is 0 in PyTorch too, but in float16 too early."""
-        if x.dtype is FLOAT16:
-            small = np.exp(-np.abs(x))
-            return np.where(x >= 0, 1 / (1 + small), small / (1 + small)).astype(FLOAT16)[()]
+        """1 / (1 + exp(-x)); exp overflows where the result is 0 in PyTorch too. Of halves it is rounded once."""
+        if x.dtype in HALVES:
+            return as_dtype(1 / (1 + np.exp(-x.astype(FLOAT32))), x.dtype)
         return 1 / (1 + np.exp(-x))
 
     @staticmethod

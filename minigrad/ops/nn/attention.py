@@ -176,7 +176,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     scores = matmul(MulScalar.forward(query, root), MulScalar.forward(Transpose.forward(key, -2, -1), root))
     if bias is not None:
         mask = attn_mask if attn_mask is not None and attn_mask._requires_grad else plain(bias)
-        scores = scores + wide(mask)
+        scores = scores + mask
     weights = SafeSoftmax.forward(scores, scores.array.ndim - 1)
     return cast(matmul(dropout(weights, dropout_p, True) if dropout_p else weights, value), q.dtype)
 
