@@ -96,8 +96,9 @@ _overridable_module(vars(autograd), ("backward", "grad"))
 __version__ = "0.1.0"
 newaxis = None
 _importing.done()
-LATER = ("_C", "accelerator", "amp", "compiler", "cuda", "distributed", "functional", "futures", "fx", "jit", "linalg",
-         "memory", "nn", "optim", "overrides", "profiler", "recorder", "serialization", "special", "testing", "utils")
+LATER = ("_C", "accelerator", "amp", "compiler", "cpu", "cuda", "distributed", "functional", "futures", "fx", "jit",
+         "linalg", "memory", "nn", "optim", "overrides", "profiler", "recorder", "serialization", "special", "testing",
+         "utils")
 LATER_NAMES = {"GradScaler": "amp", "autocast": "amp", "bfloat16": "autograd.bfloat16", "compile": "compiler",
                "load": "serialization", "save": "serialization", "is_storage": "ops.tensor.storage",
                **dict.fromkeys(("get_deterministic_debug_mode", "get_num_interop_threads",

@@ -22,7 +22,7 @@ class BFloat16:
 
     name, kind, itemsize, isnative = "bfloat16", "f", 2, True
     dtype: Any  # what NumPy takes in its place: the dtype of ml_dtypes
-    type: Any  # makes an array of a number, or of another array
+    type: Any = None  # makes an array of a number, or of another array
     handle: Any = None  # for NumPy's `like`, to make arrays; all three are set when somebody first asks for bfloat16
 
     def __repr__(self) -> str:

@@ -61,7 +61,8 @@ def total(x: Any, axes: tuple[int, ...] | None, dtype: Any = None, *, keepdims: 
         added = found.reshape(-1, *(1,) * (x.ndim - 2))[None] if keepdims else found
     else:
         added = add_up(x, axes, dtype, keepdims=keepdims)
-        added = added if added.ndim < 2 or added.flags.c_contiguous else added.copy()  # as PyTorch's, whatever the order of `x`
+        if added.ndim > 1 and not added.flags.c_contiguous:
+            added = added.copy()  # in the order that PyTorch's has, whatever that of `x` is
     return added if count == 1 else added / added.dtype.type(count)
 
 

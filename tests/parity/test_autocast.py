@@ -1,5 +1,6 @@
 """`autocast` on the CPU casts what PyTorch casts, records the casts as PyTorch does, and keeps those of parameters."""
 
+import numpy as np
 import pytest
 
 import minigrad
@@ -153,6 +154,52 @@ def refused(m, program):
 @pytest.mark.parametrize("program", [lambda m: m.autocast(1), lambda m: m.autocast("cpu")(3)])
 def test_refusals(torch, program):
     assert refused(minigrad, program) == refused(torch, program)
+
+
+def old_names(m):
+    net, x = network(m)
+    with m.cpu.amp.autocast():
+        seen = [net(x).dtype, m.is_autocast_enabled("cpu")]
+    scaler = m.cpu.amp.GradScaler(init_scale=4.0)
+    return str((seen, scaler.scale(m.ones(1)), m.cpu.is_available(), m.cpu.device_count(), m.cpu.current_device(),
+                m.cpu.synchronize()))
+
+
+def test_old_names(torch):
+    texts = []
+    for m in (minigrad, torch):
+        with pytest.warns(FutureWarning) as warned:
+            texts.append([old_names(m), *[str(each.message) for each in warned]])
+    assert texts[0] == texts[1]
+
+
+def training(m):
+    """Some steps of a network with a norm, under autocast and a scaler; one of them overflows."""
+    m.manual_seed(0)
+    net = m.nn.Sequential(m.nn.Linear(4, 8), m.nn.LayerNorm(8), m.nn.GELU(), m.nn.Linear(8, 3))
+    optimizer, scaler = m.optim.SGD(net.parameters(), lr=0.05), m.amp.GradScaler("cpu", init_scale=256.0)
+    x, target = m.linspace(-1, 1, 24).reshape(6, 4), m.arange(6) % 3
+    losses = []
+    for i in range(5):
+        optimizer.zero_grad()
+        with m.autocast("cpu", dtype=m.bfloat16):
+            loss = m.nn.functional.cross_entropy(net(x if i != 2 else x * float("inf")), target)
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        m.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+        losses.append(loss.item())
+    return losses, scaler.get_scale(), [p.dtype for p in net.parameters()], [p.tolist() for p in net.parameters()]
+
+
+def test_training(torch):
+    (losses, scale, dtypes, params), (their_losses, their_scale, their_dtypes, theirs) = map(training,
+                                                                                            (minigrad, torch))
+    assert (scale, str(dtypes)) == (their_scale, str(their_dtypes))
+    np.testing.assert_allclose(losses, their_losses, rtol=2 ** -8)
+    for ours, other in zip(params, theirs, strict=True):
+        np.testing.assert_allclose(ours, other, rtol=2 ** -7, atol=2 ** -10)
 
 
 def test_another_dtype_is_warned_of_and_switched_off(torch):

@@ -1,6 +1,9 @@
 """bfloat16 is as in PyTorch: what it prints, what it meets, how it rounds, and what gradients it gets."""
 
+import copy
 import io
+import json
+import pickle
 import sys
 
 import numpy as np
@@ -8,7 +11,9 @@ import pytest
 
 import minigrad
 import minigrad.nn
+import minigrad.utils.checkpoint
 from minigrad._base.optional import MissingExtra
+from minigrad.recorder import record
 
 pytestmark = pytest.mark.torch
 
@@ -110,6 +115,64 @@ def test_second_order(torch):
         first, = m.autograd.grad((x ** 3).sum(), x, create_graph=True)
         return first.tolist(), m.autograd.grad(first.sum(), x)[0].tolist()
     assert program(minigrad) == program(torch)
+
+
+def in_default_dtype(m):
+    m.set_default_dtype(m.bfloat16)
+    try:
+        m.manual_seed(0)
+        x = m.tensor([1.5, 2.5])
+        return str((x, m.rand(3), m.nn.Linear(2, 2)(x), m.arange(0, 1, 0.25), m.linspace(0, 1, 3), m.ones(2) * 2.5,
+                    m.zeros(2, dtype=m.int64) + 1.5, m.full((2,), 0.1), m.eye(2), m.Tensor([1, 2])))
+    finally:
+        m.set_default_dtype(m.float32)
+
+
+def test_as_the_default_dtype(torch):
+    assert in_default_dtype(minigrad) == in_default_dtype(torch)
+
+
+def recomputed(m):
+    x = m.tensor([1.0, 2.0], dtype=m.bfloat16, requires_grad=True)
+    m.utils.checkpoint.checkpoint(lambda v: v.exp() * v, x, use_reentrant=False).sum().backward()
+    return x.grad.tolist()
+
+
+def test_checkpoint(torch):
+    assert recomputed(minigrad) == recomputed(torch)
+
+
+def test_views_and_writes_share_memory(torch):
+    def program(m):
+        x = m.zeros(2, 3, dtype=m.bfloat16)
+        x.t()[1].add_(1.3)
+        x[1, 2] = 0.7
+        x.view(m.int16)[0, 0] = 0x3F80
+        y = x.as_strided((2, 2), (1, 2))
+        return str((x, y, x.stride(), x.data_ptr() == x[0].data_ptr(), x.untyped_storage().nbytes(), copy.deepcopy(x),
+                    pickle.loads(pickle.dumps(x)), x._version))
+    assert program(minigrad) == program(torch)
+
+
+def test_a_compiled_function_runs_eagerly():
+    step = minigrad.compile(lambda x: (x * 2).exp().sum())
+    x = minigrad.ones(3, dtype=minigrad.bfloat16)
+    with pytest.warns(UserWarning, match="runs eagerly from now on: a tensor is of bfloat16"):
+        results = [step(x).item() for _ in range(3)]
+    assert results == [(x * 2).exp().sum().item()] * 3
+
+
+def test_a_recording_has_the_numbers():
+    with record() as trace:
+        x = minigrad.tensor([1.0, 0.1], dtype=minigrad.bfloat16, requires_grad=True)
+        (x * 2).sum().backward()
+    shown = json.dumps(trace.to_dict())
+    assert "bfloat16" in shown and "0.10009765625" in shown
+
+
+def test_numpy_takes_none_without_a_word():
+    with pytest.raises(TypeError, match="NumPy has no bfloat16"):
+        np.asarray(minigrad.ones(2, dtype=minigrad.bfloat16).array)
 
 
 def test_files_go_both_ways(torch):
