@@ -130,6 +130,11 @@ def from_numpy_dtype(numpy_dtype: Any) -> dtype:
     return found
 
 
+def viewed(array: Any, dtype: Any) -> Any:
+    """`array.view(dtype)`, of bfloat16 too."""
+    return array.view(dtype) if dtype is not BFLOAT16 else BFLOAT16.type(array.view(dtype))
+
+
 def number_array(number: Any, dtype: Any) -> Any:
     """`numpy.asarray(number, dtype)`, of bfloat16 too."""
     return np.asarray(number, dtype) if dtype is not BFLOAT16 else BFLOAT16.type(number)

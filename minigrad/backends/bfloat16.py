@@ -18,7 +18,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.lib.stride_tricks import as_strided
 
 from minigrad._base.dtype import BFLOAT16
-from minigrad.backends.registry import add_array_type
+from minigrad.backends import registry
 
 __all__ = ["BFloat16Array", "round_up", "unrounded"]
 
@@ -260,4 +260,4 @@ class Handle:
 
 
 BFLOAT16.dtype, BFLOAT16.type, BFLOAT16.handle = HELD, as_bfloat16, Handle()
-add_array_type(BFloat16Array)
+registry.ARRAYS = (*registry.ARRAYS, BFloat16Array)

@@ -30,14 +30,9 @@ MODULES = {"cuda": ("minigrad.backends.cupy", "cuda12x")}
 
 def install(backend: Backend) -> None:
     """Let a backend serve the devices of its type."""
-    BACKENDS[backend.type] = BACKEND_OF[backend.array_type] = backend
-    add_array_type(backend.array_type)
-
-
-def add_array_type(array_type: type) -> None:
-    """Count what is of a type as an array."""
     global ARRAYS
-    ARRAYS = (*ARRAYS, array_type)
+    BACKENDS[backend.type] = BACKEND_OF[backend.array_type] = backend
+    ARRAYS = (*ARRAYS, backend.array_type)
 
 
 @contextmanager
@@ -321,10 +316,7 @@ def check_devices(*arrays: Any) -> None:
 
 def device_like(array: Any, dtype: Any = None) -> Any:
     """The handle of the device of an array (or a handle), for NumPy's `like`; a number is on the CPU. The dtype is that
-    of what is to be made, where it may be another.
-
-    `like` takes arrays too, but no scalars, and CuPy's `ones`, `full` and `eye` do not take all that NumPy then passes.
-    """
+    of what is to be made, if another. `like` takes arrays, but no scalars, and not all that NumPy passes to CuPy's."""
     if dtype is BFLOAT16:
         return BFLOAT16.handle
     if type(array) is np.ndarray:
@@ -361,7 +353,7 @@ def info_of(array: Any) -> tuple[tuple[int, ...], Any, Any]:
 
 
 def in_memory(array: Any) -> Any:
-    """The array of NumPy's that holds the memory of one of the CPU: itself, or what one of bfloat16 has inside."""
+    """The array of NumPy's that holds the memory of one of the CPU: itself, or what one of bfloat16 is around."""
     return array.held if array.dtype is BFLOAT16 else array
 
 
@@ -369,18 +361,6 @@ def bounds(array: Any) -> tuple[int, int]:
     """The addresses of the first byte of an array and of that after its last."""
     backend = BACKEND_OF.get(type(array))
     return byte_bounds(in_memory(array)) if backend is None else backend.bounds(array)
-
-
-def root_of(array: Any) -> Any:
-    """The array of NumPy's that all views of one memory come from."""
-    above = array.base
-    while above is not None:
-        if not is_array(above):  # `as_strided` puts something of its own between two arrays
-            above = getattr(above, "base", None)
-            if not is_array(above):
-                break
-        array, above = above, above.base
-    return array
 
 
 def storage(array: Any) -> tuple[int, int]:

@@ -81,10 +81,8 @@ class Effects(NamedTuple):
 
 
 class Before:
-    """What the tensors of a step are before it is traced; `undo` makes them so again, with the random state.
-
-    The traced run of a joint graph is undone, and its program runs in its place: the results have its node.
-    """
+    """What the tensors of a step are before it is traced; `undo` makes them so again, with the random state. The traced
+    run of a joint graph is undone, and its program runs in its place: the results have its node."""
 
     def __init__(self, every: Sequence[Tensor]) -> None:
         self.every = list(every)
@@ -291,8 +289,7 @@ class Results:
         """A result that is computed, or a view of an input or of another result."""
         if vars(value) or value.retains_grad:
             self.trace.stop("a result has attributes, or keeps its gradient")
-        if value.array.dtype is BFLOAT16:
-            self.trace.stop(HALF)
+        if value.array.dtype is BFLOAT16:  # the trace was stopped where it was made
             return lambda tensors, results: value
         if not isinstance(value.array, Traced):
             value.array = self.trace.outside(np.asarray(value.array))

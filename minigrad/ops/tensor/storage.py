@@ -31,8 +31,8 @@ from minigrad.backends.registry import (
     device_of,
     host,
     in_memory,
+    is_array,
     moved,
-    root_of,
 )
 from minigrad.core import LOCAL, Tensor, constant, materialized, plain
 from minigrad.core.tensor import VersionCounter
@@ -99,6 +99,18 @@ def is_storage(obj: Any) -> bool:
 def on_device(memory: Any, device: str) -> UntypedStorage:
     """A storage that was pickled, on the device where it was."""
     return UntypedStorage(moved(memory, device_handle(device)))
+
+
+def root_of(array: Any) -> Any:
+    """The array of NumPy's that all views of one memory come from."""
+    above = array.base
+    while above is not None:
+        if not is_array(above):  # `as_strided` puts something of its own between two arrays
+            above = getattr(above, "base", None)
+            if not is_array(above):
+                break
+        array, above = above, above.base
+    return array
 
 
 @tensor_method
