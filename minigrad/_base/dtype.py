@@ -7,10 +7,12 @@ dtypes meet (`torch.promote_types`). docs/dtypes.md says which dtypes of PyTorch
 from __future__ import annotations
 
 import builtins
+import operator
 from typing import Any
 
 import numpy as np
 
+from minigrad._base.missing import missing
 from minigrad._base.optional import optional
 
 _CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
@@ -28,8 +30,8 @@ class BFloat16:
     def __repr__(self) -> str:
         return "dtype(bfloat16)"
 
-    def __reduce__(self) -> str:
-        return "BFLOAT16"
+    def __reduce__(self) -> tuple[Any, ...]:
+        return operator.attrgetter("numpy"), (load_bfloat16(),)  # who unpickles it loads what it needs
 
 
 BFLOAT16: Any = BFloat16()
@@ -109,6 +111,13 @@ def load_bfloat16() -> dtype:
     """
     loaded: dtype = optional("minigrad.autograd.bfloat16", "bfloat16").bfloat16
     return loaded
+
+
+def __getattr__(name: str) -> dtype:
+    """`bfloat16`, by which it is pickled."""
+    if name == "bfloat16":
+        return load_bfloat16()
+    missing(f"module '{__name__}'", name)
 
 
 def as_dtype(array: Any, dtype: Any, *, copy: builtins.bool = True) -> Any:

@@ -4,6 +4,7 @@ import copy
 import io
 import json
 import pickle
+import subprocess
 import sys
 
 import numpy as np
@@ -173,6 +174,15 @@ def test_a_recording_has_the_numbers():
 def test_numpy_takes_none_without_a_word():
     with pytest.raises(TypeError, match="NumPy has no bfloat16"):
         np.asarray(minigrad.ones(2, dtype=minigrad.bfloat16).array)
+
+
+def test_pickled_in_another_process(tmp_path):
+    with open(tmp_path / "x.pkl", "wb") as file:
+        pickle.dump((minigrad.tensor([0.1, 2.0], dtype=minigrad.bfloat16), minigrad.bfloat16), file)
+    program = "import pickle, sys, minigrad; x, d = pickle.load(open(sys.argv[1], 'rb')); print(x + 1, x.dtype is d)"
+    shown = subprocess.run([sys.executable, "-c", program, tmp_path / "x.pkl"], capture_output=True, text=True,
+                           check=True)
+    assert shown.stdout == "tensor([1.1016, 3.0000], dtype=torch.bfloat16) True\n"
 
 
 def test_files_go_both_ways(torch):
