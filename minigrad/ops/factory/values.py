@@ -81,7 +81,8 @@ def array_of(data: Any, dtype: Dtype, what: str = "tensor") -> Any:
     if isinstance(data, Tensor):
         return np.array(data.array, requested, order="C", like=device_like(data.array, requested))
     if isinstance(data, (np.ndarray, np.generic)):
-        return as_dtype(np.array(checked(data), order="C"), requested or data.dtype)
+        copied = np.array(checked(data), order="C")
+        return copied if requested is None else as_dtype(copied, requested, copy=False)
     plain_data = numbers(data)
     try:
         array = np.array(plain_data)
