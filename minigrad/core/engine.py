@@ -85,10 +85,9 @@ def one_for(root: Tensor) -> Tensor | None:
     """Return a 1 of the shape and dtype of a tensor of one element; None if no gradient goes to it."""
     if not root._requires_grad:
         return None
-    if root.array.size != 1:
+    if (x := root.array).size != 1:
         raise RuntimeError(NOT_SCALAR)
-    shape, dtype = root.array.shape, root.array.dtype
-    return plain(np.ones(shape, dtype, like=device_like(root.array) if BACKEND_OF or dtype is BFLOAT16 else HOST)[()])
+    return plain(np.ones(x.shape, x.dtype, like=device_like(x) if BACKEND_OF or x.dtype is BFLOAT16 else HOST)[()])
 
 
 class GraphRoot(Node, number=None):
