@@ -14,13 +14,13 @@ pytestmark = pytest.mark.torch
 CANCELS = {
     "adaptive_avg_pool3d", "addbmm", "addcdiv by data", "addr", "bilinear", "bilinear no bias", "binary_cross_entropy",
     "binary_cross_entropy none", "binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits none",
-    "binary_cross_entropy_with_logits sum", "cdist by product", "conv2d wide", "conv_transpose2d all",
+    "binary_cross_entropy_with_logits sum", "conv2d wide", "conv_transpose2d all",
     "cosine_similarity", "cosine_similarity dim", "cross", "cross_entropy of probabilities, sum", "cumprod",
     "gaussian_nll_loss", "grid_sample", "grid_sample in a volume", "i0e", "interpolate linear", "lerp tensor",
     "linalg.cross", "log_softmax", "lstm_cell", "margin_ranking_loss", "normalize 3", "sinc", "softmax dim", "std dim",
     "std_mean", "trapezoid", "triplet_margin_loss", "triplet_margin_with_distance_loss alone", "var biased"}
 # PyTorch rounds after each small op, in these in another order, and so often that more is lost.
-ROUNDED_OFTEN = {"cov weighted": 16, "gru": 8, "lstm": 6, "softmax by hand": 16}
+ROUNDED_OFTEN = {"cdist by product": 6, "cov weighted": 16, "gru": 8, "lstm": 6, "softmax by hand": 16}
 LEFT_OUT = {"matrix_exp": "PyTorch gives NaN", "i1": "PyTorch has no derivative", "i1e": "PyTorch has no derivative"}
 # One rounding of what float32 gives: these are the same to the last bit.
 EXACT = ("add", "add alpha", "div", "exp", "mul", "neg", "sqrt", "sub", "abs", "square", "reciprocal",
