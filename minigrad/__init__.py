@@ -60,7 +60,6 @@ from minigrad.compat.switches import (
     are_deterministic_algorithms_enabled,
     get_float32_matmul_precision,
     get_num_threads,
-    is_autocast_enabled,
     set_float32_matmul_precision,
     set_flush_denormal,
     set_num_threads,
@@ -84,7 +83,7 @@ __all__ = [
     "contiguous_format", "default_generator", "device", "double", "dtype", "e", "enable_grad", "finfo", "float",
     "float16", "float32", "float64", "get_default_device", "get_float32_matmul_precision", "get_num_threads", "half",
     "iinfo", "inf", "inference_mode", "int", "int16", "int32", "int64", "int8", "is_anomaly_check_nan_enabled",
-    "is_anomaly_enabled", "is_autocast_enabled", "is_grad_enabled", "is_inference_mode_enabled",
+    "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled",
     "is_warn_always_enabled", "layout", "long", "memory_format", "nan", "newaxis", "no_grad", "pi", "preserve_format",
     "random", "set_anomaly_enabled", "set_default_device", "set_float32_matmul_precision", "set_flush_denormal",
     "set_grad_enabled", "set_num_threads", "set_printoptions", "set_warn_always", "short", "strided", "uint8",
@@ -97,14 +96,18 @@ _overridable_module(vars(autograd), ("backward", "grad"))
 __version__ = "0.1.0"
 newaxis = None
 _importing.done()
-LATER = ("_C", "__future__", "accelerator", "amp", "compiler", "cuda", "distributed", "functional", "futures", "fx",
-         "jit", "linalg", "memory", "nn", "optim", "overrides", "profiler", "recorder", "serialization", "special",
-         "testing", "utils")
-LATER_NAMES = {"GradScaler": "amp", "autocast": "amp", "compile": "compiler", "load": "serialization",
-               "save": "serialization", "is_storage": "ops.tensor.storage",
+LATER = ("_C", "__future__", "accelerator", "amp", "compiler", "cpu", "cuda", "distributed", "functional", "futures",
+         "fx", "jit", "linalg", "memory", "nn", "optim", "overrides", "profiler", "recorder", "serialization",
+         "special", "testing", "utils")
+LATER_NAMES = {"GradScaler": "amp", "autocast": "amp", "bfloat16": "autograd.bfloat16", "compile": "compiler",
+               "load": "serialization", "save": "serialization", "is_storage": "ops.tensor.storage",
                **dict.fromkeys(("get_deterministic_debug_mode", "get_num_interop_threads",
                                 "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode",
-                                "set_num_interop_threads"), "compat.switches")}
+                                "set_num_interop_threads"), "compat.switches"),
+               **dict.fromkeys(("autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
+                                "get_autocast_dtype", "is_autocast_cache_enabled", "is_autocast_enabled",
+                                "set_autocast_cache_enabled", "set_autocast_dtype", "set_autocast_enabled"),
+                               "ops.autocast_mode")}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,8 +1,8 @@
 """Automatic mixed precision: mirrors `torch/amp`.
 
-minigrad computes in the dtypes that tensors have, and has no bfloat16. So `autocast` is there for programs that switch
-it off, or ask for a GPU that is not there, as most do; switched on it is refused. `GradScaler` scales losses and skips
-steps with infinite gradients, as PyTorch's does: a model in float16 needs it.
+Inside of `autocast` products compute in bfloat16, or float16, and losses in float32; which op does which stands in
+`minigrad/ops/autocast_mode.py`. `GradScaler` scales losses and skips steps with infinite gradients, as PyTorch's
+does: a model in float16 needs it.
 """
 
 from __future__ import annotations
@@ -17,31 +17,48 @@ from typing import Any
 from minigrad._base.device import device as device_of
 from minigrad.backends.registry import count
 from minigrad.core import Tensor
+from minigrad.ops.autocast_mode import (
+    STATE,
+    autocast_decrement_nesting,
+    autocast_increment_nesting,
+    clear_autocast_cache,
+    eligible,
+    get_autocast_dtype,
+    is_autocast_cache_enabled,
+    is_autocast_enabled,
+    set_autocast_enabled,
+)
 from minigrad.ops.factory.values import tensor
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
 REFUSED = (
-    "autocast is not available for {}: minigrad computes in the dtypes that tensors have, and has no bfloat16.\n\n"
+    "autocast is not available on a GPU: minigrad computes there in the dtypes that tensors have.\n\n"
     "Give enabled=False, or convert the module and its inputs with half(). To look into PyTorch's own mixed precision, "
     "record the PyTorch program with minigrad_widgets.inspect.")
+UNSUPPORTED = (
+    "In CPU autocast, but the target dtype is not supported. Disabling autocast.\n"
+    "CPU Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.")
 NO_CUDA = "CUDA is not available or torch_xla is imported. Disabling autocast."
 UNSCALED_TWICE = "unscale_() has already been called on this optimizer since the last update()."
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether `autocast` can be switched on: never."""
-    return False
+    """Whether `autocast` can be switched on: on the CPU."""
+    return device_of(device_type).type == "cpu" or (device_type == "cuda" and bool(count("cuda")))
 
 
 class autocast:
-    """A `with` block, or a decorator, in which PyTorch chooses the dtypes of ops; here it can only be switched off.
+    """A `with` block, or a decorator, in which products compute in bfloat16 or float16, and losses in float32.
 
     Args:
         device_type: "cpu" or "cuda". Without a GPU "cuda" is switched off with PyTorch's warning.
+        dtype: what products compute in; by default what `get_autocast_dtype` gives, bfloat16 at first.
+        enabled: False for a block in which nothing is cast.
+        cache_enabled: whether the cast of a parameter is kept until the outermost block ends.
 
     Raises:
-        RuntimeError: if it is switched on where it could be.
+        RuntimeError: on a GPU.
     """
 
     def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True,
@@ -49,33 +66,92 @@ class autocast:
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         self.device = device_of(device_type).type
-        if enabled and self.device == "cuda" and not count("cuda"):
+        if enabled and self.device == "cuda":
+            if count("cuda"):
+                raise RuntimeError(REFUSED)
             warnings.warn(NO_CUDA, UserWarning, stacklevel=2)
             enabled = False
-        if enabled:
-            raise RuntimeError(REFUSED.format(self.device))
+        self.fast_dtype = dtype
+        if enabled and dtype is not None and getattr(dtype, "name", "") not in ("bfloat16", "float16"):
+            warnings.warn(UNSUPPORTED, UserWarning, stacklevel=2)
+            enabled = False
+        if enabled and dtype is None:
+            self.fast_dtype = get_autocast_dtype(self.device)
+        self._enabled = enabled
+        self._cache_enabled = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
+        self._before: list[tuple[Any, ...]] = []
 
     def __enter__(self) -> autocast:
+        self._before.append((STATE.enabled, STATE.dtype, STATE.cache_enabled))
+        autocast_increment_nesting()
+        if self.device == "cpu":
+            STATE.dtype = self.fast_dtype if self._enabled else STATE.dtype
+            set_autocast_enabled(self.device, self._enabled)
+        STATE.cache_enabled = self._cache_enabled
         return self
 
     def __exit__(self, *error: Any) -> None:
-        """Nothing was changed."""
+        if autocast_decrement_nesting() == 0:
+            clear_autocast_cache()
+        enabled, STATE.dtype, STATE.cache_enabled = self._before.pop()
+        set_autocast_enabled("cpu", enabled)
 
     def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        if not callable(func):
+            raise TypeError(f"autocast()(func) requires a callable, but got {type(func).__name__}. "
+                            "Did you mean to use autocast as a context manager? For example:\n"
+                            "    with torch.autocast(device_type=...):\n        output = model(input)")
+
         @functools.wraps(func)
         def decorated(*args: Any, **kwargs: Any) -> Any:
-            return func(*args, **kwargs)
+            with self:
+                return func(*args, **kwargs)
         return decorated
 
 
+def autocast_values(value: Any, device_type: str, dtype: Any) -> Any:
+    """A value with its floating point tensors on a device in a dtype: also those in mappings and sequences."""
+    if isinstance(value, Tensor):
+        return value.to(dtype) if eligible(value) and value.device.type == device_type else value
+    if isinstance(value, dict):
+        return {key: autocast_values(each, device_type, dtype) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)([autocast_values(each, device_type, dtype) for each in value])
+    return value
+
+
 def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) -> Any:
-    """Mark the `forward` of a Function for `autocast`; it is called as it is."""
-    return fwd if fwd is not None else functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+    """Mark the `forward` of a Function for `autocast`: with `cast_inputs` it runs on inputs of that dtype, uncast."""
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+    if fwd is None:
+        return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+
+    @functools.wraps(fwd)
+    def decorated(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        ctx._dtype = get_autocast_dtype(device_type) if is_autocast_enabled(device_type) else None
+        ctx._fwd_used_autocast = is_autocast_enabled(device_type)
+        if cast_inputs is None or not ctx._fwd_used_autocast:
+            return fwd(ctx, *args, **kwargs)
+        ctx._fwd_used_autocast = False
+        with autocast(device_type, enabled=False):
+            return fwd(ctx, *autocast_values(args, device_type, cast_inputs),
+                       **autocast_values(kwargs, device_type, cast_inputs))
+    return decorated
 
 
 def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
-    """Mark the `backward` of a Function for `autocast`; it is called as it is."""
-    return bwd if bwd is not None else functools.partial(custom_bwd, device_type=device_type)
+    """Mark the `backward` of a Function for `autocast`: it runs with what was on in its `forward`."""
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+    if bwd is None:
+        return functools.partial(custom_bwd, device_type=device_type)
+
+    @functools.wraps(bwd)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        with autocast(device_type, enabled=args[0]._fwd_used_autocast, dtype=args[0]._dtype):
+            return bwd(*args, **kwargs)
+    return decorated
 
 
 def setting(attribute: str, meaning: str) -> tuple[Callable[[Any], Any], Callable[[Any, Any], None]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minigrad import return_types
+from minigrad._base.dtype import HALVES
 from minigrad._base.missing import module_getattr
 from minigrad.backends.registry import device_like
 from minigrad.core import Tensor, plain
@@ -92,8 +93,9 @@ def tensorsolve(input: Tensor, other: Tensor, dims: Sequence[int] | None = None)
 
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The powers 0 to N - 1 of each element, as a last dimension; by default as many as there are elements."""
-    if x.array.dtype.kind == "b":
-        raise RuntimeError("linalg.vander supports floating point, complex, and integer tensors, but got Bool")
+    if x.array.dtype.kind == "b" or x.array.dtype in HALVES:
+        raise RuntimeError("linalg.vander supports floating point, complex, and integer tensors, but got "
+                           f"{x.dtype.type_name}")
     x = x if x.array.ndim else shape.unsqueeze(x, 0)
     count = x.array.shape[-1] if N is None else N
     if count <= 1:

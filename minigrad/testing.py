@@ -16,8 +16,14 @@ from minigrad.core import Tensor
 __all__ = ["assert_close"]
 
 # By dtype: (rtol, atol). What is not listed must be equal.
-TOLERANCES = {"float16": (1e-3, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}
+TOLERANCES = {"bfloat16": (1.6e-2, 1e-5), "float16": (1e-3, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}
 Message = str | Callable[[str], str] | None
+
+
+def array_of(tensor: Any) -> Any:
+    """The values of a tensor for NumPy, which has no bfloat16: those are float32."""
+    values = tensor.detach().cpu()
+    return (values.float() if values.dtype.name == "bfloat16" else values).numpy()
 
 
 class Comparison:
@@ -81,7 +87,7 @@ class Comparison:
         strides = actual.stride(), expected.stride()
         differ(not self.checks["stride"] or strides[0] == strides[1],
                f"The values for attribute 'stride()' do not match: {strides[0]} != {strides[1]}.", path)
-        self.values(actual.detach().cpu().numpy(), expected.detach().cpu().numpy(), path)
+        self.values(array_of(actual), array_of(expected), path, actual.dtype.name, expected.dtype.name)
 
     def arrays(self, actual: Any, expected: Any, path: str) -> None:
         """NumPy's arrays, as tensors."""
@@ -90,11 +96,11 @@ class Comparison:
                path)
         differ(not self.checks["dtype"] or actual.dtype == expected.dtype,
                f"The values for attribute 'dtype' do not match: {actual.dtype} != {expected.dtype}.", path)
-        self.values(actual, expected, path)
+        self.values(actual, expected, path, actual.dtype.name, expected.dtype.name)
 
-    def values(self, actual: Any, expected: Any, path: str) -> None:
-        """Arrays of one shape, in the dtype that holds both."""
-        rtol, atol = self.tolerances(actual.dtype.name, expected.dtype.name)
+    def values(self, actual: Any, expected: Any, path: str, *dtypes: str) -> None:
+        """Arrays of one shape, in the dtype that holds both; the names of the dtypes decide what is close."""
+        rtol, atol = self.tolerances(*dtypes)
         dtype = np.promote_types(actual.dtype, expected.dtype)
         dtype = np.dtype(np.int64) if dtype.kind in "bu" else dtype
         actual, expected = actual.astype(dtype), expected.astype(dtype)

@@ -7,11 +7,34 @@ dtypes meet (`torch.promote_types`). docs/dtypes.md says which dtypes of PyTorch
 from __future__ import annotations
 
 import builtins
+import operator
 from typing import Any
 
 import numpy as np
 
+from minigrad._base.missing import missing
+from minigrad._base.optional import optional
+
 _CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+
+class BFloat16:
+    """What stands where the dtype of an array does, of arrays of bfloat16 (`minigrad.backends.bfloat16`): NumPy has no
+    such dtype. (The one of ml_dtypes is of no kind that an op would take for a float.)"""
+
+    name, kind, itemsize, isnative = "bfloat16", "f", 2, True
+    dtype: Any  # what NumPy takes in its place: the dtype of ml_dtypes
+    type: Any = None  # makes an array of a number, or of another array
+    handle: Any = None  # for NumPy's `like`, to make arrays; all three are set when somebody first asks for bfloat16
+
+    def __repr__(self) -> str:
+        return "dtype(bfloat16)"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return operator.attrgetter("numpy"), (load_bfloat16(),)  # who unpickles it loads what it needs
+
+
+BFLOAT16: Any = BFloat16()
 
 
 class dtype:
@@ -47,11 +70,11 @@ class dtype:
         raise RuntimeError(f"Unknown Complex ScalarType for {self.type_name}{NOT_HERE}")
 
 
-def _new_dtype(name: str, type_name: str) -> dtype:
+def _new_dtype(name: str, type_name: str, numpy: Any = None) -> dtype:
     made: dtype = object.__new__(dtype)
-    made.name, made.type_name, made.numpy = name, type_name, np.dtype(name)
+    made.name, made.type_name, made.numpy = name, type_name, numpy or np.dtype(name)
     made.itemsize = made.numpy.itemsize
-    made.abbr = f"{made.numpy.kind if name != 'bool' else 'b'}{8 * made.itemsize}"
+    made.abbr = f"{'bf' if numpy else made.numpy.kind}{8 * made.itemsize}"
     made.is_floating_point, made.is_signed = made.numpy.kind == "f", made.numpy.kind in "fi"
     made.is_complex = False
     return made
@@ -68,15 +91,45 @@ int64 = long = _new_dtype("int64", "Long")
 bool = _new_dtype("bool", "Bool")
 
 DTYPES = (float16, float32, float64, uint8, int8, int16, int32, int64, bool)
+HALVES = frozenset((float16.numpy, BFLOAT16))  # what PyTorch computes in float32, and rounds once
 _OF_NUMPY = {d.numpy: d for d in DTYPES}
-NOT_HERE = "\n\nminigrad has no complex numbers, no bfloat16, and no unsigned integers of more than 8 bits."
-ABSENT = ("bfloat16", "cdouble", "cfloat", "chalf", "complex32", "complex64", "complex128", "uint16", "uint32",
-          "uint64")
+NOT_HERE = "\n\nminigrad has no complex numbers, and no unsigned integers of more than 8 bits."
+ABSENT = ("cdouble", "cfloat", "chalf", "complex32", "complex64", "complex128", "uint16", "uint32", "uint64")
+
+
+def register_bfloat16() -> dtype:
+    """Make `bfloat16`, and let arrays have it."""
+    made = _OF_NUMPY[BFLOAT16] = _new_dtype("bfloat16", "BFloat16", BFLOAT16)
+    return made
+
+
+def load_bfloat16() -> dtype:
+    """`bfloat16`, of which there are arrays from now on.
+
+    Raises:
+        MissingExtra: if ml_dtypes is not installed.
+    """
+    loaded: dtype = optional("minigrad.autograd.bfloat16", "bfloat16").bfloat16
+    return loaded
+
+
+def __getattr__(name: str) -> dtype:
+    """`bfloat16`, by which it is pickled."""
+    if name == "bfloat16":
+        return load_bfloat16()
+    missing(f"module '{__name__}'", name)
+
+
+def as_dtype(array: Any, dtype: Any, *, copy: builtins.bool = True) -> Any:
+    """`array.astype(dtype, copy=copy)`, of bfloat16 too, which arrays of NumPy's do not know."""
+    if dtype is not BFLOAT16:
+        return array.astype(dtype, copy=copy)
+    return array.copy("K") if copy and array.dtype is BFLOAT16 else BFLOAT16.type(array)
 
 
 def from_numpy_dtype(numpy_dtype: Any) -> dtype:
     """The minigrad dtype of a NumPy one; a TypeError with PyTorch's sentence where there is none."""
-    found = _OF_NUMPY.get(np.dtype(numpy_dtype))
+    found = _OF_NUMPY.get(numpy_dtype) or _OF_NUMPY.get(np.dtype(numpy_dtype))
     if found is None:
         kind = np.dtype(numpy_dtype)
         raise TypeError(
@@ -84,6 +137,26 @@ def from_numpy_dtype(numpy_dtype: Any) -> dtype:
             "are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, "
             f"uint8, and bool.{NOT_HERE if kind.kind in 'ucV' else ''}")
     return found
+
+
+def viewed(array: Any, dtype: Any) -> Any:
+    """`array.view(dtype)`, of bfloat16 too."""
+    return array.view(dtype) if dtype is not BFLOAT16 else BFLOAT16.type(array.view(dtype))
+
+
+def number_array(number: Any, dtype: Any) -> Any:
+    """`numpy.asarray(number, dtype)`, of bfloat16 too."""
+    return np.asarray(number, dtype) if dtype is not BFLOAT16 else BFLOAT16.type(number)
+
+
+def numpy_dtype_of(given: Any) -> Any:
+    """`numpy.dtype(given)`; that of bfloat16 as it is."""
+    return given if given is BFLOAT16 else np.dtype(given)
+
+
+def float_info(dtype: Any) -> Any:
+    """`numpy.finfo(dtype)`, of bfloat16 too."""
+    return optional("ml_dtypes", "bfloat16").finfo("bfloat16") if dtype is BFLOAT16 else np.finfo(dtype)
 
 
 class Default:
@@ -142,6 +215,8 @@ def promote_types(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
     """
     if _CATEGORY[a.kind] != _CATEGORY[b.kind] and "f" in (a.kind, b.kind):
         return a if a.kind == "f" else b
+    if BFLOAT16 in (a, b):
+        return a if a is b else float32.numpy if "float16" in (a.name, b.name) else a if b is BFLOAT16 else b
     return np.promote_types(a, b)
 
 

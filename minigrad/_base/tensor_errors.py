@@ -29,7 +29,8 @@ SCALAR = (
 
 
 # what C++ calls the dtypes
-IN_C = {"float16": "c10::Half", "float32": "float", "float64": "double", "uint8": "unsigned char",
+IN_C = {"bfloat16": "c10::BFloat16", "float16": "c10::Half", "float32": "float", "float64": "double",
+        "uint8": "unsigned char",
         "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int", "bool": "bool"}
 
 

@@ -147,7 +147,7 @@ def suffixes(tensor: Any, array: Array) -> Iterator[str]:
         yield f"device='{tensor.device}'"
     if (array.size == 0 and array.ndim != 1) or (array.size and not OPTIONS.edgeitems):
         yield f"size={array.shape}"
-    usual = array.dtype == default_dtype().numpy
+    usual = tensor.dtype is default_dtype()
     if not usual and (array.size == 0 or array.dtype not in (np.int64, np.bool_)):
         yield f"dtype={tensor.dtype}"
     name = graph_name(tensor)
@@ -171,7 +171,8 @@ def tensor_repr(tensor: Any) -> str:
     kind = type(tensor).__name__
     is_parameter = any(base.__name__ == "Parameter" for base in type(tensor).__mro__)
     prefix = "tensor(" if kind in ("Tensor", "Parameter", "Buffer") else f"{kind}("
-    array = np.asarray(host(tensor.array))
+    array = host(tensor.array)
+    array = np.asarray(array) if isinstance(array, np.generic) else array
     parts = [prefix + write_data(array, len(prefix))]
     length = len(parts[0]) - parts[0].rfind("\n") + 1
     for suffix in suffixes(tensor, array):

@@ -14,15 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import from_numpy_dtype
+from minigrad._base.dtype import float_info, from_numpy_dtype, numpy_dtype_of
 from minigrad.backends import curand, random
 from minigrad.backends.stream import DEFAULT as DEFAULT
 from minigrad.backends.stream import Stream as Stream
 
 Shape = Sequence[int]
 CPP_NAMES = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long",
-             "bool": "bool", "float16": "c10::Half", "float32": "float", "float64": "double"}
-WHOLE = {"float16": 2**11, "float32": 2**24, "float64": 2**53}  # up to here a float holds every integer
+             "bool": "bool", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float",
+             "float64": "double"}
+# Up to here a float holds every integer.
+WHOLE = {"bfloat16": 2**8, "float16": 2**11, "float32": 2**24, "float64": 2**53}
 
 
 def drawn(here: Callable[..., Any], there: Callable[..., Any], stream: Any, shape: Shape, *parameters: Any) -> Any:
@@ -46,7 +48,7 @@ def uniform(stream: Any, shape: Shape, dtype: Any = np.float32, low: float = 0.0
         RuntimeError: if `low` is above `high`, or one of them or their distance is no number of the dtype.
     """
     dtype = floating(dtype, "check_uniform_bounds")
-    most = float(np.finfo(dtype).max)
+    most = float(float_info(dtype).max)
     for name, end in (("from", low), ("to", high)):
         if not -most <= end <= most:
             raise RuntimeError(f"{name} is out of bounds for {CPP_NAMES[dtype.name]}")
@@ -93,7 +95,7 @@ def exponential(stream: Any, shape: Shape, dtype: Any = np.float32, lambd: float
     Raises:
         RuntimeError: for a dtype that is not a floating point one, or if `lambd` is not above 0.
     """
-    dtype = np.dtype(dtype)
+    dtype = numpy_dtype_of(dtype)
     if dtype.kind != "f":
         raise RuntimeError("Exponential distribution is a continuous probability distribution. dtype must be a "
                            f"floating point but you specified {from_numpy_dtype(dtype).type_name}")
@@ -108,7 +110,7 @@ def cauchy(stream: Any, shape: Shape, dtype: Any = np.float32, median: float = 0
     Raises:
         RuntimeError: for a dtype that is not a floating point one, or if `sigma` is not above 0.
     """
-    dtype = np.dtype(dtype)
+    dtype = numpy_dtype_of(dtype)
     if dtype.kind != "f":
         name = {"short": "short int", "long": "long int"}.get(CPP_NAMES[dtype.name], CPP_NAMES[dtype.name])
         raise RuntimeError("Cauchy distribution is a continuous probability distribution. dtype must be a floating "
@@ -125,7 +127,7 @@ def geometric(stream: Any, shape: Shape, dtype: Any = np.float32, p: float = 0.5
         RuntimeError: if `p` is not in (0, 1).
         NotImplementedError: for bool.
     """
-    dtype = np.dtype(dtype)
+    dtype = numpy_dtype_of(dtype)
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
     if dtype.kind == "b":
@@ -143,7 +145,7 @@ def bernoulli(stream: Any, p: Any, shape: Shape, dtype: Any = np.float32) -> Any
         RuntimeError: if `p` is not in [0, 1].
         NotImplementedError: for an array that is not of a floating point dtype.
     """
-    dtype, kind = np.dtype(dtype), device_type(stream)
+    dtype, kind = numpy_dtype_of(dtype), device_type(stream)
     if isinstance(p, (int, float)):
         if not 0 <= p <= 1:
             raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
@@ -164,7 +166,7 @@ def randint(stream: Any, low: int, high: int | None, shape: Shape, dtype: Any = 
     Raises:
         RuntimeError: if the range is empty or does not fit into `dtype`.
     """
-    dtype = np.dtype(dtype)
+    dtype = numpy_dtype_of(dtype)
     if high is not None and low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     check_range(low, high, dtype)
@@ -174,7 +176,7 @@ def randint(stream: Any, low: int, high: int | None, shape: Shape, dtype: Any = 
 
 def random_integers(stream: Any, shape: Shape, dtype: Any = np.float32) -> Any:
     """Integers from 0 up to the largest of the dtype, of a float up to where it still holds every integer."""
-    dtype = np.dtype(dtype)
+    dtype = numpy_dtype_of(dtype)
     draw = random.integers_of_dtype
     return drawn(draw, draw, stream, shape, dtype, largest(dtype))
 
@@ -194,7 +196,7 @@ def largest(dtype: np.dtype[Any]) -> int:
 def check_range(low: int, high: int | None, dtype: np.dtype[Any]) -> None:
     """PyTorch's error where an end of the range is no number of the dtype, its warning where floats have gaps there."""
     if dtype.kind == "f":
-        least, most = float(np.finfo(dtype).min), float(np.finfo(dtype).max)
+        least, most = float(float_info(dtype).min), float(float_info(dtype).max)
     elif dtype.kind == "b":
         least, most = 0, 1
     else:
@@ -215,7 +217,7 @@ def check_range(low: int, high: int | None, dtype: np.dtype[Any]) -> None:
 
 def floating(dtype: Any, kernel: str) -> np.dtype[Any]:
     """The NumPy dtype, which must be a floating point one."""
-    found: np.dtype[Any] = np.dtype(dtype)
+    found: np.dtype[Any] = numpy_dtype_of(dtype)
     if found.kind != "f":
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_numpy_dtype(found).type_name}'")
     return found

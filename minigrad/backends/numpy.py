@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import BFLOAT16, HALVES, as_dtype
 from minigrad.backends.registry import BACKEND_OF, backend_of, by_kernel, device_like, is_array, moved
 
 BOOL = np.dtype(bool)
@@ -43,9 +44,10 @@ def of_channels(x: Any) -> Any:
 
 
 def total(x: Any, axes: tuple[int, ...] | None, dtype: Any = None, *, keepdims: bool = False, count: int = 1) -> Any:
-    """The sum over `axes` (None: all) over `count`; of float16 in float32, where it neither overflows nor sticks."""
-    if x.dtype is FLOAT16 and dtype is None:
-        return (total(x, axes, FLOAT32, keepdims=keepdims) / FLOAT32.type(count)).astype(FLOAT16)
+    """The sum over `axes` (None: all) over `count`; of float16 in float32, where it neither overflows nor sticks, and
+    of bfloat16."""
+    if x.dtype in HALVES and dtype is None:
+        return as_dtype(total(x, axes, FLOAT32, keepdims=keepdims) / FLOAT32.type(count), x.dtype)
     if axes is None and dtype is None and not keepdims:
         added = sum_of_all(x)
     elif type(x) in BACKEND_OF:
@@ -59,7 +61,8 @@ def total(x: Any, axes: tuple[int, ...] | None, dtype: Any = None, *, keepdims: 
         added = found.reshape(-1, *(1,) * (x.ndim - 2))[None] if keepdims else found
     else:
         added = add_up(x, axes, dtype, keepdims=keepdims)
-        added = added if added.ndim < 2 else np.ascontiguousarray(added)  # as PyTorch's, whatever the order of `x`
+        if added.ndim > 1 and not added.flags.c_contiguous:
+            added = added.copy()  # in the order that PyTorch's has, whatever that of `x` is
     return added if count == 1 else added / added.dtype.type(count)
 
 
@@ -205,14 +208,13 @@ class ArrayNamespace:
         """-1, 0 or 1; 0 for NaN."""
         if x.dtype.kind == "b":
             return x.copy()
-        return np.subtract(x > 0, x < 0, dtype=x.dtype)
+        return as_dtype(np.subtract(x > 0, x < 0, dtype=np.int8), x.dtype)
 
     @staticmethod
     def sigmoid(x: Any) -> Any:
-        """1 / (1 + exp(-x)); exp overflows where the result is 0 in PyTorch too, but in float16 too early."""
-        if x.dtype is FLOAT16:
-            small = np.exp(-np.abs(x))
-            return np.where(x >= 0, 1 / (1 + small), small / (1 + small)).astype(FLOAT16)[()]
+        """1 / (1 + exp(-x)); exp overflows where the result is 0 in PyTorch too. Of halves it is rounded once."""
+        if x.dtype in HALVES:
+            return as_dtype(1 / (1 + np.exp(-x.astype(FLOAT32))), x.dtype)
         return 1 / (1 + np.exp(-x))
 
     @staticmethod
@@ -229,7 +231,7 @@ class ArrayNamespace:
     @staticmethod
     def zeros(shape: tuple[int, ...], like: Any, dtype: Any = None) -> Any:
         """Zeros where `like` lies; of its dtype if none, NumPy's, is given."""
-        return np.zeros(shape, dtype or like.dtype, like=device_like(like))
+        return np.zeros(shape, dtype or like.dtype, like=device_like(like, dtype))
 
     @staticmethod
     def getitem(x: Any, index: Any) -> Any:
@@ -264,7 +266,7 @@ class ArrayNamespace:
 
     @staticmethod
     def cast(x: Any, dtype: Any) -> Any:
-        return x.astype(dtype)
+        return x.astype(dtype) if dtype is not BFLOAT16 or x.dtype is BFLOAT16 else BFLOAT16.type(x)
 
     @staticmethod
     def dtype(x: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import HALVES, as_dtype
 from minigrad.backends.stream import Stream, fractions
 
 Array = np.ndarray[Any, Any]
@@ -20,7 +21,7 @@ def uniform(stream: Stream, n: int, dtype: np.dtype[Any], low: float, high: floa
     """Fractions, stretched."""
     drawn = fractions(stream, n, dtype)
     kind: Any = drawn.dtype.type
-    out: Array = fused(drawn, kind(high) - kind(low), kind(low)).astype(dtype)
+    out: Array = as_dtype(fused(drawn, kind(high) - kind(low), kind(low)), dtype)
     out[out == dtype.type(high)] = dtype.type(low)  # rounding must not reach the upper end
     return out
 
@@ -59,14 +60,14 @@ def normal(stream: Stream, n: int, dtype: np.dtype[Any], mean: float, std: float
 
 def rounded(x: Array, dtype: np.dtype[Any]) -> Array:
     """An array in a dtype; float64 becomes float16 by way of float32, as in PyTorch."""
-    return (x.astype(np.float32) if dtype == np.float16 else x).astype(dtype)
+    return as_dtype(x.astype(np.float32) if dtype in HALVES else x, dtype)
 
 
 def normal_blocks(stream: Stream, n: int, dtype: np.dtype[Any]) -> Array:
     """Blocks of 8 + 8 uniforms; where 16 does not divide `n` the last 16 are drawn once more."""
     whole = n - n % 16
-    # For float16 PyTorch fills a block at a time, and draws nothing for an unfinished one.
-    first = whole if dtype == np.float16 else n
+    # For float16 and bfloat16 PyTorch fills a block at a time, and draws nothing for an unfinished one.
+    first = whole if dtype in HALVES else n
     with stream.lock:
         both = fractions(stream, first + 16 * (n > whole), dtype)  # one draw: an interrupt comes before or after it
     drawn, last = both[:n], both[first:].copy()
@@ -117,12 +118,12 @@ def cauchy(stream: Stream, n: int, dtype: np.dtype[Any], median: float, sigma: f
 
 
 def geometric(stream: Stream, n: int, dtype: np.dtype[Any], p: float) -> Array:
-    return np.ceil(np.log(fractions(stream, n, FLOAT64)) / math.log1p(-p)).astype(dtype)
+    return as_dtype(np.ceil(np.log(fractions(stream, n, FLOAT64)) / math.log1p(-p)), dtype)
 
 
 def bernoulli(stream: Stream, n: int, dtype: np.dtype[Any], p: Any) -> Array:
     """`p`: a number, or a flat array of `n` chances, which are compared in their own dtype."""
-    return (fractions(stream, n, getattr(p, "dtype", FLOAT64)) < p).astype(dtype)
+    return as_dtype(fractions(stream, n, getattr(p, "dtype", FLOAT64)) < p, dtype)
 
 
 def integers(stream: Any, n: int, dtype: np.dtype[Any], low: int, width: int) -> Any:
@@ -131,12 +132,12 @@ def integers(stream: Any, n: int, dtype: np.dtype[Any], low: int, width: int) ->
     if width < 2**64:  # else every word will do
         drawn %= np.uint64(width)
         drawn += np.uint64(low % 2**64)  # around the end of 64 bits, where `low` is negative
-    return drawn.view(np.int64).astype(dtype)
+    return as_dtype(drawn.view(np.int64), dtype)
 
 
 def integers_of_dtype(stream: Any, n: int, dtype: np.dtype[Any], largest: int) -> Any:
     """Integers of [0, largest], as remainders of draws as wide as the dtype; on a GPU too."""
-    return ((stream.draw64 if dtype.itemsize == 8 else stream.draw)(n) % np.uint64(largest + 1)).astype(dtype)
+    return as_dtype((stream.draw64 if dtype.itemsize == 8 else stream.draw)(n) % np.uint64(largest + 1), dtype)
 
 
 def randperm(stream: Stream, n: int) -> Array:

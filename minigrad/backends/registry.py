@@ -14,6 +14,7 @@ from numpy.lib.stride_tricks import as_strided as strided
 
 from minigrad._base.contexts import contextmanager, ensure
 from minigrad._base.device import ACCELERATOR, CPU, NO_CUPY, NO_GPU, Default, device
+from minigrad._base.dtype import BFLOAT16
 from minigrad._base.optional import MissingExtra, optional
 from minigrad.backends.protocol import Backend
 
@@ -23,6 +24,7 @@ FUSED = (np.dtype("float32"), np.dtype("float64"))
 BACKENDS: dict[str, Backend] = {}
 BACKEND_OF: dict[type, Backend] = {}
 BROKEN: dict[str, str] = {}  # by type of device: why its backend did not load
+CPU_ONLY = "minigrad has bfloat16 on the CPU only.\n\nConvert the tensor first: x.float(), or x.half()."
 MODULES = {"cuda": ("minigrad.backends.cupy", "cuda12x")}
 
 
@@ -30,7 +32,7 @@ def install(backend: Backend) -> None:
     """Let a backend serve the devices of its type."""
     global ARRAYS
     BACKENDS[backend.type] = BACKEND_OF[backend.array_type] = backend
-    ARRAYS = (np.ndarray, np.generic, *BACKEND_OF)
+    ARRAYS = (*ARRAYS, backend.array_type)
 
 
 @contextmanager
@@ -216,8 +218,12 @@ class DeviceHandle:
             return make(*args, **kwargs)
 
 
-def device_handle(given: str | device | int | None) -> Any:
-    """The handle of the device where a tensor is to be made; see `resolve_device` for the errors."""
+def device_handle(given: str | device | int | None, dtype: Any = None) -> Any:
+    """The handle of the device where a tensor is to be made, of a dtype; see `resolve_device` for the errors."""
+    if dtype is BFLOAT16:
+        if resolve_device(given) is not CPU:
+            raise RuntimeError(CPU_ONLY)
+        return BFLOAT16.handle
     if given is None and Default.device is CPU:
         return HOST
     where = resolve_device(given)
@@ -234,8 +240,10 @@ def placed(array: Any, given: str | device | int | None) -> Any:
 def moved(array: Any, handle: Any) -> Any:
     """An array on the device of a handle: itself if it lies there."""
     backend = BACKEND_OF.get(type(array))
-    if handle is HOST:
+    if is_host(handle):
         return host(array)
+    if array.dtype is BFLOAT16:
+        raise RuntimeError(CPU_ONLY)
     if backend is None:
         check_copy(handle.backend)
         return handle.backend.from_host(np.asarray(array), handle.index)
@@ -308,28 +316,37 @@ def check_devices(*arrays: Any) -> None:
                            f"{devices[0]} and {devices[1]}!\n\nMove one of them: x.to({devices[0]!r}).")
 
 
-def device_like(array: Any) -> Any:
-    """The handle of the device of an array (or a handle), for NumPy's `like`; a number is on the CPU.
-
-    `like` takes arrays too, but no scalars, and CuPy's `ones`, `full` and `eye` do not take all that NumPy then passes.
-    """
+def device_like(array: Any, dtype: Any = None) -> Any:
+    """The handle of the device of an array (or a handle), for NumPy's `like`; a number is on the CPU. The dtype is that
+    of what is to be made, if another. `like` takes arrays, but no scalars, and not all that NumPy passes to CuPy's."""
+    if dtype is BFLOAT16:
+        return BFLOAT16.handle
+    if type(array) is np.ndarray:
+        return HOST
     backend = BACKEND_OF.get(type(array))
     if backend is not None:
         return DeviceHandle(backend, backend.index_of(array))
+    if getattr(array, "dtype", None) is BFLOAT16 or array is BFLOAT16.handle:
+        return BFLOAT16.handle
     return array if type(array) is DeviceHandle else HOST
+
+
+def is_host(handle: Any) -> bool:
+    """Whether a handle is one of the CPU: there are one for NumPy's arrays and one for those of bfloat16."""
+    return handle is HOST or handle is BFLOAT16.handle
 
 
 def lies_on(array: Any, handle: Any) -> bool:
     """Whether an array lies on the device of a handle."""
     backend = BACKEND_OF.get(type(array))
-    if backend is None or handle is HOST:
-        return backend is None and handle is HOST
+    if backend is None or is_host(handle):
+        return backend is None and is_host(handle)
     return bool(handle == DeviceHandle(backend, backend.index_of(array)))
 
 
 def name_of(handle: Any) -> device:
     """The device of a handle."""
-    return CPU if handle is HOST else device(handle.backend.type, handle.index)
+    return CPU if is_host(handle) else device(handle.backend.type, handle.index)
 
 
 def info_of(array: Any) -> tuple[tuple[int, ...], Any, Any]:
@@ -337,10 +354,15 @@ def info_of(array: Any) -> tuple[tuple[int, ...], Any, Any]:
     return array.shape, device_like(array), array.dtype
 
 
+def in_memory(array: Any) -> Any:
+    """The array of NumPy's that holds the memory of one of the CPU: itself, or what one of bfloat16 is around."""
+    return array.held if array.dtype is BFLOAT16 else array
+
+
 def bounds(array: Any) -> tuple[int, int]:
     """The addresses of the first byte of an array and of that after its last."""
     backend = BACKEND_OF.get(type(array))
-    return byte_bounds(array) if backend is None else backend.bounds(array)
+    return byte_bounds(in_memory(array)) if backend is None else backend.bounds(array)
 
 
 def storage(array: Any) -> tuple[int, int]:
@@ -351,6 +373,8 @@ def storage(array: Any) -> tuple[int, int]:
 def as_strided(array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
     """A view of this shape, whose elements lie so many bytes apart."""
     backend = BACKEND_OF.get(type(array))
+    if array.dtype is BFLOAT16:
+        return array.as_strided(shape, strides)
     return strided(array, shape, strides) if backend is None else backend.as_strided(array, shape, strides)
 
 

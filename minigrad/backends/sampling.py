@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad.backends import curand
 from minigrad.backends.draws import exponential, floating
 from minigrad.backends.stream import Stream, fractions
@@ -67,7 +68,7 @@ def poisson(stream: Any, rates: Any) -> Array:
         drawn = Drawn(stream)
         counts = [often(rate, drawn) if rate >= 10 else seldom(rate, drawn) for rate in rates.ravel().tolist()]
         drawn.close()
-    return np.array(counts, rates.dtype).reshape(rates.shape)
+    return as_dtype(np.array(counts), rates.dtype).reshape(rates.shape)
 
 
 class Drawn(Iterator[float]):

@@ -61,7 +61,6 @@ def no_conversion(name: str, dtype: str) -> None:
     tensor_method(method)
 
 
-for name, dtype in (("cfloat", "complex64"), ("cdouble", "complex128"), ("chalf", "complex32"),
-                    ("bfloat16", "bfloat16")):
+for name, dtype in (("cfloat", "complex64"), ("cdouble", "complex128"), ("chalf", "complex32")):
     no_conversion(name, dtype)
 tensor_properties({"imag": property(imag, doc="The imaginary part: always PyTorch's error.")})

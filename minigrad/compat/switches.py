@@ -112,11 +112,6 @@ def set_flush_denormal(mode: bool, /) -> bool:
     return False
 
 
-def is_autocast_enabled(device_type: str = "cuda", /) -> bool:
-    """Whether `autocast` is on: never."""
-    return False
-
-
 def _assert(condition: object, message: str) -> None:
     """Python's `assert` as a function, which PyTorch has for its tracer."""
     if not condition:

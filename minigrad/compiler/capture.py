@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from minigrad._base.dtype import Size
+from minigrad._base.dtype import BFLOAT16, Size
 from minigrad._base.optional import optional
 from minigrad.autograd.views import MANY
 from minigrad.backends.stream import DEFAULT
@@ -23,7 +23,7 @@ from minigrad.compiler.passes import LAST_OF_JOINT, PASSES
 from minigrad.compiler.pooling import whole
 from minigrad.compiler.program import Asked, Memory, Program, View
 from minigrad.compiler.source import Function, Lines, Source, view
-from minigrad.compiler.tracer import Trace, Traced
+from minigrad.compiler.tracer import HALF, Trace, Traced
 from minigrad.compiler.tracing import released, tracing
 from minigrad.compiler.world import PLAIN, World, attached_to, leaves_of
 from minigrad.core import LOCAL, Node, Tensor
@@ -69,10 +69,8 @@ class Effects(NamedTuple):
 
 
 class Before:
-    """What the tensors of a step are before it is traced; `undo` makes them so again, with the random state.
-
-    The traced run of a joint graph is undone, and its program runs in its place: the results have its node.
-    """
+    """What the tensors of a step are before it is traced; `undo` makes them so again, with the random state. The traced
+    run of a joint graph is undone, and its program runs in its place: the results have its node."""
 
     def __init__(self, every: Sequence[Tensor]) -> None:
         self.every = list(every)
@@ -122,6 +120,8 @@ def capture(function: Callable[..., Any], args: Any, kwargs: Any, fullgraph: boo
     trace, check = Trace(fullgraph, BACKENDS[backend].composite), world.guards.compiled()
     every = [*[t for _, t in world.tensors.values()], *[t for _, t in given]]
     before, results, backward = Before(every), Results(every, trace), None
+    if any(t.array.dtype is BFLOAT16 for t in every):
+        return Captured(function(*args, **kwargs), (HALF, Trace.nowhere), world, trace), before
     try:
         with tracing(trace, world, given):
             result = function(*args, **kwargs)
@@ -288,6 +288,8 @@ class Results:
         """A result that is computed, or a view of an input or of another result."""
         if vars(value) or value.retains_grad:
             self.trace.stop("a result has attributes, or keeps its gradient")
+        if value.array.dtype is BFLOAT16:  # the trace was stopped where it was made
+            return lambda tensors, results: value
         if not isinstance(value.array, Traced):
             value.array = self.trace.outside(np.asarray(value.array))
         memory, base = value.array.memory, value._base

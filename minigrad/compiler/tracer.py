@@ -133,6 +133,9 @@ class Trace:
         return Traced(array, self.memories[id(array)][1])
 
 
+HALF = "a tensor is of bfloat16, which programs do not compute"
+
+
 class Active:
     """The trace that is being made, and the thread that makes it."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
 
+from minigrad._base.dtype import BFLOAT16
 from minigrad._base.locks import new_lock
 from minigrad.autograd import _api
 from minigrad.backends import draws, registry
@@ -18,7 +19,7 @@ from minigrad.compiler.functions import TracingBackend
 from minigrad.compiler.origin import AUTOGRAD
 from minigrad.compiler.program import Formula
 from minigrad.compiler.scalars import value_of
-from minigrad.compiler.tracer import Active, Trace, Traced, fresh, plain
+from minigrad.compiler.tracer import HALF, Active, Trace, Traced, fresh, plain
 from minigrad.compiler.world import World
 from minigrad.core import Node, Tensor, engine
 from minigrad.core.engine import start_grads
@@ -122,7 +123,7 @@ def adopt(args: Any) -> None:
     """Give operands traced arrays: `zeros` and its kind make arrays of NumPy's on the CPU."""
     for value in args:
         for each in value if isinstance(value, (tuple, list)) else (value,):
-            if isinstance(each, Tensor) and not isinstance(each.array, Traced):
+            if isinstance(each, Tensor) and not isinstance(each.array, Traced) and each.array.dtype is not BFLOAT16:
                 each.array = Active.trace.outside(np.asarray(each.array))
 
 
@@ -168,6 +169,14 @@ def adopting_start(roots: Any, grads: Any, batched: bool = False) -> list[Any]:
     return start_grads(roots, grads, batched)
 
 
+def stopping(trace: Trace, in_half: Any) -> Callable[[Any], Any]:
+    """What makes an array of bfloat16 while a trace is made, which ends the program: it is computed, and not noted."""
+    def made(value: Any) -> Any:
+        trace.stop(HALF)
+        return in_half(plain(value))
+    return made
+
+
 @contextmanager
 def tracing(trace: Trace, world: World, given: list[tuple[str, Tensor]]) -> Iterator[None]:
     """A block in which tensors have traced arrays, and optimisers traced options; afterwards they have their own."""
@@ -177,7 +186,7 @@ def tracing(trace: Trace, world: World, given: list[tuple[str, Tensor]]) -> Iter
     arrays = [(t, t.array) for _, t in [*tensors, *grads]]
     before = {id(group): dict(group) for group, _, _ in world.options.values()}
     groups = {id(group): group for group, _, _ in world.options.values()}
-    draws.drawn = drawn
+    draws.drawn, in_half, BFLOAT16.type = drawn, BFLOAT16.type, stopping(trace, BFLOAT16.type)
     wrap_ops(noting, True)
     UNUSUAL.pass_wrappers.append(noting_nodes)
     engine.start_grads = vars(_api)["start_grads"] = adopting_start
@@ -202,7 +211,7 @@ def tracing(trace: Trace, world: World, given: list[tuple[str, Tensor]]) -> Iter
         wrap_ops(noting, False)
         UNUSUAL.pass_wrappers.remove(noting_nodes)
         engine.start_grads = vars(_api)["start_grads"] = start_grads
-        draws.drawn = drawn_eagerly
+        draws.drawn, BFLOAT16.type = drawn_eagerly, in_half
         note_states(state_bytes, set_state_bytes)
         put_back(arrays, trace)
         for i, group in groups.items():

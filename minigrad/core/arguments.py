@@ -11,7 +11,7 @@ import numpy as np
 from minigrad._base.dtype import Size
 from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn_once
-from minigrad.backends.registry import BACKEND_OF, HOST, device_like, info_of, lies_on
+from minigrad.backends.registry import BACKEND_OF, HOST, device_like, info_of, is_host, lies_on
 from minigrad.core.evaluate import check_device
 from minigrad.core.graph import AccumulateGrad, GradientEdge, ManyOutputs
 from minigrad.core.tensor import Tensor, plain
@@ -65,7 +65,7 @@ def check_grad(i: int, root: Any, grad: Any, batched: bool) -> Any:
     xp, result = Tensor.backward_namespace, grad
     if grad.array.dtype != dtype:
         result = xp.cast(grad, dtype)
-    if handle is HOST and type(grad.array) not in BACKEND_OF:
+    if is_host(handle) and type(grad.array) not in BACKEND_OF:
         return result
     if batched and grad.array.ndim == 1 and not lies_on(grad.array, handle):  # numbers go there, in a batch too
         return xp.moved(result, handle)

@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.contexts import errstate
+from minigrad._base.dtype import BFLOAT16
 from minigrad.backends.registry import BACKEND_OF, HOST, device_like
 from minigrad.core.arguments import NOT_SCALAR, check_grad, check_inputs, inputs_of, sequence_of, warn_of_cycle
 from minigrad.core.evaluate import evaluate_fully, sum_to_inputs
@@ -85,9 +86,9 @@ def one_for(root: Tensor) -> Tensor | None:
     """Return a 1 of the shape and dtype of a tensor of one element; None if no gradient goes to it."""
     if not root._requires_grad:
         return None
-    if root.array.size != 1:
+    if (x := root.array).size != 1:
         raise RuntimeError(NOT_SCALAR)
-    return plain(np.ones(root.array.shape, root.array.dtype, like=device_like(root.array) if BACKEND_OF else HOST)[()])
+    return plain(np.ones(x.shape, x.dtype, like=device_like(x) if BACKEND_OF or x.dtype is BFLOAT16 else HOST)[()])
 
 
 class GraphRoot(Node, number=None):

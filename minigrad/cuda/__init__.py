@@ -71,7 +71,7 @@ def is_initialized() -> bool:
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether bfloat16 can be used: False, as minigrad does not have it."""
+    """Whether bfloat16 can be used: False, as minigrad has it on the CPU only."""
     return False
 
 

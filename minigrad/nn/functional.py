@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.missing import module_getattr
 from minigrad._base.tensor_errors import check_tensor
@@ -187,7 +188,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     chosen = soft.softmax((logits + noise) / tau, dim)
     if not hard:
         return chosen
-    one = plain((chosen.array == chosen.array.max(dim, keepdims=True)).astype(chosen.array.dtype))
+    one = plain(as_dtype(chosen.array == chosen.array.max(dim, keepdims=True), chosen.array.dtype))
     return one - chosen.detach() + chosen
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad.backends.registry import device_like
 from minigrad.core import Tensor, plain
 from minigrad.optim._update import plain_number, step_of_each
@@ -60,7 +61,7 @@ class Muon(Optimizer):
         change = g.lerp(buffer, momentum) if group["nesterov"] else buffer
         made = orthogonal(change.array, group["ns_coefficients"], group["ns_steps"], group["eps"])
         p.mul_(1 - lr * group["weight_decay"])
-        p.add_(plain(made.astype(p.array.dtype)), alpha=-lr * RATES[group["adjust_lr_fn"] or "original"](*p.shape))
+        p.add_(plain(as_dtype(made, p.array.dtype)), alpha=-lr * RATES[group["adjust_lr_fn"] or "original"](*p.shape))
 
 
 def orthogonal(g: Any, coefficients: tuple[float, float, float], steps: int, eps: float) -> Any:

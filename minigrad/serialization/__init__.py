@@ -16,7 +16,6 @@ import json
 import math
 import os
 import re
-import sys
 import zlib
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
@@ -25,10 +24,10 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.device import CPU, device
-from minigrad._base.dtype import DTYPES, Size, dtype
+from minigrad._base.dtype import DTYPES, Size, as_dtype, dtype, load_bfloat16
 from minigrad._base.files import replace_file
 from minigrad._base.optional import optional
-from minigrad.backends.registry import count, host
+from minigrad.backends.registry import count, host, in_memory
 from minigrad.core import Tensor, plain
 from minigrad.nn.parameter import Buffer, Parameter
 from minigrad.serialization.torch_file import (
@@ -46,8 +45,8 @@ __all__ = ["LoadError", "add_safe_globals", "clear_safe_globals", "get_safe_glob
 KEY = "minigrad"  # under which the metadata holds all that is no tensor
 CHECKSUM = "minigrad.crc32"  # under which the metadata holds `checksum` of the file
 VERSION = 2  # files of version 1 have no checksum
-NAMES = {"F16": "float16", "F32": "float32", "F64": "float64", "U8": "uint8", "I8": "int8", "I16": "int16",
-         "I32": "int32", "I64": "int64", "BOOL": "bool"}
+NAMES = {"BF16": "bfloat16", "F16": "float16", "F32": "float32", "F64": "float64", "U8": "uint8", "I8": "int8",
+         "I16": "int16", "I32": "int32", "I64": "int64", "BOOL": "bool"}
 CODES = {name: code for code, name in NAMES.items()}
 MAPPINGS: dict[str, Any] = {"dict": dict, "OrderedDict": OrderedDict, "Counter": Counter}
 SEQUENCES: dict[str, Any] = {"tuple": tuple, "Size": Size}
@@ -139,7 +138,8 @@ def checksum(text: str, parts: Iterable[tuple[str, str, list[int], Any]]) -> str
 
 def little(array: Any) -> Any:
     """The bytes of an array as a file holds them: the lowest of each number first."""
-    return memoryview(array.astype(array.dtype.newbyteorder("<"), copy=False).reshape(-1).view(np.uint8))
+    bits = array.reshape(-1).view(f"u{array.itemsize}")
+    return memoryview(bits.astype(f"<u{array.itemsize}", copy=False).view(np.uint8))
 
 
 class Writer:
@@ -192,7 +192,7 @@ class Writer:
         while name in self.arrays or name == "__metadata__":
             count += 1
             name = f"{wanted}~{count}"
-        self.arrays[name] = np.ascontiguousarray(host(tensor.array)).reshape(np.shape(tensor.array))
+        self.arrays[name] = np.ascontiguousarray(in_memory(host(tensor.array))).reshape(np.shape(tensor.array))
         return name
 
 
@@ -306,8 +306,9 @@ def tensor_of(name: str, key: str, entry: Any) -> Tensor:
     if entry["dtype"] == "BOOL":
         array = np.frombuffer(entry["data"], np.uint8) != 0
     else:
-        array = np.frombuffer(entry["data"], np.dtype(NAMES[entry["dtype"]]))
-        array = array if sys.byteorder == "little" else array.byteswap()
+        kind = load_bfloat16().numpy if entry["dtype"] == "BF16" else np.dtype(NAMES[entry["dtype"]])
+        array = np.frombuffer(entry["data"], f"<u{kind.itemsize}").astype(f"u{kind.itemsize}", copy=False).view(kind)
+        array = as_dtype(array, kind, copy=False)
     try:
         return plain(array.reshape(entry["shape"]))
     except (ValueError, OverflowError) as error:

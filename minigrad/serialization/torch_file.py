@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.device import device
-from minigrad._base.dtype import DTYPES, Size
+from minigrad._base.dtype import DTYPES, Size, load_bfloat16
 from minigrad.core import Tensor
 from minigrad.nn import modules
 from minigrad.nn.modules.module import Module
@@ -155,6 +155,8 @@ class Reader(pickle.Unpickler):
         found = self.names.get((module, name))
         if found is not None:
             return found
+        if module == "torch" and name in ("bfloat16", "BFloat16Storage"):
+            return load_bfloat16() if name == "bfloat16" else Named(value=load_bfloat16())
         if module in ("torch", "torch.storage") and name in STORAGES:
             return Named(value=STORAGES[name])
         if module == "torch" and name in BY_NAME:
@@ -170,8 +172,9 @@ class Reader(pickle.Unpickler):
         if kind != "storage" or not isinstance(of, Named) or of.value is None:
             raise NotLoaded(f"it holds a {kind} that is no storage of a dtype that minigrad has")
         if key not in self.storages:
-            array = np.frombuffer(self.storage(key), of.value.numpy.newbyteorder(self.order), count)
-            memory = UntypedStorage(array.astype(of.value.numpy).view(np.uint8))
+            width = of.value.itemsize
+            array = np.frombuffer(self.storage(key), f"{'<' if self.order == 'little' else '>'}u{width}", count)
+            memory = UntypedStorage(array.astype(f"u{width}").view(np.uint8))
             self.storages[key] = Stored(memory, of.value, location)
         return self.storages[key]
 

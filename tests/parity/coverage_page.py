@@ -37,8 +37,8 @@ LEFT_OUT = {
     "quantisation and packed formats": r".*(quant|fbgemm|fake_q|q_zero|q_scale|q_per|qscheme|_observer|obs_).*|"
                                        r"q(u?)int\w+|int_repr|bits?\w*|u?int[1-7]|Scaling?Type|SwizzleType|"
                                        r"grouped_mm|scaled\w*_mm",
-    "complex numbers, bfloat16, and integers and floats of other sizes": (
-        r"c(double|float|half)|chalf|complex\w*|bfloat16|float[48]_\w+|uint(16|32|64)|angle|conj_physical_|view_as_\w+|"
+    "complex numbers, and integers and floats of other sizes": (
+        r"c(double|float|half)|chalf|complex\w*|float[48]_\w+|uint(16|32|64)|angle|conj_physical_|view_as_\w+|"
         r"eig|eigvals|istft|stft|\w*_window"),
     "devices other than CPU and CUDA, and the libraries behind them": (
         r".*(mkldnn|miopen|cudnn|xla|vulkan|ipu|maia|mtia|xpu|mps|hpu|stream_mismatch|stale_capture|pinned|pin_memory|"

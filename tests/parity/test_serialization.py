@@ -85,7 +85,7 @@ def test_tied_and_cut_tensors_reach_pytorch(files, tmp_path):
         "x": x.tolist(), "again": x.tolist(), "turned": x.T.tolist(), "part": x[:, 1].tolist()}
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "complex64", "uint16", "uint32", "uint64", "float8_e4m3fn"])
+@pytest.mark.parametrize("dtype", ["complex64", "uint16", "uint32", "uint64", "float8_e4m3fn"])
 def test_dtypes_that_are_not_here(torch, files, dtype):
     data = files.save({"good": torch.ones(2), "other": torch.zeros(2).to(getattr(torch, dtype))})
     with pytest.raises(LoadError, match="holds 'other' of dtype "):
@@ -225,7 +225,7 @@ def test_layers_have_the_names_of_pytorchs(torch):
 
 
 def test_what_is_more_than_data_is_refused(torch):
-    unknown = [torch.ones(2, dtype=dtype) for dtype in (torch.bfloat16, torch.complex64)]
+    unknown = [torch.ones(2, dtype=dtype) for dtype in (torch.complex128, torch.complex64)]
     for value in (torch.optim.SGD([torch.ones(1)]), *unknown):
         file = io.BytesIO()
         torch.save(value, file)

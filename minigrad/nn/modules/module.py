@@ -597,6 +597,10 @@ class Module:
         """Floating point parameters and buffers as `float16`."""
         return self._apply(lambda t: t.half() if t.is_floating_point() else t)
 
+    def bfloat16(self) -> Self:
+        """Floating point parameters and buffers as `bfloat16`."""
+        return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
+
     def cpu(self) -> Self:
         """Parameters and buffers on the CPU."""
         return self._apply(lambda t: t.cpu())

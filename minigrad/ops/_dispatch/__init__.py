@@ -13,7 +13,7 @@ from minigrad.ops._dispatch.elementwise import (
 )
 from minigrad.ops._dispatch.registration import op, tensor_method
 from minigrad.ops._dispatch.scalars import Operand, as_operand, check_scale, number_in
-from minigrad.ops._dispatch.templates import OfInput, OfResult, Scaled, refuse, widely
+from minigrad.ops._dispatch.templates import OfInput, OfResult, Scaled, refuse, widely, widened
 from minigrad.ops._dispatch.type_promotion import (
     NO_BOOLS_MINUS,
     broadcast_and_promote,
@@ -31,5 +31,5 @@ __all__ = [
     "binary_function", "broadcast_and_promote", "broadcast_and_promote_all", "broadcast_shape", "check_cast",
     "check_kind", "check_minus", "check_scale", "floating", "input_metadata_of", "needed_by_product", "number_in", "op",
     "promote_scalar", "refuse", "same_device", "tensor_method", "together", "unary_function", "underived",
-    "where_is", "widely",
+    "where_is", "widely", "widened",
 ]

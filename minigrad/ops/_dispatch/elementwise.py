@@ -8,7 +8,7 @@ derivative. What the forward does with the function is written here, once.
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol
 
-from minigrad.backends.numpy import FLOAT16
+from minigrad._base.dtype import HALVES
 from minigrad.core import Node, Tensor, record1, record2, record_n
 from minigrad.core.graph import MAX_SEQUENCE_NR
 from minigrad.core.saved import NothingSaved
@@ -159,7 +159,7 @@ def underived(op: str, array: Any, *inputs: Tensor) -> Tensor:
 def check_kind(x: Any, kinds: str, kernel: str) -> None:
     """PyTorch's error where the dtype of `x` is one of these kinds, which `kernel` does not know.
 
-    The kinds are NumPy's: b (bool), u, i, f, and e for float16.
+    The kinds are NumPy's: b (bool), u, i, f, and e for float16 and bfloat16.
     """
-    if x.dtype.kind in kinds or ("e" in kinds and x.dtype is FLOAT16):
+    if x.dtype.kind in kinds or ("e" in kinds and x.dtype in HALVES):
         refuse(kernel, x.dtype)

@@ -7,6 +7,7 @@ the tensor gets the result's shape, and keeps its dtype where the result can be 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minigrad._base.dtype import as_dtype
 from minigrad._base.warnings import warn
 from minigrad.autograd.inplace import check_memory, check_written
 from minigrad.core import LOCAL, Tensor, counter_of, materialized
@@ -47,7 +48,7 @@ def write(target: Tensor, value: Tensor, inputs: Sequence[Tensor]) -> None:
     if target.array.shape != value.array.shape:
         if target.array.size and inputs:  # what makes tensors of nothing resizes without a word
             warn(RESIZED.format(list(target.array.shape), list(value.array.shape)))
-        array = value.array.astype(target.array.dtype)
+        array = as_dtype(value.array, target.array.dtype)
         check_written(array, value)
         target.array = array
     else:

@@ -5,20 +5,21 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import default_float
+from minigrad._base.dtype import BFLOAT16, as_dtype, default_float, number_array
 from minigrad.backends.registry import is_array
 from minigrad.core import Tensor, constant
 from minigrad.ops._dispatch.type_promotion import promote_scalar
 
-IN_C = {"float16": "c10::Half", "float32": "float", "float64": "double", "uint8": "uint8_t", "int8": "int8_t",
+IN_C = {"bfloat16": "c10::BFloat16", "float16": "c10::Half", "float32": "float", "float64": "double",
+        "uint8": "uint8_t", "int8": "int8_t",
         "int16": "int16_t", "int32": "int", "int64": "int64_t"}
-FLOATS = [np.dtype(name) for name in ("float16", "float32", "float64")]
 INTEGERS = [np.dtype(name) for name in ("uint8", "int8", "int16", "int32", "int64")]
 NUMBER_DTYPES = {bool: np.dtype(bool), int: np.dtype("int64"), float: None}  # of a number alone; None: the default
 Operand = Any  # a Tensor or a Python number
 # As far as each dtype reaches; a negative number wraps around where there is no sign.
-LIMITS: dict[Any, tuple[float, float]] = {kind: (float(np.finfo(kind).min), float(np.finfo(kind).max))
-                                          for kind in FLOATS}
+LIMITS: dict[Any, tuple[float, float]] = {kind: (-most, most) for kind, most in (
+    (BFLOAT16, (2 - 2**-7) * 2.0**127), *[(np.dtype(name), float(np.finfo(name).max)) for name in (
+        "float16", "float32", "float64")])}
 LIMITS |= {kind: (-int(np.iinfo(kind).max) - (kind.kind == "i"), int(np.iinfo(kind).max)) for kind in INTEGERS}
 
 
@@ -47,7 +48,7 @@ def number_in(value: Any, dtype: Any) -> Any:
         low, high = float(np.iinfo(dtype).min), float(high)
     if not low <= number <= high:
         raise overflow(dtype)
-    return np.array(int(number)).astype(dtype)[()]
+    return as_dtype(np.array(int(number)), dtype)[()]
 
 
 def check_scale(name: str, scale: Any, dtype: Any) -> None:
@@ -71,8 +72,8 @@ def as_operand(value: Operand, other: Operand, exact: bool = False) -> Tensor:
     if isinstance(value, Tensor):
         return value
     if type(value) in NUMBER_DTYPES and isinstance(other, Tensor) and other.array.ndim and not exact:
-        return constant(np.asarray(value, NUMBER_DTYPES[type(value)] or default_float()))
+        return constant(number_array(value, NUMBER_DTYPES[type(value)] or default_float()))
     alone = default_float() if isinstance(other, float) else bool
-    like = other.array if isinstance(other, Tensor) else np.zeros((), alone)
+    like = other.array if isinstance(other, Tensor) else number_array(0, alone)
     x, number = promote_scalar(like, value)
-    return constant(np.asarray(number_in(value, x.dtype) if exact and x.dtype.kind in "iu" else number, x.dtype))
+    return constant(number_array(number_in(value, x.dtype) if exact and x.dtype.kind in "iu" else number, x.dtype))

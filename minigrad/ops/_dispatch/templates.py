@@ -9,12 +9,12 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from minigrad._base.dtype import from_numpy_dtype
-from minigrad.backends.numpy import FLOAT16, FLOAT32
+from minigrad._base.dtype import HALVES, as_dtype, from_numpy_dtype
+from minigrad.backends.numpy import FLOAT32
 from minigrad.core import Node, Tensor, record1, record2
 from minigrad.ops._dispatch.type_promotion import in_dtype, input_metadata_of
 
-__all__ = ["Gate", "OfInput", "OfResult", "Scaled", "refuse", "widely"]
+__all__ = ["Gate", "OfInput", "OfResult", "Scaled", "refuse", "widely", "widened"]
 
 
 def refuse(kernel: str, dtype: Any) -> NoReturn:
@@ -22,12 +22,18 @@ def refuse(kernel: str, dtype: Any) -> NoReturn:
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_numpy_dtype(dtype).type_name}'")
 
 
+def widened(*arrays: Any) -> tuple[Any, ...]:
+    """Arrays as PyTorch computes with them: float16 and bfloat16 as float32."""
+    return tuple([x.astype(FLOAT32) if x.dtype in HALVES else x for x in arrays])
+
+
 def widely(values: Callable[..., Any], kernel: str, x: Any, *const: Any) -> Any:
-    """`values(x, *const)`; of float16 in float32, rounded once. PyTorch's error where `x` holds no real numbers."""
+    """`values(x, *const)`; of float16 and bfloat16 in float32, rounded once. PyTorch's error where `x` holds no real
+    numbers."""
     dtype = x.dtype
     if dtype.kind != "f":
         refuse(kernel, dtype)
-    return values(in_dtype(x, FLOAT32), *const).astype(FLOAT16) if dtype is FLOAT16 else values(x, *const)
+    return as_dtype(values(in_dtype(x, FLOAT32), *const), dtype) if dtype in HALVES else values(x, *const)
 
 
 class OfReals(Node, number=None):

@@ -4,12 +4,12 @@ No formula mentions either. The forward notes on the node what each input was (i
 and casts.
 """
 
-from operator import methodcaller
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import default_float, from_numpy_dtype, result_dtype
+from minigrad._base.dtype import as_dtype, default_float, from_numpy_dtype, result_dtype
 from minigrad.backends.registry import BACKEND_OF, MixedDeviceMetadata, device_like
 from minigrad.ops._dispatch.device_guard import together
 from minigrad.ops._dispatch.memory_order import in_dense_order, in_order_of_first
@@ -62,7 +62,7 @@ def broadcast_and_promote_all(*arrays: Any) -> tuple[list[Any], Fit]:
         arrays = tuple(together(*arrays))
     like = arrays[0]
     for each in arrays[1:]:
-        like = np.broadcast_to(np.zeros((), result_dtype(like, each)), broadcast_shape(like.shape, each.shape))
+        like = empty_like(result_dtype(like, each), broadcast_shape(like.shape, each.shape))
     dtype = like.dtype
     if BACKEND_OF and len({type(v) in BACKEND_OF for v in given}) == 2:
         input_metadata: Fit = MixedDeviceMetadata([(v.shape, v.dtype, device_like(v)) for v in given])
@@ -71,6 +71,11 @@ def broadcast_and_promote_all(*arrays: Any) -> tuple[list[Any], Fit]:
     if like.ndim > 1 and type(arrays[0]) is np.ndarray and not all(v.flags.c_contiguous for v in arrays):
         arrays = (arrays[0], *in_order_of_first(like.shape, *arrays))
     return [v if v.dtype is dtype else in_dtype(v, dtype) for v in arrays], input_metadata
+
+
+def empty_like(dtype: Any, shape: tuple[int, ...]) -> Any:
+    """An array of this dtype and shape that takes no memory."""
+    return np.broadcast_to(np.empty((), dtype, like=device_like(0, dtype)), shape)
 
 
 def input_metadata_of(shape: tuple[int, ...], dtype: Any, *arrays: Any) -> Fit:
@@ -110,7 +115,7 @@ def promote_scalar(x: Any, number: Any, factor: bool = False) -> tuple[Any, Any]
         return promote_scalar(in_dtype(x, default_float()), number, factor)
     if kind == "b":
         return in_dtype(x, INT64), number
-    return x, np.array(number).astype(x.dtype).item()  # a number that is too large wraps around: 300 is 44 as uint8
+    return x, as_dtype(np.array(number), x.dtype).item()  # a number that is too large wraps around: 300 is 44 as uint8
 
 
 def wide(x: Any, number: Any) -> bool:
@@ -140,4 +145,4 @@ def floating(x: Any) -> Any:
 
 def in_dtype(x: Any, dtype: Any) -> Any:
     """An array in another dtype, with its dimensions in the order in memory that PyTorch gives a result."""
-    return in_dense_order(methodcaller("astype", dtype), x)
+    return in_dense_order(partial(as_dtype, dtype=dtype), x)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype, float_info
 from minigrad.autograd.inplace import in_place
 from minigrad.backends import draws
 from minigrad.backends.registry import backend_of
@@ -144,7 +145,7 @@ class Threshold(Node):
         x = a.array
         if x.dtype.kind == "b":
             refuse("threshold_cpu", x.dtype)
-        return record1(cls, np.where(x <= threshold, np.array(value).astype(x.dtype)[()], x), a, (a,), (threshold,))
+        return record1(cls, np.where(x <= threshold, as_dtype(np.array(value), x.dtype)[()], x), a, (a,), (threshold,))
 
     def backward(self, xp: Any, g: Any, a: Any, threshold: float) -> Any:
         return xp.apply(Gate, g, a, ~(a <= threshold))
@@ -255,7 +256,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     if input.array.dtype.kind != "f":
         refuse("softshrink_check", input.array.dtype)
     if lambd < 0:
-        raise RuntimeError(f"lambda must be in range [0, {np.finfo(input.array.dtype).max:g}] for input dtype "
+        raise RuntimeError(f"lambda must be in range [0, {float_info(input.array.dtype).max:g}] for input dtype "
                            f"{input.dtype.type_name}, but found {lambd:g}")
     return Softshrink.forward(input, lambd)
 
@@ -297,12 +298,12 @@ def slopes(x: Any, lower: float, upper: float) -> Any:
     (lower, upper], which waits for nothing."""
     if backend_of(x) is None:
         negative = x <= 0
-        slope = np.ones(x.shape, x.dtype)
+        slope = np.ones_like(x)
         slope[negative] = draws.uniform(draws.DEFAULT, (int(np.count_nonzero(negative)),), np.float64, lower, upper)
         return slope
     drawn = draws.uniform(stream_beside(x), x.shape, np.float64 if x.itemsize == 8 else np.float32)
     drawn = np.where(drawn == 0, 1, drawn.astype(np.float64)) * (upper - lower) + lower
-    return np.where(x <= 0, drawn, 1).astype(x.dtype)
+    return as_dtype(np.where(x <= 0, drawn, 1), x.dtype)
 
 
 @op

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.device import memory_format, preserve_format
-from minigrad._base.dtype import default_float
+from minigrad._base.dtype import BFLOAT16, as_dtype, default_float
 from minigrad.backends.registry import HOST, as_strided, device_handle, device_like, moved, resolve_device
 from minigrad.core import Tensor, materialized
 from minigrad.ops._dispatch import number_in, op, refuse, tensor_method
@@ -39,7 +39,7 @@ def sized(name: str, make: Maker, make_like: Maker, what: str,
     first of them, where it takes more."""
     def plain_create(*size: Any, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
         kind = numpy_dtype(dtype, what=name)
-        return new_leaf(make(size_of(size, name), kind, like=device_handle(device)), requires_grad, name)
+        return new_leaf(make(size_of(size, name), kind, like=device_handle(device, kind)), requires_grad, name)
 
     def like(input: Tensor, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False,
              memory_format: memory_format | None = None) -> Tensor:
@@ -48,7 +48,7 @@ def sized(name: str, make: Maker, make_like: Maker, what: str,
 
     def new(self: Tensor, *size: Any, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
         kind = numpy_dtype(dtype, self.array.dtype, f"new_{name}")
-        array = make(size_of(size, f"new_{name}"), kind, like=device_or_own(self, device))
+        array = make(size_of(size, f"new_{name}"), kind, like=device_or_own(self, device, kind))
         return new_leaf(array, requires_grad, f"new_{name}")
 
     create = plain_create if create is None else create
@@ -60,16 +60,17 @@ def sized(name: str, make: Maker, make_like: Maker, what: str,
 
 def array_like(make: Any, input: Tensor, dtype: Dtype, what: str, device: Any, format: memory_format | None) -> Any:
     """An array of the shape of a tensor, its memory in the same order, or in a format."""
-    array = in_dense_order(partial(make, dtype=numpy_dtype(dtype, input.array.dtype, what)), materialized(input))
+    kind, like = numpy_dtype(dtype, input.array.dtype, what), materialized(input)
+    array = in_dense_order(partial(make, dtype=kind), as_dtype(like, kind) if kind is BFLOAT16 else like)
     array = in_format(array, format)
     if device is None or resolve_device(device) == input.device:
         return array
     return moved(array, device_handle(device))
 
 
-def device_or_own(self: Tensor, device: Any) -> Any:
+def device_or_own(self: Tensor, device: Any, kind: Any) -> Any:
     """Where `x.new_zeros` and its like make an array: on the device of `x`, if none is named."""
-    return device_like(self.array) if device is None else device_handle(device)
+    return device_like(self.array, kind) if device is None else device_handle(device, kind)
 
 
 zeros, zeros_like, new_zeros = sized("zeros", np.zeros, np.zeros_like, "Zeros")
@@ -97,7 +98,7 @@ def full(size: Any, fill_value: Any, *, dtype: Dtype = None, device: Any = None,
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
     kind = numpy_dtype(dtype, dtype_of(fill_value), "full")
-    array = np.full(size_of((size,), "full"), number_in(fill_value, kind), kind, like=device_handle(device))
+    array = np.full(size_of((size,), "full"), number_in(fill_value, kind), kind, like=device_handle(device, kind))
     return new_leaf(array, requires_grad, "full")
 
 
@@ -120,8 +121,8 @@ def full_like(input: Tensor, fill_value: float, *, dtype: Dtype = None, device: 
 def new_full(self: Tensor, size: Any, fill_value: float, *, dtype: Dtype = None, device: Any = None,
              requires_grad: bool = False) -> Tensor:
     """One value in this size, in this tensor's dtype."""
-    kind = numpy_dtype(dtype, self.array.dtype, "new_full")
-    array = np.full(size_of((size,), "new_full"), number_in(fill_value, kind), kind, like=device_or_own(self, device))
+    kind, shape = numpy_dtype(dtype, self.array.dtype, "new_full"), size_of((size,), "new_full")
+    array = np.full(shape, number_in(fill_value, kind), kind, like=device_or_own(self, device, kind))
     return new_leaf(array, requires_grad, "new_full")
 
 
@@ -164,7 +165,7 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Dtype = 
 def row(count: int, low: Any, by: Any, kind: Any, handle: Any) -> Any:
     """`count` numbers from `low` on, `by` apart."""
     numbers: Any = np.arange(count, dtype=np.float64 if kind.kind == "f" else INT64, like=handle)
-    return (low + by * numbers).astype(kind)
+    return as_dtype(low + by * numbers, kind)
 
 
 def computed(formula: Callable[..., Any], *args: Any, device: Any) -> Any:
@@ -203,7 +204,7 @@ def evenly_spaced(low: Any, high: Any, steps: int, kind: Any, base: float | None
         by = (high - low) / counting.type(max(steps - 1, 1))
         count = np.arange(steps, like=handle).astype(counting)
         numbers = np.where(count < steps // 2, low + by * count, high - by * (steps - 1 - count).astype(counting))
-    return (numbers if base is None else np.power(base, numbers.astype(np.float64))).astype(kind)
+    return as_dtype(numbers if base is None else np.power(base, numbers.astype(np.float64)), kind)
 
 
 @op
@@ -231,7 +232,8 @@ def eye(n: int, m: int | None = None, *, dtype: Dtype = None, device: Any = None
     for name, size in (("n", n), ("m", m)):
         if size is not None and size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
-    array = np.eye(n, m, dtype=numpy_dtype(dtype, what="eye"), like=device_handle(device))
+    kind = numpy_dtype(dtype, what="eye")
+    array = np.eye(n, m, dtype=kind, like=device_handle(device, kind))
     return new_leaf(array, requires_grad, "eye")
 
 
@@ -269,7 +271,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Dtype = None, device: Any = 
                   requires_grad: bool = False) -> Tensor:
     """Unspecified values of this size, in memory with these strides, in elements."""
     kind = numpy_dtype(dtype, what="empty_strided")
-    array = strided_array(size, stride, kind, device_handle(device))
+    array = strided_array(size, stride, kind, device_handle(device, kind))
     return new_leaf(array, requires_grad, "empty_strided")
 
 
@@ -278,7 +280,7 @@ def new_empty_strided(self: Tensor, size: Any, stride: Any, dtype: Dtype = None,
                       requires_grad: bool = False) -> Tensor:
     """`empty_strided` in this tensor's dtype, on its device."""
     kind = numpy_dtype(dtype, self.array.dtype, "new_empty_strided")
-    array = strided_array(size, stride, kind, device_or_own(self, device))
+    array = strided_array(size, stride, kind, device_or_own(self, device, kind))
     return new_leaf(array, requires_grad, "new_empty_strided")
 
 

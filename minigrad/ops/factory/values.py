@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.device import device as Device
-from minigrad._base.dtype import NOT_HERE, Default, Size, default_float, get_default_dtype, promote_types
+from minigrad._base.dtype import NOT_HERE, Default, Size, as_dtype, default_float, get_default_dtype, promote_types
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.warnings import warn, warn_once
 from minigrad.backends.registry import HOST, device_handle, device_like, placed
@@ -79,9 +79,10 @@ def array_of(data: Any, dtype: Dtype, what: str = "tensor") -> Any:
     """Nested lists, numbers, arrays or tensors as a new array; Python floats become float32, integers int64."""
     requested = numpy_dtype(dtype, None, what)
     if isinstance(data, Tensor):
-        return np.array(data.array, requested, order="C", like=device_like(data.array))
+        return np.array(data.array, requested, order="C", like=device_like(data.array, requested))
     if isinstance(data, (np.ndarray, np.generic)):
-        return np.array(checked(data), requested, order="C")
+        copied = np.array(checked(data), order="C")
+        return copied if requested is None else as_dtype(copied, requested, copy=False)
     plain_data = numbers(data)
     try:
         array = np.array(plain_data)
@@ -113,7 +114,7 @@ def fitting(array: Any, dtype: Any) -> Any:
         limits, low, high = np.iinfo(dtype), array.min(), array.max()
         if not (limits.min - (dtype.kind == "u") * limits.max <= low and high <= limits.max):
             raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
-    return array.astype(dtype)
+    return as_dtype(array, dtype)
 
 
 def numbers(data: Any) -> Any:
@@ -195,7 +196,7 @@ def legacy_tensor(dtype: dtype_type, data: tuple[Any, ...], device: Any) -> Tens
                            "minigrad.tensor(...) or minigrad.empty(...).")
     if len(data) == 1 and not isinstance(data[0], (int, Size)):
         return constant(sequence(data[0], dtype))
-    return constant(np.zeros(size_of(data or (0,), "new"), dtype.numpy))
+    return constant(np.zeros(size_of(data or (0,), "new"), dtype.numpy, like=device_like(0, dtype.numpy)))
 
 
 def sequence(data: Any, dtype: dtype_type) -> Any:

@@ -52,7 +52,7 @@ def raw(index: Any) -> Any:
     if isinstance(index, np.ndarray):
         return index
     array = getattr(index, "array", index)
-    return np.asarray(array) if backend_of(array) is None else array
+    return np.asarray(array) if isinstance(array, np.generic) else array
 
 
 def is_index(dtype: Any) -> bool:

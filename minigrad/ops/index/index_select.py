@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad.core import Node, Tensor, record_n
 from minigrad.core.saved import NothingSaved
 from minigrad.ops._dispatch import op, same_device
@@ -50,7 +51,7 @@ class IndexAdd(Node):
         out = x.copy()
         if x.size:
             positions = slice_indices(index.array, dim, x.shape)
-            part = y if alpha == 1 else (y * alpha).astype(y.dtype)
+            part = y if alpha == 1 else as_dtype(y * alpha, y.dtype)
             out = write_at(x, positions, part.reshape(positions.shape), add=True)
         saved = (index, source) if source._requires_grad else NothingSaved((None, None))
         return record_n(IndexAdd, out, (a, source), saved, (dim, alpha, y.ndim))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad._base.warnings import warn_once
 from minigrad.backends.numpy import add_at
 from minigrad.backends.registry import device_like
@@ -94,7 +95,7 @@ class ScatterReduce(Reduction):
                 count[positions] = 0
             add_at(count, positions, np.ones(positions.shape, np.int64, like=like))
             count = np.maximum(count, 1)
-            out = (out / count).astype(out.dtype) if out.dtype.kind == "f" else out // count
+            out = as_dtype(out / count, out.dtype) if out.dtype.kind == "f" else out // count
         return out.reshape(x.shape)
 
     @staticmethod

@@ -9,8 +9,10 @@ from minigrad.ops._dispatch import same_device
 from minigrad.ops.reduce.sums import one_of
 from minigrad.ops.shape.views import expand
 
-C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "float16": "c10::Half",
-           "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short"}
+C_NAMES = {"bfloat16": "c10::BFloat16", "float16": "c10::Half", "float32": "float", "float64": "double",
+           "int64": "long int", "int32": "int", "bool": "bool", "uint8": "unsigned char", "int8": "signed char",
+           "int16": "short"}
+CASTING: list[Any] = []  # the state of autocast, once it was loaded: while it is on, the op casts its operands
 DTYPES_DIFFER = {  # products do not promote, and each has a sentence of its own for it
     "mm": "expected m1 and m2 to have the same dtype, but got: {c} != {d}",
     "bmm": "expected scalar type {a} but found {b}",
@@ -76,7 +78,7 @@ def kernel(v: Tensor, kernel: str) -> None:
 
 
 def product_dtypes(a: Tensor, b: Tensor, product: str) -> None:
-    if a.array.dtype != b.array.dtype:
+    if a.array.dtype != b.array.dtype and not (CASTING and CASTING[0].enabled):
         raise RuntimeError(DTYPES_DIFFER[product].format(a=a.dtype.type_name, b=b.dtype.type_name,
                                                          c=C_NAMES[a.dtype.name], d=C_NAMES[b.dtype.name]))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import from_numpy_dtype, promote_types
+from minigrad._base.dtype import HALVES, from_numpy_dtype, promote_types
 from minigrad.backends.numpy import XP
 from minigrad.core import Node, Tensor, record2, record_n
 from minigrad.ops._dispatch import broadcast_and_promote, broadcast_shape, check_minus, op, same_device
@@ -39,6 +39,8 @@ class Dist(Node):
         if p == 0:
             return None, None
         difference = a - b
+        if xp.dtype(difference) in HALVES:
+            difference = xp.cast(difference, xp.dtype(difference))  # rounded, as when its norm was taken
         d = norm_gradient(xp, g, difference, z, p, tuple(range(difference.ndim)))
         return d, -d
 
@@ -132,12 +134,13 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     lead = broadcast_shape(m[:-2], n[:-2])
     if 0 not in (*lead, *m, *n):
         checks.product_dtypes(x1, x2, "bmm")
-        checks.kernel(x1, "cdist")
     by_product = MODES[compute_mode]
     if by_product is None:
         by_product = m[-2] > MANY or n[-2] > MANY
     size = math.prod(lead)
     if p != 2 or not by_product or 0 in (*m, *n) or not size:
+        if 0 not in (*lead, *m, *n):
+            checks.kernel(x1, "cdist")
         return Cdist.forward(x1, x2, p)
     if size > 1:
         x1, x2 = [reshape(Expand.forward(v, (*lead, *v.array.shape[-2:])), (size, *v.array.shape[-2:]))

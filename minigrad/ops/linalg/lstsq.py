@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from minigrad import return_types
+from minigrad._base.dtype import as_dtype
 from minigrad.core import Tensor, plain, record_many
 from minigrad.ops._dispatch import broadcast_shape, same_device
 from minigrad.ops.linalg.checks import LinAlgError
@@ -82,7 +83,7 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *,
     x = np.swapaxes(vh, -1, -2) @ (np.where(keep, 1 / np.where(keep, s, 1), 0)[..., None] * transposed)
     has_left = driver not in (None, "gelsy") and m > n and bool((rank == n).all())
     left = ((a.array @ x - right) ** 2).sum(-2) if has_left else np.empty(0, dtype, like=s)
-    x = (x[..., 0] if vector else x).astype(dtype, copy=False)
+    x = as_dtype(x[..., 0] if vector else x, dtype, copy=False)
     return return_types.linalg_lstsq((
         *LinalgLstsq.forward(a, b, x, left, vector),
         plain(np.empty(0, np.int64, like=s) if driver == "gels" else rank),

@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import HALVES, as_dtype
 from minigrad._base.tensor_errors import check_tensor
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import product
 from minigrad.core import Node, Tensor, attributes, plain, record2, record_n
-from minigrad.ops._dispatch import broadcast_shape, needed_by_product, op, same_device, tensor_method
+from minigrad.ops._dispatch import broadcast_shape, needed_by_product, op, same_device, tensor_method, widened
 from minigrad.ops.linalg.checks import expands_to, in_place_output, no_bools, product_dtypes, size_of
 from minigrad.ops.linalg.matrices import scaled_sum
 from minigrad.ops.pointwise.arithmetic import Add
@@ -60,7 +61,7 @@ class Bmm(Node):
         x, y = a.array, b.array
         if type(x) is not type(y):
             same_device(x, y)
-        result = (x @ y if type(x) is np.ndarray else product(x, y)).astype(y.dtype, copy=False)
+        result = as_dtype(x @ y if type(x) is np.ndarray else product(x, y), y.dtype, copy=False)
         metadata = None if x.dtype is y.dtype else ((x.shape, x.dtype), (y.shape, y.dtype))
         return record2(Bmm, result, a, b, needed_by_product(a, b), (), metadata)
 
@@ -93,6 +94,12 @@ class Dot(VectorProduct):
         return None if b is None else g * b, None if a is None else g * a
 
 
+def rounded_once(x: Any, v: Any, w: Any) -> tuple[Any, Any]:
+    """What is added to the product of two matrices, and that product, in float32."""
+    x, v, w = widened(x, v, w)
+    return x, v.dot(w)
+
+
 class Addmm(Node):
     saves = ("mat1", "mat2")
     constants = ("beta", "alpha")
@@ -105,6 +112,8 @@ class Addmm(Node):
         transposed = w.flags.f_contiguous and not scales
         if transposed and 8 <= len(v) <= 48 and w.size >= 1 << 15 and type(w) is np.ndarray:
             y = np.add(w.T.dot(v.T).T, x, np.empty((len(v), w.shape[1]), w.dtype))  # BLAS is slow the other way round
+        elif v.dtype in HALVES:
+            y = as_dtype(scaled_sum(*rounded_once(x, v, w), *(scales or (1, 1))), v.dtype)
         elif scales:
             y = scaled_sum(x, v.dot(w), *scales)
         else:

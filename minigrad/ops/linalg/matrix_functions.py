@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad._base.warnings import warn_once
 from minigrad.backends.registry import device_like
 from minigrad.core import Node, Tensor, plain, record1
@@ -155,7 +156,7 @@ class LinalgMatrixExp(Node):
         y = np.linalg.solve(even - odd, even + odd) if x.size else eye * wide
         for _ in range(halvings):
             y = y @ y
-        return y.astype(x.dtype)
+        return as_dtype(y, x.dtype)
 
     @staticmethod
     def forward(a: Tensor) -> Tensor:

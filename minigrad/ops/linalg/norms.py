@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import HALVES, as_dtype, promote_types
 from minigrad._base.dtype import dtype as dtype_type
-from minigrad._base.dtype import promote_types
-from minigrad.backends.numpy import FLOAT16, FLOAT32, total
+from minigrad.backends.numpy import FLOAT32, total
 from minigrad.core import Node, Tensor, plain, record1
 from minigrad.ops._dispatch import op
 from minigrad.ops.index.mask import masked_fill
@@ -32,9 +32,9 @@ ORDERS = ("fro", "nuc", 1, 2, float("inf"), -1, -2, float("-inf"))
 
 def p_norm(x: Any, p: float, axes: Shape, keepdim: bool) -> Any:
     """The p-norm of an array; of float16 in float32, since squares would overflow."""
-    size = abs(x.astype(FLOAT32) if x.dtype is FLOAT16 else x)
+    size = abs(x.astype(FLOAT32) if x.dtype in HALVES else x)
     if p == 0:
-        y = total((x != 0).astype(size.dtype), axes, keepdims=keepdim)
+        y = total(as_dtype(x != 0, size.dtype), axes, keepdims=keepdim)
     elif p == 1:
         y = total(size, axes, keepdims=keepdim)
     elif p == 2:
@@ -43,7 +43,7 @@ def p_norm(x: Any, p: float, axes: Shape, keepdim: bool) -> Any:
         y = size.max(axes, keepdims=keepdim) if p > 0 else size.min(axes, keepdims=keepdim)
     else:
         y = np.power(total(np.power(size, p), axes, keepdims=keepdim), 1 / p)
-    return y.astype(x.dtype, copy=False)
+    return as_dtype(y, x.dtype, copy=False)
 
 
 def norm_gradient(xp: Any, g: Any, a: Any, y: Any, p: float, axes: Shape) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minigrad._base.dtype import HALVES, as_dtype
 from minigrad._base.warnings import warn_once
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import XP
@@ -27,6 +28,7 @@ from minigrad.ops._dispatch import (
     same_device,
     tensor_method,
     where_is,
+    widened,
 )
 from minigrad.ops._dispatch.memory_order import inverse, memory_order, row_by_row
 from minigrad.ops._dispatch.type_promotion import INT64
@@ -72,8 +74,9 @@ class AddProduct(Node, number=None):
     def forward(cls, input: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
         x, v, w = input.array, a.array, b.array
         same_device(x, v, w)
-        product = cls.product(x, v, w)
-        y = scaled_sum(x.astype(product.dtype, copy=False), product, beta, alpha)
+        product = cls.product(*widened(x, v, w))
+        y = scaled_sum(as_dtype(x, product.dtype, copy=False), product, beta, alpha)
+        y = as_dtype(y, w.dtype, copy=False) if w.dtype in HALVES else y
         metadata = (*input_metadata_of(y.shape, y.dtype, x),
                     *[None if factor.dtype is y.dtype else (factor.shape, factor.dtype) for factor in (v, w)])
         return record_n(cls, y, (input, a, b), needed_by_product(a, b), (beta, alpha), metadata)
@@ -90,7 +93,7 @@ class Addmv(AddProduct):
 
 class Addr(AddProduct):
     saves = ("vec1", "vec2")
-    product = staticmethod(lambda x, v, w: (v[:, None] * w).astype(np.result_type(x, v, w), copy=False))
+    product = staticmethod(lambda x, v, w: as_dtype(v[:, None] * w, np.result_type(x, v, w), copy=False))
 
     def of_factors(self, xp: Any, g: Any, v: Any, w: Any) -> tuple[Any, Any]:
         return None if w is None else xp.matmul(g, w), None if v is None else xp.matmul(xp.t(g), v)
@@ -98,7 +101,7 @@ class Addr(AddProduct):
 
 class Baddbmm(AddProduct):
     saves = ("batch1", "batch2")
-    product = staticmethod(lambda x, v, w: (v @ w).astype(w.dtype, copy=False))
+    product = staticmethod(lambda x, v, w: as_dtype(v @ w, w.dtype, copy=False))
     of_factors = Bmm.backward
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad.core import Node, Tensor, record1
 from minigrad.ops._dispatch import Scaled, op
 from minigrad.ops._dispatch.memory_order import row_by_row
@@ -31,7 +32,7 @@ class Renorm(Node):
             norm = (size ** p).sum(axes, keepdims=True) ** (1 / p)
         else:
             norm = size.max(axes, keepdims=True)
-        factor = np.where(norm > maxnorm, maxnorm / (norm + EPSILON), 1).astype(x.dtype)
+        factor = as_dtype(np.where(norm > maxnorm, maxnorm / (norm + EPSILON), 1), x.dtype)
         return record1(Renorm, row_by_row(x * factor), a, (a,), (p, dim, maxnorm))
 
     def backward(self, xp: Any, g: Any, x: Any, p: float, dim: int, maxnorm: float) -> Any:
@@ -43,7 +44,7 @@ class Renorm(Node):
         else:  # that of the largest element, divided among those that are as large
             lengths = np.abs(raw(x))
             largest = lengths == lengths.max(axes, keepdims=True)
-            share = (largest / largest.sum(axes, keepdims=True)).astype(xp.dtype(x))
+            share = as_dtype(largest / largest.sum(axes, keepdims=True), xp.dtype(x))
             norm = xp.sum(xp.apply(Scaled, size, share), axes, True)
             slope = xp.apply(Scaled, xp.sign(x), share)
         long, length = norm > maxnorm, norm + EPSILON

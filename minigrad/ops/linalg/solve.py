@@ -12,6 +12,7 @@ import numpy as np
 
 from minigrad import return_types
 from minigrad._base.contexts import errstate
+from minigrad._base.dtype import as_dtype
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record1, record2, record_many
 from minigrad.ops._dispatch import broadcast_shape, op, same_device
@@ -129,7 +130,7 @@ class LinalgSolveTriangular(Node):
     @staticmethod
     def forward(a: Tensor, b: Tensor, upper: bool, left: bool = True, unit: bool = False) -> Tensor:
         x, y = a.array, b.array
-        out = LinalgSolveTriangular.values(x, y.astype(x.dtype, copy=False), upper, left, unit)
+        out = LinalgSolveTriangular.values(x, as_dtype(y, x.dtype, copy=False), upper, left, unit)
         return record2(LinalgSolveTriangular, out, a, b, (a, out), (upper, left, unit), system_metadata(out, x, y))
 
     def backward(self, xp: Any, g: Any, a: Any, x: Any, upper: bool, left: bool, unit: bool) -> tuple[Any, Any]:

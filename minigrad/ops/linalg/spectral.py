@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from minigrad import return_types
+from minigrad._base.dtype import as_dtype
 from minigrad.backends.registry import is_array
 from minigrad.core import Node, Tensor, plain, record1
 from minigrad.ops._dispatch import op, where_is
@@ -221,7 +222,7 @@ def pinv(input: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any
     if hermitian:
         checks.square(input, "linalg.eigh")
     u, vh, _ = values_and_cut(input, hermitian, 0.0 if rcond is not None else atol, rtol if rcond is None else rcond)
-    return LinalgPinv.forward(input, np.matmul(u, vh).swapaxes(-1, -2).astype(input.array.dtype, copy=False))
+    return LinalgPinv.forward(input, as_dtype(np.matmul(u, vh).swapaxes(-1, -2), input.array.dtype, copy=False))
 
 
 @op(method=True)

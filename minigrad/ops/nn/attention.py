@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import HALVES, as_dtype
 from minigrad._base.tensor_errors import IN_C
-from minigrad.backends.numpy import product
+from minigrad.backends.numpy import FLOAT32, product
 from minigrad.backends.registry import backend_of
 from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.ops._dispatch import OfResult, same_device, underived, widely
@@ -20,6 +21,7 @@ from minigrad.ops.pointwise.scalar import MulScalar
 from minigrad.ops.reduce.sums import sum
 from minigrad.ops.shape.repeat import repeat_interleave
 from minigrad.ops.shape.views import Transpose
+from minigrad.ops.tensor.copy import cast
 
 
 class SafeSoftmax(OfResult):
@@ -116,7 +118,7 @@ def bias_of(mask: Tensor | None, is_causal: bool, q: Any, k: Any) -> Any:
     if mask is None:
         return None
     m = mask.array
-    return np.where(m, dtype.type(0), dtype.type(-math.inf)) if m.dtype.kind == "b" else m.astype(dtype)
+    return np.where(m, dtype.type(0), dtype.type(-math.inf)) if m.dtype.kind == "b" else as_dtype(m, dtype)
 
 
 def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool) -> None:
@@ -169,10 +171,16 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     if enable_gqa and q.shape[-3] != k.shape[-3]:
         times = q.shape[-3] // k.shape[-3]
         key, value = (repeat_interleave(t, times, -3) for t in (key, value))
+    query, key, value = [wide(t) for t in (query, key, value)]
     root = math.sqrt(factor)
     scores = matmul(MulScalar.forward(query, root), MulScalar.forward(Transpose.forward(key, -2, -1), root))
     if bias is not None:
         mask = attn_mask if attn_mask is not None and attn_mask._requires_grad else plain(bias)
         scores = scores + mask
     weights = SafeSoftmax.forward(scores, scores.array.ndim - 1)
-    return matmul(dropout(weights, dropout_p, True) if dropout_p else weights, value)
+    return cast(matmul(dropout(weights, dropout_p, True) if dropout_p else weights, value), q.dtype)
+
+
+def wide(x: Tensor) -> Tensor:
+    """A tensor, of float16 and bfloat16 in float32."""
+    return cast(x, FLOAT32) if x.array.dtype in HALVES else x

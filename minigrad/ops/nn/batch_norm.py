@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import Size
+from minigrad._base.dtype import Size, as_dtype
 from minigrad.core import Node, Tensor, attributes, counter_of, record_n
-from minigrad.ops._dispatch import check_kind, op
+from minigrad.ops._dispatch import check_kind, op, widened
 from minigrad.ops.nn.normalization import Norm, Shape, check_dtypes, finished, mean_of, of_affine
 from minigrad.ops.shape.repeat import Repeat
 from minigrad.ops.shape.views import View
@@ -40,9 +40,10 @@ class BatchNormOf(Node, name="NativeBatchNorm"):
     def forward(a: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Any, variance: Any, along: Shape,
                 eps: float) -> Tensor:
         x = a.array
-        scale = (1 / np.sqrt(variance + variance.dtype.type(eps))).reshape(along).astype(x.dtype)
-        y = (x - mean.reshape(along)).astype(x.dtype) * scale
-        kept = mean.reshape(along).astype(x.dtype)
+        wide, mean, variance = widened(x, mean, variance)
+        scale = as_dtype((1 / np.sqrt(variance + variance.dtype.type(eps))).reshape(along), wide.dtype)
+        y = as_dtype(wide - mean.reshape(along), wide.dtype) * scale
+        kept, scale = as_dtype(mean.reshape(along), x.dtype), as_dtype(scale, x.dtype, copy=False)
         return finished(BatchNormOf, y, a, weight, bias, along, (along, kept, scale, eps))
 
     def backward(self, xp: Any, g: Any, a: Any, w: Any, along: Shape, mean: Any, scale: Any,

@@ -11,13 +11,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad._base.tensor_errors import IN_C
 from minigrad._base.warnings import warn_once
-from minigrad.backends.numpy import FLOAT16, FLOAT32, matmul
+from minigrad.backends.numpy import FLOAT32, matmul
 from minigrad.backends.registry import BACKEND_OF, composite
 from minigrad.core import Node, Tensor, attributes, record2, record_n
 from minigrad.core.record import SCALAR_OPERAND
-from minigrad.ops._dispatch import check_cast, check_kind, op
+from minigrad.ops._dispatch import check_cast, check_kind, op, widened
 from minigrad.ops._dispatch.memory_order import in_format_of
 from minigrad.ops.nn.pad import ConstantPadNd
 from minigrad.ops.nn.windows import BatchLast, Window, add_back, at_a_time, chunks, first, order_of
@@ -27,11 +28,6 @@ __all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
 
 Shape = tuple[int, ...]
 Sizes = int | Sequence[int]
-
-
-def wide(*arrays: Any) -> tuple[Any, ...]:
-    """Arrays as they are multiplied: float16 as float32."""
-    return tuple([x.astype(FLOAT32) if x.dtype is FLOAT16 else x for x in arrays])
 
 
 def in_groups(rows: Any, groups: int) -> Any:
@@ -58,14 +54,14 @@ class Convolve(ConvolutionPart):
     def values(x: Any, w: Any, window: Window) -> Any:
         if BACKEND_OF and (y := composite(Convolve.values, x, w, window)) is not None:
             return y
-        wide_x, wide_w = wide(x, w)
+        wide_x, wide_w = widened(x, w)
         out = window.out(x.shape[2:])
         weights = wide_w.reshape(window.groups, w.shape[0] // window.groups, math.prod(w.shape[1:]))
         y = np.empty((len(x), w.shape[0], *out), wide_x.dtype, like=x)
         order = order_of(window, x.shape[2:])
         for part, cols in chunks(wide_x, window, len(w) // window.groups, order):
             y[part] = order.pictures(np.matmul(weights, cols).reshape(w.shape[0], -1))
-        return y.astype(x.dtype, copy=False)
+        return as_dtype(y, x.dtype, copy=False)
 
     def backward(self, xp: Any, g: Any, a: Any, w: Any, window: Window) -> tuple[Any, Any]:
         return xp.apply(ConvolveInput, g, w, window, a.shape), xp.apply(ConvolveWeight, g, a, window, w.shape)
@@ -80,7 +76,7 @@ class ConvolveInput(ConvolutionPart):
     def values(g: Any, w: Any, window: Window, size: Shape) -> Any:
         if BACKEND_OF and (y := composite(ConvolveInput.values, g, w, window, size)) is not None:
             return y
-        wide_g, wide_w = wide(g, w)
+        wide_g, wide_w = widened(g, w)
         groups = window.groups
         if all(s == 1 for s in window.stride) and w.shape[0] // groups <= w.shape[1]:
             back = unstrided(window)
@@ -98,7 +94,7 @@ class ConvolveInput(ConvolutionPart):
             added = first(np.zeros((*size[1:], part.stop - start), out.dtype, like=g))
             add_back(first(cols), window, added)
             out[part] = added
-        return out.astype(g.dtype, copy=False)
+        return as_dtype(out, g.dtype, copy=False)
 
     def backward(self, xp: Any, h: Any, g: Any, w: Any, window: Window) -> tuple[Any, Any]:
         return xp.apply(Convolve, h, w, window), xp.apply(ConvolveWeight, g, h, window, w.shape)
@@ -126,13 +122,13 @@ class ConvolveWeight(ConvolutionPart):
     def values(g: Any, x: Any, window: Window, size: Shape) -> Any:
         if BACKEND_OF and (y := composite(ConvolveWeight.values, g, x, window, size)) is not None:
             return y
-        wide_g, wide_x = wide(g, x)
+        wide_g, wide_x = widened(g, x)
         channels, order = size[0] // window.groups, BatchLast(window, x.shape[2:])
         out = np.zeros((window.groups, math.prod(size[1:]), channels), wide_g.dtype, like=g)
         for part, cols in chunks(wide_x, window, channels, order):
             rows = in_groups(order.rows(wide_g[part]), window.groups)
             out += matmul(cols, rows.swapaxes(1, 2))  # in 0.7 of the time of what it is the transpose of
-        return np.ascontiguousarray(out.swapaxes(1, 2), like=g).reshape(size).astype(g.dtype, copy=False)
+        return as_dtype(np.ascontiguousarray(out.swapaxes(1, 2), like=g).reshape(size), g.dtype, copy=False)
 
     def backward(self, xp: Any, h: Any, g: Any, a: Any, window: Window) -> tuple[Any, Any]:
         return xp.apply(Convolve, a, h, window), xp.apply(ConvolveInput, g, h, window, a.shape)

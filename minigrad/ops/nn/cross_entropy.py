@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad.backends.numpy import total
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record1, record_n
@@ -61,12 +62,14 @@ class NllLoss(Node):
             wrong: Any = (classes < 0) | (classes >= count) if here else None
             if here and wrong.any():
                 raise IndexError(f"Target {classes[wrong].flat[0]} is out of bounds.")
-        if keep is None:
-            share = np.ones(classes.shape, x.dtype)
-        else:
-            share = keep.astype(x.dtype) if weight is None else np.where(keep, weight.array[classes], x.dtype.type(0))
         index = index_of(classes, x.ndim)
         picked: Any = x[index] if all_count else np.where(keep, x[index], x.dtype.type(0))
+        if keep is None:
+            share = np.ones_like(picked)
+        elif weight is None:
+            share = as_dtype(keep, x.dtype)
+        else:
+            share = np.where(keep, weight.array[classes], x.dtype.type(0))
         loss = -picked if keep is None else -picked * share
         if reduction != "none":
             loss = total(loss, None)

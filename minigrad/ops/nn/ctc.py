@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad._base.contexts import errstate
+from minigrad._base.dtype import as_dtype, number_array
 from minigrad.backends.registry import backend_of
 from minigrad.core import Node, Tensor, plain, record1
 from minigrad.ops._dispatch import op, refuse, underived
@@ -48,7 +49,7 @@ class CtcLoss(Node):
         if a.array.dtype.name not in ("float32", "float64"):
             refuse("ctc_loss_cpu", a.array.dtype)
         ahead = walked(a.array, states)
-        y = -ends(ahead, states).astype(a.array.dtype)
+        y = -as_dtype(ends(ahead, states), a.array.dtype)
         return record1(CtcLoss, y, a, (a, y), (states, ahead, blank, steps, lengths, zero_infinity))
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any, states: States, ahead: Any, *names: Any) -> Any:
@@ -202,9 +203,9 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequenc
     states = states_of(texts.astype(np.int64), steps, lengths, blank)
     loss = CtcLoss.forward(x, states, blank, tuple(steps.tolist()), tuple(lengths.tolist()), zero_infinity)
     if zero_infinity:
-        loss = Where.forward(plain(loss.array == math.inf), plain(np.zeros((), loss.array.dtype)), loss)
+        loss = Where.forward(plain(loss.array == math.inf), plain(number_array(0, loss.array.dtype)), loss)
     if reduction == 1:
-        return mean(Div.forward(loss, plain(np.maximum(lengths, 1).astype(loss.array.dtype))))
+        return mean(Div.forward(loss, plain(as_dtype(np.maximum(lengths, 1), loss.array.dtype))))
     return sum(loss) if reduction == 2 else loss if batched else SqueezeDim.forward(loss, 0)
 
 

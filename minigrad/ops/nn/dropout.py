@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad.autograd.inplace import in_place
 from minigrad.backends import curand, draws
 from minigrad.backends.numpy import FLOAT32
@@ -56,7 +57,7 @@ class NativeDropout(Node):
 
         mask = in_memory_order(x, draw) if vector > 1 else draw(x.shape)
         scale = (np.float64 if x.dtype == np.float64 else np.float32)(1 / chance)
-        return record1(NativeDropout, (x * mask * scale).astype(x.dtype), a, (plain(mask),), (float(scale),))
+        return record1(NativeDropout, as_dtype(x * mask * scale, x.dtype), a, (plain(mask),), (float(scale),))
 
     def backward(self, xp: Any, g: Any, mask: Any, scale: float) -> Any:
         return g * xp.cast(mask, xp.dtype(g)) * scale

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad._base.tensor_errors import IN_C
 from minigrad.backends.numpy import FLOAT32, add_at
 from minigrad.backends.registry import backend_of, device_like
@@ -42,12 +43,12 @@ class EmbeddingBackward(Node, name="EmbeddingDenseBackward"):
         rows, flat = g.reshape(-1, shape[1]), indices.reshape(-1)
         if by_frequency:
             counts = counts_of(flat, shape[0])
-            rows = rows / counts[flat, None].astype(g.dtype)
+            rows = rows / as_dtype(counts[flat, None], g.dtype)
         out = np.zeros(shape, g.dtype, like=g)
         if backend_of(g) is not None:  # by atomic additions: to find out which rows there are takes waiting
             added = out if g.itemsize > 2 else out.astype(FLOAT32)
             add_at(added, flat, rows)
-            out = added.astype(g.dtype, copy=False)
+            out = as_dtype(added, g.dtype, copy=False)
         elif flat.size:
             order = np.argsort(flat, kind="stable")
             named, starts = np.unique(flat[order], return_index=True)
@@ -62,9 +63,9 @@ class EmbeddingBackward(Node, name="EmbeddingDenseBackward"):
         return record1(EmbeddingBackward, result, g, (), (indices, padding_idx, by_frequency, shape[0]))
 
     def backward(self, xp: Any, h: Any, indices: Any, padding_idx: int, by_frequency: bool, count: int) -> Any:
-        weights = (indices != padding_idx).astype(xp.dtype(h))
+        weights = as_dtype(indices != padding_idx, xp.dtype(h))
         if by_frequency:
-            weights = weights / counts_of(indices.reshape(-1), count)[indices].astype(xp.dtype(h))
+            weights = weights / as_dtype(counts_of(indices.reshape(-1), count)[indices], xp.dtype(h))
         return xp.apply(Scaled, xp.getitem(h, indices), weights[..., None])
 
 
@@ -157,7 +158,7 @@ def shorten(weight: Tensor, rows: Any, most: float, p: float) -> None:
     table = weight.array
     size = (abs(table[rows]) ** p).sum(1) ** (1 / p)
     long = size > most
-    table[rows[long]] *= (most / (size[long] + 1e-7))[:, None].astype(table.dtype)
+    table[rows[long]] *= as_dtype((most / (size[long] + 1e-7))[:, None], table.dtype)
     counter_of(weight).value += 1
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad.backends.numpy import add_at
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, attributes, plain, record_n
@@ -45,7 +46,7 @@ class EmbeddingBag(Node):
             add_at(out, into, rows if factors is None else rows * factors[kept][:, None])
         share = np.ones(count, w.dtype, like=device_like(w))
         if mode == MODES["mean"]:
-            share = (1 / np.maximum(counts_of(into, count), 1)).astype(w.dtype)
+            share = as_dtype(1 / np.maximum(counts_of(into, count), 1), w.dtype)
             out = out * share[:, None]
         layout = (indices, bags, kept, share, chosen, w.shape)
         saved = (*rows_of, weights, table if weights is not None and weights._requires_grad else None)
@@ -74,7 +75,7 @@ class OfTable(Node, name="EmbeddingBagBackward"):
             part = part * weights[kept][:, None]
         named = indices[kept]
         if by_frequency:
-            part = part / counts_of(indices, shape[0])[named, None].astype(g.dtype)
+            part = part / as_dtype(counts_of(indices, shape[0])[named, None], g.dtype)
         add_at(out, named, part)
         return out
 

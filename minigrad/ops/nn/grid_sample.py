@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad._base.contexts import errstate
+from minigrad._base.dtype import as_dtype
 from minigrad.backends.numpy import XP
 from minigrad.backends.registry import device_like
 from minigrad.core import Node, Tensor, record1, record2
@@ -59,7 +60,7 @@ def reflected(position: Any, low: float, high: float) -> tuple[Any, Any]:
     if low == high:
         return np.zeros_like(position), np.zeros_like(position)
     span = high - low
-    sign = np.where(position < low, -1, 1).astype(position.dtype)
+    sign = as_dtype(np.where(position < low, -1, 1), position.dtype)
     distance = np.abs(position - low)
     flips, extra = np.floor(distance / span), np.fmod(distance, span)
     even = flips % 2 == 0
@@ -84,7 +85,7 @@ def taps_of(grid: Any, size: int, mode: str, padding: str, align: bool) -> Taps:
     slope = np.full_like(position, scale)
     if mode != "bicubic":
         position, turned = padded(position, size, padding, align)
-        slope = (slope * turned).astype(grid.dtype)
+        slope = as_dtype(slope * turned, grid.dtype)
     position = np.nan_to_num(position, nan=-2.0, posinf=size + 2, neginf=-2)
     position = np.clip(position, -2 - size, 2 * size + 2) if mode != "bicubic" else position
     start = np.rint(position) if mode == "nearest" else np.floor(position)
@@ -96,7 +97,7 @@ def taps_of(grid: Any, size: int, mode: str, padding: str, align: bool) -> Taps:
         kept = (number >= 0) & (number < size)
         numbers.append(np.where(kept, number, 0).astype(np.int64))
         inside.append(kept)
-    return Taps(numbers, inside, slope, Fraction.values(grid, -slope, position - start).astype(grid.dtype))
+    return Taps(numbers, inside, slope, as_dtype(Fraction.values(grid, -slope, position - start), grid.dtype))
 
 
 def weights(xp: Any, t: Any, mode: str) -> list[tuple[Any, Any]]:
@@ -177,7 +178,7 @@ class GridSampler2D(Node):
         with errstate(invalid="ignore"):  # a grid may hold NaN and infinities
             sampler = Sampler(grid.array, a.array.shape, mode, padding, align)
             result = sampler.sampled(XP, a.array, grid.array)
-        return record2(cls, result.astype(a.array.dtype, copy=False), a, grid, (a, grid),
+        return record2(cls, as_dtype(result, a.array.dtype, copy=False), a, grid, (a, grid),
                        (MODES[mode], PADDINGS[padding], align, sampler))
 
     def backward(self, xp: Any, g: Any, a: Any, grid: Any, mode: int, padding: int, align: bool,

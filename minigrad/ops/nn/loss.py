@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minigrad._base.dtype import Size, result_dtype
-from minigrad.backends.numpy import FLOAT16, FLOAT32, total
+from minigrad._base.dtype import HALVES, Size, as_dtype, result_dtype
+from minigrad.backends.numpy import FLOAT32, total
 from minigrad.backends.registry import backend_of
 from minigrad.core import Node, Tensor, record2, record_n
 from minigrad.ops._dispatch import (
@@ -53,7 +53,8 @@ class Loss(Node, number=None):
         check_cast(x.dtype, dtype)
         if x.dtype.kind != "f":
             refuse(cls.kernel, x.dtype)
-        losses = cls.values(x, y, *const).astype(dtype, copy=False)
+        losses = cls.values(x, y, *const)
+        losses = losses if losses.dtype is dtype else as_dtype(losses, dtype)
         return record_loss(cls, losses, a, b, (a, b), reduction, const, input_metadata)
 
 
@@ -174,13 +175,13 @@ class BinaryCrossEntropyWithLogits(Node):
     def forward(a: Tensor, b: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: str) -> Tensor:
         same_device(a.array, b.array, *[v.array for v in (weight, pos_weight) if v is not None])
         x, y, input_metadata = broadcast_and_promote(a.array, b.array)
-        wide = x.astype(FLOAT32) if x.dtype is FLOAT16 else x
+        wide = x.astype(FLOAT32) if x.dtype in HALVES else x
         log = LogSigmoid.values(wide)
         log = log if pos_weight is None else log * ((pos_weight.array - 1) * y + 1)
         factor = (1 - y) * wide
-        losses = in_order_of(factor - log, factor).astype(b.array.dtype, copy=False)
+        losses = as_dtype(in_order_of(factor - log, factor), b.array.dtype, copy=False)
         if weight is not None:
-            losses = (losses * weight.array).astype(losses.dtype, copy=False)
+            losses = as_dtype(losses * weight.array, losses.dtype, copy=False)
         saved = (a, b, weight, pos_weight)
         return record_loss(BinaryCrossEntropyWithLogits, losses, a, b, saved, reduction, (), input_metadata)
 
@@ -204,7 +205,7 @@ class SoftMarginLoss(Node):
     @staticmethod
     def forward(a: Tensor, b: Tensor, reduction: str) -> Tensor:
         x, y, input_metadata = broadcast_and_promote(a.array, b.array)
-        loss, share = reduced(np.log1p(np.exp(-y * x)).astype(a.array.dtype, copy=False), reduction)
+        loss, share = reduced(as_dtype(np.log1p(np.exp(-y * x)), a.array.dtype, copy=False), reduction)
         metadata = input_metadata[:1] if reduction == "none" else ((a.array.shape, a.array.dtype),)
         return record_n(SoftMarginLoss, loss, (a,), (a, b), (share, REDUCTIONS[reduction]), metadata)
 

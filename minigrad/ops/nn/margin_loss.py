@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import Size
+from minigrad._base.dtype import Size, as_dtype
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import add_at
 from minigrad.backends.registry import backend_of, device_like
@@ -229,7 +229,7 @@ class MultiMarginLoss(Node):
         share = even if weight is None else weight[index[1]] / x.shape[1]
         loss, part = reduced(gaps.sum(1) * share, reduction)
         loss = loss.reshape(a.array.shape[:-1]) if reduction == "none" else loss
-        const = margin, p, index, (share * part).astype(x.dtype), REDUCTIONS[reduction]
+        const = margin, p, index, as_dtype(share * part, x.dtype), REDUCTIONS[reduction]
         return record_n(MultiMarginLoss, loss, (a,), (a, target), const)
 
     def backward(self, xp: Any, g: Any, a: Any, target: Any, margin: float, p: int, index: Any, share: Any,
@@ -247,7 +247,7 @@ class MultiMarginLossBackward:
         slopes = np.where(gaps > 0, 1 if p == 1 else 2 * gaps, 0) * (g.reshape(-1) * share)[:, None]
         slopes[index] = 0
         slopes[index] = -slopes.sum(1)
-        return slopes.reshape(a.shape).astype(a.dtype, copy=False)
+        return as_dtype(slopes.reshape(a.shape), a.dtype, copy=False)
 
     @staticmethod
     def forward(g: Tensor, a: Tensor, *const: Any) -> Tensor:
@@ -310,7 +310,7 @@ class MultilabelMarginLoss(Node):
         share = np.full(len(rows), part / rows.shape[1], rows.dtype, like=device_like(rows))
         is_target = plain(marked.reshape(a.array.shape))
         const = listed, share, REDUCTIONS[reduction]
-        return record_n(MultilabelMarginLoss, loss.astype(rows.dtype), (a,), (a, target, is_target), const)
+        return record_n(MultilabelMarginLoss, as_dtype(loss, rows.dtype), (a,), (a, target, is_target), const)
 
     def backward(self, xp: Any, g: Any, a: Any, target: Any, is_target: Any, listed: Any, share: Any, _: int) -> Any:
         return xp.apply(MultilabelMarginLossBackward, g, a, raw(target), raw(is_target), listed, share)
@@ -333,7 +333,7 @@ class MultilabelMarginLossBackward:
         slopes = above.sum(1)
         number, place = np.nonzero(listed)
         add_at(slopes, (number, labels[number, place]), -above.sum(2)[number, place])
-        return slopes.reshape(a.shape).astype(a.dtype, copy=False)
+        return as_dtype(slopes.reshape(a.shape), a.dtype, copy=False)
 
     @staticmethod
     def forward(g: Tensor, a: Tensor, *const: Any) -> Tensor:

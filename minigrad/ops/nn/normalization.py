@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.numpy import FLOAT16, FLOAT32, ONES, ones_for, total
+from minigrad._base.dtype import HALVES, as_dtype, float_info
+from minigrad.backends.numpy import FLOAT32, ONES, ones_for, total
 from minigrad.backends.registry import by_kernel, device_like
 from minigrad.core import Node, Tensor, record_n
 from minigrad.core.record import SCALAR_OPERAND
-from minigrad.ops._dispatch import op, refuse, same_device
+from minigrad.ops._dispatch import op, refuse, same_device, widened
 from minigrad.ops._dispatch.memory_order import in_format_of
 from minigrad.ops.pointwise.power import Pow
 from minigrad.ops.pointwise.scalar import AddScalar
@@ -98,9 +99,9 @@ class Norm(Node, number=None):
             w, b = None if weight is None else weight.array, None if bias is None else bias.array
             y, mean, scale = normalized(x.reshape(inner), w, b, eps, x.shape)
             return finished(cls, y, a, weight, bias, None, (axes, along, eps, inner, (mean, scale), *shown))
-        grouped = (x.astype(FLOAT32) if x.dtype is FLOAT16 else x).reshape(inner)
+        grouped = (x.astype(FLOAT32) if x.dtype in HALVES else x).reshape(inner)
         mean = mean_of(grouped, axes)
-        result = None if type(x) is np.ndarray or x.dtype is FLOAT16 else by_kernels(
+        result = None if type(x) is np.ndarray or x.dtype in HALVES else by_kernels(
             grouped, mean, axes, eps, weight if cls.whole else None, bias if cls.whole else None)
         if result is not None:
             const, left = (axes, along, eps, inner, (mean, result[1]), *shown), None if cls.whole else along
@@ -108,9 +109,9 @@ class Norm(Node, number=None):
         y = grouped - mean
         scale = 1 / np.sqrt(mean_of(y * y, axes) + grouped.dtype.type(eps))
         y *= scale
-        kept = (mean.astype(x.dtype, copy=False), scale.astype(x.dtype, copy=False))
-        y = in_format_of(y.reshape(x.shape).astype(x.dtype, copy=False), x)
-        return finished(cls, y, a, weight, bias, along, (axes, along, eps, inner, kept, *shown))
+        kept = (as_dtype(mean, x.dtype, copy=False), as_dtype(scale, x.dtype, copy=False))
+        return finished(cls, in_format_of(y.reshape(x.shape), x), a, weight, bias, along,
+                        (axes, along, eps, inner, kept, *shown))
 
     def backward(self, xp: Any, g: Any, a: Any, w: Any, axes: Shape, along: Shape, eps: float, inner: Shape,
                  kept: Any, *_: Any) -> tuple[Any, Any, Any]:
@@ -144,9 +145,11 @@ def finished(cls: type[Node], y: Any, a: Tensor, weight: Tensor | None, bias: Te
     """What is normalised, times the weights, plus the bias, recorded as an op of these three; `along` None: they are
     in it already."""
     if weight is not None and along is not None:
-        y *= weight.array.reshape(along)
+        y *= widened(weight.array)[0].reshape(along)
     if bias is not None and along is not None:
-        y += bias.array.reshape(along)
+        y += widened(bias.array)[0].reshape(along)
+    if a.array.dtype in HALVES:
+        y = as_dtype(y, a.array.dtype, copy=False)
     inputs = (a, SCALAR_OPERAND if weight is None else weight, SCALAR_OPERAND if bias is None else bias)
     return record_n(cls, y, inputs, (a, weight), const, input_metadata_for(a, weight, bias))
 
@@ -270,7 +273,7 @@ def of_rows(g: Any, apart: Any, both: Any, w: Any, scale: Any, shape: tuple[int,
 
 
 def check_dtypes(input: Tensor, *parts: Tensor | None) -> None:
-    """PyTorch's errors for parts of another dtype than the input: float32 goes with float16, and nothing else."""
+    """PyTorch's errors for parts of another dtype than the input: float32 goes with halves, and nothing else."""
     tensors, dtype = [v for v in parts if v is not None], input.array.dtype
     same_device(input.array, *[v.array for v in tensors])
     other = [v for v in tensors if v.array.dtype is not dtype]
@@ -280,7 +283,7 @@ def check_dtypes(input: Tensor, *parts: Tensor | None) -> None:
         raise RuntimeError(f"expected scalar type {input.dtype.type_name} but found {other[0].dtype.type_name}")
     if any(v.array.dtype is not FLOAT32 for v in tensors):
         raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
-    if dtype is not FLOAT16:
+    if dtype not in HALVES:
         raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
 
 
@@ -362,7 +365,8 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
     if x.dtype.kind != "f":
         refuse("rms_norm", x.dtype)
     axes = tuple(range(x.ndim - len(shape), x.ndim))
-    small = float(np.finfo(x.dtype).eps) if eps is None else eps
-    mean_square = MeanDim.forward(Pow.forward(input, 2), axes, True)
-    result = input * Rsqrt.forward(AddScalar.forward(mean_square, small))
-    return result if weight is None else cast(result * weight, x.dtype)
+    small = float(float_info(x.dtype).eps) if eps is None else eps
+    wide = cast(input, FLOAT32) if x.dtype in HALVES else input
+    mean_square = MeanDim.forward(Pow.forward(wide, 2), axes, True)
+    result = wide * Rsqrt.forward(AddScalar.forward(mean_square, small))
+    return cast(result if weight is None else result * weight, x.dtype)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad.backends.numpy import masked
 from minigrad.backends.registry import BACKEND_OF, backend_of, composite, device_like, moved
 from minigrad.core import Node, Tensor, attributes, plain, record1, record2
@@ -25,7 +26,7 @@ Sizes = int | Sequence[int]
 ARGUMENTS = ("kernel_size", "stride", "padding", "ceil_mode")  # of a pool, as nodes show them
 AVERAGED = (*ARGUMENTS, "count_include_pad", "divisor_override")
 AvgPool2D = resampling(__name__, "AvgPool2D", "avg_pool2d", saved=("self",), shown=AVERAGED)
-AvgPool3D = resampling(__name__, "AvgPool3D", "avg_pool3d_out_frame", False, ("self",), AVERAGED)
+AvgPool3D = resampling(__name__, "AvgPool3D", "avg_pool3d_out_frame", False, ("self",), AVERAGED, "e")
 
 
 class MaxPool2DWithIndices(Node):
@@ -363,7 +364,7 @@ def whole(x: Any, sums: Any, means: Any, divisor: int | None) -> Any:
     if divisor is None:
         products = functools.reduce(np.multiply.outer, [m.max(1) for m in means])
         counts = moved(np.rint(1 / products), device_like(x))
-    return np.trunc(Resample.values(x, tuple(sums)) / counts).astype(x.dtype)
+    return as_dtype(np.trunc(Resample.values(x, tuple(sums)) / counts), x.dtype)
 
 
 @op

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.registry import HOST, device_like, moved
+from minigrad._base.dtype import as_dtype
+from minigrad.backends.registry import device_like, is_host, moved
 from minigrad.core import Node, Tensor, record1
-from minigrad.ops._dispatch import widely
+from minigrad.ops._dispatch import check_kind, widely
 from minigrad.ops._dispatch.memory_order import in_format_of
 
 Matrices = tuple[Any, ...]  # for each of the last dimensions one of shape (out, in), or None
@@ -37,6 +38,7 @@ class Resample(Node):
     """The products themselves, as a formula uses them."""
 
     kernel = "resample"
+    refuses = ""
     keeps_format = True  # what lies channels last gives a result that does
 
     @staticmethod
@@ -45,8 +47,8 @@ class Resample(Node):
         for dim, matrix in zip(range(-len(matrices), 0), matrices, strict=True):
             if matrix is None:
                 continue
-            weights = matrix.astype(x.dtype)
-            if handle is not HOST:
+            weights = as_dtype(matrix, x.dtype)
+            if not is_host(handle):
                 weights = matrix_on(handle, x.dtype, matrix.shape, weights.tobytes())
             x = x @ weights.T if dim == -1 else np.moveaxis(np.moveaxis(x, dim, -1) @ weights.T, -1, dim)
         return np.ascontiguousarray(x, like=x)
@@ -54,6 +56,7 @@ class Resample(Node):
     @classmethod
     def forward(cls, a: Tensor, matrices: Matrices, *shown: Any) -> Tensor:
         """The op on a Tensor; `shown` are the arguments of which the matrices were made."""
+        check_kind(a.array, cls.refuses, cls.kernel)
         y = widely(Resample.values, cls.kernel, a.array, matrices)
         return record1(cls, in_format_of(y, a.array) if cls.keeps_format else y, a, (a,) if cls.saves else (),
                        (matrices, *shown))
@@ -64,9 +67,10 @@ class Resample(Node):
 
 
 def resampling(module: str, name: str, kernel: str, keeps_format: bool = True, saved: tuple[str, ...] = (),
-               shown: tuple[str, ...] = ()) -> type[Resample]:
-    """The op of this name in a module; `kernel` is what PyTorch's errors call it, `shown` what its nodes show."""
+               shown: tuple[str, ...] = (), refuses: str = "") -> type[Resample]:
+    """The op of this name in a module; `kernel` is what PyTorch's errors call it, `shown` what its nodes show, and
+    `refuses` the kinds of floats that it does not take (see `check_kind`)."""
     class Op(Resample, name=name):
         saves, constants = saved, ("", *shown)
-    Op.kernel, Op.keeps_format, Op.__module__ = kernel, keeps_format, module
+    Op.kernel, Op.keeps_format, Op.refuses, Op.__module__ = kernel, keeps_format, refuses, module
     return Op

@@ -6,7 +6,8 @@ steps computed at once; a single step computes its own, as PyTorch does, after t
 (`part=input_gates`).
 
 A network is a stack of layers; a bidirectional one runs each cell twice and joins the results. Every step is made of
-small ops that a reader can walk through; only a layer of an LSTM of float32 is one op, `MkldnnRnnLayer`, as in PyTorch.
+small ops that a reader can walk through; only a layer of an LSTM of float32 or bfloat16 is one op,
+`MkldnnRnnLayer`, as in PyTorch.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minigrad._base.dtype import BFLOAT16
 from minigrad.autograd._api import grad
 from minigrad.autograd.grad_mode import enable_grad
 from minigrad.backends.numpy import FLOAT32, total
@@ -185,6 +187,9 @@ rnn_tanh_cell = cell("rnn_tanh_cell", tanh_step, 1, "`tanh(w_ih @ input + b_ih +
 rnn_relu_cell = cell("rnn_relu_cell", relu_step, 1, "`relu(w_ih @ input + b_ih + w_hh @ hx + b_hh)`.")
 
 
+FUSED = frozenset((FLOAT32, BFLOAT16))  # the dtypes of an LSTM's layer that is one op
+
+
 class MkldnnRnnLayer(ManyOutputs):
     """The outputs of all steps, and the last h and c.
 
@@ -313,7 +318,7 @@ def network(step: Cell, *args: Any) -> tuple[Tensor, ...]:
     count = len(params) // (num_layers * directions)
     parts = [params[i:i + count] for i in range(0, len(params), count)]
     weights = [Weights(*w) if has_biases else Weights(w[0], w[1], None, None, *w[2:]) for w in parts]
-    fused = step is lstm_step and sizes is None and x.array.dtype is FLOAT32 and x.array.size and weights[0].hr is None
+    fused = step is lstm_step and sizes is None and x.array.dtype in FUSED and x.array.size and weights[0].hr is None
     if fused:
         x = contiguous(x)
         states = [tuple([Select.forward(v, 0, n) for v in hidden]) for n in range(len(hidden[0].array))]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import float64
+from minigrad._base.dtype import as_dtype, float64
 from minigrad.autograd.inplace import in_place
 from minigrad.core import Tensor, record_without_grad
 from minigrad.core.saved import Packed
@@ -163,7 +163,7 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     if x.dtype is not y.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     broadcast_shape(x.shape, y.shape)
-    return underived("heaviside", np.where(x == 0, y, (x > 0).astype(x.dtype)), input, values)
+    return underived("heaviside", np.where(x == 0, y, as_dtype(x > 0, x.dtype)), input, values)
 
 
 @op(method=True, in_place_function=True)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad.core import Tensor, record_without_grad
 from minigrad.ops._dispatch import broadcast_and_promote, check_kind, op, promote_scalar
 
@@ -43,7 +44,7 @@ def shift_left(x: Any, by: Any) -> Any:
 def shift_right(x: Any, by: Any) -> Any:
     """x / 2^by rounded down; by less than 0 as by all bits."""
     last = 8 * x.dtype.itemsize - (1 if x.dtype.kind == "i" else 0)
-    by = np.where((by < 0) | (by >= last), last, by).astype(x.dtype)
+    by = as_dtype(np.where((by < 0) | (by >= last), last, by), x.dtype)
     return np.right_shift(x, by)
 
 

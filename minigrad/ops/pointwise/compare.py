@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import default_float
+from minigrad._base.dtype import as_dtype, default_float
 from minigrad.backends.registry import BACKEND_OF, device_like
 from minigrad.core import Tensor, record_without_grad
 from minigrad.ops._dispatch import broadcast_and_promote, broadcast_shape, op, promote_scalar, same_device, together
@@ -156,7 +156,7 @@ def is_close(x: Any, y: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
     if not (rtol or atol):
         return close
     if y.dtype.kind != "f":
-        x, y = x.astype(default_float()), y.astype(default_float())
+        x, y = as_dtype(x, default_float()), as_dtype(y, default_float())
     difference = abs(x - y)
     return close | (np.isfinite(difference) & (difference <= atol + abs(rtol * y)))
 

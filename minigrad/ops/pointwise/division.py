@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype, number_array
 from minigrad.backends.registry import BACKEND_OF
 from minigrad.core import Node, Tensor, plain, record1, record2
 from minigrad.core.record import SCALAR_OPERAND
@@ -34,13 +35,13 @@ def truncated(x: Any, y: Any) -> Any:
     if x.dtype.kind == "f":
         return np.trunc(x / y)
     quotient = np.floor_divide(x, y)
-    return quotient + ((quotient < 0) & (quotient * y != x)).astype(x.dtype)
+    return quotient + as_dtype((quotient < 0) & (quotient * y != x), x.dtype)
 
 
 def floored(x: Any, y: Any) -> Any:
     """The quotient rounded down; over 0 it is infinite or NaN, as without rounding."""
     down = np.floor_divide(x, y)
-    return down if x.dtype.kind != "f" else np.where(y == 0, x / y, down).astype(down.dtype, copy=False)
+    return down if x.dtype.kind != "f" else as_dtype(np.where(y == 0, x / y, down), down.dtype, copy=False)
 
 
 def checked(x: Any, y: Any, kernel: str) -> None:
@@ -143,7 +144,7 @@ class RemainderTensor(FmodTensor, name="Remainder", number=1):
 def wrapped(number: Any, like: Tensor) -> Tensor:
     """A number as a 0-d tensor of the dtype to which it and a tensor are promoted."""
     x, number = promote_scalar(like.array, number)
-    return plain(np.asarray(number, x.dtype))
+    return plain(number_array(number, x.dtype))
 
 
 @op(method=True, in_place=True)

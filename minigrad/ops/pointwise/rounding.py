@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.numpy import XP
 from minigrad.core import Node, Tensor, record1
 from minigrad.ops._dispatch import OfOne, check_kind, op, unary_function
 
@@ -67,7 +68,7 @@ class Frac(OfOne, of=lambda x: x - np.trunc(x)):
         return g
 
 
-class Sgn(OfOne, of=lambda x: np.subtract(x > 0, x < 0, dtype=x.dtype) if x.dtype.kind != "b" else x.copy()):
+class Sgn(OfOne, of=XP.sign):
     """-1, 0 or 1; 0 for NaN. `sign` that would know complex numbers."""
 
     integers = True

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from minigrad._base.dtype import as_dtype
 from minigrad._base.tensor_errors import IN_C
 from minigrad.core import Node, Tensor, record2, record_n
 from minigrad.ops._dispatch import broadcast_and_promote, broadcast_and_promote_all, check_kind, needed_by_product, op
@@ -53,7 +54,7 @@ def between(x: Any, y: Any, w: Any) -> Any:
     if not hasattr(w, "dtype"):
         return x + w * (y - x) if abs(w) < 0.5 else y - (y - x) * (1 - w)
     near = abs(w) < w.dtype.type(0.5)
-    return (near * (x + w * (y - x)) + ~near * (y - (y - x) * (1 - w))).astype(x.dtype)
+    return as_dtype(near * (x + w * (y - x)) + ~near * (y - (y - x) * (1 - w)), x.dtype)
 
 
 class Addcmul(Node):

@@ -11,6 +11,7 @@ import numpy as np
 
 from minigrad._base.device import device as Device
 from minigrad._base.device import memory_format
+from minigrad._base.dtype import as_dtype
 from minigrad._base.dtype import dtype as DType
 from minigrad.backends import draws
 from minigrad.backends.registry import backend_of, device_guard, device_handle, device_like
@@ -93,7 +94,7 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: DType | None 
         refuse("randperm", kind)
     permutation = draws.randperm(stream_of(generator, handle), count)
     with device_guard(permutation):
-        return new_leaf(permutation.astype(kind), requires_grad, "randperm", device)
+        return new_leaf(as_dtype(permutation, kind), requires_grad, "randperm", device)
 
 
 @op
@@ -121,7 +122,7 @@ class NormalOf(Node, number=None):
             raise RuntimeError("normal expects all elements of std >= 0.0")
         shape = functools.reduce(broadcast_shape, [v.array.shape for v in tensors])
         dtype = tensors[0].array.dtype
-        array = ((draws.normal(stream, shape, dtype) * y).astype(dtype) + x).astype(dtype)
+        array = as_dtype(as_dtype(draws.normal(stream, shape, dtype) * y, dtype) + x, dtype)
         metadata = tuple([(v.array.shape, v.array.dtype) for v in tensors])
         return record_n(cls, array, tensors, (), tuple([shape for shape, _ in metadata]), metadata)
 

@@ -15,7 +15,7 @@ import numpy as np
 from minigrad._base.device import device as Device
 from minigrad._base.type_name import type_name
 from minigrad.backends.philox import Philox, Source
-from minigrad.backends.registry import HOST, device_like, resolve_device
+from minigrad.backends.registry import HOST, device_like, is_host, resolve_device
 from minigrad.backends.stream import DEFAULT, Stream
 from minigrad.core import Tensor, plain
 from minigrad.ops._dispatch import op
@@ -147,9 +147,9 @@ def stream_of(generator: Generator | None, handle: Any = HOST) -> Any:
     Raises:
         RuntimeError: for a generator of another type of device.
     """
-    if generator is None and handle is HOST:
+    if generator is None and is_host(handle):
         return DEFAULT
-    kind = "cpu" if handle is HOST else handle.backend.type
+    kind = "cpu" if is_host(handle) else handle.backend.type
     if generator is None:
         generator = default_of(Device(kind, handle.index))
     if generator.device.type != kind:

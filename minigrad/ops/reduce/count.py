@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record1, record_without_grad
 from minigrad.ops._dispatch import op, refuse, same_device, underived
@@ -106,7 +107,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         raise RuntimeError("torch.histc: max must be larger than min")
     x = x[(x >= low) & (x <= high)]
     bin_numbers = ((x - low) * bins / (high - low)).astype(np.int64)
-    return plain(np.bincount(bin_numbers.clip(0, bins - 1), minlength=bins).astype(x.dtype))
+    return plain(as_dtype(np.bincount(bin_numbers.clip(0, bins - 1), minlength=bins), x.dtype))
 
 
 def search(bounds: Any, values: Any, right: bool) -> Any:

@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minigrad import return_types
+from minigrad._base.dtype import HALVES, as_dtype
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.autograd.inplace import in_place
-from minigrad.backends.numpy import FLOAT16, FLOAT32, accumulated
+from minigrad.backends.numpy import FLOAT32, accumulated
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record1
 from minigrad.ops._dispatch import op, refuse, tensor_method
@@ -69,15 +70,15 @@ def rolled(xp: Any, x: Any, dim: int) -> Any:
 
 
 def accumulate(op: Any, x: Any, dim: int) -> Any:
-    """A running reduction along a dimension, of float32 in float64, as PyTorch's, of float16 in float32."""
+    """A running reduction along a dimension, of float32 in float64, as PyTorch's, of halves in float32."""
     if not x.ndim:
         return x.copy()
-    wide: Any = {FLOAT16: FLOAT32, FLOAT32: FLOAT64}.get(x.dtype, x.dtype)
+    wide: Any = FLOAT32 if x.dtype in HALVES else FLOAT64 if x.dtype is FLOAT32 else x.dtype
     kept = x.astype(wide)
     result = accumulated(op, kept, dim, None if wide.kind == "f" else wide, kept)  # floats keep their dtype anyway
     if op is not np.multiply and wide.kind == "f":
         result += 0.0  # a sum starts with 0: that of -0. is 0.
-    return result.astype(x.dtype, copy=False)
+    return as_dtype(result, x.dtype, copy=False)
 
 
 class Cumulation(Node, number=None):
@@ -199,10 +200,10 @@ class Cummin(Cummax):
 
 def product(x: Any, dim: int | None, keepdim: bool = False) -> Any:
     """The product of the elements, of float16 in float32."""
-    wide = FLOAT32 if x.dtype is FLOAT16 else x.dtype
+    wide = FLOAT32 if x.dtype in HALVES else x.dtype
     if backend_of(x) is not None:
-        return x.prod(dim, wide, keepdims=keepdim).astype(x.dtype, copy=False)
-    return row_by_row(multiply(x, dim, wide, keepdims=keepdim).astype(x.dtype, copy=False))
+        return as_dtype(x.prod(dim, wide, keepdims=keepdim), x.dtype, copy=False)
+    return row_by_row(as_dtype(multiply(x, dim, wide, keepdims=keepdim), x.dtype, copy=False))
 
 
 def exclusive(xp: Any, y: Any, dim: int) -> Any:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import HALVES, as_dtype
 from minigrad._base.dtype import dtype as dtype_type
-from minigrad.backends.numpy import FLOAT16, FLOAT32, sum_of_all, total
+from minigrad.backends.numpy import FLOAT32, sum_of_all, total
 from minigrad.backends.registry import device_like
 from minigrad.core import LOCAL, Node, Tensor, attributes, plain, record1
 from minigrad.ops._dispatch import op, tensor_method
@@ -68,7 +69,7 @@ class Sum(Node):
     @staticmethod
     def forward(a: Tensor, dtype: Any = None) -> Tensor:
         x = a.array
-        if dtype is not None or x.dtype is FLOAT16:
+        if dtype is not None or x.dtype in HALVES:
             y = total(x, None, dtype)
         elif x.size != 1:
             y = sum_of_all(x)
@@ -97,8 +98,8 @@ class SumDim(Node, name="Sum", number=1):
 
 def shared(xp: Any, g: Any, count: int) -> Any:
     """`g / count`; of float16 in float32, since float16 does not hold every count."""
-    if count > 2048 and xp.dtype(g) == FLOAT16:
-        return xp.cast(xp.cast(g, FLOAT32) / count, FLOAT16)
+    if count > 2048 and xp.dtype(g) in HALVES:
+        return xp.cast(xp.cast(g, FLOAT32) / count, xp.dtype(g))
     return g / count
 
 
@@ -157,12 +158,12 @@ class Logsumexp(Node):
     @staticmethod
     def forward(a: Tensor, axes: tuple[int, ...], keepdim: bool) -> Tensor:
         x = a.array if a.array.dtype.kind == "f" else a.array.astype(FLOAT32)
-        wide = x.astype(FLOAT32) if x.dtype is FLOAT16 else x
+        wide = x.astype(FLOAT32) if x.dtype in HALVES else x
         kept = kept_shape(x.shape, axes)
         top = wide.max(axes, keepdims=True) if wide.size else np.zeros(kept, wide.dtype, like=device_like(wide))
         top = np.where(np.isinf(top), wide.dtype.type(0), top)
         y = np.log(total(np.exp(wide - top), axes, keepdims=True)) + top
-        y = (y if keepdim else y.reshape([n for i, n in enumerate(x.shape) if i not in axes])).astype(x.dtype)
+        y = as_dtype(y if keepdim else y.reshape([n for i, n in enumerate(x.shape) if i not in axes]), x.dtype)
         return record1(Logsumexp, y, a, (a, y), (kept, axes, keepdim))
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any, kept: tuple[int, ...], *_: Any) -> Any:
@@ -177,7 +178,7 @@ def share_evenly(xp: Any, g: Any, chosen: Any, axes: tuple[int, ...] | None) -> 
 
 def converted(x: Any, dtype: Any) -> tuple[Any, Any]:
     """An array in the dtype that a caller asks for (None: its own), and what the engine must undo (input metadata)."""
-    return (x, None) if dtype is None or dtype == x.dtype else (x.astype(dtype), ((x.shape, x.dtype),))
+    return (x, None) if dtype is None or dtype == x.dtype else (as_dtype(x, dtype), ((x.shape, x.dtype),))
 
 
 def wanted_dtype(input: Tensor, dtype: dtype_type | None) -> Any:
@@ -205,7 +206,7 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_
     """
     target_dtype = None if dtype is None and input.array.dtype.kind == "f" else wanted_dtype(input, dtype)
     if target_dtype is not None and target_dtype.kind != "f" and input.array.dtype.kind == "f":
-        input = plain(input.array.astype(target_dtype))
+        input = plain(as_dtype(input.array, target_dtype))
     if dim is axis is None and not (keepdim or keepdims):
         return Sum.forward(input, target_dtype)
     dim, keepdim = axis if dim is None else dim, keepdim or keepdims

@@ -5,8 +5,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minigrad._base.dtype import HALVES, as_dtype
 from minigrad._base.warnings import warn
-from minigrad.backends.numpy import FLOAT16, FLOAT32, total
+from minigrad.backends.numpy import FLOAT32, total
 from minigrad.core import ManyOutputs, Node, Tensor, plain, record1, record_many
 from minigrad.ops._dispatch import op
 from minigrad.ops.linalg.matmul import mm
@@ -34,13 +35,13 @@ def freedom(count: int, correction: float | None) -> float:
 
 def moments(x: Any, axes: Shape, correction: float | None, keepdim: bool) -> tuple[Any, Any]:
     """Variance and mean of an array; of float16 in float32."""
-    widened = x.astype(FLOAT32) if x.dtype is FLOAT16 else x
+    widened = x.astype(FLOAT32) if x.dtype in HALVES else x
     count = math.prod([x.shape[i] for i in axes])
     mean = total(widened, axes, keepdims=True, count=count)
     deviations = widened - mean
     squares = total(deviations * deviations, axes, keepdims=keepdim)
     variance = squares / squares.dtype.type(max(0.0, freedom(count, correction)) if count else 0)
-    return variance.astype(x.dtype, copy=False), mean.reshape(variance.shape).astype(x.dtype, copy=False)
+    return as_dtype(variance, x.dtype, copy=False), as_dtype(mean.reshape(variance.shape), x.dtype, copy=False)
 
 
 def all_if_none(axes: Shape | None, ndim: int) -> Shape:
@@ -55,9 +56,9 @@ def from_variance(xp: Any, g: Any, a: Any, correction: float | None, over: Shape
     """
     axes = all_if_none(over, a.ndim)
     count = math.prod([a.shape[i] for i in axes])
-    widened = xp.cast(a, FLOAT32) if xp.dtype(a) == FLOAT16 else a
+    widened = xp.cast(a, FLOAT32) if xp.dtype(a) in HALVES else a
     deviations = widened - xp.sum(widened, axes, True) / count
-    deviations = xp.cast(deviations, FLOAT16) if widened is not a else deviations
+    deviations = xp.cast(deviations, xp.dtype(a)) if widened is not a else deviations
     degrees = freedom(count, correction)
     if degrees <= 0 and (over is None or not a.ndim):
         return g * xp.cast(xp.where(deviations == 0, math.nan, math.inf), xp.dtype(g))
@@ -212,7 +213,7 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None,
         divisor = Sub.forward(total_weight, Div.forward(squares, total_weight))
     if divisor.item() <= 0:
         warn(FEW_OBSERVATIONS)
-        divisor = plain(np.zeros((), divisor.array.dtype))
+        divisor = plain(np.zeros_like(divisor.array))
     deviations = Sub.forward(rows, unsqueeze(Div.forward(sum(weighted(rows, weights), 1), total_weight), 1))
     return squeeze(Div.forward(mm(deviations, t(weighted(deviations, weights))), divisor))
 

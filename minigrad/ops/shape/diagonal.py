@@ -5,9 +5,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.autograd.views import record_view
-from minigrad.backends.registry import HOST, device_like, placed, resolve_device
+from minigrad.backends.registry import HOST, backend_of, device_like, placed, resolve_device
 from minigrad.core import Node, Tensor, materialized, plain, record1
 from minigrad.ops._dispatch import number_in, op, refuse, tensor_method
 from minigrad.ops._dispatch.memory_order import row_by_row
@@ -35,7 +36,7 @@ class Diagonal(Node):
 def diagonal_of(x: Any, offset: int, dim1: int, dim2: int) -> Any:
     """An array that looks at the diagonals of `x`, which are its last dimension."""
     view = np.diagonal(x, offset, dim1, dim2)
-    if isinstance(view, np.ndarray):
+    if backend_of(x) is None:
         view.flags.writeable = x.flags.writeable
     return view
 
@@ -190,7 +191,7 @@ def triangle_indices(name: str, mask: Callable[..., Any], row: int, col: int, of
     kind = np.dtype(np.int64) if dtype is None else dtype.numpy
     if kind.kind not in "iu":
         refuse(name, kind)
-    return plain(placed(np.stack(np.nonzero(mask((row, col), offset))).astype(kind), device))
+    return plain(placed(as_dtype(np.stack(np.nonzero(mask((row, col), offset))), kind), device))
 
 
 @op

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import promote_types, result_dtype
+from minigrad._base.dtype import BFLOAT16, as_dtype, promote_types, result_dtype
 from minigrad._base.type_name import type_name
 from minigrad.backends.registry import BACKEND_OF, device_like
 from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.ops._dispatch import op, same_device
 from minigrad.ops._dispatch.memory_order import in_format_of, row_by_row, suggests_channels_last
+from minigrad.ops._dispatch.type_promotion import empty_like
 from minigrad.ops.shape.broadcast import atleast_1d, atleast_2d, atleast_3d
 from minigrad.ops.shape.views import dim_of, reshape
 
@@ -30,7 +31,7 @@ class Stack(Node):
         if dim < arrays[0].ndim and all(map(suggests_channels_last, arrays)):  # joined along a dimension that is split
             joint = in_format_of(np.concatenate(arrays, dim, dtype=dtype, casting="unsafe"), *arrays)
             out = joint.reshape((*arrays[0].shape[:dim], len(arrays), *arrays[0].shape[dim:]))
-        elif dim or type(arrays[0]) in BACKEND_OF:
+        elif dim or type(arrays[0]) in BACKEND_OF or dtype is BFLOAT16:
             out = row_by_row(np.stack(arrays, dim, dtype=dtype, casting="unsafe"))
         else:
             out = np.array(arrays, dtype)  # 5 × as fast
@@ -53,14 +54,14 @@ class BlockDiag(Node):
         # A number (of no dimensions) does not promote the others within their kind; `cat` is given none.
         dtypes = [functools.reduce(promote_types, [x.dtype for x in arrays if bool(x.ndim) is has_dims] or [bool])
                   for has_dims in (True, False)]
-        dtype = result_dtype(np.empty(1, dtypes[0]), np.empty((), dtypes[1]))
+        dtype = result_dtype(empty_like(dtypes[0], (1,)), empty_like(dtypes[1], ()))
         sizes = [(1,) * (2 - x.ndim) + x.shape for x in arrays]
         ends = np.cumsum(sizes, 0).tolist()
         boxes = [tuple([slice(end - n, end) for n, end in zip(size, at, strict=True)])
                  for size, at in zip(sizes, ends, strict=True)]
         out = np.zeros(tuple(ends[-1]), dtype, like=device_like(arrays[0]))
         for box, x in zip(boxes, arrays, strict=True):
-            out[box] = x.astype(dtype)
+            out[box] = as_dtype(x, dtype)
         return record_n(BlockDiag, out, tuple(tensors), (), (tuple(boxes), tuple([x.shape for x in arrays])),
                         tuple([(x.shape, x.dtype) for x in arrays]))
 

@@ -1,7 +1,5 @@
-"""Changes the shape of a tensor without copying it: `view`, `reshape`, `transpose`, `squeeze`, `expand` and others.
-
-A view shares its memory and its version counter with the tensor that it looks at (`_base`).
-"""
+"""Changes the shape of a tensor without copying it: `view`, `reshape`, `transpose`, `squeeze`, `expand` and others. A
+view shares its memory and its version counter with the tensor that it looks at (`_base`)."""
 
 import math
 import operator
@@ -11,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minigrad._base.dtype import dtype as dtype_type
+from minigrad._base.dtype import viewed
 from minigrad.autograd.views import record_view
 from minigrad.backends.registry import as_strided
 from minigrad.core import Node, Tensor, attributes, counter_of, materialized, plain, record1
@@ -221,7 +220,7 @@ def as_dtype(input: Tensor, dtype: dtype_type) -> Tensor:
         raise RuntimeError(f"self.stride(-1) must be 1 {what} {x.strides[-1] // old}")
     if old < new and x.shape[-1] * old % new:
         raise RuntimeError(f"self.size(-1) must be divisible by {new // old} {what} {x.shape[-1]}")
-    result = plain(x.view(dtype.numpy))
+    result = plain(viewed(x, dtype.numpy))
     result._version_counter = counter_of(input)
     return result
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad.backends.registry import is_array
 from minigrad.core import Tensor
 from minigrad.ops._dispatch import ByNumber, OfTwo, check_kind, op
@@ -82,9 +83,9 @@ def zeta_of(s: Any, q: Any) -> Any:
     """Hurwitz's zeta function of two arrays, or of an array and a number, in the dtype of the array."""
     like = s if is_array(s) else q
     dtype = like.dtype
-    check_kind(np.empty(0, dtype), "e", "zeta_cpu")
+    check_kind(like, "e", "zeta_cpu")
     wide = [v.astype(np.float64) if is_array(v) else np.full_like(like, v, np.float64) for v in (s, q)]
-    return _gamma.zeta(*wide).astype(dtype)
+    return as_dtype(_gamma.zeta(*wide), dtype)
 
 
 NO_SLOPE = "the derivative for 'zeta' is not implemented."

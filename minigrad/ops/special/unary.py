@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad.autograd.inplace import in_place
 from minigrad.core import Node, Tensor, plain, record1
 from minigrad.ops._dispatch import OfOne, floating, op, tensor_method, unary_function
@@ -25,14 +26,16 @@ def precisely(values: Callable[..., Any]) -> Callable[..., Any]:
     """A function on arrays, computed in float64 whatever the dtype of the first argument, which the result gets."""
 
     def computed(x: Any, *args: Any) -> Any:
-        return values(x.astype(np.float64), *args).astype(x.dtype)
+        return as_dtype(values(x.astype(np.float64), *args), x.dtype)
 
     return computed
 
 
 def erf_of(x: Any) -> Any:
     """erf on an array; of float32 and float16 the fast way."""
-    return _erf.erf(x) if x.dtype == np.float64 else _erf.erf_single(x.astype(np.float32, copy=False)).astype(x.dtype)
+    if x.dtype == np.float64:
+        return _erf.erf(x)
+    return as_dtype(_erf.erf_single(x.astype(np.float32, copy=False)), x.dtype)
 
 
 class Erf(OfOne, of=erf_of):
@@ -60,6 +63,7 @@ class Erfinv(OfOne, of=precisely(_erf.erfinv)):
 class SpecialErfcx(OfOne, of=precisely(_erf.erfcx)):
     """exp(x²) erfc(x)."""
 
+    refuses = ("e", "erfcx_cpu")
     saves = ("self", "result")
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any) -> Any:
@@ -82,8 +86,12 @@ class SpecialLogNdtr(OfOne, of=precisely(_erf.log_ndtr)):
         return g / xp.apply(SpecialErfcx, a * -math.sqrt(0.5)) * math.sqrt(2 / math.pi)
 
 
-class SpecialEntr(OfOne, of=lambda x: np.where(x > 0, -x * np.log(x), np.where(x == 0, 0, np.where(x < 0, -np.inf, x)))
-                  .astype(x.dtype)):
+def entropy(x: Any) -> Any:
+    """-x log x on an array; 0 at 0, -∞ below."""
+    return as_dtype(np.where(x > 0, -x * np.log(x), np.where(x == 0, 0, np.where(x < 0, -np.inf, x))), x.dtype)
+
+
+class SpecialEntr(OfOne, of=entropy):
     """-x log x; 0 at 0, -∞ below."""
 
     saves = ("self",)
@@ -148,7 +156,7 @@ class Mvlgamma(Node):
             raise RuntimeError("The input tensor may not be a boolean tensor.")
         x = floating(a.array)
         terms = [Lgamma.values(x - x.dtype.type(j / 2)) for j in range(p)]
-        return record1(Mvlgamma, (sum(terms) + p * (p - 1) / 4 * math.log(math.pi)).astype(x.dtype), a, (a,), (p,))
+        return record1(Mvlgamma, as_dtype(sum(terms) + p * (p - 1) / 4 * math.log(math.pi), x.dtype), a, (a,), (p,))
 
     def backward(self, xp: Any, g: Any, a: Any, p: int) -> Any:
         return g * sum([xp.apply(Digamma, a - j / 2) for j in range(p)])

@@ -1,6 +1,7 @@
 """Copies tensors: `clone`, `copy_`, and `to` another dtype or device. All of these are recorded ops."""
 
 from collections.abc import Callable
+from functools import partial
 from operator import methodcaller
 from types import NoneType
 from typing import Any
@@ -10,9 +11,9 @@ import numpy as np
 from minigrad._base.device import CPU, contiguous_format, preserve_format
 from minigrad._base.device import device as device_type
 from minigrad._base.device import memory_format as format_type
+from minigrad._base.dtype import as_dtype, float16, float32, float64, int8, int16, int32, int64, load_bfloat16, uint8
 from minigrad._base.dtype import bool as bool_
 from minigrad._base.dtype import dtype as dtype_type
-from minigrad._base.dtype import float16, float32, float64, int8, int16, int32, int64, uint8
 from minigrad.backends.registry import BACKEND_OF, device_handle, device_like, moved, resolve_device
 from minigrad.core import Node, Tensor, materialized, record1, record2, record_without_grad
 from minigrad.core.record import SCALAR_OPERAND
@@ -43,13 +44,13 @@ class Copy(Node, number=None):
     def forward(dest: Tensor, src: Any) -> Tensor:
         x = dest.array
         if not isinstance(src, Tensor):
-            value = np.asarray(src).astype(x.dtype)  # it may wrap around
+            value = as_dtype(np.asarray(src), x.dtype)  # it may wrap around
             return record1(Copy, np.full(x.shape, value, like=device_like(x)), dest)
         y, back = src.array, tuple[Any, ...]()
         if BACKEND_OF and src.device != dest.device:
             y, back = moved(y, device_like(x)), (device_like(y),)
         try:
-            out = np.broadcast_to(y, x.shape).astype(x.dtype)
+            out = as_dtype(np.broadcast_to(y, x.shape), x.dtype)
         except ValueError:
             raise RuntimeError(mismatch(x.shape, y.shape)) from None
         if x.dtype.kind != "f":
@@ -75,7 +76,7 @@ class ToCopy(Node):
     def forward(a: Tensor, dtype: Any, handle: Any = None) -> Tensor:
         x = array = a.array
         if handle is None or x.dtype is not dtype or 0 in x.strides:
-            array = in_dense_order(methodcaller("astype", dtype), x)
+            array = in_dense_order(partial(as_dtype, dtype=dtype), x)
         array = array if handle is None else moved(array, handle)
         if dtype.kind != "f":
             return record_without_grad("ToCopy", array, a)  # integers have no gradient
@@ -206,6 +207,16 @@ def conversion(name: str, dtype: dtype_type) -> Callable[[Tensor], Tensor]:
 double, float_, half = conversion("double", float64), conversion("float", float32), conversion("half", float16)
 long, int_, short = conversion("long", int64), conversion("int", int32), conversion("short", int16)
 char, byte, to_bool = conversion("char", int8), conversion("byte", uint8), conversion("bool", bool_)
+
+
+@tensor_method
+def bfloat16(input: Tensor) -> Tensor:
+    """`to(bfloat16)`.
+
+    Raises:
+        MissingExtra: if ml_dtypes is not installed.
+    """
+    return cast(input, load_bfloat16().numpy)
 
 
 @tensor_method

@@ -16,8 +16,10 @@ from minigrad._base.dtype import (
     DTYPES,
     NOT_HERE,
     default_float,
+    float_info,
     from_numpy_dtype,
     get_default_dtype,
+    load_bfloat16,
     result_dtype,
     set_default_dtype,
 )
@@ -25,6 +27,7 @@ from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.dtype import promote_types as promoted
 from minigrad._base.missing import missing
 from minigrad._base.type_name import type_name
+from minigrad.backends.registry import device_like
 from minigrad.core import Tensor
 from minigrad.core.tensor import alias
 from minigrad.ops._dispatch import op, tensor_method
@@ -75,6 +78,8 @@ def type_of(self: Tensor, dtype: Any = None) -> Any:
         raise TypeError("dtype must be a type, str, or dtype object")
     name = dtype if isinstance(dtype, str) else dtype.__qualname__
     short = name.replace("torch.cuda.", "torch.", 1)
+    if short == "torch.BFloat16Tensor":
+        return to(self, dtype=load_bfloat16())
     if short not in TYPES or name == "torch.cuda.Tensor":
         raise ValueError(f"invalid type: '{name}'")
     kind = "cpu" if short == name else "cuda"
@@ -260,7 +265,7 @@ class finfo(Info):
         if not kind.is_floating_point:
             raise TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
                             "'torch.finfo'")
-        self._facts = np.finfo(kind.numpy)
+        self._facts = float_info(kind.numpy)
 
     def __repr__(self) -> str:
         return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
@@ -321,7 +326,7 @@ def operand(value: Any) -> Any:
     kinds = (((bool, np.bool_), "bool"), ((int, np.integer), "int64"), ((float, np.floating), default_float()))
     for types, dtype in kinds:
         if isinstance(value, types):
-            return np.zeros((), dtype)
+            return np.zeros((), dtype, like=device_like(0, dtype))
     raise TypeError(value)
 
 

@@ -20,7 +20,8 @@ from minigrad.ops.tensor.storage import UntypedStorage, looking_at, storage_offs
 
 __all__ = ["TypedStorage", "resize_as_"]
 
-C_TYPES = {"bool": "bool", "float16": "c10::Half", "float32": "float", "float64": "double", "int8": "signed char",
+C_TYPES = {"bool": "bool", "bfloat16": "c10::BFloat16", "float16": "c10::Half", "float32": "float", "float64": "double",
+           "int8": "signed char",
            "int16": "short int", "int32": "int", "int64": "long int", "uint8": "unsigned char"}
 TYPED = (
     "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. "

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.device import contiguous_format, memory_format
-from minigrad._base.dtype import from_numpy_dtype
+from minigrad._base.dtype import BFLOAT16, from_numpy_dtype
 from minigrad._base.tensor_data import note_read
 from minigrad._base.warnings import warn_once
 from minigrad.autograd.views import address
@@ -30,6 +30,7 @@ from minigrad.backends.registry import (
     device_like,
     device_of,
     host,
+    in_memory,
     is_array,
     moved,
 )
@@ -119,7 +120,7 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
     backend = backend_of(array)
     if backend is not None:
         return UntypedStorage(backend.bytes_of(array, *backend.storage(array)))
-    root = root_of(array)
+    root = root_of(in_memory(array))
     if not root.size:
         return UntypedStorage(np.empty(0, np.uint8))
     low, high = bounds(root)
@@ -135,7 +136,7 @@ def storage_offset(self: Tensor) -> int:
     if not array.size:
         return 0
     backend = backend_of(array)
-    begin = bounds(root_of(array))[0] if backend is None else backend.storage(array)[0]
+    begin = bounds(root_of(in_memory(array)))[0] if backend is None else backend.storage(array)[0]
     return (address(array) - begin) // int(array.itemsize)
 
 
@@ -182,11 +183,13 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     and a copy from another device.
 
     Raises:
-        TypeError: if it lies on another device than the CPU.
+        TypeError: if it lies on another device than the CPU, or is of bfloat16, which NumPy has not.
         RuntimeError: if this tensor requires grad and grad mode is on.
     """
     if self._requires_grad and not force and LOCAL.grad_enabled:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    if self.array.dtype is BFLOAT16:
+        raise TypeError("Got unsupported ScalarType BFloat16")
     note_read(self)
     array: np.ndarray[Any, Any] = materialized(self)
     if backend_of(array) is None:
@@ -249,13 +252,15 @@ def looking_at(storage: UntypedStorage, dtype: Any, offset: int, size: tuple[int
     """
     step, memory = dtype.itemsize, storage.bytes
     if 0 in size:
-        return np.empty(size, dtype, like=device_like(memory))
+        return np.empty(size, dtype, like=device_like(memory, dtype))
     needed = (offset + 1 + sum([(n - 1) * s for n, s in zip(size, strides, strict=True)])) * step
     if needed > memory.size:
         raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(strides)}, storage offset {offset}, and "
                            f"itemsize {step} requiring a storage size of {needed} are out of bounds for storage of "
                            f"size {memory.size}")
     start, steps = offset * step, tuple([s * step for s in strides])
+    if dtype is BFLOAT16:
+        return BFLOAT16.type(np.ndarray(size, dtype, memory, start, steps))
     if backend_of(memory) is None:
         return np.ndarray(size, dtype, memory, start, steps)
     available = (memory.size - start) // step * step
@@ -265,7 +270,8 @@ def looking_at(storage: UntypedStorage, dtype: Any, offset: int, size: tuple[int
 def rebuild(cls: type[Tensor], storage: UntypedStorage, dtype: Any, offset: int, size: tuple[int, ...],
             strides: tuple[int, ...], requires_grad: bool) -> Tensor:
     """A leaf of this class that looks at a storage from an offset, in steps of these strides."""
-    array = looking_at(storage, np.dtype(dtype.name), offset, size, strides)  # unpickled, dtypes are other objects
+    own = dtype if dtype is BFLOAT16 else np.dtype(dtype.name)  # unpickled, NumPy's dtypes are other objects
+    array = looking_at(storage, own, offset, size, strides)
     result = plain(array, requires_grad, cls)
     result._version_counter = counter = VersionCounter()
     counter.value = 1  # PyTorch counts that the storage was set

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from minigrad._base.contexts import contextmanager
-from minigrad.backends.registry import HOST, device_like, device_of
+from minigrad.backends.registry import device_like, device_of, is_host
 from minigrad.core import Tensor
 from minigrad.ops.random.generator import device_states, set_device_states
 from minigrad.random import fork_rng, get_rng_state, set_rng_state
@@ -38,6 +38,6 @@ def random_state(preserve: bool, args: Sequence[Any]) -> Callable[[], AbstractCo
 def devices_of(args: Any) -> list[Any]:
     """The devices but the CPU on which tensors lie, also those in tuples, lists and dicts."""
     if isinstance(args, Tensor):
-        return [] if device_like(args.array) is HOST else [device_of(args.array)]
+        return [] if is_host(device_like(args.array)) else [device_of(args.array)]
     inner = args.values() if isinstance(args, dict) else args if isinstance(args, (tuple, list)) else ()
     return list(dict.fromkeys([each for arg in inner for each in devices_of(arg)]))

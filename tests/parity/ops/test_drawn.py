@@ -217,7 +217,7 @@ NO_LINE = {"all", "any", "apply_", "argwhere", "bool", "byte", "char", "conj", "
 # They draw numbers: test_random.py. Or they refuse: test_dtypes_facts.py.
 DRAWING = {"bernoulli", "bernoulli_", "cauchy_", "exponential_", "geometric_", "gumbel_softmax", "log_normal_",
            "multinomial", "normal_", "random_", "uniform_"}
-REFUSED = {"bfloat16", "cdouble", "cfloat", "chalf", "cuda"}
+REFUSED = {"cdouble", "cfloat", "chalf", "cuda"}
 
 
 def test_every_op_has_a_line():

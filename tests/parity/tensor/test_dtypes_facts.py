@@ -206,7 +206,6 @@ def test_program(torch, name):
 ABSENT = {
     "complex64": lambda m: m.complex64,
     "cfloat": lambda m: m.cfloat,
-    "bfloat16": lambda m: m.bfloat16,
     "uint16": lambda m: m.uint16,
     "a complex number": lambda m: m.tensor(1j),
     "complex numbers in a list": lambda m: m.tensor([1, 2j]),
@@ -216,7 +215,6 @@ ABSENT = {
     "Tensor.cfloat": lambda m: m.ones(1).cfloat(),
     "Tensor.cdouble": lambda m: m.ones(1).cdouble(),
     "Tensor.chalf": lambda m: m.ones(1).chalf(),
-    "Tensor.bfloat16": lambda m: m.ones(1).bfloat16(),
     "to_complex": lambda m: m.float32.to_complex(),
     "result_type": lambda m: m.result_type(m.ones(1), 1j),
 }

@@ -1,0 +1,263 @@
+"""Defines the arrays of bfloat16, which NumPy has not: the upper half of a float32.
+
+`BFloat16Array` takes part in NumPy's dispatch as CuPy's arrays do (NOTE 9 in protocol.py), so that the ops run on it as
+they stand. What computes gets the elements in float32, and its result is rounded once; what only moves elements, or
+gives a view, works on the array of ml_dtypes inside. This file is imported when somebody first asks for bfloat16.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import ml_dtypes
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+from numpy.lib.stride_tricks import as_strided
+
+from minigrad._base.dtype import BFLOAT16
+from minigrad.backends import registry
+
+__all__ = ["BFloat16Array", "round_up", "unrounded"]
+
+HELD = np.dtype(ml_dtypes.bfloat16)
+FLOAT32 = np.dtype("float32")
+# NumPy's functions that compute nothing: they move elements, look at some of them, or make arrays.
+MOVING = frozenset((
+    "append", "arange", "array", "array_split", "asarray", "ascontiguousarray", "atleast_1d", "atleast_2d",
+    "atleast_3d", "broadcast_arrays", "broadcast_to", "column_stack", "concatenate", "copy", "copyto", "delete", "diag",
+    "diagonal", "dstack", "empty", "empty_like", "expand_dims", "eye", "flip", "fliplr", "flipud", "full", "full_like",
+    "hstack", "may_share_memory", "moveaxis", "ndim", "ones", "ones_like", "pad", "permute_dims", "put_along_axis",
+    "ravel", "repeat", "reshape", "roll", "rollaxis", "rot90", "shape", "shares_memory", "size", "split", "squeeze",
+    "stack", "swapaxes", "take", "take_along_axis", "tile", "transpose", "tri", "tril", "triu", "vstack", "zeros",
+    "zeros_like"))
+MOVING_METHODS = ("copy", "diagonal", "flatten", "ravel", "repeat", "reshape", "squeeze", "swapaxes", "take", "tobytes",
+                  "transpose")
+COMPUTING_METHODS = ("all", "any", "argmax", "argmin", "argpartition", "argsort", "clip", "cumprod", "cumsum", "dot",
+                     "item", "max", "mean", "min", "nonzero", "prod", "round", "searchsorted", "std", "sum", "tolist",
+                     "trace", "var")
+
+
+class Rounding(threading.local):
+    """Whether what is computed in this thread is rounded to bfloat16 at once."""
+
+    at_once = True
+
+
+ROUNDING = Rounding()
+
+
+@contextmanager
+def unrounded() -> Iterator[None]:
+    """A block in which results stay float32 inside; `round_up` is for what leaves it."""
+    before, ROUNDING.at_once = ROUNDING.at_once, False
+    try:
+        yield
+    finally:
+        ROUNDING.at_once = before
+
+
+def mapped(function: Callable[[Any], Any], value: Any) -> Any:
+    """A value, and what is in its tuples, lists and dicts, by a function."""
+    if type(value) in (tuple, list):
+        return type(value)([mapped(function, each) for each in value])
+    if type(value) is dict:
+        return {key: mapped(function, each) for key, each in value.items()}
+    return function(value)
+
+
+def held(value: Any) -> Any:
+    """What NumPy has in the place of an array of bfloat16, or of its dtype."""
+    if type(value) is BFloat16Array:
+        return value.held
+    return (HELD if ROUNDING.at_once else FLOAT32) if value is BFLOAT16 else value
+
+
+def widened(value: Any) -> Any:
+    """float32 in the place of bfloat16."""
+    if type(value) is BFloat16Array:
+        return value.held.astype(FLOAT32, copy=False)
+    return FLOAT32 if value is BFLOAT16 else value
+
+
+def wrapped(value: Any) -> Any:
+    """An array of ml_dtypes as one of bfloat16; not yet rounded, one of float32 too."""
+    dtype = getattr(value, "dtype", None)
+    return BFloat16Array(np.asarray(value)) if dtype is HELD or (dtype is FLOAT32 and not ROUNDING.at_once) else value
+
+
+def rounded(value: Any) -> Any:
+    """float32 as bfloat16; other dtypes as they are."""
+    if getattr(value, "dtype", None) is not FLOAT32:
+        return value
+    return BFloat16Array(np.asarray(value, HELD if ROUNDING.at_once else FLOAT32))
+
+
+def round_up(value: Any) -> Any:
+    """An array of bfloat16 that is not rounded yet, rounded; anything else as it is."""
+    return rounded(value.held) if type(value) is BFloat16Array and value.held.dtype is FLOAT32 else value
+
+
+def stays_wide(value: Any) -> bool:
+    """Whether an operand is of another floating point dtype: then so is the result."""
+    if type(value) in (tuple, list):
+        return any(map(stays_wide, value))
+    return isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind == "f"
+
+
+def computed(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """What a function gives for operands in float32, rounded once, unless an operand is of a wider dtype."""
+    dtype = options.get("dtype")
+    wide = any(map(stays_wide, args)) if dtype is None else dtype is not BFLOAT16
+    result = function(*mapped(widened, args), **mapped(widened, options))
+    return result if wide else mapped(rounded, result)
+
+
+def moved_elements(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """What a function that computes nothing gives."""
+    return mapped(wrapped, function(*mapped(held, args), **mapped(held, options)))
+
+
+class BFloat16Array(NDArrayOperatorsMixin):
+    """An array of bfloat16, around one of ml_dtypes, which holds its memory.
+
+    In a block of `unrounded` it may be around one of float32, whose rounding is still to come.
+    """
+
+    __slots__ = ("held",)
+    dtype = BFLOAT16
+
+    def __init__(self, held: np.ndarray[Any, Any]) -> None:
+        self.held = held
+
+    shape = property(lambda self: self.held.shape)
+    ndim = property(lambda self: self.held.ndim)
+    size = property(lambda self: self.held.size)
+    itemsize = property(lambda self: self.held.itemsize)
+    nbytes = property(lambda self: self.held.nbytes)
+    strides = property(lambda self: self.held.strides)
+    flags = property(lambda self: self.held.flags)
+    T = property(lambda self: BFloat16Array(self.held.T))
+    base = property(lambda self: None if self.held.base is None else wrapped(self.held.base))
+
+    def __len__(self) -> int:
+        return len(self.held)
+
+    def __bool__(self) -> bool:
+        return bool(self.held)
+
+    def __float__(self) -> float:
+        return float(self.held)
+
+    def __int__(self) -> int:
+        return int(self.held)
+
+    def __repr__(self) -> str:
+        return f"BFloat16Array({self.held.tolist()})"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        """Nothing of NumPy's takes these arrays for its own without a word: `astype` says which dtype is wanted."""
+        raise TypeError("NumPy has no bfloat16")
+
+    def __getitem__(self, index: Any) -> BFloat16Array:
+        part = self.held[index]
+        if not isinstance(part, np.ndarray):  # of one element too a view, which can be written to
+            part = self.held[(*index, ...) if isinstance(index, tuple) else (index, ...)]
+        return BFloat16Array(part)
+
+    def __setitem__(self, index: Any, part: Any) -> None:
+        with np.errstate(all="ignore"):
+            self.held[index] = part.held if type(part) is BFloat16Array else np.asarray(part).astype(FLOAT32)
+
+    def astype(self, dtype: Any, order: Any = "K", copy: bool = True) -> Any:
+        """A copy in another dtype; in its own it is rounded, if it was not yet."""
+        if dtype is BFLOAT16:
+            return BFloat16Array(self.held.astype(HELD, order)) if copy or self.held.dtype is FLOAT32 else self
+        return self.held.astype(FLOAT32, order).astype(dtype, order, copy=False)
+
+    def view(self, dtype: Any) -> Any:
+        """The same memory as another dtype."""
+        return wrapped(self.held.view(held(dtype)))
+
+    def as_strided(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> BFloat16Array:
+        """A view of this shape, whose elements lie so many bytes apart."""
+        return BFloat16Array(as_strided(self.held, shape, strides))
+
+    def fill(self, number: Any) -> None:
+        """Write one number everywhere."""
+        self[...] = number
+
+    def sort(self, axis: int = -1, kind: Any = None) -> None:
+        """Sort in place."""
+        self[...] = np.sort(widened(self), axis, kind)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
+        """NumPy's functions of elements, and their `reduce`, `accumulate` and `at`."""
+        call = getattr(ufunc, method)
+        if method == "at":
+            wide = widened(inputs[0])
+            call(wide, *mapped(widened, inputs[1:]))
+            inputs[0][...] = wide
+            return None
+        if out is None:
+            return computed(call, inputs, options)
+        results = mapped(widened, out)
+        call(*mapped(widened, inputs), out=results, **mapped(widened, options))
+        for target, result in zip(out, results):
+            if type(target) is BFloat16Array:
+                target[...] = result
+        return out[0] if len(out) == 1 else out
+
+    def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """NumPy's other functions."""
+        if function.__name__ == "result_type":
+            return BFLOAT16 if all(getattr(v, "dtype", v) is BFLOAT16 or type(v) in (float, int, bool)
+                                   for v in args) else np.result_type(*mapped(widened, args))
+        if function.__name__ in MOVING:
+            return moved_elements(function, args, options)
+        out = options.pop("out", None)
+        result = computed(function, args, options)
+        if out is None:
+            return result
+        out[...] = result
+        return out
+
+
+def method_of(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    """The method of a name, which hands its call on to the array inside, or to one of float32."""
+    def method(self: BFloat16Array, *args: Any, **options: Any) -> Any:
+        return call(getattr(np.ndarray, name), (self, *args), options)
+    method.__name__ = name
+    method.__doc__ = f"NumPy's `ndarray.{name}`."
+    return method
+
+
+for each in MOVING_METHODS:
+    setattr(BFloat16Array, each, method_of(each, moved_elements))
+for each in COMPUTING_METHODS:
+    setattr(BFloat16Array, each, method_of(each, computed))
+
+
+def as_bfloat16(value: Any) -> BFloat16Array:
+    """A number, or an array of another dtype, in bfloat16: by way of float32, as in PyTorch. One of ml_dtypes is held
+    as it is."""
+    if type(value) is BFloat16Array:
+        return value
+    if getattr(value, "dtype", None) is HELD:
+        return BFloat16Array(np.asarray(value))
+    with np.errstate(all="ignore"):
+        return BFloat16Array(np.asarray(value).astype(FLOAT32, copy=False).astype(held(BFLOAT16), copy=False))
+
+
+class Handle:
+    """Stands for the memory of these arrays, for NumPy's `like`: `np.zeros(3, dtype, like=Handle())`, of any dtype."""
+
+    def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """NumPy's functions that make arrays; its own `ones`, `full` and `eye` hand on what they were given."""
+        return moved_elements(function, args, options)
+
+
+BFLOAT16.dtype, BFLOAT16.type, BFLOAT16.handle = HELD, as_bfloat16, Handle()
+registry.ARRAYS = (*registry.ARRAYS, BFloat16Array)

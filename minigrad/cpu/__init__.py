@@ -1,0 +1,26 @@
+"""The CPU as a device: mirrors `torch/cpu`. There is one, it is always there, and what it was given is done."""
+
+from typing import Any
+
+from minigrad.cpu import amp as amp
+
+__all__ = ["amp", "current_device", "device_count", "is_available", "synchronize"]
+
+
+def is_available() -> bool:
+    """Whether there is a CPU: True."""
+    return True
+
+
+def device_count() -> int:
+    """How many CPUs there are: 1, however many cores it has."""
+    return 1
+
+
+def current_device() -> str:
+    """The device in use: "cpu"."""
+    return "cpu"
+
+
+def synchronize(device: Any = None) -> None:
+    """Wait until all work is done, which it is."""

@@ -1,0 +1,233 @@
+"""Automatic mixed precision: chooses the dtypes in which ops compute. Mirrors ATen's `autocast_mode.cpp`.
+
+Some ops are worth it in float16 or bfloat16 (`LOWER`), some need float32 (`FLOAT32_OPS`), and some need one dtype for
+all inputs (`PROMOTE`); all others take what they are given. The names are those that PyTorch has for the CPU.
+
+While autocast is on, in any thread, each call of a public function comes to `Casts`, and each op to a wrapper, which
+finds what one op calls inside of another. While it is off nothing is there.
+"""
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minigrad._base.device import device
+from minigrad._base.dtype import dtype, float16, load_bfloat16, promote_types
+from minigrad._base.locks import new_lock
+from minigrad.core import LOCAL, Node, Tensor
+from minigrad.ops._dispatch.op_wrappers import is_part, wrap_ops
+from minigrad.ops._dispatch.torch_function import TorchFunctionMode, path_of
+from minigrad.ops.linalg.checks import CASTING
+from minigrad.ops.shape.views import T
+from minigrad.ops.tensor.copy import cast
+
+LOWER = {"addbmm", "addmm", "baddbmm", "bmm", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
+         "conv_transpose3d", "linalg_vecdot", "linear", "matmul", "mm", "prelu", "scaled_dot_product_attention"}
+FLOAT32_OPS = {
+    "adaptive_avg_pool3d", "adaptive_max_pool3d", "avg_pool3d", "binary_cross_entropy",
+    "binary_cross_entropy_with_logits", "cdist", "cholesky", "cholesky_inverse", "cholesky_solve",
+    "cosine_embedding_loss", "cross_entropy", "ctc_loss", "fractional_max_pool2d", "fractional_max_pool3d", "geqrf",
+    "grid_sample", "hinge_embedding_loss", "huber_loss", "inverse", "kl_div", "l1_loss", "linalg_cholesky",
+    "linalg_cholesky_ex", "linalg_cond", "linalg_eigh", "linalg_eigvalsh", "linalg_householder_product", "linalg_inv",
+    "linalg_inv_ex", "linalg_lstsq", "linalg_matrix_rank", "linalg_qr", "linalg_solve", "linalg_svd", "linalg_svdvals",
+    "linalg_tensorinv", "linalg_tensorsolve", "lu_solve", "margin_ranking_loss", "max_pool3d", "max_unpool2d",
+    "max_unpool3d", "mse_loss", "multi_margin_loss", "multilabel_margin_loss", "nanquantile", "nll_loss", "orgqr",
+    "ormqr", "pinverse", "poisson_nll_loss", "prod", "qr", "quantile", "smooth_l1_loss", "soft_margin_loss", "svd",
+    "trace", "triangular_solve", "triplet_margin_loss"}
+PROMOTE = {"cat", "concat", "concatenate", "hstack", "index_copy", "stack"}
+# The ops that another op calls, by their classes: a product in an RNN or in attention, for instance.
+NODES = {"Mm", "Bmm", "Addmm", "Baddbmm", "Addbmm", "Convolution"}
+FLOAT16, FLOAT32, FLOAT64 = np.dtype("float16"), np.dtype("float32"), np.dtype("float64")
+
+
+class State(threading.local):
+    """What is on in a thread."""
+
+    enabled = False
+    dtype: Any = None  # of minigrad; None: bfloat16, which nobody has asked for yet
+    cache_enabled = True
+    nesting = 0
+    mode: Any = None  # the `Casts` that is on
+
+    def __init__(self) -> None:
+        self.cache: dict[int, tuple[Tensor, Tensor]] = {}  # by the id of a leaf: the leaf, and its cast
+
+    def lower(self) -> Any:
+        """NumPy's dtype of the ops in `LOWER`."""
+        return (self.dtype or load_bfloat16()).numpy
+
+
+STATE = State()
+CASTING.append(STATE)
+
+
+def eligible(value: Any) -> bool:
+    """Whether a value is cast: a tensor of a floating point dtype other than float64, on the CPU."""
+    return isinstance(value, Tensor) and value.array.dtype.kind == "f" and (
+        value.array.dtype is not FLOAT64 and value.device.type == "cpu")
+
+
+def cached_cast(tensor: Tensor, dtype: Any) -> Tensor:
+    """A tensor in a dtype; that of a leaf of float32 that requires grad is made once for the outermost block."""
+    if tensor.array.dtype is dtype:
+        return tensor
+    node = tensor._grad_fn
+    if type(node) is T and isinstance(node.next[0], Tensor) and tensor.array.base is node.next[0].array:
+        return T.forward(cached_cast(node.next[0], dtype))  # the transpose of a weight: the weight itself is kept
+    kept = (dtype is STATE.lower() and tensor.array.dtype is FLOAT32 and tensor._requires_grad and tensor.is_leaf
+            and tensor._base is None and STATE.cache_enabled and not LOCAL.inference)
+    if kept and id(tensor) in STATE.cache:
+        return STATE.cache[id(tensor)][1]
+    made = cast(tensor, dtype)
+    if kept:
+        STATE.cache[id(tensor)] = tensor, made
+    return made
+
+
+def all_cast(value: Any, dtype: Any) -> Any:
+    """An argument with its tensors, also those in tuples and lists, in a dtype."""
+    if type(value) in (tuple, list):
+        return type(value)([all_cast(each, dtype) for each in value])
+    return cached_cast(value, dtype) if eligible(value) else value
+
+
+def widest(values: Any) -> Any:
+    """The dtype in which the floating point tensors among arguments meet."""
+    found = None
+    for value in values:
+        kind = widest(value) if type(value) in (tuple, list) else value.array.dtype if eligible(value) else None
+        found = found if kind is None else kind if found is None else promote_types(found, kind)
+    return found
+
+
+def dtype_for(name: str, values: tuple[Any, ...]) -> Any:
+    """The dtype in which autocast lets a function of PyTorch's name compute; None where it has no say."""
+    if name in LOWER:
+        return STATE.lower()
+    if name in FLOAT32_OPS:
+        return FLOAT32
+    return widest(values) if name in PROMOTE else None
+
+
+class off:
+    """A block in which nothing is cast."""
+
+    def __enter__(self) -> None:
+        self.before, STATE.enabled = STATE.enabled, False
+
+    def __exit__(self, *error: object) -> None:
+        STATE.enabled = self.before
+
+
+def call_cast(func: Callable[..., Any], dtype: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Call a function with its tensors in a dtype."""
+    with off():
+        args = tuple([all_cast(each, dtype) for each in args])
+        return func(*args, **{name: all_cast(each, dtype) for name, each in options.items()})
+
+
+class Casts(TorchFunctionMode):
+    """Sees each call of a public function, and casts what it is given."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        options = kwargs or {}
+        parts = path_of(func).split(".")
+        name = f"linalg_{parts[-1]}" if parts[1] == "linalg" else parts[-1]
+        name = {"__matmul__": "matmul", "__rmatmul__": "matmul"}.get(name, name)
+        dtype = dtype_for(name, (*args, *options.values())) if STATE.enabled else None
+        return func(*args, **options) if dtype is None else call_cast(func, dtype, args, options)
+
+
+def autocast_op(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[..., Any]:
+    """The forward of an op that is in `NODES`, with its inputs cast; without `cls` the class is the first argument."""
+    if is_part(forward) or cls is None or cls.op not in NODES:
+        return forward
+
+    @functools.wraps(forward)
+    def call(*args: Any, **options: Any) -> Any:
+        if not STATE.enabled:
+            return forward(*args, **options)
+        return call_cast(forward, STATE.lower(), args, options)
+
+    return call
+
+
+class ThreadsOn:
+    """The threads that have autocast on: with the first the ops get the wrapper, with the last it goes."""
+
+    def __init__(self) -> None:
+        self.lock, self.threads = new_lock(), set[int]()
+
+    def update(self) -> None:
+        """Say whether this thread has autocast on. Call it when `STATE.enabled` was changed."""
+        if STATE.enabled and STATE.mode is None:
+            STATE.mode = Casts()
+            STATE.mode.__enter__()
+        elif not STATE.enabled and STATE.mode is not None:
+            STATE.mode.__exit__()
+            STATE.mode = None
+        with self.lock:
+            (self.threads.add if STATE.enabled else self.threads.discard)(threading.get_ident())
+            wrap_ops(autocast_op, on=bool(self.threads))
+
+
+THREADS_ON = ThreadsOn()
+
+
+def is_autocast_enabled(device_type: str = "cuda", /) -> bool:
+    """Whether `autocast` is on in this thread; on a GPU never."""
+    return device(device_type).type == "cpu" and STATE.enabled
+
+
+def set_autocast_enabled(device_type: str, enabled: bool, /) -> None:
+    """Switch autocast on or off in this thread, as a block of `autocast` does."""
+    if device(device_type).type == "cpu":
+        STATE.enabled = bool(enabled)
+        THREADS_ON.update()
+
+
+def get_autocast_dtype(device_type: str, /) -> dtype:
+    """What products compute in while autocast is on: bfloat16 on the CPU, float16 on a GPU, if nothing else was set.
+
+    Raises:
+        MissingExtra: if that is bfloat16, and ml_dtypes is not installed.
+    """
+    if device(device_type).type != "cpu":
+        return float16
+    return STATE.dtype or load_bfloat16()
+
+
+def set_autocast_dtype(device_type: str, dtype: dtype, /) -> None:
+    """Set what products compute in while autocast is on."""
+    if device(device_type).type == "cpu":
+        STATE.dtype = dtype
+
+
+def is_autocast_cache_enabled() -> bool:
+    """Whether casts of parameters are kept until the outermost block ends."""
+    return STATE.cache_enabled
+
+
+def set_autocast_cache_enabled(enabled: bool, /) -> None:
+    """Keep casts of parameters until the outermost block ends, or do not."""
+    STATE.cache_enabled = bool(enabled)
+
+
+def clear_autocast_cache() -> None:
+    """Forget the casts that were kept."""
+    STATE.cache.clear()
+
+
+def autocast_increment_nesting() -> int:
+    """Count one more block; gives how many there are."""
+    STATE.nesting += 1
+    return STATE.nesting
+
+
+def autocast_decrement_nesting() -> int:
+    """Count one block less; gives how many there are."""
+    STATE.nesting -= 1
+    return STATE.nesting

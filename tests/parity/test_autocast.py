@@ -1,0 +1,235 @@
+"""`autocast` on the CPU casts what PyTorch casts, records the casts as PyTorch does, and keeps those of parameters."""
+
+import numpy as np
+import pytest
+
+import minigrad
+import minigrad.amp
+import minigrad.nn
+import minigrad.optim
+
+pytestmark = pytest.mark.torch
+
+OPS = """\
+x @ x
+m.mm(x, xb)
+m.exp(xb)
+m.softmax(xb, 0)
+F.log_softmax(xb, 0)
+F.layer_norm(x, (2,))
+m.cat([x, xb])
+m.stack([xb, x])
+m.cat([xb, xb])
+F.nll_loss(xb, t)
+F.cross_entropy(xb, t)
+F.mse_loss(xb, x)
+F.l1_loss(xb, xb)
+F.smooth_l1_loss(xb, xb)
+F.huber_loss(xb, xb)
+F.kl_div(xb, xb, reduction="sum")
+F.binary_cross_entropy_with_logits(xb, xb)
+xb.prod()
+m.trace(xb)
+m.mv(x, x[0])
+x @ x[0]
+m.dot(x[0], x[0])
+m.einsum("ij,jk", x, x)
+F.conv1d(x[None], x[None])
+m.nn.Conv2d(1, 1, 1)(x[None, None])
+m.bmm(x[None], x[None])
+m.addmm(x, x, x)
+m.baddbmm(x[None], x[None], x[None])
+x + xb
+xb * xb
+x.double() @ x.double()
+F.scaled_dot_product_attention(x[None, None], x[None, None], x[None, None])
+m.nn.GRU(2, 2)(x)[0]
+m.nn.LSTMCell(2, 2)(x)[0]
+m.nn.MultiheadAttention(2, 1)(x, x, x)[0]
+m.nn.Embedding(2, 2)(t)
+m.nn.BatchNorm1d(2)(xb)
+m.nn.BatchNorm1d(2)(x)
+F.prelu(x, m.ones(1))
+F.linear(x, x.t())
+F.gelu(xb)
+xb.sum()
+xb.norm()
+m.cdist(xb, xb)
+m.quantile(xb, 0.5)
+m.linalg.multi_dot([x, x, x])
+m.tensordot(x, x, 1)
+m.outer(x[0], x[0])
+m.linalg.matrix_power(x, 3)
+""".splitlines()
+
+
+def dtype_of(m, expression, dtype):
+    x, t = m.ones(2, 2), m.tensor([0, 1])
+    names = {"m": m, "F": m.nn.functional, "x": x, "xb": x.to(getattr(m, dtype)), "t": t}
+    with m.autocast("cpu", dtype=getattr(m, dtype)):
+        return str(eval(expression, names).dtype)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("expression", OPS)
+def test_dtype_of_an_op(torch, expression, dtype):
+    assert dtype_of(minigrad, expression, dtype) == dtype_of(torch, expression, dtype)
+
+
+def network(m):
+    m.manual_seed(0)
+    return m.nn.Sequential(m.nn.Linear(3, 4), m.nn.ReLU(), m.nn.Linear(4, 2)), m.linspace(0, 1, 6).reshape(2, 3)
+
+
+def graph(node):
+    """The names of a graph's nodes, as a tree."""
+    return node and (type(node).__name__, [graph(each) for each, _ in node.next_functions])
+
+
+def step(m, dtype):
+    net, x = network(m)
+    with m.autocast("cpu", dtype=getattr(m, dtype)):
+        y, again = net(x), net(x)
+        loss = m.nn.functional.cross_entropy(y + again, m.tensor([0, 1]))
+    loss.backward()
+    shared = y.grad_fn.next_functions[0][0] is again.grad_fn.next_functions[0][0]
+    return str((y, loss, [p.grad for p in net.parameters()])), shared, graph(loss.grad_fn)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_a_step(torch, dtype):
+    assert step(minigrad, dtype) == step(torch, dtype)
+
+
+def blocks(m):
+    net, x = network(m)
+    seen = []
+    with m.autocast("cpu", dtype=m.bfloat16):
+        seen.append(net(x).dtype)
+        with m.autocast("cpu", enabled=False):
+            seen += [net(x).dtype, m.is_autocast_enabled("cpu")]
+        seen += [net(x).dtype, m.is_autocast_enabled("cpu"), m.get_autocast_dtype("cpu")]
+    return str([*seen, m.is_autocast_enabled("cpu"), net(x).dtype])
+
+
+def shares(m, cache_enabled):
+    net, x = network(m)
+    with m.autocast("cpu", dtype=m.bfloat16, cache_enabled=cache_enabled):
+        one, other = net[0](x), net[0](x)
+    return one.grad_fn.next_functions[0][0] is other.grad_fn.next_functions[0][0]
+
+
+def decorated(m):
+    net, x = network(m)
+    return str(m.autocast("cpu", dtype=m.bfloat16)(net.forward)(x).dtype)
+
+
+def scaled(m):
+    net, x = network(m)
+    optimizer, scales = m.optim.SGD(net.parameters(), lr=0.1), []
+    scaler = m.amp.GradScaler("cpu", init_scale=65536.0, growth_interval=2)
+    for i in range(4):
+        optimizer.zero_grad()
+        with m.autocast("cpu", dtype=m.float16):
+            loss = m.nn.functional.mse_loss(net(x if i else 100 * x), m.zeros(2, 2))
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        scales.append(scaler.get_scale())
+    return scales, str([*net.parameters()])
+
+
+@pytest.mark.parametrize("program", [
+    blocks, lambda m: shares(m, True), lambda m: shares(m, False), decorated, scaled])
+def test_program(torch, program):
+    assert program(minigrad) == program(torch)
+
+
+def refused(m, program):
+    with pytest.raises((TypeError, ValueError)) as error:
+        program(m)
+    return type(error.value), str(error.value)
+
+
+@pytest.mark.parametrize("program", [lambda m: m.autocast(1), lambda m: m.autocast("cpu")(3)])
+def test_refusals(torch, program):
+    assert refused(minigrad, program) == refused(torch, program)
+
+
+def old_names(m):
+    net, x = network(m)
+    with m.cpu.amp.autocast():
+        seen = [net(x).dtype, m.is_autocast_enabled("cpu")]
+    scaler = m.cpu.amp.GradScaler(init_scale=4.0)
+    return str((seen, scaler.scale(m.ones(1)), m.cpu.is_available(), m.cpu.device_count(), m.cpu.current_device(),
+                m.cpu.synchronize()))
+
+
+def test_old_names(torch):
+    texts = []
+    for m in (minigrad, torch):
+        with pytest.warns(FutureWarning) as warned:
+            texts.append([old_names(m), *[str(each.message) for each in warned]])
+    assert texts[0] == texts[1]
+
+
+def training(m):
+    """Some steps of a network with a norm, under autocast and a scaler; one of them overflows."""
+    m.manual_seed(0)
+    net = m.nn.Sequential(m.nn.Linear(4, 8), m.nn.LayerNorm(8), m.nn.GELU(), m.nn.Linear(8, 3))
+    optimizer, scaler = m.optim.SGD(net.parameters(), lr=0.05), m.amp.GradScaler("cpu", init_scale=256.0)
+    x, target = m.linspace(-1, 1, 24).reshape(6, 4), m.arange(6) % 3
+    losses = []
+    for i in range(5):
+        optimizer.zero_grad()
+        with m.autocast("cpu", dtype=m.bfloat16):
+            loss = m.nn.functional.cross_entropy(net(x if i != 2 else x * float("inf")), target)
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        m.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+        losses.append(loss.item())
+    return losses, scaler.get_scale(), [p.dtype for p in net.parameters()], [p.tolist() for p in net.parameters()]
+
+
+def test_training(torch):
+    (losses, scale, dtypes, params), (their_losses, their_scale, their_dtypes, theirs) = map(training,
+                                                                                            (minigrad, torch))
+    assert (scale, str(dtypes)) == (their_scale, str(their_dtypes))
+    np.testing.assert_allclose(losses, their_losses, rtol=2 ** -8)
+    for ours, other in zip(params, theirs, strict=True):
+        np.testing.assert_allclose(ours, other, rtol=2 ** -7, atol=2 ** -10)
+
+
+def test_another_dtype_is_warned_of_and_switched_off(torch):
+    texts = []
+    for m in (minigrad, torch):
+        with pytest.warns(UserWarning) as warned, m.autocast("cpu", dtype=m.float32):
+            assert not m.is_autocast_enabled("cpu")
+        texts.append([str(each.message) for each in warned])
+    assert texts[0] == texts[1]
+
+
+def program_with_function(m):
+    class Double(m.autograd.Function):
+        @staticmethod
+        @m.amp.custom_fwd(device_type="cpu", cast_inputs=m.float32)
+        def forward(ctx, x):
+            ctx.seen = m.is_autocast_enabled("cpu")
+            return x * 2
+
+        @staticmethod
+        @m.amp.custom_bwd(device_type="cpu")
+        def backward(ctx, g):
+            return g * 2 + ctx.seen
+
+    x = m.ones(2, dtype=m.bfloat16, requires_grad=True)
+    with m.autocast("cpu", dtype=m.bfloat16):
+        y = Double.apply(x)
+    y.sum().backward()
+    return str((y.dtype, x.grad))
+
+
+def test_custom_function(torch):
+    assert program_with_function(minigrad) == program_with_function(torch)
