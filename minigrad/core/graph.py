@@ -51,7 +51,7 @@ class NodeExtras:
         self.result_counters: dict[int, VersionCounter] | None = None  # of results, by output number (NOTE 2: saved.py)
         self.hooks: NodeHooks | None = None  # a node that has them, even if empty, leaves the engine's fast path
         self.metadata: dict[Any, Any] | None = None  # whatever a user keeps with the node
-        self.accumulators: list[AccumulateGrad] | None = None  # of the leaves that edges lead to, kept alive
+        self.accumulators: list[AccumulateGrad] | None = None  # those of the leaves that edges lead to, kept alive
         self.handles: weakref.WeakValueDictionary[int | None, Any] | None = None  # SavedTensors: `_raw_saved_self`
         self.written: weakref.ref[Any] | None = None  # the node of a view, if an in-place op wrote the result there
         self.output_info: dict[int, tuple[tuple[int, ...], Any, Any]] | None = None  # outputs with a GradientEdge
@@ -64,12 +64,13 @@ class NodeExtras:
 
 
 def attributes(**read: Callable[[Any], Any]) -> dict[str, Callable[[Any], Any]]:
-    """What nodes show under these names, after `_saved_`, and how each is read off a node."""
+    """Return what nodes show under these names, after `_saved_`, and how to read each from a node."""
     return read
 
 
 class NodeType(type):
-    """The metaclass of Node. It gives a subclass empty `__slots__`: nodes have no `__dict__` unless one asks for it."""
+    """The metaclass of Node. A subclass gets empty `__slots__`: nodes have no `__dict__` unless the class asks for
+    one."""
 
     @classmethod
     def __prepare__(cls, name: str, bases: tuple[type, ...], /, **kwargs: Any) -> dict[str, Any]:
@@ -97,11 +98,11 @@ class Node(metaclass=NodeType):
     outputs: int = 1  # how many outputs the op has, and so how many gradients the node receives
     saves: ClassVar[tuple[str, ...]] = ()  # names of what `forward` passes to `record1` as `saved`: `_saved_self`
     constants: ClassVar[tuple[str, ...]] = ()  # names of `const`, as in `_saved_dim`; "" for what PyTorch does not show
-    shows: ClassVar[dict[str, Callable[[Any], Any]]] = {}  # what else PyTorch's node shows: how it is read off this one
+    shows: ClassVar[dict[str, Callable[[Any], Any]]] = {}  # what else PyTorch's node shows: how to read it from this
     own_input_grads: ClassVar[bool] = False  # overrides `input_grads`, whose results are not summed to shapes
     prunes: ClassVar[bool] = True  # what a pass with `inputs=` does not need is dropped; not for custom Functions
     requires_grad: ClassVar[bool] = True  # PyTorch's flag; always True here
-    backward: Any  # the formula: backward(xp, gradient, *saved, *const) gives the gradients of the inputs
+    backward: Any  # the formula: backward(xp, gradient, *saved, *const) returns those of the inputs
 
     def __init_subclass__(cls, name: str = "", number: int | None = 0, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -130,11 +131,11 @@ class Node(metaclass=NodeType):
             UNUSUAL.on_new_node(self)
 
     def input_grads(self, task: Any, grad: Any) -> Any:
-        """Compute the gradients of the inputs from that of the result: the one place that calls a formula, but for
+        """Compute the gradients of the inputs from that of the result. Only this method calls a formula, apart from
         `input_grads_of_unpacked`, where hooks unpack what was saved.
 
         In a first-order pass the formula gets arrays. In a pass that is itself recorded (`create_graph=True`) it gets
-        tensors, and its operators record themselves.
+        tensors, whose operators record themselves.
         """
         if grad is None:
             return (None,) * len(self.next)
@@ -208,7 +209,7 @@ class Node(metaclass=NodeType):
         return 0
 
     def replace_saved(self, old: Any, new: Any) -> None:
-        """Save `new` in the place of `old`, if this node saved that."""
+        """Replace `old` by `new`, if this node saved `old`."""
         if self.saved:
             self.saved = tuple([new if value is old else value for value in self.saved])
 
@@ -242,7 +243,7 @@ class AccumulateGrad(Node, number=None):
         self.fill((), sequence_nr=MAX_SEQUENCE_NR)
 
     def accumulate(self, task: Any, grad: Any, can_steal: bool) -> tuple[()]:
-        """Add to `.grad`; there are no inputs to give gradients to. A leaf that ceased to require grad gets none.
+        """Add to `.grad`; there are no inputs to pass gradients to. A leaf that no longer requires grad gets none.
 
         With `can_steal` the gradient itself becomes the `.grad`: nobody else can see its array (NOTE 3 in engine.py).
         """
@@ -292,12 +293,12 @@ class AccumulateGrad(Node, number=None):
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         tensor = plain(array)
         tensor._requires_grad = True
-        extras_of(tensor).accumulator = lambda: self  # not weak: nobody else may hold it
+        extras_of(tensor).accumulator = lambda: self  # a strong reference: nobody else may hold it
         return tensor
 
 
 def known_accumulator(leaf: Tensor) -> AccumulateGrad | None:
-    """The AccumulateGrad that somebody has looked at, if it is still held."""
+    """The AccumulateGrad of a leaf, if one was asked for and is still held."""
     return None if leaf._extras is None or leaf._extras.accumulator is None else leaf._extras.accumulator()
 
 
@@ -306,7 +307,7 @@ def accumulator_of(leaf: Tensor) -> AccumulateGrad:
     node = known_accumulator(leaf)
     if node is None:
         buffer = None if LOCAL.graph_task is None else LOCAL.graph_task.buffers.get(leaf)
-        node = AccumulateGrad(leaf) if buffer is None else buffer.node  # a hook may look at the graph of a running pass
+        node = AccumulateGrad(leaf) if buffer is None else buffer.node  # a hook may inspect the graph of a running pass
         extras_of(leaf).accumulator = weakref.ref(node)
     return node
 
@@ -367,8 +368,8 @@ class ManyOutputs(Node, number=None):
 class GradientEdge(NamedTuple):
     """A node and which of its outputs: where a gradient is sent (`torch.autograd.graph.GradientEdge`).
 
-    `ownership_token` is always None here: a node keeps alive what is behind it. In PyTorch that of a custom Function
-    does not.
+    `ownership_token` is always None here: a node keeps alive what is behind it. In PyTorch a custom Function's does
+    not.
     """
 
     node: Any

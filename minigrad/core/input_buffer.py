@@ -41,7 +41,7 @@ class InputBuffer:
             self.grad = self.grad + grad
 
     def owns_grad(self) -> bool:
-        """Whether nobody but this buffer can see the array of the sum (NOTE 3 in engine.py)."""
+        """Whether only this buffer can see the array of the sum (NOTE 3 in engine.py)."""
         if getrefcount(self.grad) != SOLE_REFERENCE or not isinstance(self.grad, ndarray):
             return False
         return self.grad.base is None or (
@@ -50,7 +50,7 @@ class InputBuffer:
 
 
 class InputBuffers(InputBuffer):
-    """The same for a node with several outputs: `grad` is a list with a sum for each; none is added to in place."""
+    """The buffer of a node with several outputs: `grad` is a list with a sum for each; none is added to in place."""
 
     __slots__ = ()
 
@@ -62,7 +62,7 @@ class InputBuffers(InputBuffer):
 
 
 def writeable(array: Any) -> Any:
-    """A view that may be written to: NumPy's `broadcast_to` returns read-only ones. Read-only memory is copied."""
+    """Return a writable view: NumPy's `broadcast_to` returns read-only ones. Read-only memory is copied."""
     if not isinstance(array.base, ndarray) or not array.base.flags.writeable:
         return array.copy()
     view = array.view()

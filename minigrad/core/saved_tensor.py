@@ -86,7 +86,7 @@ def pack(value: Any, output_nr: int, tensor: Any, pack_hook: PackHook, unpack_ho
         switch(False)
         packed.value = pack_hook(tensor)
     finally:
-        LOCAL.grad_enabled = grad_enabled  # before anything that an interrupt could end
+        LOCAL.grad_enabled = grad_enabled  # first, before an interrupt can skip it
         LOCAL.update()
     if tensor._version != version:
         raise RuntimeError(WRITES)
@@ -94,7 +94,7 @@ def pack(value: Any, output_nr: int, tensor: Any, pack_hook: PackHook, unpack_ho
 
 
 def source_of(tensor: Any) -> Any:
-    """The node that a gradient of a saved tensor goes to. Of a leaf `hold_accumulators` created it."""
+    """The node that a gradient of a saved tensor goes to. For a leaf, `hold_accumulators` created it."""
     if not tensor._requires_grad:
         return None
     node = tensor.grad_fn
@@ -104,7 +104,7 @@ def source_of(tensor: Any) -> Any:
 
 
 class SavedTensor:
-    """A handle on one saved value of a node, to register hooks on it: `node._raw_saved_self` gives one.
+    """A handle on one saved value of a node, for registering hooks on it; `node._raw_saved_self` returns one.
 
     It is PyTorch's `torch._C._autograd.SavedTensor`.
     """
