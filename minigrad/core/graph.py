@@ -69,8 +69,7 @@ def attributes(**read: Callable[[Any], Any]) -> dict[str, Callable[[Any], Any]]:
 
 
 class NodeType(type):
-    """The metaclass of Node. A subclass gets empty `__slots__`: nodes have no `__dict__` unless the class asks for
-    one."""
+    """The metaclass of Node. A subclass gets empty `__slots__`: its nodes have no `__dict__` unless it asks."""
 
     @classmethod
     def __prepare__(cls, name: str, bases: tuple[type, ...], /, **kwargs: Any) -> dict[str, Any]:
