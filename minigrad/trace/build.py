@@ -1,6 +1,6 @@
 """Builds parts of a trace: previews of values, names of files, lines of the user's code.
 
-Arrays are asked by their own methods (`shape`, `dtype`, `tolist`, …), so that nothing here imports an array library.
+Arrays are read by their own attributes (`shape`, `dtype`, `tolist`, …), so nothing here imports an array library.
 """
 
 import linecache
@@ -14,7 +14,7 @@ from minigrad._base.notebook import is_cell
 __all__ = ["CELL", "LIBRARIES", "Builder", "Large", "Parts", "Whole"]
 
 LIBRARIES = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep]  # their lines are not the user's
-CELL = "cell "  # so the names of a notebook's cells begin
+CELL = "cell "  # the names of a notebook's cells begin like this
 INSIDE = -1  # in place of a file's index: a file of this library
 
 
@@ -46,7 +46,7 @@ class Builder:
         self.files: dict[str, int] = {}  # by path; INSIDE for those of this library
 
     def value(self, array: Any) -> int:
-        """The index of the preview of a small array, or of what `large` has made of another one."""
+        """Return the index of the preview of a small array, or of a `Large` one."""
         whole = array.entries if isinstance(array, Whole) else None
         if isinstance(array, Large):
             key: Any = (array.dtype, array.shape, *array.stats.values(), None if whole is None else whole.tobytes())
@@ -76,10 +76,10 @@ class Builder:
         return name
 
     def where(self, depth: int) -> tuple[int, int] | None:
-        """File index and line of the user's code: the nearest frame outside of this library.
+        """Return file index and line of the user's code: the nearest frame outside this library.
 
-        `depth`: how many callers are known to be inside. Frames are asked for one by one, since each that is looked at
-        costs its making.
+        `depth`: how many callers are known to be inside. Frames are fetched one by one, since Python creates each on
+        request.
         """
         files, getframe = self.files, sys._getframe
         try:
@@ -137,19 +137,19 @@ def entries(array: Any) -> list[Any]:
         data = [data]
     if array.dtype.kind in "iub":
         return list(data)
-    total = sum(data)  # the quick test sends only the unusual to the slow one
+    total = sum(data)  # a quick test: only unusual data goes to the slow one
     return [plain(x) for x in data] if not isinstance(total, float) or total - total != 0 else data
 
 
 def plain(number: Any) -> Any:
-    """A number as JSON can hold it: what it does not have becomes a string."""
+    """A number as JSON can hold it: what JSON lacks becomes a string."""
     if isinstance(number, float):
         return number if number - number == 0 else "nan" if number != number else "inf" if number > 0 else "-inf"
     return number if isinstance(number, int) else str(number)
 
 
 def statistics(array: Any) -> dict[str, Any]:
-    """What is recorded of a large array: over its finite entries, and how many are not; the norm is over all."""
+    """What is recorded of a large array: statistics of its finite entries, the count of others, the norm of all."""
     flat = array.ravel()
     values = flat.astype("complex128" if flat.dtype.kind == "c" else "float64")
     if flat.dtype.kind == "c":

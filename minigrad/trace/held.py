@@ -1,8 +1,8 @@
 """Lists every storage that is alive at a step of a trace, with everything that holds it.
 
-The events say who begins and who ceases to hold a storage (`held`, `dropped` in docs/trace.md), so that one can walk
-through them both ways. The front end does the same in `frontend/src/trace/holders.ts`; a golden test holds the two
-equal.
+The events say who begins and who ceases to hold a storage (`held`, `dropped` in docs/trace.md), so one can walk through
+them in both directions. The front end does the same in `frontend/src/trace/holders.ts`; a golden test checks that both
+agree.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from minigrad.trace.text import Names
 __all__ = ["Held", "Holders", "held_text"]
 
 KINDS = ("parameters", "activations", "saved", "gradients")  # as in `bytes`
-RANK = {0: 0, 2: 2, 3: 3, 4: 3, 1: 1}  # what holds, in the order in which it decides what a storage counts as
+RANK = {0: 0, 2: 2, 3: 3, 4: 3, 1: 1}  # kinds of holders, in the order in which they decide what a storage counts as
 SHOWN = 8
 
 
@@ -37,7 +37,7 @@ class Holders:
         self.live: dict[int, list[list[int | None]]] = {}
 
     def go_to(self, step: int) -> None:
-        """Walk there, forwards or backwards."""
+        """Walk to a step, forwards or backwards."""
         while self.step < step:
             self.step += 1
             event = self.events[self.step]
@@ -48,7 +48,7 @@ class Holders:
             self.step -= 1
 
     def change(self, held: Sequence[Sequence[Any]], dropped: Sequence[Sequence[Any]]) -> None:
-        """Some hold more, some less."""
+        """Add the holders in `held`, and remove those in `dropped`."""
         for storage, *holder in held:
             self.live.setdefault(storage, []).append(holder)
         for storage, *holder in dropped:
@@ -66,13 +66,13 @@ class Holders:
 
 
 def order(holder: Sequence[int | None]) -> tuple[int, int]:
-    """Holders by what they are, then by number; one without a number comes first."""
+    """The sort key of a holder: its kind, then its number; one without a number comes first."""
     what, number = holder
     return what or 0, -1 if number is None else number
 
 
 class Makers:
-    """Which tensor a storage was first seen with, and which op made that."""
+    """Which tensor each storage was first seen with, and which op made it."""
 
     def __init__(self, trace: Parts) -> None:
         self.trace, self.names = trace, Names(trace)
@@ -82,7 +82,7 @@ class Makers:
         self.events = {t: e for e in reversed(trace.events) if e["kind"] == "forward" for t in e["outputs"]}
 
     def text(self, held: Held) -> str:
-        """What lies in a storage, how large it is, where it comes from, and who holds it."""
+        """What is in a storage, how large it is, where it comes from, and who holds it."""
         tensor = self.first.get(held["storage"])
         who = ", ".join(self.holder(*holder) for holder in held["holders"])
         gradient = all((what or 0) > 2 for what, _ in held["holders"])
@@ -107,7 +107,7 @@ class Makers:
         return ".".join(reversed(parts))
 
     def holder(self, what: int | None, number: int | None) -> str:
-        """One that holds."""
+        """One holder, as text."""
         if what == 2:
             return "a checkpoint" if number is None else f"saved by {self.names.node(number)}"
         if what == 3:

@@ -18,7 +18,7 @@ OVERLAP = (
 
 
 class CheckpointError(RuntimeError):
-    """A function did not do the same when it was run again."""
+    """Raised when a function did not do the same on its second run."""
 
 
 def too_many() -> CheckpointError:
@@ -28,7 +28,7 @@ def too_many() -> CheckpointError:
 
 
 def another_number(then: int, now: int) -> CheckpointError:
-    """The second run saved another number of tensors."""
+    """The second run saved a different number of tensors."""
     return CheckpointError(
         "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
         f"recomputation.\nNumber of tensors saved during forward: {then}\nNumber of tensors saved during "
@@ -36,7 +36,7 @@ def another_number(then: int, now: int) -> CheckpointError:
 
 
 def other_facts(differing: Iterable[tuple[int, Any, Any]]) -> CheckpointError:
-    """The second run saved tensors of another kind: their places, what was noted, and what is found."""
+    """The second run saved tensors of another kind: their positions, what was noted, and what was found."""
     rows = [f"tensor at position {index}:\nsaved metadata: {then}\nrecomputed metadata: {now}\n"
             for index, then, now in differing]
     return CheckpointError("torch.utils.checkpoint: Recomputed values for the following tensors have different "
