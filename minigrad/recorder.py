@@ -48,8 +48,9 @@ class record:
     parameters by their modules. An exception propagates, and is the last event.
 
     Args:
-        names: the variables to name tensors by, if not those of the code around the block. times: whether nodes note
-        the seconds that they took (`seconds` in their records), which makes every recording different.
+        names: the variables to name tensors by, if not those of the code around the block.
+        times: whether nodes note the seconds that they took (`seconds` in their records), which makes every recording
+            different.
 
     Raises:
         RuntimeError: if a recorder is already on in this thread.

@@ -87,10 +87,13 @@ def formula_named(name: str, outputs: tuple[Meta, ...], edges: tuple[bool, ...],
     """Return the formula of a PyTorch node: that of minigrad's node of the same name. None if none fits.
 
     Args:
-        name: the node's, such as `MulBackward0`. outputs: shape and dtype of each gradient that it receives. edges: for
-        each input, whether there is an edge. inputs: shape and dtype of the gradient of each input, or None. saved: the
-        names of the arrays that it has saved. constant: returns a constant by PyTorch's name; raises AttributeError or
-        TypeError where there is no such number. constants: all constants of the formula, where they are known.
+        name: the node's, such as `MulBackward0`.
+        outputs: shape and dtype of each gradient that it receives.
+        edges: for each input, whether there is an edge.
+        inputs: shape and dtype of the gradient of each input, or None.
+        saved: the names of the arrays that it has saved.
+        constant: returns a constant by PyTorch's name; raises AttributeError or TypeError if there is none.
+        constants: all constants of the formula, if they are known.
     """
     for cls in classes().get(name, ()):
         if not set(saved) <= set(cls.saves):

@@ -204,7 +204,8 @@ def wrap_outputs(ctx: FunctionBase, args: tuple[Any, ...], outputs: tuple[Any, .
     """Return the outputs of forward as the caller gets them: with their history, if this call is recorded.
 
     Raises:
-        RuntimeError: for what forward marked and should not have. TypeError: for a saved value that is not a tensor.
+        RuntimeError: for what forward marked and should not have.
+        TypeError: for a saved value that is not a tensor.
     """
     check_names(ctx)
     check_marks(ctx)

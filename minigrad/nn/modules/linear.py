@@ -15,7 +15,7 @@ __all__ = ["Bilinear", "Identity", "Linear"]
 
 
 class Identity(Module):
-    """Hands its input on; takes any arguments, so that it can stand for any other module."""
+    """Returns its input; takes any arguments, so that it can replace any other module."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()

@@ -17,10 +17,10 @@ __all__ = ["Embedding", "EmbeddingBag"]
 
 
 class Embedding(Module):
-    """The rows of `weight` that integers name: (*) → (*, embedding_dim).
+    """Looks up the rows of `weight` with integers: (*) → (*, embedding_dim).
 
-    The row `padding_idx` starts as zeros and gets no gradient. `max_norm`: rows that are asked for and are longer are
-    scaled down first, in place. `scale_grad_by_freq`: the mean of a row's gradients rather than their sum.
+    The row `padding_idx` starts as zeros and gets no gradient. `max_norm`: requested rows that are longer are scaled
+    down first, in place. `scale_grad_by_freq`: the mean of a row's gradients rather than their sum.
     """
 
     weight: Parameter
@@ -46,7 +46,7 @@ class Embedding(Module):
         self.weight = Parameter(_weight, requires_grad=not _freeze)
 
     def reset_parameters(self) -> None:
-        """Draw all rows from the normal distribution, but for that of `padding_idx`."""
+        """Draw all rows from the normal distribution, except that of `padding_idx`."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with no_grad():
@@ -73,7 +73,7 @@ class Embedding(Module):
 
 
 class EmbeddingBag(Module):
-    """The sum, mean or maximum of the rows of `weight` that each bag of integers names: `F.embedding_bag`.
+    """The sum, mean or maximum of the rows of `weight` for each bag of integers: `F.embedding_bag`.
 
     The row `padding_idx` starts as zeros and does not count. `max_norm` and `scale_grad_by_freq`: as in Embedding.
     """
