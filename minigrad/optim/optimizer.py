@@ -237,9 +237,8 @@ class Optimizer:
             hook(self)
 
     def _cast(self, p: Tensor, value: Any, key: Any, captured: bool) -> Any:
-        """Copy a part of a state, with its tensors in the dtype and on the device of the parameter; `step` stays
-        unchanged, and other single numbers stay on the CPU, where every step reads them, unless steps may be
-        `captured`."""
+        """Copy a part of a state, its tensors in the dtype and on the device of the parameter; `step` stays unchanged,
+        other single numbers stay on the CPU, where every step reads them, unless steps may be `captured`."""
         if isinstance(value, Tensor):
             if key == "step":
                 return value.to(p.device, float32) if captured else value

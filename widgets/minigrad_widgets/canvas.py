@@ -1,4 +1,4 @@
-"""Figures to bytes: the one place where matplotlib's canvases are asked to draw. `pyplot` is never used."""
+"""Turns figures into bytes: the only place where matplotlib's canvases draw. `pyplot` is never used."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont
 from PIL import Image, ImageDraw, ImageFont
 
-FONT: dict[Any, Any] = {"font.family": "DejaVu Sans"}  # comes with matplotlib: the same letters on every machine
+FONT: dict[Any, Any] = {"font.family": "DejaVu Sans"}  # comes with matplotlib: the same glyphs on every machine
 COLORS = 128
 MARGIN, STRIP = 14, 26  # pixels
 
@@ -25,7 +25,7 @@ def to_png(figure: Figure) -> bytes:
 
 
 def with_note(png: bytes, note: str) -> bytes:
-    """The picture with one line of text on a strip below it, as wide as the wider of the two."""
+    """Return the picture with one line of text on a strip below it, as wide as the wider of the two."""
     picture = Image.open(BytesIO(png)).convert("RGB")
     font = ImageFont.truetype(findfont(FONT["font.family"]), 12)
     size = max(picture.width, ceil(font.getlength(note)) + 2 * MARGIN), picture.height + STRIP

@@ -1,6 +1,6 @@
-"""The library that a program uses, PyTorch or minigrad, and what the doctor asks of it.
+"""The library that a program uses, PyTorch or minigrad, and what the doctor needs from it.
 
-Neither is imported here: the program has imported the one it uses, and the recorders of both give the same trace.
+Neither is imported here: the program has imported the one it uses, and the recorders of both make the same trace.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ READER = "minigrad_widgets.torch_reader"
 
 
 class Named(NamedTuple):
-    """Something that a program holds, and the variable or attribute by which it does."""
+    """Something that a program holds, and the variable or attribute that holds it."""
 
     name: str
     value: Any
@@ -46,16 +46,16 @@ def is_optimizer(value: Any) -> bool:
 
 
 def is_helper(value: Any) -> bool:
-    """Whether this is a library's own object, neither module nor optimizer, whose state can be kept and put back: a
-    schedule of learning rates, or a scaler of gradients."""
+    """Whether this is a library's own object, neither module nor optimizer, whose state can be saved and restored: a
+    learning rate schedule, or a gradient scaler."""
     return (not isinstance(value, type) and not is_module(value) and not is_optimizer(value)
             and any(name.startswith(("torch.", "minigrad.")) for name in packages_of(value))
             and callable(getattr(value, "state_dict", None)) and callable(getattr(value, "load_state_dict", None)))
 
 
 def surroundings(function: Any) -> dict[str, Any]:
-    """What a Python function uses beside its arguments, by name: globals and closure, the object of a method, and what
-    `functools.partial` was given."""
+    """What a Python function uses besides its arguments, by name: globals and closure, the object of a method, and the
+    arguments of a `functools.partial`."""
     given: dict[str, Any] = {}
     while isinstance(function, functools.partial):
         given = {**bound(function), **given}
@@ -82,7 +82,7 @@ def bound(partial: functools.partial[Any]) -> dict[str, Any]:
 
 
 def uses_torch(values: Iterable[Any]) -> bool:
-    """Whether one of these is of PyTorch: a tensor, a module, or the package itself."""
+    """Whether one of these is from PyTorch: a tensor, a module, or the package itself."""
     return any(name == "torch" or name.startswith("torch.") for value in values for name in packages_of(value))
 
 
@@ -92,7 +92,7 @@ def packages_of(value: Any) -> list[str]:
 
 
 def library_of(values: Iterable[Any]) -> Library:
-    """The library of these values; where they do not say, PyTorch if it has been imported."""
+    """The library of these values; if they do not tell, PyTorch if it has been imported."""
     values = list(values)
     torch = uses_torch(values)
     if not torch and "torch" in sys.modules:
@@ -110,13 +110,13 @@ class Library:
         self.folder = os.path.dirname(os.path.abspath(str(self.package.__file__))) + os.sep
 
     def record(self, names: Mapping[str, Any]) -> Any:
-        """The recorder, which names tensors by these variables."""
+        """Return the recorder, which names tensors after these variables."""
         if self.name == "torch":
             return importlib.import_module(READER).record(names=names)
         return record(names=names)
 
     def array(self, tensor: Any) -> Any:
-        """The values of a tensor as a NumPy array, without anybody being told."""
+        """Return the values of a tensor as a NumPy array, unseen by any recorder."""
         if self.name == "torch":
             return importlib.import_module(READER).array_of(tensor)
         array = tensor.array
@@ -124,7 +124,7 @@ class Library:
 
     @contextmanager
     def every_warning(self) -> Iterator[None]:
-        """A block in which warnings that come once per program come again, whatever ran before."""
+        """A block in which warnings that are issued once per program are issued again, whatever ran before."""
         before = self.package.is_warn_always_enabled()
         self.package.set_warn_always(True)
         try:
@@ -137,12 +137,12 @@ class Library:
         return bool(self.package.is_grad_enabled())
 
     def owns(self, filename: str) -> bool:
-        """Whether a file of source is the library's."""
+        """Whether a source file belongs to the library."""
         return filename.startswith(self.folder)
 
 
 def held_tensors(names: Mapping[str, Any], depth: int = 2) -> Iterator[Named]:
-    """The tensors that variables hold, directly or in lists, dicts and plain objects, with where they stand."""
+    """Yield the tensors that variables hold, directly or in lists, dicts and plain objects, by their paths."""
     for name, value in list(names.items()):
         if is_tensor(value):
             yield Named(name, value)
@@ -152,7 +152,7 @@ def held_tensors(names: Mapping[str, Any], depth: int = 2) -> Iterator[Named]:
 
 
 def contents(value: Any) -> Mapping[str, Any]:
-    """What a container or a plain object of the user's holds."""
+    """What a container or a plain object of the user's holds, by the path to it."""
     if isinstance(value, dict):
         return {f"[{key!r}]": inner for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -163,7 +163,7 @@ def contents(value: Any) -> Mapping[str, Any]:
 
 
 def found_in(names: Mapping[str, Any], wanted: Callable[[Any], bool]) -> list[Named]:
-    """The modules or optimizers that variables hold, also those one step inside of lists, dicts and objects."""
+    """The modules or optimizers that variables hold, also those directly inside lists, dicts and objects."""
     found = {id(value): Named(name, value) for name, value in names.items() if wanted(value)}
     for name, value in names.items():
         if not wanted(value) and not is_tensor(value):

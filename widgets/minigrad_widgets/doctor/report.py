@@ -22,9 +22,9 @@ KINDS = ("parameters", "activations", "saved", "gradients")
 class Report:
     """What a checkup found.
 
-    `findings` begin with the gravest; `steps` is how many iterations ran to their end; `gradients` gives the norm of
-    each weight's gradient, from the loss down; `held` the bytes of each kind when most were held; `notes` say what
-    could not be looked at.
+    `findings` begin with the most serious; `steps` is how many iterations were completed; `gradients` has the norm of
+    each weight's gradient, from the loss down; `held` the bytes of each kind at the maximum; `notes` say what could not
+    be checked.
     """
 
     findings: list[Finding]
@@ -50,7 +50,7 @@ class Report:
 
     @property
     def title(self) -> str:
-        """One line that says how it stands."""
+        """A one-line summary."""
         count = {severity: sum(f.severity == severity for f in self.findings) for severity in ("error", "warning",
                                                                                                "note")}
         said = ", ".join(f"{n} {severity}{'s' if n > 1 else ''}" for severity, n in count.items() if n)
@@ -70,7 +70,7 @@ class Report:
         return "".join([*parts, *[f"<p class='mgd-soft'>{note}</p>" for note in self.notes]])
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The report as a page of its own, also written to `path` where one is given."""
+        """Return the report as a page of its own, also written to `path` if given."""
         text = page("checkup", self._repr_html_())
         if path is not None:
             replace_file(path, text)

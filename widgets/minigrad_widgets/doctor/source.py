@@ -1,4 +1,4 @@
-"""Lines of the user's source that no recording saw run: where an attribute or a variable was assigned."""
+"""Finds lines of the user's source that no recording saw run: where an attribute or a variable was assigned."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["assigned", "attribute_line", "mentions", "module_of"]
 
 
 def tree_of(path: str) -> ast.Module | None:
-    """The syntax tree of a file, or of a notebook's cell."""
+    """The syntax tree of a file, or of a notebook cell."""
     try:
         return ast.parse("".join(linecache.getlines(path)))
     except SyntaxError:  # a cell with magics
@@ -66,7 +66,7 @@ def assigned(function: Any, name: str, role: str) -> list[Place]:
 
 
 def mentions(function: Any, name: str, role: str) -> list[Place]:
-    """The line of a function that puts something into a variable or attribute: an assignment, or a call of one of its
+    """The line of a function that stores something in a variable or attribute: an assignment, or a call of one of its
     methods that add."""
     start = path_of(function)
     tree = None if start is None else tree_of(start[0])
@@ -79,7 +79,7 @@ def mentions(function: Any, name: str, role: str) -> list[Place]:
 
 
 def stores(body: ast.AST, name: str) -> Iterator[int]:
-    """The lines that store into a name: `name = …`, `name += …`, `name[0] = …`, `name.append(…)`, `self.name = …`."""
+    """Yield lines that store into a name: `name = …`, `name += …`, `name[0] = …`, `name.append(…)`, `self.name = …`."""
     for node in ast.walk(body):
         targets: list[ast.expr] = []
         if isinstance(node, ast.Assign):
@@ -95,7 +95,7 @@ def stores(body: ast.AST, name: str) -> Iterator[int]:
 
 
 def root_of(target: ast.expr) -> str | None:
-    """The variable at the root of `a[0].b`; of `self.b` it is `self.b`."""
+    """The variable at the root of `a[0].b`; for `self.b` it is `self.b`."""
     while isinstance(target, (ast.Subscript, ast.Attribute, ast.Starred)):
         if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
             return f"self.{target.attr}"
@@ -104,8 +104,8 @@ def root_of(target: ast.expr) -> str | None:
 
 
 def module_of(model: Any, path: str) -> tuple[Any, str]:
-    """The user's own module that holds a parameter or a part of it, and the name of its attribute there: the innermost
-    one whose class is not the library's."""
+    """The user's own module that holds a parameter or a part with it, and the name of its attribute there: the
+    innermost one whose class is not the library's."""
     owner, found = model, (model, path.partition(".")[0])
     for part in path.split("."):
         if not type(owner).__module__.startswith(("torch.", "minigrad.")):

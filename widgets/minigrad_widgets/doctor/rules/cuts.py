@@ -1,4 +1,4 @@
-"""Parameters that get no gradient: never used, cut off from the loss, or no leaves; and losses without a graph."""
+"""Parameters that get no gradient: never used, cut off from the loss, or not leaves; and losses without a graph."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from minigrad_widgets.doctor.teaching import CUT, ENGINE, LEAVES, MODULES
 __all__ = ["cut_before", "missing_gradients", "no_backward", "not_a_leaf"]
 
 SHOWN = 6  # names of parameters in a sentence
-# How a line of source shows by what its values left the graph, the most telling first.
+# How a line of source shows what took its values out of the graph, the most telling first.
 SIGNS = (("detach()", r"\.detach_?\("), ("torch.tensor(…)", r"\btorch\.(as_)?tensor\("), (".item()", r"\.item\("),
          (".numpy()", r"\.numpy\("), (".tolist()", r"\.tolist\("), ("float(…)", r"(?<!\.)\bfloat\("),
          (".data", r"\.data\b"), ("argmax", r"argm(ax|in)"))
@@ -65,7 +65,7 @@ def missing_gradients(facts: Facts) -> Iterator[Finding]:
 
 
 def stopped_finding(facts: Facts, names: list[str]) -> Finding | None:
-    """`cut-graph` by the backward of a Function that gave None for every input."""
+    """`cut-graph` by the backward of a Function that returned None for every input."""
     given = {e["node"] for e in facts.events if e["kind"] == "flow" and e["gradient"] is not None}
     node = next((e["node"] for e in facts.events if e["kind"] == "run" and e["node"] not in facts.without_gradient
                  and e["node"] not in given and "variable" not in facts.nodes[e["node"]]), None)
@@ -95,7 +95,7 @@ def taken_out(facts: Facts, cut: Cut) -> bool:
 
 
 def cut_before(facts: Facts, root: int | None) -> Cut | None:
-    """Where the path to a loss that has no graph was cut: the last place on it at which there still was one."""
+    """Where the path to a loss that has no graph was cut: the last place on it that still had one."""
     if root is not None:
         waiting, seen = [root], {root}
         back = facts.moves[1]
@@ -116,7 +116,7 @@ def cut_before(facts: Facts, root: int | None) -> Cut | None:
 
 
 def cut_place(facts: Facts, cut: Cut) -> tuple[list[Place], str]:
-    """The line of a cut, and by what it was."""
+    """The line of a cut, and what caused it."""
     block = facts.without_grad(cut.order)
     shown = line_at(facts.trace, cut.at, "cut here")
     source = shown[0].source if shown else ""
@@ -181,7 +181,7 @@ def unused_findings(facts: Facts, unused: list[str], numbers: dict[str, int | No
 
 
 def dangling(facts: Facts, number: int | None) -> list[Place]:
-    """The line that computed something with a parameter which then went nowhere."""
+    """The line that computed something from a parameter that was then never used."""
     for _, event in facts.forwards:
         if number is not None and number in event["inputs"]:
             return line_at(facts.trace, at_of(event), "used here, and the result is not in the loss")

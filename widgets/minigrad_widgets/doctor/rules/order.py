@@ -66,7 +66,7 @@ def outside_of(facts: Facts) -> Iterator[int]:
 
 
 def order(facts: Facts) -> Iterator[Finding]:
-    """`wrong-order`: what an iteration does with gradients in an order in which they are lost or used too late."""
+    """`wrong-order`: what an iteration does with gradients in an order that loses them or uses them too late."""
     if facts.recording.error is not None:
         return
     told: set[Any] = set()
@@ -80,7 +80,7 @@ def order(facts: Facts) -> Iterator[Finding]:
 
 
 def schedule(facts: Facts) -> Iterator[Finding]:
-    """`wrong-order`: a schedule of learning rates that steps before the optimizer, of which the library warns."""
+    """`wrong-order`: a learning rate schedule that steps before the optimizer, of which the library warns."""
     early = [w for w in facts.recording.warnings if w.text.startswith("Detected call of `lr_scheduler.step()` before")]
     for warning in early[:1]:
         yield Finding("wrong-order", "warning", "The schedule steps before the optimizer: its first learning rate is "
@@ -130,14 +130,14 @@ def finding(facts: Facts, first: Call, role: str, second: Call, other: str, what
 
 
 class Ledger:
-    """Of each leaf: whether its `.grad` holds something, and whether an update has used that already."""
+    """For each leaf: whether its `.grad` holds something, and whether an update has already used that."""
 
     def __init__(self) -> None:
-        self.state: dict[int, str] = {}  # "fresh", "used", "mixed": used, and added to since
+        self.state: dict[int, str] = {}  # "fresh", "used", or "mixed": used, and added to since
         self.lines: dict[int, Any] = {}
 
     def add(self, leaf: int, at: Any, was_empty: bool) -> None:
-        """A backward pass adds to it."""
+        """A backward pass adds to a leaf's `.grad`."""
         if not was_empty and self.state.get(leaf) in ("used", "mixed"):
             self.state[leaf] = "mixed"
             self.lines.setdefault(leaf, at)
@@ -145,20 +145,20 @@ class Ledger:
             self.state[leaf] = "fresh"
 
     def use(self, leaf: int) -> bool:
-        """An update uses it; whether there was something old in it."""
+        """An update uses a leaf's `.grad`; return whether it held something old."""
         mixed = self.state.get(leaf) == "mixed"
         if leaf in self.state:
             self.state[leaf] = "used"
         return mixed
 
     def wipe(self, leaf: int) -> None:
-        """It is zeroed."""
+        """A leaf's `.grad` is zeroed."""
         self.state.pop(leaf, None)
         self.lines.pop(leaf, None)
 
 
 def accumulation(facts: Facts) -> Iterator[Finding]:
-    """`grad-accumulates`: an update that uses, for the second time, gradients of an earlier step."""
+    """`grad-accumulates`: an update that uses gradients of an earlier step for the second time."""
     ledger = Ledger()
     found: dict[Any, list[str]] = {}
     for i, e in facts.walk():
@@ -192,7 +192,7 @@ def at_of_pass(facts: Facts, step: int) -> Any:
 
 
 def is_first(facts: Facts, event: dict[str, Any]) -> bool:
-    """Whether there was nothing, or zeros, in a leaf's `.grad` before a gradient was added."""
+    """Whether a leaf's `.grad` was None or zeros before a gradient was added."""
     if event["grad"] == event["gradient"] or event["grad"] is None:
         return True
     added, now = facts.value(event["gradient"]), facts.value(event["grad"])
