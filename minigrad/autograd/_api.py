@@ -86,7 +86,7 @@ def run_backward(tensors: Sequence[Any], grad_tensors: Sequence[Any], keep_graph
     """Run the engine, as `Variable._execution_engine.run_backward` does. Nothing is changed if a check fails.
 
     Raises:
-        RuntimeError: if a root or an input is no tensor or does not require grad, or an input was not reached.
+        RuntimeError: if a root or an input is not a tensor or does not require grad, or an input was not reached.
     """
     allow_unreachable, accumulate_grad = bool(index(allow_unreachable)), bool(index(accumulate_grad))
     found = execute(tensors, grad_tensors, keep_graph, create_graph, inputs, accumulate_grad)

@@ -21,7 +21,7 @@ Tensors = tuple[Tensor, ...]
 
 
 def as_tuple(given: Any) -> tuple[Any, ...]:
-    """What a function takes or returns, as a tuple."""
+    """Return what a function takes or returns, as a tuple."""
     return tuple(given) if isinstance(given, (tuple, list)) else (given,)
 
 
@@ -74,5 +74,5 @@ def analytical(output: Tensor, inputs: Tensors, vectors: Sequence[Tensor]) -> li
 
 
 def unit_vectors(output: Tensor) -> list[Tensor]:
-    """The vectors with which `analytical` returns the whole Jacobian."""
+    """Return the vectors with which `analytical` returns the whole Jacobian."""
     return [unit for unit, in units((output,))]

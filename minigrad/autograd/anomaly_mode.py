@@ -36,12 +36,12 @@ ANOMALY = Anomaly()
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly mode is on."""
+    """Return whether anomaly mode is on."""
     return ANOMALY.enabled
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether anomaly mode, when on, checks for nan."""
+    """Return whether anomaly mode, when on, checks for nan."""
     return ANOMALY.check_nan
 
 
@@ -104,7 +104,7 @@ def note(node: Any) -> None:
 
 
 def call_lines(frame: FrameType) -> list[str]:
-    """The user's part of a call stack, as Python prints one: this package's own lines are left out."""
+    """Return the user's part of a call stack, as Python prints one: this package's own lines are left out."""
     package = __name__.partition(".")[0]
     stack = [(f, line) for f, line in traceback.walk_stack(frame)
              if f.f_globals.get("__name__", "").partition(".")[0] != package]

@@ -46,7 +46,7 @@ class Formula(NamedTuple):
     const: tuple[Any, ...]
 
     def derivatives(self, saved: dict[str, Meta]) -> Any:
-        """The expression of the gradient of each input, None for an input without an edge.
+        """Return the expression of the gradient of each input, None for an input without an edge.
 
         Returns None instead of the list if the formula cannot be written as expressions.
 
@@ -78,7 +78,7 @@ def formula_of(node: Node, outputs: Sequence[Tensor]) -> Formula | None:
 
 
 def calls_formula(cls: type[Node]) -> bool:
-    """Whether the nodes of a class compute their gradients by their formula alone, called with all gradients."""
+    """Return whether the nodes of a class compute their gradients by their formula alone, called with all gradients."""
     return cls.fills_missing if issubclass(cls, ManyOutputs) else not cls.own_input_grads
 
 
@@ -112,7 +112,7 @@ def formula_named(name: str, outputs: tuple[Meta, ...], edges: tuple[bool, ...],
 
 @functools.cache
 def takes(cls: type[Node], count: int) -> bool:
-    """Whether the formula of a class takes `count` saved values and constants."""
+    """Return whether the formula of a class takes `count` saved values and constants."""
     try:
         inspect.signature(cls.backward).bind(None, SYMBOLS, None, *[None] * count)
     except TypeError:
@@ -122,7 +122,7 @@ def takes(cls: type[Node], count: int) -> bool:
 
 @functools.cache
 def classes() -> dict[str, list[type[Node]]]:
-    """The classes of nodes that have a formula, by their names."""
+    """Return the classes of nodes that have a formula, by their names."""
     importlib.import_module("minigrad.nn.functional")  # some ops are loaded only with it
     found: dict[str, list[type[Node]]] = {}
     for cls in subclasses(Node):
@@ -132,7 +132,7 @@ def classes() -> dict[str, list[type[Node]]]:
 
 
 def subclasses(cls: type[Node]) -> Iterator[type[Node]]:
-    """All classes derived from a class, directly or not."""
+    """Yield all classes derived from a class, directly or not."""
     for below in cls.__subclasses__():
         yield below
         yield from subclasses(below)
@@ -155,24 +155,24 @@ def without_arrays(value: Any) -> Any:
 
 
 def saved_names(cls: type[Node], count: int) -> list[str]:
-    """What the saved values of a node are called."""
+    """Return what the saved values of a node are called."""
     return [cls.saves[i] if i < len(cls.saves) else f"saved{i}" for i in range(count)]
 
 
 def constant_names(cls: type[Node], saved: int, count: int) -> list[str]:
-    """What the parameters of a formula after its `saved` saved values are called."""
+    """Return what the parameters of a formula after its `saved` saved values are called."""
     names = list(inspect.signature(cls.backward).parameters)[3 + saved:]
     return [name or "constant" for _, name in zip_longest(range(count), names[:count])]
 
 
 def constants_of(formula: Formula) -> list[Any]:
-    """The constants, with symbols for arrays, named after the parameters of the formula."""
+    """Return the constants, with symbols for arrays, named after the parameters of the formula."""
     names = constant_names(formula.cls, len(formula.saved), len(formula.const))
     return [symbols_of(value, name) for value, name in zip(formula.const, names, strict=True)]
 
 
 def symbols_of(value: Any, name: str) -> Any:
-    """A constant with symbols for its arrays."""
+    """Return a constant with symbols for its arrays."""
     if isinstance(value, Constant):
         return symbol(name, value)
     if type(value) is tuple:
@@ -200,7 +200,7 @@ def derivatives(formula: Formula, saved: tuple[tuple[str, Meta], ...]) -> Any:
 
 
 def noted(formula: Formula, known: dict[str, Meta]) -> list[Any]:
-    """The expressions that a formula returns for symbols."""
+    """Return the expressions that a formula returns for symbols."""
     values = [symbol(name, known[name]) if kept is ARRAY else kept
               for kept, name in zip(formula.saved, saved_names(formula.cls, len(formula.saved)), strict=True)]
     grads: Any = ([symbol(f"grads[{i}]", meta) for i, meta in enumerate(formula.outputs)]
@@ -215,7 +215,7 @@ def noted(formula: Formula, known: dict[str, Meta]) -> list[Any]:
 
 
 def fitted(gradient: Symbol, like: Any) -> Symbol:
-    """A gradient summed to the shape of its input where that was broadcast, as the engine does.
+    """Return a gradient summed to the shape of its input where that was broadcast, as the engine does.
 
     One of an unknown shape is returned unchanged: ops with such gradients broadcast nothing.
     """

@@ -100,7 +100,7 @@ class FunctionBase(Node, number=None):
     __repr__ = object.__repr__  # with the module, as PyTorch prints it
 
     def _differentiable(self, output: Tensor) -> bool:
-        """Whether an output of forward gets this node."""
+        """Return whether an output of forward gets this node."""
         return (self._recorded and bool(output.array.dtype.kind == "f")
                 and not among(output, self.non_differentiable))
 
@@ -237,7 +237,7 @@ def wrap_outputs(ctx: FunctionBase, args: tuple[Any, ...], outputs: tuple[Any, .
 
 
 def among(tensor: Any, others: Sequence[Any] | None) -> bool:
-    """Whether a tensor is one of `others`: by identity, not by value."""
+    """Return whether a tensor is one of `others`: by identity, not by value."""
     for other in others or ():
         if tensor is other:
             return True

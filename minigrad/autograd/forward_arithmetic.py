@@ -64,7 +64,7 @@ class Routine(NamedTuple):
     cells: tuple[Any, ...]
 
     def function(self) -> Any:
-        """The function."""
+        """Return the function."""
         cells = tuple([CellType(value) for value in self.cells])
         return FunctionType(self.code, vars(sys.modules[self.module]), closure=cells)
 
@@ -78,7 +78,7 @@ class Call(NamedTuple):
     outputs: tuple[tuple[tuple[int, ...], Any], ...]  # shape and dtype of each result
 
     def arithmetic(self) -> "Arithmetic | None":
-        """The expressions of the op; None if its function does what no expression can say."""
+        """Return the expressions of the op; None if its function does what no expression can say."""
         try:
             return arithmetic(self)
         except TypeError:  # a slice cannot be looked up in Python 3.11
@@ -217,12 +217,12 @@ def call_named(name: str, args: Sequence[Any], options: Mapping[str, Any], descr
 
 
 def metas_of(tensors: Sequence[Any]) -> tuple[Any, ...]:
-    """Shape and dtype of each tensor."""
+    """Return shape and dtype of each tensor."""
     return tuple([(tensor.array.shape, tensor.array.dtype) for tensor in tensors])
 
 
 def arguments_of(frame: Any) -> tuple[CodeType, tuple[Any, ...], dict[str, Any]]:
-    """The code that a frame runs, and its arguments."""
+    """Return the code that a frame runs, and its arguments."""
     code, values = frame.f_code, frame.f_locals
     count, at = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
     names = code.co_varnames
@@ -237,7 +237,7 @@ def arguments_of(frame: Any) -> tuple[CodeType, tuple[Any, ...], dict[str, Any]]
 
 
 def with_symbols(value: Any) -> Any:
-    """An argument with symbols for its operands."""
+    """Return an argument with symbols for its operands."""
     if isinstance(value, Operand):
         tensor = plain(Symbol(value.name, value.shape, value.dtype))
         tensor._requires_grad = value.requires_grad
@@ -300,7 +300,7 @@ def arithmetic(call: Call) -> Arithmetic | None:
 
 
 def parameters_of(node: Any) -> dict[str, Any]:
-    """The expressions of the arrays that a formula is called with, by their names."""
+    """Return the expressions of the arrays that a formula is called with, by their names."""
     if node is None or not calls_formula(type(node)):
         return {}
     saved = [getattr(each, "array", each) for each in node.saved or ()]
@@ -327,7 +327,7 @@ def derivatives_of(node: Any, result: Any) -> list[Any] | None:
 
 
 def symbols_in(value: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """The symbols in a parameter, by the names that they have in the expressions of gradients."""
+    """Yield the symbols in a parameter, by the names that they have in the expressions of gradients."""
     if isinstance(value, Symbol):
         yield name, value.expression
     elif isinstance(value, np.ndarray) and value.size <= SHORTEST:
@@ -350,7 +350,7 @@ def run(call: Call) -> Any:
 
 
 def expression_in(array: Any, meta: tuple[tuple[int, ...], Any]) -> Any:
-    """The expression of a result.
+    """Return the expression of a result.
 
     Raises:
         ValueError: if the result is not what was recorded.

@@ -151,19 +151,19 @@ class Function(FunctionCtx):
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
-        """The derivative in forward mode."""
+        """Return the derivative in forward mode."""
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with "
                                   "forward mode AD.")
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        """The same function over a batch."""
+        """Return the same function over a batch."""
         raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap staticmethod "
                                   "or set generate_vmap_rule=True.")
 
     @classmethod
     def _has_setup(cls) -> bool:
-        """Whether the class has its own `setup_context`, so that `forward` takes no ctx."""
+        """Return whether the class has its own `setup_context`, so that `forward` takes no ctx."""
         return cls.setup_context is not Function.setup_context
 
     @classmethod

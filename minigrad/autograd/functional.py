@@ -207,7 +207,7 @@ def by_columns(func: Callable[..., Any], inputs: Any, vectorize: bool) -> Any:
 
 
 def units(like: Tensors) -> Iterator[Tensors]:
-    """The unit vectors of the space that all these tensors together make up."""
+    """Yield the unit vectors of the space that all these tensors together make up."""
     for j, x in enumerate(like):
         for k in range(x.numel()):
             made = tuple([other.new_zeros(other.shape) for other in like])
@@ -218,7 +218,7 @@ def units(like: Tensors) -> Iterator[Tensors]:
 # inputs and outputs
 
 def tensors_of(given: Any, what: str, where: str | None) -> tuple[bool, Tensors]:
-    """Whether `given` is a tuple, and the tensors in it."""
+    """Return whether `given` is a tuple, and the tensors in it."""
     many = isinstance(given, tuple)
     tensors = given if many else (given,)
     for i, tensor in enumerate(tensors):
@@ -257,7 +257,7 @@ def vector(v: Any, like: Tensors, many: bool, where: str, create_graph: bool, un
 
 
 def called(func: Callable[..., Any], inputs: Tensors, where: str, strict: bool) -> tuple[bool, Tensors]:
-    """What `func` returns for these inputs."""
+    """Return what `func` returns for these inputs."""
     many, outputs = tensors_of(func(*inputs), texts.OUTPUTS, where)
     check(outputs, strict, texts.OUTPUT_CONSTANT)
     return many, outputs

@@ -230,5 +230,5 @@ class set_multithreading_enabled(_DecoratorContextManager):
 
 
 def is_multithreading_enabled() -> bool:
-    """What `set_multithreading_enabled` has set in this thread."""
+    """Return what `set_multithreading_enabled` has set in this thread."""
     return LOCAL.multithreading

@@ -202,7 +202,7 @@ class Check(NamedTuple):
                     raise GradcheckError(texts.MISMATCH.format(i, j, n, a) + self.slowly(i, j))
 
     def slowly(self, i: int, j: int) -> str:
-        """What the slow mode finds where the fast mode failed."""
+        """Return what the slow mode finds where the fast mode failed."""
         (number, output), x = list(self.outputs.items())[i], self.differentiable_inputs[j]
         (n,) = numerical(self.func, self.inputs, x, {number: output}, self.eps)
         a = analytical(output, self.differentiable_inputs, unit_vectors(output))[j]
@@ -233,7 +233,7 @@ class Check(NamedTuple):
                     raise GradcheckError(texts.BATCHED_DIFFERS.format(i, j, g, want))
 
     def pulled(self, output: Tensor, v: Tensor, **options: Any) -> tuple[Any, ...]:
-        """The gradients of the inputs."""
+        """Return the gradients of the inputs."""
         return grad(output, self.differentiable_inputs, v, retain_graph=True, allow_unused=True, **options)
 
     def multiplied(self, masked: bool) -> None:
@@ -307,7 +307,7 @@ def _deprecated(kind: str, grad_out: float) -> None:
 
 
 def _pulled_zeros(outputs: Sequence[Tensor], inputs: tuple[Tensor, ...]) -> tuple[Any, ...]:
-    """The gradients of the inputs for zeros at the outputs."""
+    """Return the gradients of the inputs for zeros at the outputs."""
     return grad(outputs, inputs, [zeros_like(o) for o in outputs], allow_unused=True) if outputs else ()
 
 
@@ -316,14 +316,14 @@ def _close(a: Tensor, n: Tensor, rtol: float, atol: float) -> bool:
 
 
 def _direction(stream: draws.Stream, like: Tensor) -> Tensor:
-    """A random vector of length 1, flat, with as many elements as `like`."""
+    """Return a random vector of length 1, flat, with as many elements as `like`."""
     vector = _beside(like, draws.uniform(stream, (like.numel(),)).astype(like.array.dtype))
     direction: Tensor = vector / vector.norm()
     return direction
 
 
 def _random(like: Tensor, apart: bool) -> Tensor:
-    """Random numbers in [-1, 1) that require grad; `apart`: not next to each other in memory."""
+    """Return random numbers in [-1, 1) that require grad; `apart`: not next to each other in memory."""
     shape = like.shape
     if not (apart and like.numel() > 1):
         return _beside(like, draws.uniform(draws.DEFAULT, shape, like.array.dtype, -1, 1)).requires_grad_()
@@ -332,5 +332,5 @@ def _random(like: Tensor, apart: bool) -> Tensor:
 
 
 def _beside(like: Tensor, drawn: Any) -> Tensor:
-    """Drawn numbers on the device of `like`."""
+    """Return drawn numbers on the device of `like`."""
     return plain(moved(drawn, device_like(like.array)))

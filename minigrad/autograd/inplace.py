@@ -117,7 +117,7 @@ def stand_in(x: Tensor, array: Any) -> Tensor:
 
 
 def result_op(forward: Callable[..., Tensor]) -> str:
-    """The name of an in-place op, from the forward that it uses, which several classes may share."""
+    """Return the name of an in-place op, from the forward that it uses, which several classes may share."""
     owner: Any = getattr(forward, "__self__", None)
     return f"{owner.op if owner is not None else forward.__qualname__.split('.')[0].removesuffix('Backward0')}_"
 
@@ -159,7 +159,7 @@ def check_written(target: np.ndarray[Any, Any], result: Tensor) -> None:
 
 
 def lie_across(a: Any, b: Any) -> bool:
-    """Whether two dense arrays share a part of their memory, but are not the same elements in the same order."""
+    """Return whether two dense arrays share a part of their memory, but are not the same elements in the same order."""
     if isinstance(b, np.generic) or a is b or not (a.size and b.size):
         return False
     (start, end), (other_start, other_end) = bounds(a), bounds(b)
@@ -171,7 +171,7 @@ def lie_across(a: Any, b: Any) -> bool:
 
 
 def steps_of(array: Any) -> list[tuple[int, int]]:
-    """Sizes and strides of the dimensions of more than one element."""
+    """Return sizes and strides of the dimensions of more than one element."""
     return [(n, step) for n, step in zip(array.shape, array.strides, strict=True) if n > 1]
 
 

@@ -55,7 +55,7 @@ class _All:
         self.lock = new_lock()
 
     def hook(self, index: int) -> Callable[[Any], None]:
-        """The hook of one of the tensors."""
+        """Return the hook of one of the tensors."""
 
         def inner_hook(grad: Any) -> None:
             task = current_task()
@@ -100,7 +100,7 @@ def sure_edge(tensor: Any) -> tuple[Any, int]:
 
 
 def current_task() -> Any:
-    """The pass that this thread is running."""
+    """Return the pass that this thread is running."""
     if LOCAL.graph_task is None:
         raise AssertionError("expected this hook to be called inside a backward call")
     return LOCAL.graph_task

@@ -43,26 +43,26 @@ class Seen(Tracker):
             ref.key, ref.number, ref.array_id, ref.storage, ref.writes = id(constant), None, id(constant.array), 0, 0
 
     def copy(self, array: Any) -> Any:
-        """What is kept of an array; a NumPy scalar never changes."""
+        """Return what is kept of an array; a NumPy scalar never changes."""
         return array if isinstance(array, generic) else super().copy(array)
 
     def storage_of(self, t: Any) -> int:
-        """The memory in which a tensor is stored."""
+        """Return the memory in which a tensor is stored."""
         return memory(t.array)[0]
 
     def looked_at(self, t: Any) -> Any:
-        """What is kept of the values that a tensor has now."""
+        """Return what is kept of the values that a tensor has now."""
         return self.copy(t.array)
 
     def gradient(self, g: Any) -> Any:
-        """What is kept of a gradient: an array, a tensor, or None."""
+        """Return what is kept of a gradient: an array, a tensor, or None."""
         if g is None or isinstance(g, generic):
             return g
         return self.copy(g if is_array(g) else g.array)
 
     # tensors
     def tensor(self, t: Any) -> Any:
-        """The number of a tensor, noted now if it is new; None for a constant."""
+        """Return the number of a tensor, noted now if it is new; None for a constant."""
         ref = self.tensors.get(id(t))
         if ref is None:
             return self.track_tensor(t)
@@ -98,7 +98,7 @@ class Seen(Tracker):
             self.results.add(self.track_tensor(t, made=True))
 
     def is_unexplained(self, t: Any) -> bool:
-        """Whether the library made a tensor while the program ran, and nothing said from what."""
+        """Return whether the library made a tensor while the program ran, and nothing said from what."""
         reference = self.unexplained.get(id(t))
         return reference is not None and reference() is t
 
@@ -108,7 +108,7 @@ class Seen(Tracker):
         return reference is not None and reference() is (t if t._base is None else t._base)
 
     def output(self, t: Any) -> Any:
-        """The number of a tensor that an op has returned."""
+        """Return the number of a tensor that an op has returned."""
         number = self.tensor(t) if id(t) in self.tensors else self.track_tensor(t, made=True)
         self.results.add(number)
         return number
@@ -159,7 +159,7 @@ class Seen(Tracker):
             self.log.append(("shares", number, facts))
 
     def changed(self, t: Any) -> Any:
-        """The number of a tensor whose values were changed in place."""
+        """Return the number of a tensor whose values were changed in place."""
         number = self.tensor(t)
         self.wrote(self.tensors[id(t)].storage)
         return number
@@ -201,7 +201,7 @@ class Seen(Tracker):
         self.linking = False
 
     def track_node(self, target: Any) -> int:
-        """The number of a node or of a leaf's AccumulateGrad; the edges of a new one follow in `link_all`."""
+        """Return the number of a node or of a leaf's AccumulateGrad; the edges of a new one follow in `link_all`."""
         found = self.numbers.get(id(target))
         if found is not None:
             return found
@@ -231,7 +231,7 @@ class Seen(Tracker):
         return name
 
     def new_node(self, node: Node) -> int:
-        """The number of a new node, which is watched from now on."""
+        """Return the number of a new node, which is watched from now on."""
         key, number, ref = id(node), self.node_count, TrackedRef(node, self.on_node_gone)
         entry = ("node", self.name(node), node.sequence_nr, self.at)
         ref.key, ref.number = key, number
@@ -271,13 +271,13 @@ class Seen(Tracker):
         return (tuple(rows), tuple(holds)) if rows else None
 
     def arguments(self, node: Node) -> list[tuple[int, int]]:
-        """The memory of the tensors that a node has saved."""
+        """Return the memory of the tensors that a node has saved."""
         kept = [k.value if type(k) is Packed else k for k in node.saved or ()]
         return [memory(t.array) for t in kept if is_tensor(t)]
 
 
 def window(array: Any) -> dict[str, Any]:
-    """Where in its storage an array lies, in elements; empty if it begins there and is in row-major order."""
+    """Return where in its storage an array lies, in elements; empty if it begins there and is in row-major order."""
     if type(array) in BACKEND_OF:
         begin = storage(array)[0]
     elif isinstance(array, generic) or array.base is None and array.flags.c_contiguous:

@@ -94,7 +94,7 @@ class Observer:
         self.seen.forget()
 
     def look(self) -> tuple[int | None, int | None]:
-        """The line of the user's code that called the core."""
+        """Return the line of the user's code that called the core."""
         return self.builder.where(2) or NOWHERE
 
     def copies(self, gradients: Iterable[Any]) -> tuple[Any, ...]:
@@ -342,5 +342,5 @@ class Observer:
 
 
 def library() -> str:
-    """The name and version of the recording library."""
+    """Return the name and version of the recording library."""
     return f"minigrad {getattr(sys.modules['minigrad'], '__version__', '')}".strip()

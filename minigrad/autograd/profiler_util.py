@@ -36,7 +36,7 @@ class Interval:
         self.start, self.end = start, end
 
     def elapsed_us(self) -> float:
-        """How long it took."""
+        """Return how long it took."""
         return self.end - self.start
 
 
@@ -142,7 +142,7 @@ class EventList(list[Any]):
         return EventList(sums.values())
 
     def total_average(self) -> FunctionEventAvg:
-        """All events added up."""
+        """Return all events added up."""
         total = FunctionEventAvg()
         for event in self:
             total.add(event)
@@ -178,7 +178,7 @@ class EventList(list[Any]):
                           f"Self CPU time total: {in_words(self.self_cpu_time_total)}", ""])
 
     def row(self, name: str, event: Any) -> list[str]:
-        """The cells of one line."""
+        """Return the cells of one line."""
         whole = self.self_cpu_time_total
         return [name, share(event.self_cpu_time_total, whole), event.self_cpu_time_total_str,
                 share(event.cpu_time_total, whole), event.cpu_time_total_str, event.cpu_time_str, str(event.count)]

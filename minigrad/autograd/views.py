@@ -113,19 +113,19 @@ def geometry_of(tensor: Any) -> Geometry:
 
 
 def layout(view: Any, base: Any) -> tuple[tuple[int, ...], ...]:
-    """The shapes and strides of a view and its base."""
+    """Return the shapes and strides of a view and its base."""
     return view.shape, view.strides, base.shape, base.strides
 
 
 def address(array: Any) -> int:
-    """Where an array begins in memory."""
+    """Return where an array begins in memory."""
     if type(array) is np.ndarray:
         return array.__array_interface__["data"][0]  # type: ignore[no-any-return]  # a third of the time of `ctypes.data`
     return BACKEND_OF[type(array)].address(array)
 
 
 def positions(start: int, shape: tuple[int, ...], steps: list[int], like: Any) -> Any:
-    """The offsets, in elements, of the elements of an array of this shape and these steps, flat."""
+    """Return the offsets, in elements, of the elements of an array of this shape and these steps, flat."""
     like = device_like(like)
     long = [(n, step) for n, step in zip(shape, steps, strict=True) if n != 1]
     size, step = 1, long[-1][1] if long else 1

@@ -52,5 +52,5 @@ def copy_with_layout(leaf: Any, grad: Any, can_steal: bool) -> Any:
 
 
 def repeats(array: Any) -> bool:
-    """Whether several elements of an array are at one place in memory, as in the result of `expand`."""
+    """Return whether several elements of an array are at one place in memory, as in the result of `expand`."""
     return array.size > 0 and any(step == 0 and n > 1 for n, step in zip(array.shape, array.strides, strict=True))

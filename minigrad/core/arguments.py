@@ -1,4 +1,4 @@
-"""Checks what a user gives to `backward` and `grad` besides the tensors: gradients to start from, and `inputs`.
+"""Checks what a user passes to `backward` and `grad` besides the tensors: gradients to start from, and `inputs`.
 
 Mirrors `_make_grads` of `torch/autograd/__init__.py` and the checks of PyTorch's `python_engine.cpp`.
 """

@@ -114,8 +114,8 @@ def execute(roots: Sequence[Any], grads: Sequence[Any], keep_graph: bool, create
     `accumulate_grad` is False: then the gradients of `inputs` are returned, as tensors, None where none arrived.
 
     Raises:
-        RuntimeError: if a root or an input is no tensor or does not require grad; if there are more or fewer
-            gradients than roots.
+        RuntimeError: if a root or an input is not a tensor or does not require grad; if the numbers of gradients and
+            roots differ.
     """
     if len(roots) != len(grads):
         raise RuntimeError(f"got {len(roots)} tensors and {len(grads)} gradients")

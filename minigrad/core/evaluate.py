@@ -227,7 +227,7 @@ def call_tensor_hooks(task: GraphTask, node: Node, hooks: NodeHooks | None, grad
 
 
 def call_pre_hooks(task: GraphTask, node: Node, hooks: NodeHooks, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Call the pre-hooks of a node; each may return a tuple in the place of the gradients."""
+    """Call the pre-hooks of a node; each may return a tuple to replace the gradients."""
     for hook in list(hooks.pre.values()):
         grads = check_results(hook(grads), grads, hook)
         if task.observer is not None:
@@ -262,7 +262,7 @@ def call_node(node: Node, *grads: Any, **names: Any) -> Any:
     As in PyTorch it returns a tensor for a node with one input, else a tuple; `()` from an AccumulateGrad.
 
     Raises:
-        TypeError: if the number of gradients is not the number of the op's outputs, or one is no tensor, or has a name.
+        TypeError: if the number of gradients is not that of the op's outputs, or one is not a tensor, or has a name.
         RuntimeError: if what the node saved was freed by a backward pass.
     """
     if names:

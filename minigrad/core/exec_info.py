@@ -64,7 +64,7 @@ def nodes_leading_to(targets: Container[Any], root: Node) -> set[Any]:
 
 
 def is_left_out(task: GraphTask, target: Any) -> bool:
-    """Whether a pass with `inputs` neither runs what an edge leads to nor captures its gradient.
+    """Return whether a pass with `inputs` neither runs what an edge leads to nor captures its gradient.
 
     If so, it is added to `task.left_out`.
     """
@@ -75,7 +75,7 @@ def is_left_out(task: GraphTask, target: Any) -> bool:
 
 
 def will_run(task: GraphTask, node: Node) -> bool:
-    """Whether a node is among those that a pass evaluates.
+    """Return whether a node is among those that a pass evaluates.
 
     Raises:
         RuntimeError: for a leaf whose gradient `autograd.grad` returns.
@@ -87,7 +87,7 @@ def will_run(task: GraphTask, node: Node) -> bool:
 
 
 def inside_full_passes() -> bool:
-    """Whether the running pass, and every pass inside which it was started, goes to all leaves.
+    """Return whether the running pass, and every pass inside which it was started, goes to all leaves.
 
     A reentrant checkpoint cannot limit itself to chosen `inputs`.
     """

@@ -79,12 +79,12 @@ LOCAL = ThreadState()
 
 
 def is_grad_enabled() -> bool:
-    """Whether grad mode is on in this thread."""
+    """Return whether grad mode is on in this thread."""
     return LOCAL.grad_enabled
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether this thread is inside `inference_mode`."""
+    """Return whether this thread is inside `inference_mode`."""
     return LOCAL.inference
 
 

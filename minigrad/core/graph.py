@@ -69,7 +69,7 @@ def attributes(**read: Callable[[Any], Any]) -> dict[str, Callable[[Any], Any]]:
 
 
 class NodeType(type):
-    """The metaclass of Node. A subclass gets empty `__slots__`: its nodes have no `__dict__` unless it asks."""
+    """The metaclass of Node. Gives a subclass empty `__slots__`: nodes have no `__dict__` unless their class asks."""
 
     @classmethod
     def __prepare__(cls, name: str, bases: tuple[type, ...], /, **kwargs: Any) -> dict[str, Any]:
@@ -159,14 +159,14 @@ class Node(metaclass=NodeType):
         return (0,) * len(self.next) if self.next_output_nrs is None else self.next_output_nrs
 
     def name(self) -> str:
-        """The node's name, for instance `MulBackward0`."""
+        """Return the node's name, for instance `MulBackward0`."""
         return type(self).__name__
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"
 
     def extras(self) -> NodeExtras:
-        """The extras of this node, allocated now if it had none."""
+        """Return the extras of this node, allocated now if it had none."""
         if self._extras is None:
             self._extras = NodeExtras()
         return self._extras
@@ -186,7 +186,7 @@ class Node(metaclass=NodeType):
         self.sequence_nr = operator.index(number)
 
     def node_hooks(self) -> NodeHooks:
-        """The hooks of this node, allocated now if there were none."""
+        """Return the hooks of this node, allocated now if there were none."""
         extras = self.extras()
         if extras.hooks is None:
             extras.hooks = NodeHooks()
@@ -204,7 +204,7 @@ class Node(metaclass=NodeType):
         return self.node_hooks().pre.register(fn)
 
     def saved_output_nr(self, index: int) -> int:
-        """Which output the saved result number `index` is."""
+        """Return which output the saved result number `index` is."""
         return 0
 
     def replace_saved(self, old: Any, new: Any) -> None:
@@ -213,7 +213,7 @@ class Node(metaclass=NodeType):
             self.saved = tuple([new if value is old else value for value in self.saved])
 
     def result(self, array: Any, output_nr: int = 0) -> Tensor:
-        """A tensor around a saved array, as a result of this node."""
+        """Return a tensor around a saved array, as a result of this node."""
         tensor = plain(array)
         tensor._requires_grad, tensor._grad_fn, tensor._output_nr = True, self, output_nr
         return tensor
@@ -267,7 +267,7 @@ class AccumulateGrad(Node, number=None):
         return "torch::autograd::AccumulateGrad"
 
     def has_leaf_hooks(self) -> bool:
-        """Whether hooks were registered on the leaf itself, or are kept there."""
+        """Return whether hooks were registered on the leaf itself, or are kept there."""
         return (extras := self.variable._extras) is not None and bool(
             extras.hooks or extras.post_accumulate or extras.accumulator_hooks)
 
@@ -280,14 +280,14 @@ class AccumulateGrad(Node, number=None):
             self.extras().hooks = leaf_extras.accumulator_hooks
 
     def node_hooks(self) -> NodeHooks:
-        """The hooks; the leaf keeps them too, for graphs that were recorded before (NOTE 6)."""
+        """Return the hooks; the leaf keeps them too, for graphs that were recorded before (NOTE 6)."""
         hooks, leaf_extras = super().node_hooks(), extras_of(self.variable)
         if leaf_extras.accumulator_hooks is not hooks:
             leaf_extras.accumulator_hooks, leaf_extras.hooked_at = hooks, next_sequence_nr()
         return hooks
 
     def result(self, array: Any, output_nr: int = 0) -> Tensor:
-        """A leaf around a saved array, whose gradient is accumulated where that of `variable` is."""
+        """Return a leaf around a saved array, whose gradient is accumulated where that of `variable` is."""
         if array.dtype.kind not in "fc":
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         tensor = plain(array)
@@ -297,12 +297,12 @@ class AccumulateGrad(Node, number=None):
 
 
 def known_accumulator(leaf: Tensor) -> AccumulateGrad | None:
-    """The AccumulateGrad of a leaf, if one was asked for and is still held."""
+    """Return the AccumulateGrad of a leaf, if one was asked for and is still held."""
     return None if leaf._extras is None or leaf._extras.accumulator is None else leaf._extras.accumulator()
 
 
 def accumulator_of(leaf: Tensor) -> AccumulateGrad:
-    """The AccumulateGrad that a leaf remembers, weakly as in PyTorch; created now if there is none."""
+    """Return the AccumulateGrad that a leaf remembers, weakly as in PyTorch; created now if there is none."""
     node = known_accumulator(leaf)
     if node is None:
         buffer = None if LOCAL.graph_task is None else LOCAL.graph_task.buffers.get(leaf)
@@ -312,13 +312,13 @@ def accumulator_of(leaf: Tensor) -> AccumulateGrad:
 
 
 def output_nrs_of(tensors: Iterable[Tensor]) -> tuple[int, ...] | None:
-    """Which output of its node each tensor is: the `next_output_nrs` of a node with these inputs."""
+    """Return which output of its node each tensor is: the `next_output_nrs` of a node with these inputs."""
     output_nrs = tuple([tensor._output_nr for tensor in tensors])
     return output_nrs if any(output_nrs) else None
 
 
 def target_of(node: Any) -> Any:
-    """What an edge to a node holds: the node, or for an AccumulateGrad its leaf (NOTE 6)."""
+    """Return what an edge to a node holds: the node, or for an AccumulateGrad its leaf (NOTE 6)."""
     return node.variable if isinstance(node, AccumulateGrad) else node
 
 
@@ -341,7 +341,7 @@ def edge_target(tensor: Tensor) -> Any:
 
 
 def gradient_node(tensor: Tensor) -> Any:
-    """The node that a gradient of a tensor goes to: its `grad_fn`, or the AccumulateGrad of a leaf, or None."""
+    """Return the node that a gradient of a tensor goes to: its `grad_fn`, or the AccumulateGrad of a leaf, or None."""
     target = edge_target(tensor)
     return accumulator_of(target) if isinstance(target, Tensor) else target
 

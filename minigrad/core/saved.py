@@ -87,11 +87,11 @@ class Packed:
         return tensor
 
     def is_like(self, value: Any) -> bool:
-        """Whether an unpacked value has the shape, the device and the dtype of what was saved."""
+        """Return whether an unpacked value has the shape, the device and the dtype of what was saved."""
         return self.is_number or bool(registry.info_of(value.array) == self.info)
 
     def unpack(self, node: Any) -> Any:
-        """The value as a tensor with the history that it had when it was saved, whatever the hook gave it."""
+        """Return the value as a tensor with the history that it had when it was saved, whatever the hook gave it."""
         tensor, source = self.tensor(), node if self.is_result else self.source
         if self.is_number:
             return tensor.array.item()
@@ -103,17 +103,17 @@ class Packed:
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether a saved value is a tensor (a saved input), not an array (a saved result) or a number."""
+    """Return whether a saved value is a tensor (a saved input), not an array (a saved result) or a number."""
     return hasattr(value, "_requires_grad")  # a slot: half the time of isinstance
 
 
 def is_array(value: Any) -> bool:
-    """Whether a saved value is the bare data of a result."""
+    """Return whether a saved value is the bare data of a result."""
     return registry.is_array(value)
 
 
 def saved_arrays(node: Any) -> Sequence[Any]:
-    """The saved values of a node as arrays, for a first-order pass.
+    """Return the saved values of a node as arrays, for a first-order pass.
 
     Raises:
         RuntimeError: if they were freed, or one was changed in place since it was saved.
@@ -139,7 +139,7 @@ def checked_arrays(node: Any) -> Sequence[Any]:
 
 
 def as_arrays(node: Any, saved: Sequence[Any]) -> Sequence[Any]:
-    """The arrays of what a node saved."""
+    """Return the arrays of what a node saved."""
     values = [value.array if is_tensor(value) else value for value in saved]
     # To CuPy, a 0-d array on the CPU that met one on a GPU is a number.
     if node._extras is not None and type(node._extras.input_metadata) is MixedDeviceMetadata:
@@ -157,7 +157,7 @@ def saved_tensors(node: Any) -> tuple[Any, ...]:
 
 
 def unpacked(node: Any) -> tuple[Any, ...]:
-    """What a node saved, with packed values replaced by what the hooks unpack."""
+    """Return what a node saved, with packed values replaced by what the hooks unpack."""
     values = list(node.saved)
     for i in saving_order(node) if any(type(value) is Packed for value in values) else ():
         if type(values[i]) is Packed:
@@ -166,7 +166,7 @@ def unpacked(node: Any) -> tuple[Any, ...]:
 
 
 def saving_order(node: Any) -> Sequence[int]:
-    """The order in which hooks see what a node saves: as in PyTorch, inputs by name, then results."""
+    """Return the order in which hooks see what a node saves: as in PyTorch, inputs by name, then results."""
     names = node.saves
     if len(names) != len(node.saved):
         return range(len(node.saved))
@@ -174,7 +174,7 @@ def saving_order(node: Any) -> Sequence[int]:
 
 
 def saved_value(node: Any, index: int) -> Any:
-    """One saved value as a tensor of the graph: `node._saved_self` and its like."""
+    """Return one saved value as a tensor of the graph: `node._saved_self` and its like."""
     if node.saved is None:
         raise RuntimeError(FREED)
     check_versions(node, index)
@@ -187,12 +187,12 @@ def saved_value(node: Any, index: int) -> Any:
 
 
 def saved_constant(node: Any, index: int) -> Any:
-    """One of the further arguments of a formula: `node._saved_dim` and its like. A scale of 1 is not kept."""
+    """Return one of the further arguments of a formula: `node._saved_dim` and its like. A scale of 1 is not kept."""
     return node.const[index] if index < len(node.const) else 1
 
 
 def result_tensor(node: Any, array: Any, output_nr: int) -> Tensor:
-    """A saved result as a tensor. It shares the version counter of the result, in case it is saved again."""
+    """Return a saved result as a tensor. It shares the version counter of the result, in case it is saved again."""
     tensor: Tensor = maker_of(node).result(array, output_nr)
     tensor._version_counter = node.extras().counter(output_nr, VersionCounter())
     return tensor
@@ -206,7 +206,7 @@ def maker_of(node: Any) -> Any:
 
 
 def versions_of(saved: tuple[Any, ...]) -> tuple[int, ...]:
-    """The version of each saved input now; results and numbers count as 0.
+    """Return the version of each saved input now; results and numbers count as 0.
 
     Raises:
         RuntimeError: for a tensor that was made in inference mode.
@@ -250,7 +250,7 @@ def check_versions(node: Any, only: int | None = None) -> None:
 
 
 def op_of(node: Any) -> str:
-    """A node's name in PyTorch's errors: `Mul` for `MulBackward0`."""
+    """Return a node's name in PyTorch's errors: `Mul` for `MulBackward0`."""
     return re.sub("Backward0?([0-9]*)$", r"\1", node.name())
 
 

@@ -62,7 +62,7 @@ class TensorExtras:
 
 
 def extras_of(tensor: Tensor) -> TensorExtras:
-    """The extras of a tensor, allocated now if it had none."""
+    """Return the extras of a tensor, allocated now if it had none."""
     if tensor._extras is None:
         tensor._extras = TensorExtras()
     return tensor._extras
@@ -201,7 +201,7 @@ class Tensor(TensorData):
         return self._base is not None
 
     def is_inference(self) -> bool:
-        """Whether this tensor was made inside `inference_mode`."""
+        """Return whether this tensor was made inside `inference_mode`."""
         return self._extras is not None and self._extras.inference
 
     @property

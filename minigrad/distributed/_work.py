@@ -109,11 +109,11 @@ class Work:
         return Future.of(self.wait, lambda: self.result)
 
     def missing(self) -> list[int]:
-        """The ranks that have not announced this call."""
+        """Return the ranks that have not announced this call."""
         return [rank for rank, data in self.heard.items() if not data[0]]
 
     def disagreement(self) -> Exception | None:
-        """The error in the announcements so far, if any. All ranks find the same, from the same messages."""
+        """Return the error in the announcements so far, if any. All ranks find the same, from the same messages."""
         rank = self.group.rank()
         calls = {other: Call.decoded(data) for other, data in self.heard.items() if data[0]}
         for other, call in calls.items():
@@ -131,7 +131,7 @@ class Work:
         return None
 
     def too_late(self, seconds: float) -> Exception:
-        """The error for a timeout."""
+        """Return the error for a timeout."""
         missing = self.missing()
         if self.started or not missing:
             why = "all ranks have called it, but it has not ended."
@@ -142,7 +142,7 @@ class Work:
 
 
 def mismatch(one: int, a: Call, two: int, b: Call) -> Exception:
-    """The error for two ranks that make different calls."""
+    """Return the error for two ranks that make different calls."""
     return DistBackendError(
         f"Detected mismatch between collectives on ranks. Rank {one} is running collective: {a}, but Rank {two} is "
         f"running collective: {b}.\n\nAll ranks of a group must make the same calls, in the same order, with the same "

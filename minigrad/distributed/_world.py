@@ -52,27 +52,27 @@ class group(metaclass=_Group):
 
 
 def is_available() -> bool:
-    """Whether several processes can work together: whether mpi4py is installed."""
+    """Return whether several processes can work together: whether mpi4py is installed."""
     return importlib.util.find_spec("mpi4py") is not None
 
 
 def is_mpi_available() -> bool:
-    """Whether the backend "mpi" can be used."""
+    """Return whether the backend "mpi" can be used."""
     return is_available()
 
 
 def is_nccl_available() -> bool:
-    """Whether tensors on GPUs can be sent: no."""
+    """Return whether tensors on GPUs can be sent: no."""
     return False
 
 
 def is_gloo_available() -> bool:
-    """Whether PyTorch's own library for CPUs is available: no."""
+    """Return whether PyTorch's own library for CPUs is available: no."""
     return False
 
 
 def is_initialized() -> bool:
-    """Whether `init_process_group` was called, and `destroy_process_group` was not."""
+    """Return whether `init_process_group` was called, and `destroy_process_group` was not."""
     return bool(EVERYBODY)
 
 

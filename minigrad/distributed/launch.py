@@ -29,7 +29,7 @@ PAUSE = 0.05
 
 
 def mpiexec() -> str | None:
-    """The path of `mpiexec`: beside Python, or on the search path."""
+    """Return the path of `mpiexec`: beside Python, or on the search path."""
     beside = Path(sys.executable).parent / "mpiexec"
     return str(beside) if beside.exists() else shutil.which("mpiexec")
 
@@ -97,12 +97,12 @@ class Job:
         return self.report(process.returncode)
 
     def failed(self) -> dict[str, str]:
-        """What has gone wrong, by rank, in order of time."""
+        """Return what has gone wrong, by rank, in order of time."""
         notes = sorted(self.folder.glob("failed.*"), key=lambda path: path.stat().st_mtime_ns)
         return {path.suffix[1:]: path.read_text(encoding="utf-8") for path in notes}
 
     def pids(self) -> list[int]:
-        """All processes, by their ids."""
+        """Return all processes, by their ids."""
         return [int(word) for path in self.folder.glob("rank.*") for word in path.read_text(encoding="utf-8").split()]
 
     def end(self, process: subprocess.Popen[Any]) -> None:
@@ -149,7 +149,7 @@ def wait_until(over: Callable[[], bool], seconds: float) -> bool:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs."""
+    """Return whether a process runs."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

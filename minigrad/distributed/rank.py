@@ -22,7 +22,7 @@ OURS = {str(Path(__file__)), runpy.__file__, "<frozen runpy>"}
 
 
 def rank_and_size() -> tuple[str, str]:
-    """The rank and size from MPI's launcher; without a launcher, rank 0 of 1."""
+    """Return the rank and size from MPI's launcher; without a launcher, rank 0 of 1."""
     for rank, size in VARIABLES:
         if rank in os.environ:
             return os.environ[rank], os.environ.get(size, "")

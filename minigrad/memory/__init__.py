@@ -120,7 +120,7 @@ def checked(device: Device) -> device_of:
 
 
 def on_gpu(device: Device) -> bool:
-    """Whether a device is a GPU."""
+    """Return whether a device is a GPU."""
     return checked(device).type != "cpu"
 
 

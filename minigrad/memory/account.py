@@ -102,7 +102,7 @@ class Account:
                               for event in self.forwards()])
 
     def forwards(self) -> Iterator[Any]:
-        """The events of ops."""
+        """Return the events of ops."""
         return (event for event in self.trace.events if event["kind"] == "forward")
 
     def gathered(self, keys: list[str]) -> dict[str, OfNodes]:

@@ -80,7 +80,7 @@ def split_projections(projected: Tensor, count: int) -> Tensor:
 
 
 def in_projection_packed(q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None) -> Three:
-    """The three projections by one weight: in one product if their inputs are the same."""
+    """Return the three projections by one weight: in one product if their inputs are the same."""
     size = q.shape[-1]
     if k is v and q is k:
         projections = split_projections(linear(q, w, b), 3)
@@ -97,7 +97,7 @@ def in_projection_packed(q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor |
 
 
 def in_projection(q: Tensor, k: Tensor, v: Tensor, weights: Three, b: Tensor | None) -> Three:
-    """The three projections, each by its own weight."""
+    """Return the three projections, each by its own weight."""
     size = q.shape[-1]
     biases = (None, None, None) if b is None else b.chunk(3)
     for name, weight, x in zip(("query", "key", "value"), weights, (q, k, v), strict=True):
@@ -130,7 +130,7 @@ def checked_static(static: Tensor, name: str, batches: int, size: int) -> Tensor
 
 
 def with_open_column(*masks: Mask) -> tuple[Mask, ...]:
-    """The masks with one more column, which masks nothing."""
+    """Return the masks with one more column, which masks nothing."""
     return tuple([None if mask is None else pad(mask, (0, 1)) for mask in masks])
 
 
@@ -149,7 +149,7 @@ def check_sizes(query: Tensor, key: Tensor, value: Tensor, embed_dim: int, num_h
 
 def with_bias(k: Tensor, v: Tensor, bias_k: Tensor | None, bias_v: Tensor | None,
               static: tuple[Tensor | None, Tensor | None]) -> tuple[Tensor, Tensor] | None:
-    """Keys and values with a learned one added to each; None if there is none."""
+    """Return keys and values with a learned one added to each; None if there is none."""
     if bias_k is None or bias_v is None:
         if bias_k is not None:
             raise AssertionError("bias_k is set but bias_v is None")
@@ -170,12 +170,12 @@ def split_heads(x: Tensor, count: int, size: int) -> Tensor:
 
 
 def with_zeros(x: Tensor) -> Tensor:
-    """Heads of keys or values with a row of zeros added."""
+    """Return heads of keys or values with a row of zeros added."""
     return cat([x, plain(np.zeros((x.shape[0], 1, x.shape[2]), x.array.dtype, like=x.array))], 1)
 
 
 def merged_mask(attn_mask: Mask, key_padding_mask: Mask, batch: int, heads: int, columns: int) -> Mask:
-    """Both masks as one, of shape (batch * heads or 1, rows or 1, columns)."""
+    """Return both masks as one, of shape (batch * heads or 1, rows or 1, columns)."""
     if key_padding_mask is None:
         return attn_mask
     for dim, expected in enumerate((batch, columns)):
@@ -188,7 +188,7 @@ def merged_mask(attn_mask: Mask, key_padding_mask: Mask, batch: int, heads: int,
 
 
 def attention_with_weights(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout_p: float) -> tuple[Tensor, Tensor]:
-    """Attention step by step: its output and its weights."""
+    """Return attention step by step: its output and its weights."""
     scaled = q * math.sqrt(1.0 / q.shape[-1])
     transposed = k.transpose(-2, -1)
     weights = softmax(scaled.bmm(transposed) if mask is None else mask.baddbmm(scaled, transposed), -1)
@@ -199,7 +199,7 @@ def attention_with_weights(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout_
 
 def fused_attention(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout_p: float, is_causal: bool,
                     batch: int) -> Tensor:
-    """Attention of all heads at once: (rows * batch, features)."""
+    """Return attention of all heads at once: (rows * batch, features)."""
     heads, (rows, size) = q.shape[0] // batch, q.shape[1:]
     if mask is not None:
         mask = (mask.unsqueeze(0) if mask.size(0) == 1 and mask.dim() == 3 else
@@ -212,7 +212,7 @@ def fused_attention(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout_p: floa
 
 def to_float(attn_mask: Mask, key_padding_mask: Mask, kind: dtype, need_weights: bool,
              is_causal: bool) -> tuple[Mask, Mask, bool]:
-    """Both masks as numbers, and whether attention is causal without a mask."""
+    """Return both masks as numbers, and whether attention is causal without a mask."""
     padding = canonical_mask(key_padding_mask, "key_padding_mask", dtype_of(attn_mask), "attn_mask", kind)
     if is_causal and attn_mask is None:
         raise RuntimeError("Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "

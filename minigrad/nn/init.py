@@ -83,7 +83,7 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
 
 def truncated_normals(tensor: Tensor, mean: float, std: float, a: float, b: float,
                       generator: Generator | None) -> Tensor:
-    """Normal numbers; while some are outside [a, b], new ones are drawn for all places, and used there."""
+    """Return normal numbers; while some are outside [a, b], new ones are drawn for all places, and used there."""
     low, high = tensor.array.dtype.type(a), tensor.array.dtype.type(b)
     numbers = tensor.normal_(mean, std, generator=generator).array
     while (outside := (numbers < low) | (numbers > high)).any():
@@ -94,7 +94,7 @@ def truncated_normals(tensor: Tensor, mean: float, std: float, a: float, b: floa
 
 def rejection_sampled(tensor: Tensor, mean: float, std: float, a: float, b: float,
                       generator: Generator | None) -> Tensor:
-    """Uniform numbers from [a, b], each accepted with probability density / peak, else drawn again."""
+    """Return uniform numbers from [a, b], each accepted with probability density / peak, else drawn again."""
     peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
     numbers, missing = np.empty_like(tensor.array), np.ones(tensor.array.shape, bool, like=device_like(tensor.array))
     drawn, chance = leaf_of(np.empty_like(numbers)), leaf_of(np.empty_like(numbers))
@@ -160,7 +160,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
-    """How many inputs each output has, and how many outputs each input has."""
+    """Return how many inputs each output has, and how many outputs each input has."""
     if tensor.ndim < 2:
         raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
     field = math.prod(tensor.shape[2:])

@@ -197,18 +197,18 @@ class BlockwiseUpdate:
         self.grad = Block(self.like, scratch)
 
     def can_write(self, t: Tensor) -> bool:
-        """Whether the rule can write to a tensor's array directly."""
+        """Return whether the rule can write to a tensor's array directly."""
         a = t.array
         simple = type(a) is np.ndarray and a.flags.c_contiguous and a.flags.writeable and a.dtype in FAST_DTYPES
         return simple and self.is_like_parameter(a) and (t._extras is None or not t._extras.inference)
 
     def is_like_parameter(self, array: Any) -> bool:
-        """Whether an array has the parameter's shape and dtype."""
+        """Return whether an array has the parameter's shape and dtype."""
         like = self.like
         return isinstance(array, NUMPY_TYPES) and array.dtype is like.dtype and array.shape == like.shape
 
     def stale(self, p: Tensor, state: dict[str, Any]) -> bool:
-        """Whether a tensor or its array has been replaced since."""
+        """Return whether a tensor or its array has been replaced since."""
         if p.array is not self.like or len(state) != self.size:
             return True
         for key, t, array in self.tensors:
@@ -217,7 +217,7 @@ class BlockwiseUpdate:
         return False
 
     def can_run(self, g: Any) -> bool:
-        """Whether it can run now with this gradient, whose memory may be in any order."""
+        """Return whether it can run now with this gradient, whose memory may be in any order."""
         if not self.possible or not self.is_like_parameter(g):
             return False
         for counter in self.counters:

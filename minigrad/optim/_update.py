@@ -64,14 +64,14 @@ def run_kernel(kernel: Kernel | None, p: Tensor, g: Tensor, state: dict[str, Any
 
 
 def has_same_layout(t: Any, p: Tensor) -> bool:
-    """Whether a tensor has the parameter's type, dtype, shape and device."""
+    """Return whether a tensor has the parameter's type, dtype, shape and device."""
     a, like = t.array, p.array
     return (type(a) is type(like) and a.dtype == like.dtype and a.shape == like.shape
             and BACKEND_OF[type(like)].index_of(a) == BACKEND_OF[type(like)].index_of(like))
 
 
 def can_write(t: Tensor) -> bool:
-    """Whether a kernel can write to a tensor's array directly."""
+    """Return whether a kernel can write to a tensor's array directly."""
     flags = t.array.flags
     return ((flags.c_contiguous or flags.f_contiguous) and (t._extras is None or not t._extras.inference)
             and counter_of(t).before_write is None)
@@ -92,7 +92,7 @@ def plain_number(value: Any) -> Any:
 
 
 def steps(state: dict[str, Any], group: dict[str, Any], key: str = "step") -> Any:
-    """The count of steps, or another scalar of a state: a tensor if a graph may be captured."""
+    """Return the count of steps, or another scalar of a state: a tensor if a graph may be captured."""
     return state[key] if group["capturable"] else state[key].item()
 
 
@@ -125,12 +125,12 @@ def change_scalar(t: Tensor, name: str, value: Any) -> None:
 
 
 def filled(p: Tensor, value: Any) -> Tensor:
-    """A state tensor like `p`, filled with one value."""
+    """Return a state tensor like `p`, filled with one value."""
     return constant(np.full_like(p.array, plain_number(value)))
 
 
 def count_dtype(fused: Any = None) -> Any:
-    """The dtype of a count of steps."""
+    """Return the dtype of a count of steps."""
     return np.dtype("float64" if default_float().name == "float64" and not fused else "float32")
 
 
@@ -222,7 +222,7 @@ class ElementwiseOptimizer(Optimizer):
 
     # defined by a subclass
     def init_state(self, p: Tensor, group: Group) -> State:
-        """The state of a parameter before its first step."""
+        """Return the state of a parameter before its first step."""
         return {"step": scalar_state(p, group), **{name: filled(p, 0) for name in self.averages}}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
@@ -237,14 +237,14 @@ class ElementwiseOptimizer(Optimizer):
         change_scalar(state["step"], "add_", 1)
 
     def state_of(self, p: Tensor, group: Group) -> State:
-        """The state of a parameter, created at its first step."""
+        """Return the state of a parameter, created at its first step."""
         state: State = self.state[p]
         if not state:
             state.update(self.init_state(p, group))
         return state
 
     def kernel(self, state: State, group: Group) -> Kernel | None:
-        """The rule as a GPU kernel; None if there is none."""
+        """Return the rule as a GPU kernel; None if there is none."""
         return None
 
     # shared by the rules

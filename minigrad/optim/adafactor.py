@@ -45,7 +45,7 @@ class Adafactor(Optimizer):
             p, -p.grad if group["maximize"] else p.grad, self.state_for(p), group))
 
     def state_for(self, p: Tensor) -> State:
-        """The state of a parameter, made at its first gradient."""
+        """Return the state of a parameter, made at its first gradient."""
         state: State = self.state[p]
         if not state:
             grad: Any = p.grad

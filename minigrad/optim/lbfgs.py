@@ -135,7 +135,7 @@ class LBFGS(Optimizer):
 
 
 def small(x: Tensor, tolerance: float) -> bool:
-    """Whether no element is greater in magnitude than `tolerance`."""
+    """Return whether no element is greater in magnitude than `tolerance`."""
     return bool(x.abs().max() <= tolerance)
 
 
@@ -219,22 +219,22 @@ def bracket(evaluate: Callable[[Any], Point], start: Point, t: Any, limit: int) 
 
 
 def too_high(point: Point, start: Point) -> bool:
-    """Whether the loss did not decrease enough."""
+    """Return whether the loss did not decrease enough."""
     return bool(point.f > start.f + ENOUGH * point.t * start.slope)
 
 
 def flat(point: Point, start: Point) -> bool:
-    """Whether the slope is flat enough."""
+    """Return whether the slope is flat enough."""
     return bool(abs(point.slope) <= -FLAT * start.slope)
 
 
 def lower_first(points: list[Point]) -> tuple[int, int]:
-    """The indices of the lower and of the higher point."""
+    """Return the indices of the lower and of the higher point."""
     return (0, 1) if points[0].f <= points[-1].f else (1, 0)
 
 
 def ends(points: list[Point]) -> tuple[Any, Any]:
-    """The ends of a bracket, in order."""
+    """Return the ends of a bracket, in order."""
     a, b = points[0].t, points[1].t
     return (a, b) if a <= b else (b, a)
 

@@ -50,7 +50,7 @@ def copied(value: Any) -> Any:
 
 
 def values_of(optimizer: Optimizer, key: str) -> Values:
-    """An option of each group."""
+    """Return an option of each group."""
     return [copied(group[key]) for group in optimizer.param_groups]
 
 
@@ -78,7 +78,7 @@ def check_optimizer(optimizer: Any) -> None:
 
 
 def step_function(optimizer: Optimizer) -> Any:
-    """The function behind `optimizer.step`, to check whether it was replaced."""
+    """Return the function behind `optimizer.step`, to check whether it was replaced."""
     return getattr(optimizer.step, "__func__", optimizer.step)
 
 
@@ -187,7 +187,7 @@ class _LRScheduler(LRScheduler):
 
 
 def state_of(function: Any) -> dict[str, Any] | None:
-    """What a state dict keeps of a callable: the attributes of an object, nothing of a plain function."""
+    """Return what a state dict keeps of a callable: the attributes of an object, nothing of a plain function."""
     return None if isinstance(function, types.FunctionType) else function.__dict__.copy()
 
 
@@ -243,11 +243,11 @@ class FactorLR(LRScheduler):
     """A schedule with one factor for all groups: a subclass defines `_factor` and `_closed_factor`."""
 
     def _factor(self) -> float | None:
-        """The factor from the previous epoch's rate to that of `last_epoch`; None if the rate stays."""
+        """Return the factor from the previous epoch's rate to that of `last_epoch`; None if the rate stays."""
         raise NotImplementedError
 
     def _closed_factor(self) -> float:
-        """The factor from the first rate to that of `last_epoch`."""
+        """Return the factor from the first rate to that of `last_epoch`."""
         raise NotImplementedError
 
     def _rates(self) -> Values:
@@ -502,7 +502,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _rates(self) -> Values:
-        """The rates at `T_cur` of the `T_i` epochs of this cycle."""
+        """Return the rates at `T_cur` of the `T_i` epochs of this cycle."""
         bracket = 1 + math.cos(math.pi * self.T_cur / self.T_i)
         return [self.eta_min + (lr - self.eta_min) * bracket / 2 for lr in self.base_lrs]
 
@@ -768,7 +768,7 @@ class SequentialLR(CombinedLR):
         elif hasattr(scheduler, "last_epoch"):
             scheduler.last_epoch -= 1
 
-    def step(self) -> None:  # type: ignore[override]  # an epoch by its number is not asked for here, as in PyTorch
+    def step(self) -> None:  # type: ignore[override]  # it takes no epoch, as in PyTorch
         """Go to the next epoch, in the schedule whose turn it is."""
         self.last_epoch += 1
         which = bisect_right(self._milestones, self.last_epoch)
@@ -792,7 +792,7 @@ class ChainedScheduler(CombinedLR):
         self._schedulers, self.optimizer = schedulers, optimizer
         self._last_lr = values_of(optimizer, "lr")
 
-    def step(self) -> None:  # type: ignore[override]  # an epoch by its number is not asked for here, as in PyTorch
+    def step(self) -> None:  # type: ignore[override]  # it takes no epoch, as in PyTorch
         """Go to the next epoch in all of them."""
         for scheduler in self._schedulers:
             scheduler.step()

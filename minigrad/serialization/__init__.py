@@ -138,7 +138,7 @@ def checksum(text: str, parts: Iterable[tuple[str, str, list[int], Any]]) -> str
 
 
 def little(array: Any) -> Any:
-    """The bytes of an array as a file holds them: little-endian."""
+    """Return the bytes of an array as a file holds them: little-endian."""
     return memoryview(array.astype(array.dtype.newbyteorder("<"), copy=False).reshape(-1).view(np.uint8))
 
 

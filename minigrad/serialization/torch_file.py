@@ -85,7 +85,7 @@ def stand_in(cls: type) -> type:
 
 @functools.cache
 def layers() -> dict[tuple[str, str], type]:
-    """The layers of `nn`, by their names in PyTorch's pickles."""
+    """Return the layers of `nn`, by their names in PyTorch's pickles."""
     found: list[Any] = [Module]
     for cls in found:
         found += [each for each in cls.__subclasses__() if each.__module__.startswith(modules.__name__)]

@@ -39,7 +39,7 @@ class NotWritten(TypeError):
 
 
 def torch_name(cls: type) -> tuple[str, str]:
-    """The module and name under which PyTorch has a minigrad class; for other classes, their own."""
+    """Return the module and name under which PyTorch has a minigrad class; for other classes, their own."""
     module, name = cls.__module__, cls.__qualname__
     if not module.startswith("minigrad."):
         return module, name
@@ -224,14 +224,14 @@ class PickleWriter:
 
 
 def refusal(value: Any, path: tuple[Any, ...]) -> NotWritten:
-    """The error for a value that is not written, and what to do."""
+    """Return the error for a value that is not written, and what to do."""
     kind = type(value)
     hint = next((HINTS[c.__name__] for c in kind.__mro__ if c.__name__ in HINTS), "")
     return NotWritten(REFUSED.format(location_text(path), kind.__module__, kind.__qualname__, hint))
 
 
 def location_text(path: tuple[Any, ...]) -> str:
-    """Where in an object something is, for an error."""
+    """Return where in an object something is, for an error."""
     return "the object" + "".join([f"[{key!r}]" for key in path])
 
 

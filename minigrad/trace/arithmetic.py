@@ -55,7 +55,7 @@ class Derivative:
         return " = ".join([f"grad {self.whose()}", *different])
 
     def whose(self) -> str:
-        """The input whose gradient this is: its name, or the node that made it."""
+        """Return the input whose gradient this is: its name, or the node that made it."""
         inputs = self.node["inputs"]
         tensor = inputs[self.index] if len(inputs) == len(self.node["next"]) else None
         name = tensor_name(self.trace, tensor, "")
@@ -65,7 +65,7 @@ class Derivative:
         return f"of {name}" if name else f"for {made}"
 
     def saved(self, operand: str) -> tuple[int | None, int | None]:
-        """The tensor and the value of an operand that is not a gradient."""
+        """Return the tensor and the value of an operand that is not a gradient."""
         at = INPUT.match(operand)
         if at and int(at[1]) < len(self.node["inputs"]):
             tensor = self.node["inputs"][int(at[1])]
@@ -106,7 +106,7 @@ def held_for(trace: Trace, node: int, tensor: int, saved: int | None = None) -> 
 
 
 def received(trace: Trace, step: int) -> tuple[Sequence[int | None] | None, bool]:
-    """What the derivative of a step's node received, and whether a hook has replaced what it returned."""
+    """Return what the derivative of a step's node received, and whether a hook has replaced what it returned."""
     events = trace["events"]
     node, depth = events[step]["node"], events[step].get("depth", 0)
     gradient: Sequence[int | None] | None = None
@@ -124,7 +124,7 @@ def received(trace: Trace, step: int) -> tuple[Sequence[int | None] | None, bool
 
 
 def met(trace: Trace, step: int, value: Callable[[Any], str]) -> str:
-    """Where a gradient meets others: their sum."""
+    """Write the sum where a gradient meets others."""
     event = trace["events"][step]
     if event["sum"] in (None, event["gradient"]):
         return ""
@@ -139,7 +139,7 @@ def met(trace: Trace, step: int, value: Callable[[Any], str]) -> str:
 
 
 def accumulated(trace: Trace, step: int, value: Callable[[Any], str]) -> str:
-    """What is added to a `.grad`."""
+    """Write what is added to a `.grad`."""
     event = trace["events"][step]
     for at in range(step - 1, -1, -1):
         before = trace["events"][at]

@@ -30,7 +30,7 @@ class Call:
         self.moved = self.anew = True
 
     def go_to(self, frame: FrameType) -> None:
-        """Note where the function is: whether it moved to another line, or back, so that it may run anew."""
+        """Note where the function is: whether it moved to another line, or back, so that it may run again."""
         line, last = frame.f_lineno or 0, frame.f_lasti
         self.anew = last < self.last or self.last < 0
         self.moved = line != self.line or self.anew
@@ -116,7 +116,7 @@ class Bindings:
             look = call.anew or bool(call.changed)
 
     def changed(self, call: Call, names: Mapping[str, Any]) -> list[list[Any]]:
-        """The names that hold another tensor than before, or no longer hold one."""
+        """Return the names that hold another tensor than before, or no longer hold one."""
         named = names if call.code.co_flags & OPTIMIZED else [name for name in call.code.co_names if name in names]
         now, tensors = {}, self.tensors
         for name in named:
@@ -133,7 +133,7 @@ class Bindings:
                 *[[name, None] for name in before if name not in now]]
 
     def is_running(self, frame: FrameType) -> bool:
-        """Whether this is the innermost function that was seen."""
+        """Return whether this is the innermost function that was seen."""
         return bool(self.running) and self.running[-1].frame == id(frame)
 
     def leave(self, frame: int | None, names: Mapping[str, Any]) -> None:

@@ -62,14 +62,14 @@ class Builder:
         return index
 
     def shape(self, shape: tuple[int, ...]) -> list[int]:
-        """A shape as a list; records of one shape share it."""
+        """Return a shape as a list; records of one shape share it."""
         known = self._shapes.get(shape)
         if known is None:
             known = self._shapes[shape] = list(shape)
         return known
 
     def dtype(self, dtype: Any) -> str:
-        """The name of an array's dtype."""
+        """Return the name of an array's dtype."""
         name = self._dtypes.get(dtype)
         if name is None:
             name = self._dtypes[dtype] = str(getattr(dtype, "name", dtype)).removeprefix("torch.")
@@ -96,7 +96,7 @@ class Builder:
             return None
 
     def file(self, path: str) -> int:
-        """The index of a file, added with its lines if it is new; INSIDE for a file of this library."""
+        """Return the index of a file, added with its lines if it is new; INSIDE for a file of this library."""
         known = self.files.get(path)
         if known is None:
             known = self.files[path] = INSIDE if path.startswith(tuple(LIBRARIES)) else self._add_file(path)
@@ -131,7 +131,7 @@ class Whole(Large):
 
 
 def entries(array: Any) -> list[Any]:
-    """The values of a small array in row-major order, as JSON can hold them."""
+    """Return the values of a small array in row-major order, as JSON can hold them."""
     data = array.tolist() if len(array.shape) < 2 else array.ravel().tolist()
     if not array.shape:
         data = [data]
@@ -142,7 +142,7 @@ def entries(array: Any) -> list[Any]:
 
 
 def plain(number: Any) -> Any:
-    """A number as JSON can hold it: what JSON lacks becomes a string."""
+    """Return a number as JSON can hold it: what JSON lacks becomes a string."""
     if isinstance(number, float):
         return number if number - number == 0 else "nan" if number != number else "inf" if number > 0 else "-inf"
     return number if isinstance(number, int) else str(number)

@@ -115,14 +115,14 @@ def check_whole(data: Any) -> None:
 
 
 def is_expression(x: Any, depth: int = 0) -> bool:
-    """Whether a value is an operand's name, a number, null, or a list of a function's name and its arguments."""
+    """Return whether a value is an operand's name, a number, null, or a list of a function's name and its arguments."""
     if type(x) is list:
         return depth < DEEPEST and x[:1] != [] and type(x[0]) is str and all(is_expression(e, depth + 1) for e in x[1:])
     return x is None or type(x) in (str, bool) or PLAIN["number"](x, {})
 
 
 def parts_of(expression: Any) -> int:
-    """How many names and numbers an expression has."""
+    """Return how many names and numbers an expression has."""
     return sum(map(parts_of, expression)) if type(expression) is list else 1
 
 
@@ -152,12 +152,12 @@ def check_value(value: Mapping[str, Any], what: str) -> None:
 
 
 def are_entries(numbers: Sequence[Any], shape: Sequence[int]) -> bool:
-    """Whether there are as many numbers as a shape says."""
+    """Return whether there are as many numbers as a shape says."""
     return len(numbers) == prod(shape) and all(is_entry(x) for x in numbers)
 
 
 def is_entry(x: Any, *also: Any) -> bool:
-    """Whether a value is a number, or text that stands for one."""
+    """Return whether a value is a number, or text that stands for one."""
     return (type(x) in (int, bool) or type(x) is str and x.isprintable() or type(x) is float and isfinite(x)
             or x in also)
 
@@ -193,6 +193,6 @@ def check_layout(layout: Mapping[str, Any] | None, sizes: Sizes) -> None:
 
 
 def short(value: Any) -> str:
-    """A value as an error shows it."""
+    """Return a value as an error shows it."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:59]}…"

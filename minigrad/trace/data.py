@@ -43,7 +43,7 @@ class Trace:
         self._holders: Holders | None = None
 
     def _encoded(self) -> Parts:
-        """The lists, after everything recorded so far has been encoded."""
+        """Return the lists, after everything recorded so far has been encoded."""
         if self._encoder is not None:
             self._encoder.encode()
         return self._parts

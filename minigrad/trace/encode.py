@@ -323,7 +323,7 @@ class Encoder:
 
 
 def end_of_block(lines: Sequence[str], line: int) -> int | None:
-    """The last line of the `with` block that begins at a line; None if no block begins there."""
+    """Return the last line of the `with` block that begins at a line; None if no block begins there."""
     try:
         tree = ast.parse("\n".join(lines))
     except SyntaxError:
@@ -334,12 +334,12 @@ def end_of_block(lines: Sequence[str], line: int) -> int | None:
 
 @functools.cache
 def op_name(name: str) -> str:
-    """The name of an op as that of its function: `log_softmax` for LogSoftmax."""
+    """Return the name of an op as that of its function: `log_softmax` for LogSoftmax."""
     return "".join(["_" + c if c.isupper() and i and name[i - 1].islower() else c for i, c in enumerate(name)]).lower()
 
 
 def formula(cls: Any) -> str | None:
-    """The source text of a node's derivative; of a custom Function, that of its `backward`."""
+    """Return the source text of a node's derivative; of a custom Function, that of its `backward`."""
     owner = getattr(cls, "_forward_cls", None) or cls
     source = source_of(getattr(owner, "backward", None))
     return source if source is None or owner is not cls else without_types(source)
@@ -347,7 +347,7 @@ def formula(cls: Any) -> str | None:
 
 @functools.lru_cache(256)
 def source_of(function: Any) -> str | None:
-    """The source text of a function."""
+    """Return the source text of a function."""
     try:
         return textwrap.dedent(inspect.getsource(function)).rstrip()
     except (OSError, TypeError):  # there is no source: typed into a console, or not written in Python
@@ -370,7 +370,7 @@ def without_types(source: str) -> str:
 
 
 def operands_in(expression: Any) -> set[str]:
-    """The names in an expression, or in a list of them."""
+    """Return the names in an expression, or in a list of them."""
     if isinstance(expression, str):
         return {expression}
     parts = expression[isinstance(expression[:1], list) and isinstance(expression[0], str):] if isinstance(

@@ -27,7 +27,7 @@ FAR = 2 ** 53  # an end that no index reaches: PyTorch passes the largest intege
 
 
 def expression_text(expression: Expression, written: Written) -> str:
-    """An expression as one line."""
+    """Return an expression as one line."""
     return Writer(written).part(expression)[0]
 
 
@@ -42,7 +42,7 @@ def function_name(name: str) -> str:
 
 
 def inside(part: Part, level: int) -> str:
-    """A part in parentheses, if it binds less tightly than `level`."""
+    """Return a part in parentheses, if it binds less tightly than `level`."""
     return part[0] if part[1] >= level else f"({part[0]})"
 
 
@@ -53,7 +53,7 @@ def literal(value: Any) -> Part:
 
 
 def short(x: float) -> str:
-    """A number with at most four decimals."""
+    """Return a number with at most four decimals."""
     if isinstance(x, int) or x.is_integer():
         return str(int(x))
     if abs(x) >= 1e5 or abs(x) < 1e-3:

@@ -80,7 +80,7 @@ class Fold:
             rule(self, event)
 
     def frame(self, event: Mapping[str, Any]) -> Frame:
-        """The state, as a copy; `event` is the last one that was applied."""
+        """Return the state, as a copy; `event` is the last one that was applied."""
         gradient = event.get("gradient")
         if event["kind"] in ("run", "hook", "call"):
             gradient = gradient[0] if gradient else None

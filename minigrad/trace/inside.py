@@ -21,7 +21,7 @@ PARTS = ("_parameters", "_buffers", "_modules")  # of a module: what is in these
 
 
 def is_module(value: Any) -> bool:
-    """Whether something is a module of any library."""
+    """Return whether something is a module of any library."""
     return callable(getattr(type(value), "named_parameters", None))
 
 

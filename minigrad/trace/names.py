@@ -82,7 +82,7 @@ class ParameterPaths:
 
 
 def leads_to(value: Any, owner: Any, path: str) -> bool:
-    """Whether a path from a module leads to this object."""
+    """Return whether a path from a module leads to this object."""
     try:
         return reduce(getattr, path.split("."), owner) is value
     except AttributeError:
@@ -114,7 +114,7 @@ def names_in(base: FrameType | None, wanted: Mapping[int, Any], copies: list[dic
 
 
 def public(names: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The variables with public names, except classes."""
+    """Return the variables with public names, except classes."""
     return [(name, value) for name, value in list(names.items())
             if not name.startswith("_") and not issubclass(type(value), type)]
 

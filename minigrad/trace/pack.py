@@ -20,7 +20,7 @@ XP = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
 
 def packed(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The dict of a trace with its tables and previews packed."""
+    """Return the dict of a trace with its tables and previews packed."""
     numbers = bytearray()
     values = [put(value, numbers) for value in data["values"]]
     tables = {name: table(values if name == "values" else data[name]) for name in TABLES if name in data}
@@ -28,7 +28,7 @@ def packed(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def written(data: Mapping[str, Any]) -> str:
-    """The dict of a trace as JSON, packed."""
+    """Return the dict of a trace as JSON, packed."""
     text = json.dumps(packed(data), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     try:
         text.encode()
@@ -88,7 +88,7 @@ def put(value: Mapping[str, Any], numbers: bytearray) -> Mapping[str, Any]:
 
 
 def name_of(value: Mapping[str, Any]) -> str:
-    """The field with the numbers of a preview: all there is for a small array, else beside the statistics."""
+    """Return the field with the numbers of a preview: all there is for a small array, else beside the statistics."""
     return "entries" if "stats" in value else "data"
 
 
@@ -112,7 +112,7 @@ def take(value: Mapping[str, Any], numbers: bytes) -> Mapping[str, Any]:
 
 
 def json_number(x: Any) -> Any:
-    """A number as JSON can hold it."""
+    """Return a number as JSON can hold it."""
     if isinstance(x, float) and (isnan(x) or isinf(x)):
         return "nan" if isnan(x) else "inf" if x > 0 else "-inf"
     return x

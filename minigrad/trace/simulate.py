@@ -32,7 +32,7 @@ class Simulation(NamedTuple):
 
 
 def all_reduce_seconds(size: int, ranks: int, alpha: float, beta: float) -> float:
-    """How long an all-reduce of `size` bytes takes in a ring of ranks."""
+    """Return how long an all-reduce of `size` bytes takes in a ring of ranks."""
     return 2 * (ranks - 1) * (alpha + size / ranks * beta)
 
 
@@ -71,5 +71,5 @@ def simulate(events: Sequence[Mapping[str, Any]], ranks: int, alpha: float, beta
 
 
 def timed(events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The events whose time is known."""
+    """Return the events whose time is known."""
     return [event for event in events if "time" in event]

@@ -101,7 +101,7 @@ class Tracker:
         self.on_kept_gone: Any = self.kept_gone
 
     def copy(self, array: Any) -> Any:
-        """What is kept of an array: a copy, or the statistics of a large one."""
+        """Return what is kept of an array: a copy, or the statistics of a large one."""
         if array.size > self.limit:
             return Large(array)
         self.left -= array.size
@@ -110,11 +110,11 @@ class Tracker:
         return array.copy()
 
     def copy_given(self, array: Any) -> Any:
-        """What is kept of an array that no op made: from such arrays a reader can recompute all others."""
+        """Return what is kept of an array that no op made: from such arrays a reader can recompute all others."""
         return self.whole(self.copy(array), array)
 
     def whole(self, kept: Any, array: Any) -> Any:
-        """What is kept of an array, with all its values beside its statistics while there is room for them."""
+        """Return what is kept of an array, with all its values beside its statistics while there is room for them."""
         if not isinstance(kept, Large) or array.size > min(WHOLE, self.whole_left):
             return kept
         self.whole_left -= array.size
@@ -125,7 +125,7 @@ class Tracker:
         self.writes[storage] = self.writes.get(storage, 0) + 1
 
     def others(self, storage: int, written: Container[int]) -> list[tuple[int, Any]]:
-        """What tensors stored in memory that was written to hold now, except those that the op itself wrote."""
+        """Return what tensors stored in memory that was written to hold now, except those that the op itself wrote."""
         there = [ref for ref in list(self.tensors.values()) if ref.storage == storage and ref.key not in written]
         alive = [(ref, ref()) for ref in there]
         return [(ref.number, self.looked_at(t)) for ref, t in alive if t is not None and ref.number is not None]
@@ -141,15 +141,15 @@ class Tracker:
         return {name: entries for name, entries in (("written", written), ("grads", grads)) if entries}
 
     def storage_of(self, t: Any) -> int:
-        """The memory in which a tensor is stored."""
+        """Return the memory in which a tensor is stored."""
         raise NotImplementedError
 
     def looked_at(self, t: Any) -> Any:
-        """What is kept of the values that a tensor has now."""
+        """Return what is kept of the values that a tensor has now."""
         raise NotImplementedError
 
     def is_fresh(self, ref: TrackedRef) -> bool:
-        """Whether a tensor's values are still those of its record."""
+        """Return whether a tensor's values are still those of its record."""
         return ref.writes == self.writes.get(ref.storage, 0)
 
     def tensor_gone(self, ref: TrackedRef) -> None:
@@ -193,7 +193,7 @@ class Tracker:
 
     # checkpoints
     def call(self, call: Any) -> int:
-        """The number of a checkpointed call."""
+        """Return the number of a checkpointed call."""
         ref = self.calls.get(id(call))
         if ref is None or ref() is not call:
             key, ref = id(call), TrackedRef(call)
@@ -217,7 +217,7 @@ class Tracker:
 
     # the end
     def tensor_number(self, value: Any) -> int | None:
-        """The number of a tensor that was seen, else None; any other object is left untouched."""
+        """Return the number of a tensor that was seen, else None; any other object is left untouched."""
         ref = self.tensors.get(id(value))
         return ref.number if ref is not None and ref() is value else None
 

@@ -130,22 +130,22 @@ class Walk:
             left += [flow["to"] for flow in self.recorded.leaving.get(node, ())]
 
     def arrivals(self, node: int) -> tuple[int, int]:
-        """How many gradients have arrived at a node in full, of how many."""
+        """Return how many gradients have arrived at a node in full, of how many."""
         flows, roots = self.recorded.arriving.get(node, ()), self.roots.get(node, 0)
         return sum(flow["node"] in self.finished for flow in flows) + roots, max(1, self.recorded.needs.get(node, 1))
 
     def is_complete(self, node: int) -> bool:
-        """Whether nothing more will come to a node."""
+        """Return whether nothing more will come to a node."""
         arrived, of = self.arrivals(node)
         return arrived >= of
 
     def pile(self, node: int, here: Sequence[Arrival]) -> Pile:
-        """What is at a node, as `traverse` returns it."""
+        """Return what is at a node, as `traverse` returns it."""
         arrived, of = self.arrivals(node)
         return {"arrived": arrived, "of": of, "gradient": self.sum(node, here)}
 
     def sum(self, node: int, here: Sequence[Arrival]) -> int | None:
-        """The value of the sum at a node, where the trace holds this very sum."""
+        """Return the value of the sum at a node, where the trace holds this very sum."""
         recorded = self.recorded.arriving.get(node, [])
         if recorded and node not in self.calls and self.is_complete(node):
             return self.total(recorded)
@@ -162,13 +162,13 @@ class Walk:
 
     @staticmethod
     def total(flows: Sequence[Flow]) -> int | None:
-        """The recorded sum after these flows, the first ones that arrived at a node."""
+        """Return the recorded sum after these flows, the first ones that arrived at a node."""
         total: int | None = flows[-1]["sum"]
         return total
 
     # the same calls in Python
     def root(self, node: int, output_nr: int) -> str:
-        """The name of the tensor whose node a pass starts from; the node is then reached from it."""
+        """Return the name of the tensor whose node a pass starts from; the node is then reached from it."""
         record = self.trace.nodes[node]
         found = [record["variable"]] if "variable" in record else [
             i for i, t in enumerate(self.trace.tensors) if t["node"] == node and t["output_nr"] == output_nr]
@@ -182,7 +182,7 @@ class Walk:
         return name
 
     def gradient(self, tensor: str, value: int | None) -> str:
-        """The Python expression of a root's gradient."""
+        """Return the Python expression of a root's gradient."""
         if value is None:
             return "None"
         shown = self.trace.values[value]

@@ -26,7 +26,7 @@ DPI, CELL, ROW, LEFT, NAMES = 100, 54, 26, 14, 330
 MOST = 8
 
 def status(save: Save, versions: dict[int, int], step: int) -> str:
-    """What has become of a saved tensor at a step."""
+    """Return what has become of a saved tensor at a step."""
     if save["raised"] is not None and save["raised"] <= step:
         return f"✗ raised: it is at version {versions[save['counter']]}"
     if save["released"] is not None and save["released"] <= step:
@@ -55,7 +55,7 @@ class AliasView(Widget):
 
     @traitlets.validate("step")
     def _known_step(self, proposal: dict[str, Any]) -> int:
-        """The last stop at or before the requested step."""
+        """Return the last stop at or before the requested step."""
         return max((each for each in self._steps if each <= int(proposal["value"])), default=self._first())
 
     def _first(self) -> int:
@@ -102,12 +102,12 @@ class AliasView(Widget):
         return "\n".join(lines)
 
     def figure(self) -> Figure:
-        """The storages at this step as a picture."""
+        """Return the storages at this step as a picture."""
         return _Picture(self).figure
 
 
 def contents(storage: Storage) -> list[str]:
-    """The known elements of a storage; empty for a large one."""
+    """Return the known elements of a storage; empty for a large one."""
     known: dict[int, str] = {}
     for _, cells in storage["writes"]:
         known.update(cells)
@@ -115,7 +115,7 @@ def contents(storage: Storage) -> list[str]:
 
 
 def looks_at(cells: list[int] | None, size: int) -> str:
-    """Which elements a tensor shows, unless it shows all of them in order."""
+    """Return which elements a tensor shows, unless it shows all of them in order."""
     return "" if cells is None or cells == list(range(size)) else f", elements {' '.join(map(str, cells))}"
 
 

@@ -105,7 +105,7 @@ class _Reading:
         return len(storage["tensors"]) > 1 or written or bool(storage["saves"])
 
     def named(self, event: Data) -> list[int]:
-        """The tensors that an event names."""
+        """Return the tensors that an event names."""
         found = [*(event.get("inputs") or []), *event.get("outputs", []), event.get("tensor")]
         if event["kind"] == "save":
             found += [tensor for _, tensor, _ in self.data["nodes"][event["node"]]["saved"]]
@@ -136,7 +136,7 @@ class _Reading:
         self.write(storage, step, cells, record["value"], known)
 
     def counter(self, tensor: int) -> int:
-        """The tensor after which a version counter is named: the first one that has it."""
+        """Return the tensor after which a version counter is named: the first one that has it."""
         record = self.tensors[tensor]
         shared = record.get("counter", record.get("base"))
         return tensor if shared is None else self.counter(shared)
@@ -153,7 +153,7 @@ class _Reading:
         return "the first that was seen here"
 
     def cells(self, record: Data) -> list[int] | None:
-        """The places of a tensor's elements in its storage; None for a large one."""
+        """Return the places of a tensor's elements in its storage; None for a large one."""
         shape, size = record["shape"], 1
         for length in shape:
             size *= length

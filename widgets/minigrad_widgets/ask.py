@@ -44,7 +44,7 @@ def given(trace: Trace, question: Mapping[str, Any]) -> Question:
 
 
 def answers(trace: Trace, kind: str, step: int) -> bool:
-    """Whether a step answers a question of this kind."""
+    """Return whether a step answers a question of this kind."""
     event = trace.events[step]
     if event["kind"] != ANSWERS[kind]:
         return False
@@ -80,7 +80,7 @@ def hard(trace: Trace, kind: str, step: int) -> bool:
 
 
 def choices(trace: Trace, step: int) -> list[int]:
-    """The nodes to choose from: ready ones, then waiting ones, in the order of the trace."""
+    """Return the nodes to choose from: ready ones, then waiting ones, in the order of the trace."""
     frame, node = trace.frame(step - 1), trace.events[step]["node"]
     waiting = [each for each in frame["needs"] if frame["status"].get(each) == "waiting"]
     first = [] if node is None else [node]
@@ -88,7 +88,7 @@ def choices(trace: Trace, step: int) -> list[int]:
 
 
 def wording(trace: Trace, words: Words, question: Question) -> str:
-    """A question in words."""
+    """Return a question in words."""
     event: Mapping[str, Any] = trace.events[question["step"]]
     if question["kind"] == "shape":
         return f"What shape has the gradient that {words.node(event['node'])} sends to {words.node(event['to'])}?"
@@ -112,7 +112,7 @@ def told(trace: Trace, questions: Sequence[Question], answered: Iterable[Mapping
 
 
 def option(trace: Trace, words: Words, node: int) -> str:
-    """A node to choose, distinguished from others of the same name."""
+    """Return a node to choose, distinguished from others of the same name."""
     number = trace.nodes[node]["sequence_nr"]
     return words.node(node) if number is None else f"{words.node(node)} nr {number}"
 

@@ -18,7 +18,7 @@ MARGIN, STRIP = 14, 26  # pixels
 
 
 def to_png(figure: Figure) -> bytes:
-    """A figure as PNG, in few colours: a lesson's picture stays well under 60 kB."""
+    """Return a figure as PNG, in few colours: a lesson's picture stays well under 60 kB."""
     canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()
     return _written(Image.frombytes("RGBA", canvas.get_width_height(), bytes(canvas.buffer_rgba())).convert("RGB"))
@@ -44,7 +44,7 @@ def _written(image: Image.Image) -> bytes:
 
 
 def to_svg(figure: Figure) -> str:
-    """A figure as SVG text without a date: the same figure gives the same text."""
+    """Return a figure as SVG text without a date: the same figure gives the same text."""
     canvas: Any = FigureCanvasSVG(figure)
     out = BytesIO()
     canvas.print_svg(out, metadata={"Date": None, "Creator": None})

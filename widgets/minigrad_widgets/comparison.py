@@ -54,7 +54,7 @@ class Comparison(Widget):
         return f"Comparison of traces\n{timeline.comparison_text(self._data, self.step)}"
 
     def figure(self) -> Figure:
-        """The charts at the current step as a picture."""
+        """Return the charts at the current step as a picture."""
         return timeline.draw(self._data, self.step, f"step {self.step}")
 
 

@@ -95,7 +95,7 @@ def quiet(shell: Any) -> Iterator[None]:
 
 
 def changed_and_read(source: str) -> list[str]:
-    """The variables that a cell reads before it rebinds them, or changes by `+=` and the like."""
+    """Return the variables that a cell reads before it rebinds them, or changes by `+=` and the like."""
     read: dict[str, None] = {}
     bound: set[str] = set()
     changed: list[str] = []
@@ -111,7 +111,7 @@ def changed_and_read(source: str) -> list[str]:
 
 
 def bundle(explanation: Explanation, include: Any = None, exclude: Any = None) -> Any:
-    """An explanation as a notebook shows it: the card, and a button if there is something to inspect."""
+    """Return an explanation as a notebook shows it: the card, and a button if there is something to inspect."""
     if not explanation.trace.events:
         return {"text/plain": str(explanation), "text/html": explanation._repr_html_()}
     view, metadata = with_button(explanation)._repr_mimebundle_(), {}
@@ -121,7 +121,7 @@ def bundle(explanation: Explanation, include: Any = None, exclude: Any = None) -
 
 
 def with_button(explanation: Explanation) -> ipywidgets.VBox:
-    """The card, and a button that opens the inspector under it."""
+    """Return the card, and a button that opens the inspector under it."""
     card = ipywidgets.HTML(explanation._repr_html_())
     button = ipywidgets.Button(description="Open the inspector here", icon="search",
                                layout=ipywidgets.Layout(width="max-content"))

@@ -142,7 +142,7 @@ def parents_first(scopes: list[Data]) -> Iterator[tuple[int, int | None]]:
 
 
 def owners(data: Data, folded: Iterable[int]) -> list[int]:
-    """The box of each node: its own id, or -1 - the outermost folded scope that it is in."""
+    """Return the box of each node: its own id, or -1 - the outermost folded scope that it is in."""
     shut = set(folded)
     cover: dict[int | None, int | None] = {None: None}
     for at, parent in parents_first(data["scopes"]):
@@ -168,7 +168,7 @@ class Folding:
         self.data["layout"] = compute_layout(self.data)
 
     def _record(self, data: Data, at: int) -> Data:
-        """A box as a node. Its edges to another folded box are one; those within it are none."""
+        """Return a box as a node. Its edges to another folded box are one; those within it are none."""
         box = self.boxes[at]
         edges: dict[Any, int] = {}
         for node in self.members[at]:

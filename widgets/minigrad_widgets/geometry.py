@@ -50,7 +50,7 @@ class Wire:
 
 
 def labels(data: Data, node: int) -> tuple[str, str]:
-    """The two lines of text on a node: its name, and its tensor's name and shape."""
+    """Return the two lines of text on a node: its name, and its tensor's name and shape."""
     record = data["nodes"][node]
     if "caption" in record:  # a folded box
         return record["name"], record["caption"]
@@ -64,19 +64,19 @@ def labels(data: Data, node: int) -> tuple[str, str]:
 
 
 def width_of(data: Data, node: int) -> int:
-    """The width that fits both lines, the marks of the saved tensors, and the longest word for a state."""
+    """Return the width that fits both lines, the marks of the saved tensors, and the longest word for a state."""
     title, caption = labels(data, node)
     marks = 11 * min(4, len(data["nodes"][node]["saved"])) + 8
     return max(132, ceil(max(len(title) * 9.2 + marks, len(caption) * 6.6 + 78)) + 44)
 
 
 def fits(word: str, caption: str, width: float) -> bool:
-    """Whether a word for a state fits beside the caption of its box; its bold letters are a little wider."""
+    """Return whether a word for a state fits beside the caption of its box; its bold letters are a little wider."""
     return 5.6 * len(caption) + 6.1 * len(word) + 4 <= width - 44
 
 
 def wires(data: Data) -> list[Wire]:
-    """Every edge of the graph with the points that it passes; edges to nothing have only a start."""
+    """Return every edge of the graph with the points that it passes; edges to nothing have only a start."""
     spots = {int(node): (float(x), float(y)) for node, (x, y) in data["layout"]["nodes"].items()}
     long = data["layout"].get("edges", {})
     leaving: dict[int, list[Wire]] = {}

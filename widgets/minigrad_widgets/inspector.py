@@ -141,7 +141,7 @@ class Inspector(Widget):
         return picture.svg(*self._drawn_at(step))
 
     def _drawn_at(self, step: int | None) -> tuple[dict[str, Any], dict[str, Any], str]:
-        """What a picture shows: the graph and its frame, folded as `collapsed` says, and the title."""
+        """Return what a picture shows: the graph and its frame, folded as `collapsed` says, and the title."""
         frame = self._drawn() if step is None else dict(self._trace.frame(step))
         title = self._title() if step is None else self._told_of(step)
         chosen: list[int] | None = self.collapsed
@@ -171,7 +171,7 @@ class Inspector(Widget):
         return traversal_text(self._data, dict(self._trace.traverse(self.calls)))
 
     def _told_of_asking(self) -> str:
-        """The frame and the questions; without the ready queue if it would answer one."""
+        """Return the frame and the questions; without the ready queue if it would answer one."""
         lines = self._trace.text(self.step).splitlines()
         if is_secret(self._trace, self.ask, self.answers, self.step):
             lines = [line for line in lines if not line.startswith("ready: ")]
@@ -185,7 +185,7 @@ class Inspector(Widget):
         return self._told_of(self.step)
 
     def _told_of(self, step: int) -> str:
-        """A step in words, and below it what it computes."""
+        """Return a step in words, and below it what it computes."""
         words = Words(self._data)
         lines = [] if self.ask else arithmetic(self._data, step, lambda value: few(words.value(value)))
         return "\n".join([f"step {step}: {words.describe(step)}", *lines])

@@ -45,7 +45,7 @@ class Layout(TypedDict):
 
 
 def edges_of(trace: dict[str, Any]) -> list[tuple[int, int, int]]:
-    """Every edge as (node, index, next node)."""
+    """Return every edge as (node, index, next node)."""
     found = []
     for node, record in enumerate(trace["nodes"]):
         found += [(node, index, edge[0]) for index, edge in enumerate(record["next"]) if edge is not None]
@@ -53,7 +53,7 @@ def edges_of(trace: dict[str, Any]) -> list[tuple[int, int, int]]:
 
 
 def compute_layout(trace: dict[str, Any]) -> Layout:
-    """Positions for all nodes of a trace, in CSS pixels."""
+    """Return positions for all nodes of a trace, in CSS pixels."""
     edges = edges_of(trace)
     widths = [width_of(trace, node) for node in range(len(trace["nodes"]))]
     parts = _components(_downward(sorted({(node, to) for node, _, to in edges})))
@@ -84,7 +84,7 @@ def _written(placed: dict[int, Point], bends: dict[tuple[int, int], list[Point]]
 
 
 def _components(edges: Edges) -> list[Edges]:
-    """The connected parts of the graph, each as its edges, in the order of their first node."""
+    """Return the connected parts of the graph, each as its edges, in the order of their first node."""
     group: dict[int, int] = {}
 
     def find(node: int) -> int:
@@ -102,7 +102,7 @@ def _components(edges: Edges) -> list[Edges]:
 
 
 def _depths(edges: Edges) -> dict[int, int]:
-    """The longest path to each node, from nodes to which nothing leads."""
+    """Return the longest path to each node, from nodes to which nothing leads."""
     onward: dict[int, list[int]] = {}
     waits: dict[int, int] = {}
     for a, b in edges:
@@ -121,7 +121,7 @@ def _depths(edges: Edges) -> dict[int, int]:
 
 
 def _downward(edges: Edges) -> Edges:
-    """The edges without those that close a cycle, as there may be between folded boxes."""
+    """Return the edges without those that close a cycle, as there may be between folded boxes."""
     ends = {node for edge in edges for node in edge}
     circled = ends - _depths(edges).keys()
     return [(a, b) for a, b in edges if not (circled and a in circled and b in circled and b > a)]

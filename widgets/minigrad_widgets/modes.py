@@ -14,7 +14,7 @@ WORDS = {"on": "grad mode on", "off": "grad mode off", "inference": "inference m
 
 
 def modes(data: Data) -> list[list[int | str]]:
-    """The steps at which the mode changes, with the mode from there on: `on`, `off` or `inference`."""
+    """Return the steps at which the mode changes, with the mode from there on: `on`, `off` or `inference`."""
     if not data["library"].startswith("minigrad"):  # PyTorch's modes are not seen
         return []
     grad, inference = began(data, "grad", True), began(data, "inference", False)
@@ -44,7 +44,7 @@ def modes(data: Data) -> list[list[int | str]]:
 
 
 def began(data: Data, mode: str, usual: bool) -> bool:
-    """A mode before the first event that switches it: the opposite of that event."""
+    """Return a mode before the first event that switches it: the opposite of that event."""
     first = next((event for event in data["events"] if event["kind"] == "mode" and event["mode"] == mode), None)
     return usual if first is None else not first["on"]
 
@@ -56,5 +56,5 @@ def close(inner: list[tuple[str, bool]], kind: str) -> None:
 
 
 def mode_at(changes: list[list[int | str]], step: int) -> str:
-    """The mode at a step."""
+    """Return the mode at a step."""
     return str(next((mode for start, mode in reversed(changes) if int(start) <= step), "on"))

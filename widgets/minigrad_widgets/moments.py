@@ -67,7 +67,7 @@ def ledger(data: Data, of: Iterable[str] | None = None) -> Ledger:
 
 
 def short(value: Data | None) -> str:
-    """A value in a few characters: a few numbers in their brackets, else shape and norm."""
+    """Return a value in a few characters: a few numbers in their brackets, else shape and norm."""
     if value is None or len(value.get("data", ())) not in range(1, LISTED + 1):
         return brief(value)
     texts = [brief({"shape": [], "dtype": value["dtype"], "data": [each]}) for each in value["data"]]
@@ -96,7 +96,7 @@ class _Reading:
         self.open = False  # whether what comes next belongs to the last moment
 
     def leaves(self, names: list[str] | None) -> list[int]:
-        """The leaves that get gradients or are parameters, in the order in which they were seen."""
+        """Return the leaves that get gradients or are parameters, in the order in which they were seen."""
         events = [event for event in self.data["events"] if event["kind"] in ("accumulate", "grad")]
         wanted = {event["tensor"] for event in events}
         found = [at for at, record in enumerate(self.data["tensors"])

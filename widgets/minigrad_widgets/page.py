@@ -61,7 +61,7 @@ body {{ margin: 24px; background: #fff; }}
 
 
 def data_of(name: str, value: Any) -> str:
-    """A trait as JSON. A trace is JSON already: as a string inside JSON it would be half as large again."""
+    """Return a trait as JSON. A trace is JSON already: as a string inside JSON it would be half as large again."""
     if name == "trace":
         return str(value)
     if name == "traces":
@@ -81,7 +81,7 @@ def write_page(state: Mapping[str, Any], path: str | os.PathLike[str] | None) ->
 
 
 def player_page() -> str:
-    """The page that shows what the fragment of its address holds; `website` puts it on the site as play.html."""
+    """Return the page that shows what the fragment of its address holds; `website` puts it on the site as play.html."""
     player = (STATIC / "player.js").read_text(encoding="utf-8")
     digest = b64encode(sha256(player.encode()).digest()).decode()
     return PLAYER_PAGE.format(hash=digest, style=(STATIC / "inspector.css").read_text(encoding="utf-8"), player=player)

@@ -84,12 +84,12 @@ class ParameterLedger(Widget):
         return "\n".join(lines)
 
     def figure(self) -> Figure:
-        """The marks and the table at this step."""
+        """Return the marks and the table at this step."""
         return _Picture(self).figure
 
 
 def describe_change(change: Change) -> str:
-    """A change in words."""
+    """Return a change in words."""
     says = {"grad": f".grad is now {change['grad']}", "cleared": ".grad is None",
             "value": f"is now {change['value']}, version {change['version']}"}
     return "; ".join(says[each] for each in change["new"])

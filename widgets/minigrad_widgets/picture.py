@@ -81,13 +81,13 @@ def by_hand(data: Data, frame: Data, walk: Data) -> Data:
 
 
 def png(data: Data, frame: Data, title: str = "") -> bytes:
-    """The picture as PNG."""
+    """Return the picture as PNG."""
     with rc_context(FONT):
         return to_png(_figure(data, frame, title))
 
 
 def svg(data: Data, frame: Data, title: str = "") -> str:
-    """The picture as SVG text, the same for the same frame."""
+    """Return the picture as SVG text, the same for the same frame."""
     with rc_context({**FONT, "svg.hashsalt": "minigrad", "svg.fonttype": "none"}):
         return to_svg(_figure(data, frame, title))
 
@@ -110,7 +110,7 @@ def _figure(data: Data, frame: Data, title: str) -> Figure:
 
 
 def _window(data: Data, frame: Data) -> tuple[float, float, float, float]:
-    """The part of the graph that is drawn: all of it, or the neighbourhood of the highlighted node."""
+    """Return the part of the graph that is drawn: all of it, or the neighbourhood of the highlighted node."""
     width, height = data["layout"]["size"] if data["layout"]["nodes"] else (320.0, 120.0)
     width += BADGES
     wide, high = max(320.0, min(width, LARGEST[0])), max(90.0, min(height, LARGEST[1]))
@@ -208,7 +208,7 @@ class _Drawing:
                        align="right" if spot.left else "left")
 
     def output_version(self, node: int) -> tuple[int, bool]:
-        """The version of the tensor that a node made; whether that tensor has another node by now."""
+        """Return the version of the tensor that a node made; whether that tensor has another node by now."""
         record, now = self.data["nodes"][node], self.frame["rebased"]
         made = record["outputs"] if record.get("variable") is None else [record["variable"]]
         own = [tensor for tensor in made if now.get(tensor, node) == node]

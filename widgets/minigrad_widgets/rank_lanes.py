@@ -56,11 +56,11 @@ class Lane(NamedTuple):
     operations: list[Operation]
 
     def start(self) -> float:
-        """When the first thing drawn begins."""
+        """Return when the first thing drawn begins."""
         return min([begin for begin, _ in self.passes] + [each.called for each in self.operations])
 
     def end(self) -> float:
-        """When the last thing drawn is over."""
+        """Return when the last thing drawn is over."""
         return max([end for _, end in self.passes] + [max(each.ended, each.wait[1]) for each in self.operations])
 
 
@@ -103,20 +103,20 @@ def lane_of(trace: Trace) -> Lane:
 
 
 def label_of(start: Mapping[str, Any]) -> str:
-    """The name of an operation, with its ranks unless these are all: others may do the same meanwhile."""
+    """Return the name of an operation, with its ranks unless these are all: others may do the same meanwhile."""
     ranks = [str(rank) for rank in start.get("group", ())]
     group = f" of rank{'s' if len(ranks) > 1 else ''} {', '.join(ranks)}" if ranks else ""
     return f"{start['label'] or start['op']}{group}"
 
 
 def shifted(times: Sequence[float | None], began: float) -> tuple[float, float | None, float]:
-    """The times of an operation on the common axis."""
+    """Return the times of an operation on the common axis."""
     called, all_called, ended = times
     return began + (called or 0.0), None if all_called is None else began + all_called, began + (ended or 0.0)
 
 
 def ready_of(parameter: str, ready: dict[str, float]) -> float | None:
-    """When a parameter's gradient last arrived; a trace names it as the program does, `model.module.0.bias`."""
+    """Return when a parameter's gradient last arrived; a trace names it as the program does, `model.module.0.bias`."""
     found = [time for name, time in ready.items() if name == parameter or name.endswith(f".{parameter}")]
     return max(found, default=None)
 
@@ -155,12 +155,12 @@ class RankLanes(Widget):
         return "\n".join([f"RankLanes, {len(lines)} {'rank' if len(lines) == 1 else 'ranks'}", *lines])
 
     def figure(self) -> Figure:
-        """The lanes as a picture."""
+        """Return the lanes as a picture."""
         return draw(self._found)
 
 
 def found(lanes: Sequence[Lane], schedules: Sequence[Any]) -> dict[str, Any]:
-    """What the front end draws: times in milliseconds since the first rank began."""
+    """Return what the front end draws: times in milliseconds since the first rank began."""
     origin = min(lane.start() for lane in lanes)
 
     def at(time: float | None) -> float | None:
@@ -212,7 +212,7 @@ def schedule(trace: Trace) -> dict[str, Any]:
 
 
 def draw(data: dict[str, Any]) -> Figure:
-    """The still picture: one lane per rank, on one time axis in milliseconds."""
+    """Return the still picture: one lane per rank, on one time axis in milliseconds."""
     lanes, rows = data["lanes"], data["rows"]
     figure = Figure(figsize=(WIDTH, 1.0 + (0.4 + 0.17 * rows) * len(lanes)), facecolor="white", layout="constrained")
     axes = figure.add_subplot()

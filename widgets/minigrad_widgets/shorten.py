@@ -13,12 +13,12 @@ NAMES = ("name", "op", "hook", "type", "mode", "module", "dtype")
 
 
 def name(text: str) -> str:
-    """A name of at most 80 characters."""
+    """Return a name of at most 80 characters."""
     return text if len(text) <= NAME else f"{text[:NAME - 30]}…{text[-29:]}"
 
 
 def line(text: str) -> str:
-    """A line of at most 2,000 characters."""
+    """Return a line of at most 2,000 characters."""
     return text if len(text) <= LINE else f"{text[:LINE - 1]}…"
 
 
@@ -41,7 +41,7 @@ def shorten(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def names_cut(expression: Any) -> Any:
-    """An expression with its names cut."""
+    """Return an expression with its names cut."""
     if isinstance(expression, list):
         return [names_cut(each) for each in expression]
     return name(expression) if isinstance(expression, str) else expression

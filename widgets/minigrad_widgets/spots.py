@@ -38,7 +38,7 @@ class Spot(NamedTuple):
     left: bool
 
     def region(self, width: float) -> Region:
-        """What a label of this width covers."""
+        """Return what a label of this width covers."""
         return Region(self.x - width * self.left, self.y - HALF, self.x + width * (not self.left), self.y + HALF)
 
 
@@ -73,7 +73,7 @@ class Taken:
         return best
 
     def overlap(self, region: Region) -> float:
-        """The area of a region that is taken."""
+        """Return the area of a region that is taken."""
         others = {id(other): other for cell in cells(region) for other in self.cells.get(cell, [])}
         area = 0.0
         for left, top, right, bottom in others.values():
@@ -85,7 +85,7 @@ class Taken:
 
 
 def cells(region: Region) -> Iterator[tuple[int, int]]:
-    """The cells of a grid that a region touches."""
+    """Return the cells of a grid that a region touches."""
     columns = range(floor(region.left / CELL), floor(region.right / CELL) + 1)
     rows = range(floor(region.top / CELL), floor(region.bottom / CELL) + 1)
     return product(columns, rows)
@@ -111,7 +111,7 @@ def label_spots(data: Data, wires: list[Wire], widths: Mapping[str, float]) -> d
 
 
 def tie_spots(data: Data) -> list[tuple[Tie, Spot]]:
-    """The places of the labels of links: on no box and on no other label, if there is room."""
+    """Return the places of the labels of links: on no box and on no other label, if there is room."""
     taken, found, places = Taken(), [], data["layout"]["nodes"]
     taken.add_boxes(data)
     for node, (x, y) in places.items():  # the version of a tensor that was written to is at a corner
@@ -129,7 +129,7 @@ def tie_spots(data: Data) -> list[tuple[Tie, Spot]]:
 
 
 def link_choices(left: bool, points: list[Point]) -> Iterator[Spot]:
-    """The possible places of the label of a link, in the order of preference."""
+    """Yield the possible places of the label of a link, in the order of preference."""
     for t in LINK_PARTS:
         s = 1 - t
         x, y = [s * s * s * a + 3 * s * s * t * b + 3 * s * t * t * c + t * t * t * d
@@ -145,12 +145,12 @@ def choices(wire: Wire) -> Iterator[Spot]:
 
 
 def beside(point: Point, left: bool) -> Spot:
-    """The spot at one side of a point."""
+    """Return the spot at one side of a point."""
     return Spot(point[0] - GAP if left else point[0] + GAP, point[1], left)
 
 
 def along(points: list[Point], end: int, t: float) -> Point:
-    """The point at the fraction `t` of the piece of an edge that ends with the point number `end`."""
+    """Return the point at the fraction `t` of the piece of an edge that ends with the point number `end`."""
     (ax, ay), (bx, by) = points[end - 1], points[end]
     s, middle = 1 - t, (ay + by) / 2
     x = s * s * s * ax + 3 * s * s * t * ax + 3 * s * t * t * bx + t * t * t * bx

@@ -60,7 +60,7 @@ class State:
     version: int | str
 
     def cells(self) -> dict[str, str]:
-        """The text of each column."""
+        """Return the text of each column."""
         values = (self.is_leaf, self.requires_grad, self.grad_fn, self.output_nr, self.retains_grad, self.version)
         return dict(zip(COLUMNS, map(str, values), strict=True))
 
@@ -100,13 +100,13 @@ class StateCard:
         return self.text
 
     def to_html(self) -> str:
-        """The card as a table that follows the notebook's theme."""
+        """Return the card as a table that follows the notebook's theme."""
         head = "".join(f'<th scope="col" style="{HEAD}">{name}</th>' for name in ("tensor", *COLUMNS))
         rows = "".join(_row(state) for state in self.states)
         return f'<table style="{TABLE}"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
 
     def to_png(self) -> bytes:
-        """The card as a PNG picture."""
+        """Return the card as a PNG picture."""
         return _png(self.states)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:

@@ -35,12 +35,12 @@ Point = tuple[float, float]
 
 
 def letter(call: int) -> str:
-    """The name of a call in the table: a, b, …, z, aa, …"""
+    """Return the name of a call in the table: a, b, …, z, aa, …"""
     return ascii_lowercase[call % 26] * (1 + call // 26)
 
 
 def labels_of(attribute: str) -> list[str]:
-    """How an attribute is shown: if there is no such object or it is false, and otherwise."""
+    """Return how an attribute is shown: if there is no such object or it is false, and otherwise."""
     return ["None", OBJECTS[attribute]] if attribute in OBJECTS else ["False", "True"]
 
 
@@ -115,7 +115,7 @@ class StateExplorer(Widget):
 
     @traitlets.validate("calls")
     def _known_calls(self, proposal: dict[str, Any]) -> list[int]:
-        """The walk, as far as it is possible."""
+        """Return the walk, as far as it is possible."""
         start, *calls = proposal["value"] or [0]
         walk = [start if 0 <= start < len(self._found["starts"]) else 0]
         state = self._start(walk[0])
@@ -175,7 +175,7 @@ class StateExplorer(Widget):
         return cells
 
     def figure(self) -> Figure:
-        """The graph, and beside it the table and the calls."""
+        """Return the graph, and beside it the table and the calls."""
         return _Picture(self).figure
 
 

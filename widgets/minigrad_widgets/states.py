@@ -115,7 +115,7 @@ def run(torch: Any, lines: Sequence[str], attributes: Sequence[str]) -> Values |
 
 
 def as_bool(value: Any) -> bool:
-    """An attribute as a bool: for an object, whether there is one."""
+    """Return an attribute as a bool: for an object, whether there is one."""
     if callable(value) and not hasattr(value, "next_functions"):
         value = value()
     return value if isinstance(value, bool) else value is not None

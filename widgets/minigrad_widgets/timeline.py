@@ -38,7 +38,7 @@ class Span(TypedDict):
 
 
 def spans(data: Data) -> list[Span]:
-    """All runs, in the order in which they begin; a run inside another has a higher level."""
+    """Return all runs, in the order in which they begin; a run inside another has a higher level."""
     found: list[Span] = []
     open_runs: list[Span] = []
     first: dict[int, Span] = {}
@@ -68,7 +68,7 @@ def spans(data: Data) -> list[Span]:
 
 
 def series(data: Data) -> list[list[int]]:
-    """The latest bytes, for every step."""
+    """Return the latest bytes, for every step."""
     last = [0, 0, 0, 0]
     return [last := event.get("bytes", last) for event in data["events"]]
 
@@ -87,7 +87,7 @@ def summary(data: Data) -> dict[str, int | None]:
 
 
 def describe_span(span: Span) -> str:
-    """One run in plain words."""
+    """Return one run in plain words."""
     way = "reentrant" if span["reentrant"] else "non-reentrant"
     run = "runs again" if span["again"] else "first run"
     stop = "" if span["stop"] is None else f", stops early at {span['stop']}"
@@ -95,14 +95,14 @@ def describe_span(span: Span) -> str:
 
 
 def amount(count: int) -> str:
-    """Bytes in readable units; the front end's `bytes` writes the same."""
+    """Return bytes in readable units; the front end's `bytes` writes the same."""
     if count < 1024:
         return f"{count} B"
     return f"{count / 1024:.1f} kB" if count < 1024 * 1024 else f"{count / 1024 / 1024:.1f} MB"
 
 
 def lens_text(data: Data, step: int) -> str:
-    """The checkpoint lens at a step."""
+    """Return the checkpoint lens at a step."""
     held = series(data)[step]
     figures = summary(data)
     lines = [f"step {step} of {len(data['events']) - 1}: {Words(data).describe(step)}",
@@ -114,7 +114,7 @@ def lens_text(data: Data, step: int) -> str:
 
 
 def comparison_text(traces: Mapping[str, Data], step: int) -> str:
-    """Several traces at one step: what each holds, and what it cost."""
+    """Return several traces at one step: what each holds, and what it cost."""
     lines = []
     for name, data in traces.items():
         figures, held = summary(data), series(data)

@@ -45,7 +45,7 @@ class Widget(anywidget.AnyWidget):
         raise NotImplementedError
 
     def figure(self) -> Figure:
-        """The widget as a still picture."""
+        """Return the widget as a still picture."""
         raise NotImplementedError
 
     def to_png(self) -> bytes:

@@ -127,7 +127,7 @@ class ShardedGroup:
         self.show(full=False)
 
     def owned(self) -> Iterable[tuple[Module, Tensor]]:
-        """The parameters that the modules hold now, with these modules."""
+        """Return the parameters that the modules hold now, with these modules."""
         return [(module, cast(Tensor, module._parameters[name]))
                 for each in self.parameters for module, name in each.owners]
 

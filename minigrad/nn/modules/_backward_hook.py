@@ -56,12 +56,12 @@ class IdentityNode:
         return tuple(result) if type(values) is tuple else type(values)(*result)
 
     def for_all_values(self, grads: Sequence[Any]) -> tuple[Any, ...]:
-        """The gradients of the tensors at their positions; None elsewhere."""
+        """Return the gradients of the tensors at their positions; None elsewhere."""
         by_index = dict(zip(self.indices or (), grads, strict=True))
         return tuple([by_index.get(i) for i in range(self.count)])
 
     def for_tensors(self, grads: Sequence[Any]) -> tuple[Any, ...]:
-        """The gradients of the tensors, from those of all values."""
+        """Return the gradients of the tensors, from those of all values."""
         return tuple([grads[i] for i in self.indices or ()])
 
 

@@ -100,7 +100,7 @@ class MultiheadAttention(Module):
 
 
 def time_first(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The three with time first; what was one tensor stays one, so that one product projects it."""
+    """Return the three with time first; what was one tensor stays one, so that one product projects it."""
     if key is not value:
         return query.transpose(1, 0), key.transpose(1, 0), value.transpose(1, 0)
     memory = key.transpose(1, 0)

@@ -52,7 +52,7 @@ def as_parameter(value: Any) -> Any:
 
 
 def row(name: Any, value: Any, kind: str) -> str:
-    """The line that is printed for an element; `kind`: the type of a tensor."""
+    """Return the line that is printed for an element; `kind`: the type of a tensor."""
     if not isinstance(value, Tensor):
         return f"  ({name}): Object of type: {type(value).__name__}"
     size = "x".join(map(str, value.shape))
@@ -69,7 +69,7 @@ class _Row(Module):
         return iter(self._modules.values())
 
     def _name(self, index: Any) -> str:
-        """The name of the module at an index."""
+        """Return the name of the module at an index."""
         return list(self._modules)[checked_index(index, len(self))]
 
     def __getitem__(self, index: int | slice) -> Any:
@@ -246,15 +246,15 @@ class ModuleDict(_Dict):
         del self._modules[key]
 
     def keys(self) -> Any:
-        """The names."""
+        """Return the names."""
         return self._modules.keys()
 
     def values(self) -> Any:
-        """The modules."""
+        """Return the modules."""
         return self._modules.values()
 
     def items(self) -> Any:
-        """The names with the modules."""
+        """Return the names with the modules."""
         return self._modules.items()
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
@@ -309,7 +309,7 @@ class ParameterList(Module):
         return self.extend(values)
 
     def extra_repr(self) -> str:
-        """One line for each element."""
+        """Return one line for each element."""
         return "\n".join([row(i, value, str(getattr(value, "dtype", ""))) for i, value in enumerate(self)])
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -369,15 +369,15 @@ class ParameterDict(_Dict):
         return ParameterDict([(key, default) for key in keys])
 
     def keys(self) -> Any:
-        """The keys."""
+        """Return the keys."""
         return self._keys.keys()
 
     def items(self) -> Iterable[tuple[str, Any]]:
-        """The keys with the values."""
+        """Return the keys with the values."""
         return ((key, self[key]) for key in self)
 
     def values(self) -> Iterable[Any]:
-        """The values."""
+        """Return the values."""
         return (self[key] for key in self)
 
     def update(self, parameters: Any) -> None:
@@ -395,7 +395,7 @@ class ParameterDict(_Dict):
             self[key] = value
 
     def extra_repr(self) -> str:
-        """One line for each value."""
+        """Return one line for each value."""
         return "\n".join([row(key, value, typename(value)) for key, value in self.items()])
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:

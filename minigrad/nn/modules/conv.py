@@ -50,7 +50,7 @@ class _ConvNd(Family):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw weight and bias anew."""
+        """Redraw weight and bias."""
         reset_weight_and_bias(self.weight, self.bias)
 
     def extra_repr(self) -> str:
@@ -64,7 +64,7 @@ class _ConvNd(Family):
 
 
 def sides(padding: str | tuple[int, ...], kernel_size: tuple[int, ...], dilation: tuple[int, ...]) -> list[int]:
-    """How much `F.pad` has to pad: before and after, the last dimension first."""
+    """Return how much `F.pad` has to pad: before and after, the last dimension first."""
     if not isinstance(padding, str):
         return [n for n in reversed(padding) for _ in range(2)]
     if padding == "valid":

@@ -64,7 +64,7 @@ class LazyModuleMixin(Module):
         raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
 
     def has_uninitialized_params(self) -> bool:
-        """Whether a parameter or buffer has no shape yet."""
+        """Return whether a parameter or buffer has no shape yet."""
         return any(isinstance(tensor, Uninitialized)
                    for tensor in (*self._parameters.values(), *self._buffers.values()))
 

@@ -474,7 +474,7 @@ class Module:
                         warn(SILENCED.format(scope, error))
 
     def _get_backward_hooks(self, full: bool) -> list[Hook]:
-        """The full backward hooks, global ones first; or those of the older kind."""
+        """Return the full backward hooks, global ones first; or those of the older kind."""
         return [*(GLOBAL_BACKWARD_HOOKS.values() if EVERY_MODULE._is_full_backward_hook is full else ()),
                 *(self._backward_hooks.values() if self._is_full_backward_hook is full else ())]
 
@@ -793,7 +793,7 @@ class Module:
         raise RuntimeError(NO_EXTRA_STATE.format("set_extra_state()"))
 
     def _state(self) -> dict[str, Tensor]:
-        """The parameters and persistent buffers of this module alone, without None."""
+        """Return the parameters and persistent buffers of this module alone, without None."""
         buffers = {k: v for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set}
         return {k: v for k, v in [*self._parameters.items(), *buffers.items()] if v is not None}
 

@@ -127,7 +127,7 @@ class RNNBase(_Recurrent):
                                f"{input.size(-1)}")
 
     def get_expected_hidden_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
-        """The shape of the hidden state: (layers * directions, batch, size)."""
+        """Return the shape of the hidden state: (layers * directions, batch, size)."""
         batch = int(batch_sizes[0]) if batch_sizes is not None else input.size(0 if self.batch_first else 1)
         return self.num_layers * (2 if self.bidirectional else 1), batch, self.proj_size or self.hidden_size
 
@@ -143,13 +143,13 @@ class RNNBase(_Recurrent):
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
     def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
-        """A state with its sequences in another order."""
+        """Return a state with its sequences in another order."""
         if permutation is None:
             return hx
         return tuple([index_select(v, 1, permutation) for v in hx]) if self.pair else index_select(hx, 1, permutation)
 
     def zero_state(self, input: Tensor, batch_sizes: Tensor | None) -> Any:
-        """A state of zeros."""
+        """Return a state of zeros."""
         shape = self.get_expected_hidden_size(input, batch_sizes)
         dtype, device = input.dtype, input.device
         h = zeros(shape, dtype=dtype, device=device)
@@ -240,7 +240,7 @@ class LSTM(RNNBase):
         super().__init__("LSTM", *args, **kwargs)
 
     def get_expected_cell_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
-        """The shape of the cell's state: (layers * directions, batch, hidden_size)."""
+        """Return the shape of the cell's state: (layers * directions, batch, hidden_size)."""
         return *self.get_expected_hidden_size(input, batch_sizes)[:2], self.hidden_size
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
@@ -335,7 +335,7 @@ class LSTMCell(_GatedCell, gates=4):
     """One step of an LSTM."""
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> Any:
-        """The next (h, c)."""
+        """Return the next (h, c)."""
         return self.step(lstm_cell, input, hx, ("hx[0]", "hx[1]"))
 
 
@@ -343,5 +343,5 @@ class GRUCell(_GatedCell, gates=3):
     """One step of a GRU."""
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Any:
-        """The next hidden state."""
+        """Return the next hidden state."""
         return self.step(gru_cell, input, None if hx is None else (hx,), ("hidden",))

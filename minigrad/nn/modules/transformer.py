@@ -102,7 +102,7 @@ class TransformerEncoderLayer(_TransformerLayer, attentions=("self_attn",)):
 
     def forward(self, src: Tensor, src_mask: Mask = None, src_key_padding_mask: Mask = None,
                 is_causal: bool = False) -> Tensor:
-        """The sequences, each position changed by what it saw. Masks as in MultiheadAttention."""
+        """Return the sequences, each position changed by what it saw. Masks as in MultiheadAttention."""
         padding = canonical_mask(src_key_padding_mask, "src_key_padding_mask", dtype_of(src_mask), "src_mask",
                                  src.dtype)
         mask = canonical_mask(src_mask, "src_mask", None, "", src.dtype, False)
@@ -115,7 +115,7 @@ class TransformerDecoderLayer(_TransformerLayer, attentions=("self_attn", "multi
     def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Mask = None, memory_mask: Mask = None,
                 tgt_key_padding_mask: Mask = None, memory_key_padding_mask: Mask = None, tgt_is_causal: bool = False,
                 memory_is_causal: bool = False) -> Tensor:
-        """The sequences, each position changed by what it saw. Masks as in MultiheadAttention."""
+        """Return the sequences, each position changed by what it saw. Masks as in MultiheadAttention."""
         return self._run(
             tgt, lambda x: self._sa_block(x, tgt_mask, tgt_key_padding_mask, tgt_is_causal),
             lambda x: self._mha_block(x, memory, memory_mask, memory_key_padding_mask, memory_is_causal))
@@ -132,7 +132,7 @@ def copies(layer: Module, count: int) -> ModuleList:
 
 
 def reason_against_nested(layer: Any) -> str:
-    """Why PyTorch would not skip padding in the layers of an encoder; empty if it would."""
+    """Return why PyTorch would not skip padding in the layers of an encoder; empty if it would."""
     if not isinstance(layer, TransformerEncoderLayer):
         return "encoder_layer was not TransformerEncoderLayer"
     attention, norms = layer.self_attn, (layer.norm1, layer.norm2)
@@ -184,7 +184,7 @@ class TransformerEncoder(Module):
         return output if self.norm is None else self.norm(output)
 
     def skips_padding(self, src: Tensor, padding: Tensor) -> bool:
-        """Whether PyTorch skips padding here: in evaluation, without gradients, with padding at the end."""
+        """Return whether PyTorch skips padding here: in evaluation, without gradients, with padding at the end."""
         if not self.use_nested_tensor or self.layers[0].training or src.dim() != 3:
             return False
         if is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in self.layers[0].parameters())):
@@ -256,7 +256,7 @@ class Transformer(Module):
         return triu(full((sz, sz), -math.inf, dtype=dtype, device=device), 1)
 
     def _reset_parameters(self) -> None:
-        """Draw all matrices anew."""
+        """Redraw all matrices."""
         for weight in self.parameters():
             if weight.dim() > 1:
                 init.xavier_uniform_(weight)

@@ -29,7 +29,7 @@ def grads_of(parameters: Tensors) -> list[Tensor]:
 
 
 def on_device_of(like: Tensor, norm: Tensor) -> Tensor:
-    """A norm on the device of another tensor: gradients may be on several."""
+    """Return a norm on the device of another tensor: gradients may be on several."""
     return norm if type(norm.array) is type(like.array) and norm.device == like.device else norm.to(like.device)
 
 

@@ -131,7 +131,7 @@ def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, 
 
 
 def reflections(a: Tensor, scales: Tensor) -> Tensor:
-    """The first columns of the product of the reflections 1 - τ v vᵀ, where v are the columns of `a` below its
+    """Return the first columns of the product of the reflections 1 - τ v vᵀ, where v are the columns of `a` below its
     diagonal, with 1 on the diagonal (`torch.linalg.householder_product`)."""
     n, k = a.shape[-2:]
     unit = eye(n, k, dtype=a.dtype, device=a.device)
@@ -144,7 +144,7 @@ def reflections(a: Tensor, scales: Tensor) -> Tensor:
 
 
 def factored(a: Tensor) -> tuple[Tensor, Tensor]:
-    """The reflections of a QR decomposition, as LAPACK packs them, and their scales (`torch.geqrf`)."""
+    """Return the reflections of a QR decomposition, as LAPACK packs them, and their scales (`torch.geqrf`)."""
     packed, scales = np.linalg.qr(host(a.array), mode="raw")
     where = device_like(a.array)
     return plain(moved(np.ascontiguousarray(packed.swapaxes(-1, -2)), where)), plain(moved(scales, where))
@@ -218,14 +218,14 @@ class _Orthogonal(Module):
 
 
 def is_orthogonal(Q: Tensor) -> bool:
-    """Whether the columns are orthonormal, up to rounding."""
+    """Return whether the columns are orthonormal, up to rounding."""
     n, k = Q.size(-2), Q.size(-1)
     unit = eye(k, dtype=Q.dtype, device=Q.device)
     return bool(allclose(Q.mH @ Q, unit, atol=10.0 * n * finfo(Q.dtype).eps))
 
 
 def made_orthogonal(A: Tensor) -> Tensor:
-    """The orthogonal factor of the QR decomposition whose R has a positive diagonal, which is unique."""
+    """Return the orthogonal factor of the QR decomposition whose R has a positive diagonal, which is unique."""
     packed, scales = factored(A)
     signs = packed.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
     result: Tensor = reflections(packed, scales) * signs

@@ -269,7 +269,7 @@ def register_parametrization(module: M, tensor_name: str, parametrization: Modul
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Whether a tensor of a module is parametrized; without a name, whether any is."""
+    """Return whether a tensor of a module is parametrized; without a name, whether any is."""
     known = getattr(module, "parametrizations", None)
     if not isinstance(known, ModuleDict):
         return False
@@ -309,7 +309,7 @@ def remove_parametrizations(module: M, tensor_name: str, leave_parametrized: boo
 
 
 def type_before_parametrizations(module: Module) -> type:
-    """The class of a module as it was before its first parametrization."""
+    """Return the class of a module as it was before its first parametrization."""
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 

@@ -27,7 +27,7 @@ M = TypeVar("M", bound=Module)
 
 
 def hooks_of(module: Module, name: str) -> dict[int, BasePruningMethod]:
-    """The hooks by which a parameter of a module is pruned, by their keys."""
+    """Return the hooks by which a parameter of a module is pruned, by their keys."""
     return {key: hook for key, hook in module._forward_pre_hooks.items()
             if isinstance(hook, BasePruningMethod) and hook._tensor_name == name}
 
@@ -187,7 +187,7 @@ def check_amount(amount: Any) -> None:
 
 
 def count_of(amount: Any, size: int) -> int:
-    """How many of `size` elements a count or a fraction means."""
+    """Return how many of `size` elements a count or a fraction means."""
     count = int(amount) if isinstance(amount, Integral) else round(amount * size)
     if count > size:
         raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
@@ -234,7 +234,7 @@ class Unstructured(Amount):
     PRUNING_TYPE = "unstructured"
 
     def without(self, scores: Tensor, count: int, largest: bool, default_mask: Tensor) -> Tensor:
-        """A mask without the elements whose scores are the largest, or the smallest."""
+        """Return a mask without the elements whose scores are the largest, or the smallest."""
         mask: Tensor = default_mask.clone()
         if count:
             mask.view(-1)[topk(scores.view(-1), k=count, largest=largest).indices] = 0
@@ -391,6 +391,6 @@ def remove(module: M, name: str) -> M:
 
 
 def is_pruned(module: Module) -> bool:
-    """Whether a parameter of a module, or of one inside it, is pruned."""
+    """Return whether a parameter of a module, or of one inside it, is pruned."""
     return any(isinstance(hook, BasePruningMethod) for each in module.modules()
                for hook in each._forward_pre_hooks.values())

@@ -93,7 +93,7 @@ class Log(TorchDispatchMode):
             self.ops.append((f"{results or '?'} = torch._ops.{func}({given})", list(users_lines())))
 
     def text_of(self, x: Any) -> str:
-        """A tensor by its number, anything else as it is printed."""
+        """Return a tensor by its number, anything else as it is printed."""
         if isinstance(x, (tuple, list)) and any(isinstance(each, Tensor) for each in x):
             return f"[{', '.join([self.text_of(each) for each in x])}]"
         if not isinstance(x, Tensor):
@@ -104,7 +104,7 @@ class Log(TorchDispatchMode):
         return f"${self.numbers[id(x)]}"
 
     def traces(self) -> str:
-        """Each op with the lines that it came from."""
+        """Return each op with the lines that it came from."""
         blocks = []
         for i, (op, lines) in enumerate(self.ops):
             blocks.append("".join([f"{op}   ({i + 1} of {len(self.ops)} in {self.run})\n\n",
@@ -119,7 +119,7 @@ def kind(x: Tensor) -> str:
 
 
 def users_lines() -> Iterator[str]:
-    """The lines of the user's code that are running, the innermost first."""
+    """Yield the lines of the user's code that are running, the innermost first."""
     frame = sys._getframe(1)
     while frame.f_back is not None:
         frame = frame.f_back
@@ -148,7 +148,7 @@ class Logs:
         return explained
 
     def error(self) -> CheckpointError:
-        """The error to raise in place of the short one."""
+        """Return the error to raise in place of the short one."""
         ops = [each for log in (self.first, self.second) for each in ("\n".join([op for op, _ in log.ops]), "")]
         return CheckpointError("\n".join([
             HEAD, WAVE, TITLES[0], RULE, "", self.first.traces() + WAVE, TITLES[1], RULE, "",

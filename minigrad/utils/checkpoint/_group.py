@@ -32,5 +32,5 @@ class GraphExecGroup:
 
     @classmethod
     def current(cls) -> GraphExecGroup | None:
-        """The block that this thread is in."""
+        """Return the block that this thread is in."""
         return getattr(GROUP, "current", None)

@@ -36,7 +36,7 @@ def random_state(preserve: bool, args: Sequence[Any]) -> Callable[[], AbstractCo
 
 
 def devices_of(args: Any) -> list[Any]:
-    """The devices of tensors, other than the CPU, also of those in tuples, lists and dicts."""
+    """Return the devices of tensors, other than the CPU, also of those in tuples, lists and dicts."""
     if isinstance(args, Tensor):
         return [] if device_like(args.array) is HOST else [device_of(args.array)]
     inner = args.values() if isinstance(args, dict) else args if isinstance(args, (tuple, list)) else ()

@@ -135,7 +135,7 @@ class Recorded:
         self.versions = [counter.value for counter in self.counters]
 
     def whole(self) -> bool:
-        """Whether nothing else was recorded inside the op, whose history would be lost."""
+        """Return whether nothing else was recorded inside the op, whose history would be lost."""
         return not any(isinstance(x, Tensor) and x._requires_grad for x in (*self.inputs, *self.saved, *self.result))
 
     def again(self, given: Sequence[Tensor], may_change: bool) -> Any:

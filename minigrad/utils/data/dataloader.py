@@ -99,7 +99,7 @@ class DataLoader(Generic[Item]):
         return made
 
     def __len__(self) -> int:
-        """The number of batches in a pass; for a stream, as follows from its own length."""
+        """Return the number of batches in a pass; for a stream, as follows from its own length."""
         if not isinstance(self.dataset, IterableDataset):
             return len(self._index_sampler)
         length: Any = len(self.dataset)  # type: ignore[arg-type]  # a stream without a length raises the error itself

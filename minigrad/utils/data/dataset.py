@@ -44,7 +44,7 @@ class IterableDataset(Dataset[Item], Iterable[Item]):
 
 
 def items_of(dataset: Any, indices: list[Any]) -> Any:
-    """The samples at these indices, from the data set's `__getitems__` if it has one."""
+    """Return the samples at these indices, from the data set's `__getitems__` if it has one."""
     together = getattr(dataset, "__getitems__", None)
     return together(indices) if together else [dataset[index] for index in indices]
 
@@ -110,7 +110,7 @@ class ConcatDataset(Dataset[Item]):
 
     @staticmethod
     def cumsum(sequence: Iterable[Any]) -> list[int]:
-        """Where each data set ends."""
+        """Return where each data set ends."""
         return list(itertools.accumulate([len(dataset) for dataset in sequence]))
 
     def __init__(self, datasets: Iterable[Any]) -> None:
@@ -146,7 +146,7 @@ class ChainDataset(IterableDataset[Item]):
         self.datasets = datasets
 
     def _streams(self) -> Iterator[Any]:
-        """The data sets, each of which must be a stream."""
+        """Yield the data sets, each of which must be a stream."""
         for dataset in self.datasets:
             if not isinstance(dataset, IterableDataset):
                 raise AssertionError("ChainDataset only supports IterableDataset")

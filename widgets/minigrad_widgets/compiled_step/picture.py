@@ -14,7 +14,7 @@ LINE, WIDTH = 0.2, 11.0  # inches
 
 
 def statements_of(record: Any, step: int) -> list[str]:
-    """The statements after a pass, each with its op and the line that it comes from."""
+    """Return the statements after a pass, each with its op and the line that it comes from."""
     found = [record["statements"][place] for place in record["steps"][step]["statements"]]
     width = min(max([len(each["code"]) for each in found], default=0), 60)
     return [f"{each['code']:<{width}}  # {each['origin']}" for each in found]

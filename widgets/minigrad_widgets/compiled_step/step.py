@@ -52,5 +52,5 @@ class CompiledStep(Widget):
         return "\n".join([*lines, f"    ... and {rest:,} more"] if rest > 0 else lines)
 
     def figure(self) -> Figure:
-        """The passes as bars, and the program that is shown."""
+        """Return the passes as bars, and the program that is shown."""
         return draw(self._record, self.step)

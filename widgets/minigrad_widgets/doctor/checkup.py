@@ -104,7 +104,7 @@ def check(step: Any, steps: int) -> None:
 
 
 def named_objects(value: Any, what: str, wanted: Callable[[Any], bool], names: dict[str, Any]) -> list[Named]:
-    """The given models or optimizers, by the names that the step has for them; else those that it names."""
+    """Return the given models or optimizers, by the names that the step has for them; else those that it names."""
     known = found_in(names, wanted)
     if value is None:
         return outermost(known) if what == "model" else known
@@ -120,7 +120,7 @@ def named_objects(value: Any, what: str, wanted: Callable[[Any], bool], names: d
 
 
 def outermost(models: Sequence[Named]) -> list[Named]:
-    """The modules that are not inside another one of these."""
+    """Return the modules that are not inside another one of these."""
     inner = {id(part) for _, model in models for path, part in model.named_modules() if path}
     return [each for each in models if id(each.value) not in inner]
 
@@ -161,5 +161,5 @@ def examined(facts: Facts) -> Report:
 
 
 def own_error(kind: str, text: str) -> Finding:
-    """An error that has nothing to do with autograd."""
+    """Return an error that has nothing to do with autograd."""
     return Finding("own-error", "error", f"The step raised an error of its own, {kind}: {text}")

@@ -41,7 +41,7 @@ Found = tuple[list[Place], str, list[Mend]]
 
 
 def failing_node(facts: Facts) -> tuple[int | None, int]:
-    """The node at which the last pass ended with an error, and the step at which it did."""
+    """Return the node at which the last pass ended with an error, and the step at which it did."""
     for i in range(len(facts.events) - 1, -1, -1):
         if facts.events[i]["kind"] == "run":
             return facts.events[i]["node"], i
@@ -88,7 +88,7 @@ def rewritten(source: str) -> list[Mend]:
 
 
 def relatives(facts: Facts, tensors: set[int]) -> set[int]:
-    """The tensors that share their memory and version with one of these."""
+    """Return the tensors that share their memory and version with one of these."""
     def root(t: int) -> int:
         record: dict[str, int] = facts.tensors[t]
         return record.get("base", record.get("counter", t))
@@ -121,7 +121,7 @@ def again_places(facts: Facts) -> Found:
 
 
 def reuse(facts: Facts, needs: frozenset[int], old: set[int]) -> At | None:
-    """The line of the first op that was computed from results of an older graph."""
+    """Return the line of the first op that was computed from results of an older graph."""
     for node in sorted(n for n in needs - old if "variable" not in facts.nodes[n]):
         if any(edge is not None and edge[0] in old for edge in facts.nodes[node]["next"]):
             return facts.node_at(node)
@@ -140,7 +140,7 @@ def cut_places(facts: Facts) -> Found:
 
 
 def distinct(places: list[Place]) -> list[Place]:
-    """Each line once, with its first role."""
+    """Return each line once, with its first role."""
     found: dict[Any, Place] = {}
     for each in places:
         found.setdefault((each.file, each.line), each)

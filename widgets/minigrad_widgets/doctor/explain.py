@@ -76,7 +76,7 @@ def explain(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
 
 
 def variables(names: dict[str, Any], values: list[Any]) -> dict[str, Any]:
-    """The variables that tensors are named after."""
+    """Return the variables that tensors are named after."""
     found = {name: value for name, value in names.items() if not inspect.ismodule(value) and name != "self"}
     for value in values:
         if is_module(value) and all(value is not each for each in found.values()):
@@ -106,7 +106,7 @@ def explained(recording: Recording, names: dict[str, Any], program: Any) -> Expl
 
 
 def unknown(recording: Recording) -> BaseException:
-    """The error of a recording, with a line that says that the doctor does not know it."""
+    """Return the error of a recording, with a line that says that the doctor does not know it."""
     error = recording.error
     if error is None:
         raise RuntimeError("nothing was raised")
@@ -115,7 +115,7 @@ def unknown(recording: Recording) -> BaseException:
 
 
 def text_of(told: Told) -> str:
-    """An error as Python prints it."""
+    """Return an error as Python prints it."""
     return f"{told.kind}: {told.text}"
 
 

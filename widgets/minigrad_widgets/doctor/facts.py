@@ -60,7 +60,7 @@ class Facts:
 
     # time
     def iteration(self, step: int) -> int:
-        """The iteration in which an event happened."""
+        """Return the iteration in which an event happened."""
         return max(sum(start <= step for start in self.recording.starts) - 1, 0)
 
     @cached_property
@@ -114,13 +114,13 @@ class Facts:
         return forth, back
 
     def reached_from(self, tensors: Iterable[int], graph_only: bool = False) -> set[int]:
-        """The tensors that were computed from these, including these; `graph_only`: by recorded ops only."""
+        """Return the tensors that were computed from these, including these; `graph_only`: by recorded ops only."""
         if graph_only:
             return closure(tensors, self.graph_moves)
         return closure(tensors, self.moves[0])
 
     def sources_of(self, tensors: Iterable[int]) -> set[int]:
-        """The tensors that these were computed from, including these."""
+        """Return the tensors that these were computed from, including these."""
         return closure(tensors, self.moves[1])
 
     @cached_property
@@ -136,7 +136,7 @@ class Facts:
         return found
 
     def in_graph(self, tensor: int) -> bool:
-        """Whether a tensor takes part in a graph."""
+        """Return whether a tensor takes part in a graph."""
         record = self.tensors[tensor]
         return bool(record["requires_grad"]) or record["node"] is not None or tensor in self.recorded_first
 
@@ -146,16 +146,16 @@ class Facts:
         return {e["outputs"][0] for _, e in self.forwards if e["node"] is not None and e["outputs"]}
 
     def outputs_of(self, node: int) -> list[int]:
-        """The tensors that a node has made."""
+        """Return the tensors that a node has made."""
         return [t for t in self.nodes[node]["outputs"] if t is not None]
 
     def name(self, tensor: int) -> str:
-        """What a tensor is called: by its model, else by the trace."""
+        """Return what a tensor is called: by its model, else by the trace."""
         known = self.parameter_names.get(tensor) or self.tensors[tensor]["name"]
         return known or f"a tensor of shape {tuple(self.tensors[tensor]['shape'])}"
 
     def value(self, index: int | None) -> dict[str, Any] | None:
-        """The preview of an array."""
+        """Return the preview of an array."""
         return None if index is None else self.trace.values[index]
 
     # parameters
@@ -223,11 +223,11 @@ class Facts:
         return {usual: own[0] for usual, own in found.items() if own}
 
     def of_kind(self, *kinds: str) -> list[Call]:
-        """The calls of some kinds."""
+        """Return the calls of some kinds."""
         return [call for call in self.calls if call.kind in kinds]
 
     def without_grad(self, order: int) -> At | None:
-        """The line of the innermost `no_grad` block that was on when `order` tensors had been seen."""
+        """Return the line of the innermost `no_grad` block that was on when `order` tensors had been seen."""
         open_blocks: list[At | None] = []
         for call in self.of_kind("grad_off", "grad_on"):
             if call.order > order:
@@ -240,7 +240,7 @@ class Facts:
 
     # modules
     def path(self, node: int | None, event: Event | None = None) -> str:
-        """The path of the module in which an op ran, or an empty string."""
+        """Return the path of the module in which an op ran, or an empty string."""
         scope = None if node is None else self.nodes[node].get("scope")
         if scope is None and event is not None:
             scope = event.get("scope")
@@ -252,14 +252,14 @@ class Facts:
         return ".".join(reversed(parts))
 
     def node_at(self, node: int) -> At | None:
-        """The user's line that made a node."""
+        """Return the user's line that made a node."""
         record = self.nodes[node]
         if record.get("line") is None:
             return None
         return record["file"], record["line"]
 
     def norm(self, value: int | None) -> float | None:
-        """The norm of an array; None if it is unknown, inf if it is not finite."""
+        """Return the norm of an array; None if it is unknown, inf if it is not finite."""
         preview = self.value(value)
         if preview is None:
             return None
@@ -271,12 +271,12 @@ class Facts:
         return math.inf if isinstance(norm, str) else norm
 
     def walk(self) -> Iterator[tuple[int, Event]]:
-        """All events, with their steps."""
+        """Return all events, with their steps."""
         return iter(enumerate(self.events))
 
 
 def closure(start: Iterable[int], edges: dict[int, set[int]]) -> set[int]:
-    """Everything that can be reached from `start`."""
+    """Return everything that can be reached from `start`."""
     found = set(start)
     waiting = list(found)
     while waiting:
@@ -287,12 +287,12 @@ def closure(start: Iterable[int], edges: dict[int, set[int]]) -> set[int]:
 
 
 def at_of(event: Event) -> At | None:
-    """The user's line of an event."""
+    """Return the user's line of an event."""
     return (event["file"], event["line"]) if event.get("file") is not None else None
 
 
 def finite(preview: dict[str, Any] | None) -> bool:
-    """Whether all entries of an array are finite."""
+    """Return whether all entries of an array are finite."""
     if preview is None:
         return True
     if "data" in preview:

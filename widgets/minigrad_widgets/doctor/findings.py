@@ -79,12 +79,12 @@ def details(told: Any) -> list[str]:
 
 
 def lesson_text(lesson: tuple[int, str]) -> str:
-    """The text that says which lesson teaches it."""
+    """Return the text that says which lesson teaches it."""
     return f"Lesson {lesson[0]} teaches it, under “{lesson[1]}”."
 
 
 def number(value: Any) -> str:
-    """A number as text."""
+    """Return a number as text."""
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
@@ -94,7 +94,7 @@ def indented(text: str) -> str:
 
 
 def line_at(trace: Trace, at: tuple[int | None, int | None] | None, role: str) -> list[Place]:
-    """A line of the trace as a list of one place; empty if there is no such line."""
+    """Return a line of the trace as a list of one place; empty if there is no such line."""
     if at is None or at[0] is None or at[1] is None:
         return []
     file = trace.files[at[0]]

@@ -30,18 +30,18 @@ class Named(NamedTuple):
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether this is a tensor of either library."""
+    """Return whether this is a tensor of either library."""
     return not isinstance(value, type) and all(hasattr(value, name) for name in ("grad_fn", "backward",
                                                                                  "requires_grad"))
 
 
 def is_module(value: Any) -> bool:
-    """Whether this is a module of either library."""
+    """Return whether this is a module of either library."""
     return not isinstance(value, type) and callable(getattr(value, "named_parameters", None))
 
 
 def is_optimizer(value: Any) -> bool:
-    """Whether this is an optimizer of either library."""
+    """Return whether this is an optimizer of either library."""
     return not isinstance(value, type) and hasattr(value, "param_groups") and callable(getattr(value, "step", None))
 
 
@@ -74,7 +74,7 @@ def surroundings(function: Any) -> dict[str, Any]:
 
 
 def bound(partial: functools.partial[Any]) -> dict[str, Any]:
-    """The arguments of a `functools.partial`, by the names of the function's parameters."""
+    """Return the arguments of a `functools.partial`, by the names of the function's parameters."""
     try:
         return inspect.signature(partial.func).bind_partial(*partial.args, **partial.keywords).arguments
     except (TypeError, ValueError):  # a built-in without a signature, or arguments that it does not take
@@ -82,17 +82,17 @@ def bound(partial: functools.partial[Any]) -> dict[str, Any]:
 
 
 def uses_torch(values: Iterable[Any]) -> bool:
-    """Whether one of these is from PyTorch: a tensor, a module, or the package itself."""
+    """Return whether one of these is from PyTorch: a tensor, a module, or the package itself."""
     return any(name == "torch" or name.startswith("torch.") for value in values for name in packages_of(value))
 
 
 def packages_of(value: Any) -> list[str]:
-    """The names of the modules in which a value's class and its bases are defined."""
+    """Return the names of the modules in which a value's class and its bases are defined."""
     return [value.__name__] if inspect.ismodule(value) else [cls.__module__ for cls in type(value).__mro__]
 
 
 def library_of(values: Iterable[Any]) -> Library:
-    """The library of these values; if they do not tell, PyTorch if it has been imported."""
+    """Return the library of these values; if they do not tell, PyTorch if it has been imported."""
     values = list(values)
     torch = uses_torch(values)
     if not torch and "torch" in sys.modules:
@@ -133,11 +133,11 @@ class Library:
             self.package.set_warn_always(before)
 
     def grad_enabled(self) -> bool:
-        """Whether ops are recorded now."""
+        """Return whether ops are recorded now."""
         return bool(self.package.is_grad_enabled())
 
     def owns(self, filename: str) -> bool:
-        """Whether a source file belongs to the library."""
+        """Return whether a source file belongs to the library."""
         return filename.startswith(self.folder)
 
 
@@ -152,7 +152,7 @@ def held_tensors(names: Mapping[str, Any], depth: int = 2) -> Iterator[Named]:
 
 
 def contents(value: Any) -> Mapping[str, Any]:
-    """What a container or a plain object of the user's holds, by the path to it."""
+    """Return what a container or a plain object of the user's holds, by the path to it."""
     if isinstance(value, dict):
         return {f"[{key!r}]": inner for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -163,7 +163,7 @@ def contents(value: Any) -> Mapping[str, Any]:
 
 
 def found_in(names: Mapping[str, Any], wanted: Callable[[Any], bool]) -> list[Named]:
-    """The modules or optimizers that variables hold, also those directly inside lists, dicts and objects."""
+    """Return the modules or optimizers that variables hold, also those directly inside lists, dicts and objects."""
     found = {id(value): Named(name, value) for name, value in names.items() if wanted(value)}
     for name, value in names.items():
         if not wanted(value) and not is_tensor(value):

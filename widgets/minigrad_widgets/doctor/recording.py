@@ -104,6 +104,6 @@ def repeat(program: Callable[[], Any], times: int, watch: Watch, trace: Trace, d
 
 
 def lines_of(error: BaseException, files: Mapping[str, int]) -> list[At]:
-    """The user's lines in an error's traceback, the innermost first."""
+    """Return the user's lines in an error's traceback, the innermost first."""
     found = [(files.get(frame.filename, -1), frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
     return [at for at in reversed(found) if at[0] >= 0]

@@ -61,7 +61,7 @@ class Report:
         return styled(self.body())
 
     def body(self) -> str:
-        """The page's contents: findings first, then gradients, then bytes."""
+        """Return the page's contents: findings first, then gradients, then bytes."""
         parts = [f"<h3>{self.title}</h3>", *[card(finding) for finding in self.findings]]
         if self.gradients:
             parts.append(bars("Norm of the gradient, from the loss down", self.gradients, "{:.3g}".format, log=True))
@@ -78,11 +78,11 @@ class Report:
 
 
 def gradients_of(facts: Facts) -> dict[str, float]:
-    """The norm of the gradient of each weight, from the loss down, in the last iteration."""
+    """Return the norm of the gradient of each weight, from the loss down, in the last iteration."""
     return {layer.name: layer.norm for layer in layers(facts)}
 
 
 def held_bytes(facts: Facts) -> dict[str, int]:
-    """The bytes of each kind at the step at which most were held."""
+    """Return the bytes of each kind at the step at which most were held."""
     counts: list[Any] = [e["bytes"] for e in facts.events if "bytes" in e]
     return dict(zip(KINDS, max(counts, key=sum), strict=True)) if counts else {}

@@ -14,7 +14,7 @@ __all__ = ["assigned", "attribute_line", "mentions", "module_of"]
 
 
 def tree_of(path: str) -> ast.Module | None:
-    """The syntax tree of a file, or of a notebook cell."""
+    """Return the syntax tree of a file, or of a notebook cell."""
     try:
         return ast.parse("".join(linecache.getlines(path)))
     except SyntaxError:  # a cell with magics
@@ -22,18 +22,18 @@ def tree_of(path: str) -> ast.Module | None:
 
 
 def place_at(path: str, line: int, role: str) -> Place:
-    """A line of a file as a place."""
+    """Return a line of a file as a place."""
     return Place(path.replace("\\", "/").rpartition("/")[2], line, linecache.getline(path, line).strip(), role)
 
 
 def path_of(function: Any) -> tuple[str, int] | None:
-    """The file and the first line of a function."""
+    """Return the file and the first line of a function."""
     code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
     return None if code is None else (code.co_filename, code.co_firstlineno)
 
 
 def attribute_line(owner: Any, attribute: str, role: str) -> list[Place]:
-    """The line in an object's class that assigns one of its attributes, `self.attribute = …`."""
+    """Return the line in an object's class that assigns one of its attributes, `self.attribute = …`."""
     for cls in type(owner).__mro__:
         init = cls.__dict__.get("__init__")
         start = None if init is None else path_of(init)
@@ -50,7 +50,7 @@ def attribute_line(owner: Any, attribute: str, role: str) -> list[Place]:
 
 
 def assigned(function: Any, name: str, role: str) -> list[Place]:
-    """The line around a function, above it, that last assigned a variable; empty where there is none."""
+    """Return the line around a function, above it, that last assigned a variable; empty where there is none."""
     start = path_of(function)
     tree = None if start is None else tree_of(start[0])
     if start is None or tree is None:
@@ -95,7 +95,7 @@ def stores(body: ast.AST, name: str) -> Iterator[int]:
 
 
 def root_of(target: ast.expr) -> str | None:
-    """The variable at the root of `a[0].b`; for `self.b` it is `self.b`."""
+    """Return the variable at the root of `a[0].b`; for `self.b` it is `self.b`."""
     while isinstance(target, (ast.Subscript, ast.Attribute, ast.Starred)):
         if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
             return f"self.{target.attr}"
@@ -104,7 +104,7 @@ def root_of(target: ast.expr) -> str | None:
 
 
 def module_of(model: Any, path: str) -> tuple[Any, str]:
-    """The user's own module that holds a parameter or a part with it, and the name of its attribute there: the
+    """Return the user's own module that holds a parameter or a part with it, and the name of its attribute there: the
     innermost one whose class is not the library's."""
     owner, found = model, (model, path.partition(".")[0])
     for part in path.split("."):

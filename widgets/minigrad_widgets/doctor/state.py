@@ -41,7 +41,7 @@ class State:
         self.generator = library.package.get_rng_state()
 
     def anomaly(self) -> tuple[bool, bool]:
-        """Whether anomaly mode is on, and whether it checks for NaN."""
+        """Return whether anomaly mode is on, and whether it checks for NaN."""
         package = self.library.package
         return package.is_anomaly_enabled(), package.is_anomaly_check_nan_enabled()
 

@@ -271,10 +271,10 @@ TEXTS = [
 
 
 def text_for(text: str) -> Text | None:
-    """The entry for the text of an error or a warning; None if there is none."""
+    """Return the entry for the text of an error or a warning; None if there is none."""
     return next((entry for entry in TEXTS if re.search(entry.words, text)), None)
 
 
 def mends_in(entry: Text) -> list[Mend]:
-    """What an entry says to do."""
+    """Return what an entry says to do."""
     return [Mend(*mend) for mend in entry.mends]

@@ -146,7 +146,7 @@ class Watch:
             role(frame, event, arg)
 
     def role_of(self, code: CodeType) -> Callable[[FrameType, str, Any], None] | None:
-        """What to do when a function with this code is called and when it returns."""
+        """Return what to do when a function with this code is called and when it returns."""
         name = code.co_name
         if code is self.module_call:
             return self.module
@@ -173,12 +173,12 @@ class Watch:
             self.observer.ops.settle()
 
     def number(self, tensor: Any) -> int:
-        """The number of a tensor in the trace."""
+        """Return the number of a tensor in the trace."""
         self.settle()
         return int(self.seen.tensor(tensor))
 
     def where(self, frame: FrameType | None) -> At | None:
-        """The user's line from which a frame was called."""
+        """Return the user's line from which a frame was called."""
         while frame is not None:
             index = self.builder.file(frame.f_code.co_filename)
             if index >= 0:
@@ -187,7 +187,7 @@ class Watch:
         return None
 
     def user_called(self, frame: FrameType) -> bool:
-        """Whether the user's own code made this call."""
+        """Return whether the user's own code made this call."""
         return frame.f_back is not None and self.builder.file(frame.f_back.f_code.co_filename) >= 0
 
     def step(self, frame: FrameType, event: str, arg: Any) -> None:

@@ -23,7 +23,7 @@ REDUCTIONS = ("none", "mean", "sum")  # indexed by PyTorch's numbers for them
 
 
 def loss(name: str) -> Callable[..., Call]:
-    """A loss of two tensors."""
+    """Return a loss of two tensors."""
     return lambda x, y, reduction=1: (f"nn.functional.{name}", (x, y), {"reduction": REDUCTIONS[reduction]})
 
 
@@ -99,6 +99,6 @@ def call_of(name: str, args: tuple[Any, ...], options: dict[str, Any], operands:
 
 
 def dtype_of(dtype: torch.dtype) -> str:
-    """The name of a dtype, as in previews."""
+    """Return the name of a dtype, as in previews."""
     name = str(dtype).removeprefix("torch.")
     return DTYPES.get(name, name)

@@ -48,18 +48,18 @@ class CollectiveCall:
         self.op += f"({', '.join(words)})"
 
     def part(self) -> list[int] | None:
-        """The ranks that take part, if not all."""
+        """Return the ranks that take part, if not all."""
         if self.op is None or "process_group" not in self.facts:
             return None
         ranks = dist.get_process_group_ranks(dist.ProcessGroup.unbox(self.facts["process_group"]))
         return ranks if len(ranks) < dist.get_world_size() else None
 
     def first(self, names: Iterable[str]) -> Any:
-        """The argument that has one of these names."""
+        """Return the argument that has one of these names."""
         return next((self.facts[name] for name in names if name in self.facts), ())
 
     def described(self, tensors: list[torch.Tensor], name: str) -> str:
-        """The dtype and shape of each rank's part; the rows of an all-to-all differ between ranks."""
+        """Return the dtype and shape of each rank's part; the rows of an all-to-all differ between ranks."""
         if len(tensors) != 1 and name.endswith("coalesced_"):
             return f"{len(tensors)} tensors"
         if not tensors:
@@ -69,12 +69,12 @@ class CollectiveCall:
         return f"{str(tensors[0].dtype).removeprefix('torch.')} {text}"
 
     def reduction(self) -> list[str]:
-        """The name of the reduction that combines the values of all ranks."""
+        """Return the name of the reduction that combines the values of all ranks."""
         op = self.facts.get("reduce_op")
         return [] if op is None else [dist.ReduceOp.RedOpType(op.op()).name]
 
     def partner(self, name: str) -> list[str]:
-        """The global rank that sends or receives."""
+        """Return the global rank that sends or receives."""
         if name == "recv_any_source_":
             return ["src=any"]
         place = next((self.facts[key] for key in ("root_rank", "src", "dst") if key in self.facts), None)
@@ -85,7 +85,7 @@ class CollectiveCall:
 
 
 def bytes_of(tensor: torch.Tensor) -> int:
-    """The bytes that a tensor sends: for a sparse one, those of its values and indices."""
+    """Return the bytes that a tensor sends: for a sparse one, those of its values and indices."""
     if tensor.layout is torch.sparse_coo:
         return tensor._values().nbytes + tensor._indices().nbytes
     return tensor.numel() * tensor.element_size()

@@ -158,7 +158,7 @@ class Collectives:
         return label_of(number, plan.parameters[number]), number, plan.parameters[number]
 
     def names_of(self, parameters: Iterable[Any]) -> list[str] | None:
-        """The names of parameters in their module; None if its forward was not recorded."""
+        """Return the names of parameters in their module; None if its forward was not recorded."""
         plans = [(p, self.plans.get(id(p))) for p in parameters]
         return None if any(plan is None for _, plan in plans) else [plan.names[id(p)] for p, plan in plans if plan]
 
@@ -176,7 +176,7 @@ class Collectives:
 
     # waits and ends
     def operation_of(self, work: Any) -> Operation | None:
-        """The operation of a `Work`, if its end is not known yet."""
+        """Return the operation of a `Work`, if its end is not known yet."""
         return next((each for each in self.open if each.work is work), None)
 
     def wait(self, operation: Operation, since: float | None = None) -> None:
@@ -261,18 +261,18 @@ def bucket_of(caller: FrameType) -> Any:
 
 
 def in_library(frame: FrameType) -> bool:
-    """Whether a call comes from C++ that a function of PyTorch called, and that waits there."""
+    """Return whether a call comes from C++ that a function of PyTorch called, and that waits there."""
     name = frame.f_code.co_filename
     return name.startswith(TORCH) and name != PUBLIC
 
 
 def label_of(number: int, names: Iterable[str] | None) -> str:
-    """The label of a bucket, as in minigrad."""
+    """Return the label of a bucket, as in minigrad."""
     return f"bucket {number}" + (f": {', '.join(names)}" if names else "")
 
 
 def process_of() -> dict[str, Any] | None:
-    """Which of several processes this is; None if it is the only one."""
+    """Return which of several processes this is; None if it is the only one."""
     if not dist.is_available() or not dist.is_initialized():
         return None
     return {"rank": dist.get_rank(), "ranks": dist.get_world_size(), "began": None}

@@ -34,7 +34,7 @@ class Plan:
         self.count(starts)
 
     def runs(self, node: int) -> bool:
-        """Whether the pass runs a node, rather than only bringing it gradients."""
+        """Return whether the pass runs a node, rather than only bringing it gradients."""
         return self.chosen is None or node in self.chosen
 
     def reaching(self, starts: Sequence[int], targets: set[int]) -> set[int]:

@@ -35,7 +35,7 @@ class Facts:
         self.ndim = max([len(shape) for shape, _ in (*self.outputs, *filter(None, self.inputs))], default=0)
 
     def sent(self, fn: Any, nr: int) -> Meta | None:
-        """What goes along an edge."""
+        """Return what goes along an edge."""
         expected = () if fn is None else fn._input_metadata
         return shape_and_dtype(expected[nr]) if nr < len(expected) else None
 
@@ -50,14 +50,14 @@ class Facts:
         return value + self.ndim if name.startswith("dim") and isinstance(value, int) and value < 0 else value
 
     def input(self) -> Meta:
-        """Shape and dtype of the gradient of the only input."""
+        """Return shape and dtype of the gradient of the only input."""
         found, = self.inputs
         if found is None:
             raise TypeError("an input of an unknown shape")
         return found
 
     def dims(self) -> tuple[Shape, Shape]:
-        """The dimensions of a reduction, and the shape that its result would have with them kept."""
+        """Return the dimensions of a reduction, and the shape that its result would have with them kept."""
         shape = self.input()[0]
         dim = plain(self.node._saved_dim)
         dims = tuple(range(len(shape))) if not dim and dim != 0 else dim if isinstance(dim, tuple) else (dim,)
@@ -65,7 +65,7 @@ class Facts:
         return dims, tuple([1 if i in dims else n for i, n in enumerate(shape)])
 
     def index(self, part: Any) -> tuple[Any, ...]:
-        """An index that takes a part of one dimension, and the shape that it is taken from."""
+        """Return an index that takes a part of one dimension, and the shape that it is taken from."""
         return (*[slice(None)] * self.constant("dim"), part, ...), self.constant("self_sym_sizes")
 
 
@@ -143,7 +143,7 @@ def formula_of(node: Any, name: str, saved: Collection[str]) -> Any:
 
 
 def shape_and_dtype(metadata: Any) -> Meta:
-    """Shape and dtype of a gradient, as a node describes it."""
+    """Return shape and dtype of a gradient, as a node describes it."""
     dtype = str(metadata.dtype).removeprefix("torch.")
     return tuple(metadata.shape), DTYPES.get(dtype, dtype)
 

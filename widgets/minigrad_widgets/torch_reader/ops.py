@@ -156,7 +156,7 @@ class Ops:
         return tensor
 
     def is_empty(self, tensor: Tensor) -> bool:
-        """Whether a tensor, or the base that it views, was made by `empty` and never written to."""
+        """Return whether a tensor, or the base that it views, was made by `empty` and never written to."""
         return any(tensor is made or tensor._base is made for made in [reference() for reference in self.unwritten])
 
     def drop(self) -> None:
@@ -261,7 +261,7 @@ class Ops:
         del self.fills[:count]
 
     def output(self, t: Any, copy: Any, before: bool = False) -> int:
-        """The number of a result; one that nobody kept is reported all the same."""
+        """Return the number of a result; one that nobody kept is reported all the same."""
         if t is not None:
             return self.seen.tensor(t, copy, before)
         number = self.seen.tensor_count
@@ -285,7 +285,7 @@ class Ops:
 
 
 def word(name: str) -> str:
-    """The name of the class of a node's op: `Mul` for MulBackward0."""
+    """Return the name of the class of a node's op: `Mul` for MulBackward0."""
     return name.rpartition("Backward")[0] or name
 
 
@@ -300,7 +300,7 @@ def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:
 
 @functools.cache
 def facts_of(func: Any) -> tuple[str, list[tuple[int, str]]]:
-    """The name of an op, and which arguments it writes to: their positions and names."""
+    """Return the name of an op, and which arguments it writes to: their positions and names."""
     schema = func._schema
     return func.overloadpacket.__name__, [(i, a.name) for i, a in enumerate(schema.arguments) if schema.is_mutable
                                           and a.alias_info is not None and a.alias_info.is_write]

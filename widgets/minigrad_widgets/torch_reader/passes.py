@@ -105,7 +105,7 @@ class Passes:
             self.settle_ready(task, node)
 
     def gradient_location(self, t: Any) -> tuple[int, int]:
-        """Where the gradient of a tensor or a GradientEdge arrives."""
+        """Return where the gradient of a tensor or a GradientEdge arrives."""
         if isinstance(t, torch.Tensor):
             self.seen.tensor(t)
         edge: GradientEdge = get_gradient_edge(t) if isinstance(t, torch.Tensor) else t
@@ -269,12 +269,12 @@ class Passes:
                        grad=seen.copied(leaf.grad))
 
     def leaf_running(self) -> int | None:
-        """The AccumulateGrad that ran last in a pass, if nothing has run since."""
+        """Return the AccumulateGrad that ran last in a pass, if nothing has run since."""
         node = self.running[-1].node if self.running else None
         return node if node in self.seen.leaves else None
 
     def leaf_tensor(self) -> Any:
-        """The leaf of the AccumulateGrad that `leaf_running` returns."""
+        """Return the leaf of the AccumulateGrad that `leaf_running` returns."""
         node = self.leaf_running()
         return None if node is None else self.seen.leaves[node]()
 

@@ -40,12 +40,12 @@ class Previews:
             self.recent.clear()
 
     def all_values(self, t: Any) -> Any:
-        """What is kept of a tensor that no op made: all its values, if they are not too many."""
+        """Return what is kept of a tensor that no op made: all its values, if they are not too many."""
         kept = self.of(t)
         return self.whole(kept, array_of(t)) if isinstance(kept, Large) and not isinstance(kept, Unreadable) else kept
 
     def of(self, t: Any) -> Any:
-        """What is kept of a tensor's values."""
+        """Return what is kept of a tensor's values."""
         size = t.numel()
         if self.most is not None and size > self.most:
             return Unreadable(t)
@@ -81,7 +81,7 @@ class Same(Large):
 
 
 def is_whole(t: Any) -> bool:
-    """Whether a tensor has each element of its memory exactly once, in any order."""
+    """Return whether a tensor has each element of its memory exactly once, in any order."""
     if t.layout is not torch.strided or t.is_neg() or t.untyped_storage().nbytes() != t.nbytes:
         return False
     expected = 1

@@ -120,11 +120,11 @@ class Reader:
         del self.stack
 
     def look(self) -> Look:
-        """Where the program is, seen from a function that PyTorch called."""
+        """Return where the program is, seen from a function that PyTorch called."""
         return self.stack.look(2)
 
     def line(self) -> Any:
-        """The user's line that is running."""
+        """Return the user's line that is running."""
         return self.stack.look(1).at
 
     @unprofiled
@@ -297,18 +297,18 @@ class Reader:
             self.ops.fills.append((self.pass_at(), number, index, self.seen.copied(tensor)))
 
     def pass_at(self) -> Any:
-        """The user's line that started the running pass."""
+        """Return the user's line that started the running pass."""
         return self.passes.running[-1].at if self.passes.running else NOWHERE
 
 
 def elsewhere_of(roots: Sequence[Any]) -> Any:
-    """The device of the first root whose pass the engine does not run in the calling thread; else None."""
+    """Return the device of the first root whose pass the engine does not run in the calling thread; else None."""
     devices = [root.device for root in roots if isinstance(root, torch.Tensor)]
     return next((device for device in devices if device.type not in ("cpu", "meta")), None)
 
 
 def stopped(frame: Any) -> bool:
-    """Whether a function that runs again has found everything that it saved, and is stopped at once."""
+    """Return whether a function that runs again has found everything that it saved, and is stopped at once."""
     count = frame.recomp_counter.get(torch._C._current_graph_task_id(), 0)
     return bool(frame.early_stop and count and count == len(frame.weak_holders))
 

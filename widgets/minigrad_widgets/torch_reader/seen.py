@@ -25,12 +25,12 @@ NodeHook = Callable[..., None]
 
 
 def leaf_of(node: Any) -> Any:
-    """The leaf of an AccumulateGrad, or None for every other node."""
+    """Return the leaf of an AccumulateGrad, or None for every other node."""
     return node.variable if type(node) is ACCUMULATE_GRAD else None
 
 
 def key_of(node: Any) -> int:
-    """The key of a node; negative, so that it is not an `id()`."""
+    """Return the key of a node; negative, so that it is not an `id()`."""
     return -1 - int(node._sequence_nr())
 
 
@@ -88,15 +88,15 @@ class Seen(Tracker):
         self.at: Any = NOWHERE
 
     def storage_of(self, t: Any) -> int:
-        """The memory in which a tensor is stored."""
+        """Return the memory in which a tensor is stored."""
         return memory(t)[0]
 
     def looked_at(self, t: Any) -> Any:
-        """What is kept of the values that a tensor has now."""
+        """Return what is kept of the values that a tensor has now."""
         return self.copied(t)
 
     def operand(self, t: Any) -> int:
-        """The number of an operand; a leaf that was given other memory, as by `.data = `, is read again."""
+        """Return the number of an operand; a leaf that was given other memory, as by `.data = `, is read again."""
         ref = self.tensors.get(id(t))
         if ref is None or not t.is_leaf:
             return self.tensor(t)
@@ -108,7 +108,7 @@ class Seen(Tracker):
         return int(ref.number)
 
     def copied(self, t: Any) -> Any:
-        """What is kept of a tensor's values; None for no tensor."""
+        """Return what is kept of a tensor's values; None for no tensor."""
         if t is None:
             return None
         return self.previews.of(t)
@@ -171,7 +171,7 @@ class Seen(Tracker):
             outputs.append((t.output_nr, ref))
 
     def output_of(self, node: int, output_nr: int) -> int | None:
-        """The number of the tensor that is this output of a node, if it was seen."""
+        """Return the number of the tensor that is this output of a node, if it was seen."""
         leaf = self.leaves.get(node)
         found = [ref.number for nr, ref in self.made.get(node, ()) if nr == output_nr]
         return int(leaf.number) if leaf is not None else found[-1] if found else None
@@ -202,12 +202,12 @@ class Seen(Tracker):
 
     # nodes
     def number_of(self, node: Any) -> int | None:
-        """The number of a node, None if it is new."""
+        """Return the number of a node, None if it is new."""
         leaf = leaf_of(node)
         return self.numbers.get(key_of(node) if leaf is None else id(leaf))
 
     def node(self, node: Any) -> int:
-        """The number of a node; it and all nodes above it are noted now if new."""
+        """Return the number of a node; it and all nodes above it are noted now if new."""
         found = self.node_number(node)
         if not self.linking:
             self.link_all()
@@ -226,13 +226,13 @@ class Seen(Tracker):
         self.linking = False
 
     def linked(self, node: Any, number: int) -> tuple[list[int | None], list[int]]:
-        """The edges of a node."""
+        """Return the edges of a node."""
         edges = node.next_functions
         self.next[number] = places = [None if fn is None else (self.node_number(fn), int(nr)) for fn, nr in edges]
         return [None if p is None else p[0] for p in places], [0 if p is None else p[1] for p in places]
 
     def node_number(self, node: Any) -> int:
-        """The number of a node; the edges of a new one follow in `link_all`."""
+        """Return the number of a node; the edges of a new one follow in `link_all`."""
         leaf = leaf_of(node)
         if leaf is not None:
             return self.place_leaf(node, leaf)
@@ -243,7 +243,7 @@ class Seen(Tracker):
         return found
 
     def place_leaf(self, node: Any, leaf: Any) -> int:
-        """The number of an AccumulateGrad; PyTorch makes a new one when the last graph has gone."""
+        """Return the number of an AccumulateGrad; PyTorch makes a new one when the last graph has gone."""
         found = self.numbers.get(id(leaf))
         if found is None:
             key, tensor, found = id(leaf), self.tensor(leaf), self.node_count
@@ -259,7 +259,7 @@ class Seen(Tracker):
         return found
 
     def new_node(self, node: Any) -> int:
-        """The number of a new node, which is watched from now on."""
+        """Return the number of a new node, which is watched from now on."""
         key, name, number = key_of(node), name_of(node), self.node_count
         entry = ("node", name, node._sequence_nr(), self.at)
         self.classes.setdefault(name, type(node))
@@ -278,7 +278,7 @@ class Seen(Tracker):
         self.order[number] = order
 
     def outputs(self, node: int) -> int:
-        """How many outputs a node has, as far as known."""
+        """Return how many outputs a node has, as far as known."""
         return 1 + max([nr for nr, _ in self.made.get(node, ())], default=0)
 
     def node_gone(self, ref: TrackedRef) -> None:
@@ -293,7 +293,7 @@ class Seen(Tracker):
         self.log.append(("let_go", ("saved", number)))
 
     def saved(self, node: Any, outputs: Sequence[Any]) -> tuple[list[Any], list[tuple[int, int]]] | None:
-        """What a node has saved: rows of name, tensor and value, and the memory; None if it saved nothing."""
+        """Return what a node has saved: rows of name, tensor and value, and the memory; None if it saved nothing."""
         rows: list[Any] = []
         holds: list[tuple[int, int]] = []
         for name, raw in self.raw_saved(node):
@@ -312,7 +312,7 @@ class Seen(Tracker):
         return (rows, holds) if rows else None
 
     def raw_saved(self, node: Any) -> list[tuple[str, Any]]:
-        """The saved tensors of a node as they are stored: nothing is unpacked."""
+        """Return the saved tensors of a node as they are stored: nothing is unpacked."""
         names = self.saving.get(type(node))
         if names is None:
             names = self.saving[type(node)] = [(n, n.removeprefix("_raw_saved_")) for n in dir(type(node))
@@ -337,12 +337,12 @@ class Seen(Tracker):
 
 
 def name_of(node: Any) -> str:
-    """A node's name, without the C++ namespace."""
+    """Return a node's name, without the C++ namespace."""
     return str(node.name()).rpartition("::")[2]
 
 
 def known_by(grad: Any) -> tuple[int, int] | None:
-    """What distinguishes one content of a `.grad` from another: the tensor and its version."""
+    """Return what distinguishes one content of a `.grad` from another: the tensor and its version."""
     return None if grad is None else (id(grad), 0 if grad.is_inference() else grad._version)
 
 

@@ -23,7 +23,7 @@ __all__ = ["ENGINE", "MODULE", "PACK", "Call", "Look", "Stack", "frame_of", "unp
 
 
 def inner(function: Any, name: str) -> CodeType:
-    """The code of a function that is defined inside another one."""
+    """Return the code of a function that is defined inside another one."""
     return next(c for c in function.__code__.co_consts if isinstance(c, CodeType) and c.co_name == name)
 
 
@@ -109,7 +109,7 @@ class Stack:
 
 
 def call_of(code: CodeType, frame: FrameType) -> Call | None:
-    """The run of a checkpointed function that a PyTorch frame stands for, if any."""
+    """Return the run of a checkpointed function that a PyTorch frame stands for, if any."""
     if code is FIRST_RUN:
         names = frame.f_locals
         if names["use_reentrant"] or "gen" not in names or names["gen"].gi_frame is None:
@@ -129,13 +129,13 @@ def call_of(code: CodeType, frame: FrameType) -> Call | None:
 
 
 def title(function: Any) -> str:
-    """What a checkpointed function is called."""
+    """Return what a checkpointed function is called."""
     name = "__name__" if inspect.isbuiltin(function) else "__qualname__"
     return str(getattr(function, name, type(function).__name__)).rpartition("<locals>.")[2]
 
 
 def frame_of(code: CodeType) -> FrameType | None:
-    """The innermost frame that runs this code."""
+    """Return the innermost frame that runs this code."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code is not code:
         frame = frame.f_back

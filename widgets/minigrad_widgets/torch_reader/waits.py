@@ -54,7 +54,7 @@ def put_in_place() -> None:
 
 
 def waiting() -> Any:
-    """What `Work.wait` is now."""
+    """Return what `Work.wait` is now."""
     return dist.Work.__dict__["wait"]
 
 

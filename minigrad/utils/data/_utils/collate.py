@@ -85,7 +85,7 @@ def refilled(pattern: Any, values: Any) -> Any:
 
 
 def is_named(value: Any) -> bool:
-    """Whether this is a namedtuple."""
+    """Return whether this is a namedtuple."""
     return isinstance(value, tuple) and hasattr(value, "_fields")
 
 

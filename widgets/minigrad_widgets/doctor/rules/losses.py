@@ -47,7 +47,7 @@ def twice_normalised(facts: Facts) -> Iterator[Finding]:
 
 
 def origin(facts: Facts, event: dict[str, Any], ops: tuple[str, ...]) -> dict[str, Any] | None:
-    """The op among `ops` that made the first operand of an op, ignoring changes of shape."""
+    """Return the op among `ops` that made the first operand of an op, ignoring changes of shape."""
     tensor = next((t for t in event["inputs"] if t is not None), None)
     while tensor is not None and tensor in facts.made_by:
         _, maker = facts.made_by[tensor]
@@ -83,7 +83,7 @@ def broadcast(facts: Facts) -> Iterator[Finding]:
 
 
 def unexpanded(facts: Facts, tensor: int) -> int:
-    """The tensor that was expanded to this one, as a loss does with its input and target; else this one."""
+    """Return the tensor that was expanded to this one, as a loss does with its input and target; else this one."""
     maker = facts.made_by.get(tensor)
     if maker is not None and maker[1]["op"] in ("expand", "broadcast_to") and maker[1]["inputs"][0] is not None:
         source: int = maker[1]["inputs"][0]
@@ -92,7 +92,7 @@ def unexpanded(facts: Facts, tensor: int) -> int:
 
 
 def goes_to_loss(facts: Facts, event: dict[str, Any]) -> bool:
-    """Whether a backward pass starts at something that was computed from an op's results."""
+    """Return whether a backward pass starts at something that was computed from an op's results."""
     roots = {t for p in facts.passes for n in p.roots for t in facts.outputs_of(n)}
     return bool(roots & facts.reached_from(event["outputs"]))
 
@@ -126,7 +126,7 @@ def modes(facts: Facts) -> Iterator[Finding]:
 
 
 def is_thrown_away(facts: Facts, at: Any) -> bool:
-    """Whether a line calls a module and ignores the result, `model(x)`: that updates the running statistics."""
+    """Return whether a line calls a module and ignores the result, `model(x)`: that updates the running statistics."""
     lines = line_at(facts.trace, at, "")
     source = re.sub(r"^with .*?:\s+", "", lines[0].source) if lines else ""
     try:
@@ -140,7 +140,7 @@ def is_thrown_away(facts: Facts, at: Any) -> bool:
 
 
 def outermost(facts: Facts) -> list[tuple[Call, Call]]:
-    """The calls of modules that are not inside another one, with their ends."""
+    """Return the calls of modules that are not inside another one, with their ends."""
     begins: Call | None = None
     found = []
     for call in facts.calls:
@@ -153,7 +153,7 @@ def outermost(facts: Facts) -> list[tuple[Call, Call]]:
 
 
 def trains(facts: Facts, tensor: int) -> bool:
-    """Whether a backward pass starts at something that was computed from a tensor."""
+    """Return whether a backward pass starts at something that was computed from a tensor."""
     roots = {t for p in facts.passes for n in p.roots for t in facts.outputs_of(n)}
     return bool(roots & facts.reached_from([tensor]))
 
@@ -167,7 +167,7 @@ def in_checkpoint(facts: Facts, call: Call) -> bool:
 
 
 def mismatch(facts: Facts, call: Call, name: str, mode: str, when: str) -> Finding:
-    """The finding about a module in the wrong mode."""
+    """Return the finding about a module in the wrong mode."""
     other = "train" if mode == "eval" else "eval"
     return Finding("mode-mismatch", "warning", f"{name} runs in {mode} mode {when}.",
                    line_at(facts.trace, call.at, "called here"), {"mode": mode},

@@ -48,7 +48,7 @@ def held(facts: Facts) -> Iterator[Finding]:
 
 
 def counted(number: int) -> str:
-    """A number of tensors in words."""
+    """Return a number of tensors in words."""
     return "1 tensor" if number == 1 else f"{number} tensors"
 
 
@@ -90,7 +90,7 @@ def schedule(facts: Facts) -> Iterator[Finding]:
 
 
 def wrong(facts: Facts, calls: list[Call]) -> Iterator[Finding]:
-    """What is wrong with the order of the calls of one iteration."""
+    """Yield what is wrong with the order of the calls of one iteration."""
     for i, call in enumerate(calls):
         before, after = calls[:i], calls[i + 1:]
         if call.kind == "clip":
@@ -124,7 +124,7 @@ def wrong(facts: Facts, calls: list[Call]) -> Iterator[Finding]:
 
 
 def finding(facts: Facts, first: Call, role: str, second: Call, other: str, what: str, code: str) -> Finding:
-    """A finding about two calls."""
+    """Return a finding about two calls."""
     where = line_at(facts.trace, first.at, role) + line_at(facts.trace, second.at, other)
     return Finding("wrong-order", "error", what, where, {}, [Mend("Keep to the usual order.", code)], ORDER)
 
@@ -137,7 +137,7 @@ class Ledger:
         self.lines: dict[int, Any] = {}
 
     def add(self, leaf: int, at: Any, was_empty: bool) -> None:
-        """A backward pass adds to a leaf's `.grad`."""
+        """Note that a backward pass adds to a leaf's `.grad`."""
         if not was_empty and self.state.get(leaf) in ("used", "mixed"):
             self.state[leaf] = "mixed"
             self.lines.setdefault(leaf, at)
@@ -145,14 +145,14 @@ class Ledger:
             self.state[leaf] = "fresh"
 
     def use(self, leaf: int) -> bool:
-        """An update uses a leaf's `.grad`; return whether it held something old."""
+        """Note that an update uses a leaf's `.grad`; return whether it held something old."""
         mixed = self.state.get(leaf) == "mixed"
         if leaf in self.state:
             self.state[leaf] = "used"
         return mixed
 
     def wipe(self, leaf: int) -> None:
-        """A leaf's `.grad` is zeroed."""
+        """Note that a leaf's `.grad` is zeroed."""
         self.state.pop(leaf, None)
         self.lines.pop(leaf, None)
 
@@ -179,7 +179,7 @@ def accumulation(facts: Facts) -> Iterator[Finding]:
 
 
 def usual(facts: Facts, leaf: str) -> str:
-    """The usual order of calls, with the name of the optimizer that holds a leaf."""
+    """Return the usual order of calls, with the name of the optimizer that holds a leaf."""
     parameter = facts.parameters.get(leaf)
     name = next((name for name, each in facts.optimizers for group in each.param_groups
                  if any(p is parameter for p in group["params"])), "optimizer")
@@ -187,12 +187,12 @@ def usual(facts: Facts, leaf: str) -> str:
 
 
 def at_of_pass(facts: Facts, step: int) -> Any:
-    """The user's line of the pass that an event belongs to."""
+    """Return the user's line of the pass that an event belongs to."""
     return next((p.at for p in facts.passes if p.step <= step <= p.end), None)
 
 
 def is_first(facts: Facts, event: dict[str, Any]) -> bool:
-    """Whether a leaf's `.grad` was None or zeros before a gradient was added."""
+    """Return whether a leaf's `.grad` was None or zeros before a gradient was added."""
     if event["grad"] == event["gradient"] or event["grad"] is None:
         return True
     added, now = facts.value(event["gradient"]), facts.value(event["grad"])
