@@ -97,11 +97,11 @@ class Node(metaclass=NodeType):
     outputs: int = 1  # how many outputs the op has, and so how many gradients the node receives
     saves: ClassVar[tuple[str, ...]] = ()  # names of what `forward` passes to `record1` as `saved`: `_saved_self`
     constants: ClassVar[tuple[str, ...]] = ()  # names of `const`, as in `_saved_dim`; "" for what PyTorch does not show
-    shows: ClassVar[dict[str, Callable[[Any], Any]]] = {}  # what else PyTorch's node shows: how to read it from this
+    shows: ClassVar[dict[str, Callable[[Any], Any]]] = {}  # what else PyTorch's node shows: how to read it here
     own_input_grads: ClassVar[bool] = False  # overrides `input_grads`, whose results are not summed to shapes
     prunes: ClassVar[bool] = True  # what a pass with `inputs=` does not need is dropped; not for custom Functions
     requires_grad: ClassVar[bool] = True  # PyTorch's flag; always True here
-    backward: Any  # the formula: backward(xp, gradient, *saved, *const) returns those of the inputs
+    backward: Any  # the formula: backward(xp, gradient, *saved, *const) returns the gradients of the inputs
 
     def __init_subclass__(cls, name: str = "", number: int | None = 0, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -367,8 +367,8 @@ class ManyOutputs(Node, number=None):
 class GradientEdge(NamedTuple):
     """A node and which of its outputs: where a gradient is sent (`torch.autograd.graph.GradientEdge`).
 
-    `ownership_token` is always None here: a node keeps alive what is behind it. In PyTorch a custom Function's does
-    not.
+    `ownership_token` is always None here: a node keeps alive what is behind it. In PyTorch the node of a custom
+    Function does not.
     """
 
     node: Any

@@ -1,7 +1,7 @@
 """Makes leaves that need more than an array: in inference mode, and for an observer that notes where data comes from.
 
 `plain` in tensor.py makes all leaves. While a recorder is on, it must know which of them are results of an op without a
-derivative, which hold constants, and which nobody explains; so ops tell it by the function that they call. For ops
+derivative, which hold constants, and which nobody explains; so ops say which by the function that they call. For ops
 whose results may require grad, see record.py.
 """
 

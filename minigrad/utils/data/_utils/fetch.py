@@ -39,8 +39,8 @@ def fetcher_of(plan: Plan) -> Callable[[Any], Any]:
 def rows_of(dataset: Any) -> Callable[[list[Any]], list[Tensor] | None]:
     """Return a function that makes batches of a TensorDataset, or part of one, ten times as fast: a step per tensor.
 
-    The function returns None where samples must be fetched one by one: for another class, for tensors that require
-    grad, for indices that are not integers.
+    The function returns None if samples must be fetched one by one: for another class, for tensors that require grad or
+    are not contiguous, and for indices that are not integers.
     """
     if type(dataset) is Subset:
         rows = rows_of(dataset.dataset)
