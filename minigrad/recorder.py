@@ -4,7 +4,7 @@ It mirrors nothing in PyTorch, which has no such thing. It makes a `Trace`: plai
 inspectors show and that `save` and `load` store; it holds copies and ids but never a tensor. All lessons use it.
 
 The core knows nothing of traces: while a recorder is on, it calls an observer (`minigrad.autograd.observer`), which
-registers itself here, since a lower layer imports no higher one.
+registers itself here, since a lower floor imports no higher one.
 """
 
 import os

@@ -39,7 +39,8 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
 
     Raises:
         RuntimeError: for a leaf that requires grad or a view of one, for a view that may not be written to, if the
-        result has another shape or a dtype of a higher kind, or if elements of `x` share memory; `x` is unchanged then.
+            result has another shape or a dtype of a higher kind, or if elements of `x` share memory; `x` stays as it
+            was.
     """
     target = materialized(x)
     check_inplace(x, x._requires_grad or any(isinstance(a, Tensor) and a._requires_grad for a in args))

@@ -80,7 +80,7 @@ class Geometry:
     __slots__ = ("base", "index", "layout", "repeats", "shape")
 
     def __init__(self, view: Any, base: Any, start: int) -> None:
-        """Compare two arrays; in memory the view begins `start` elements after the base."""
+        """Locate a view in its base; in memory it begins `start` elements after the base."""
         self.base, self.shape, self.repeats = base.shape, view.shape, repeats(view)
         self.layout = layout(view, base)
         steps = [s // view.itemsize for s in view.strides]

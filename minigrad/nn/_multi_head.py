@@ -188,7 +188,7 @@ def merged_mask(attn_mask: Mask, key_padding_mask: Mask, batch: int, heads: int,
 
 
 def attention_with_weights(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout_p: float) -> tuple[Tensor, Tensor]:
-    """Return attention step by step: its output and its weights."""
+    """Compute attention step by step; return its output and its weights."""
     scaled = q * math.sqrt(1.0 / q.shape[-1])
     transposed = k.transpose(-2, -1)
     weights = softmax(scaled.bmm(transposed) if mask is None else mask.baddbmm(scaled, transposed), -1)
@@ -199,7 +199,7 @@ def attention_with_weights(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout_
 
 def fused_attention(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout_p: float, is_causal: bool,
                     batch: int) -> Tensor:
-    """Return attention of all heads at once: (rows * batch, features)."""
+    """Compute attention of all heads at once: (rows * batch, features)."""
     heads, (rows, size) = q.shape[0] // batch, q.shape[1:]
     if mask is not None:
         mask = (mask.unsqueeze(0) if mask.size(0) == 1 and mask.dim() == 3 else

@@ -1,10 +1,10 @@
 """Runs an update rule on small blocks of the arrays, in place and in scratch memory that is reused.
 
-An update rule (`ElementwiseOptimizer.update`) is written once, with the methods of Tensor: `v.mul_(beta).add_((1 -
-beta) * g * g)`. On tensors, each operation makes a new array, and reads memory from one end to the other. A `Block` has
-the same methods but is a part of an array, small enough to stay in the cache while the whole rule runs on it. Its
-operators write into scratch memory, which is free again as soon as nothing holds the result: a rule of any length needs
-two or three arrays.
+An update rule (`ElementwiseOptimizer.update`) is written once, with the methods of Tensor:
+`v.mul_(beta).add_((1 - beta) * g * g)`. On tensors, each operation makes a new array, and reads memory from one end to
+the other. A `Block` has the same methods but is a part of an array, small enough to stay in the cache while the whole
+rule runs on it. Its operators write into scratch memory, which is free again as soon as nothing holds the result: a
+rule of any length needs two or three arrays.
 """
 
 from __future__ import annotations

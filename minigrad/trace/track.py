@@ -34,7 +34,7 @@ TRIES = 100  # how often leaves are searched for in variables without success
 NOWHERE = (None, None)  # no line of the user's code
 CHANGED = -1  # in place of the count of writes to a tensor's memory: it has other memory now
 # Makes the observer of `record`, from the class of its trace and whether it measures time. The core registers its own
-# here, since the recorder is on a lower layer and cannot import it; the last one is used.
+# here, since the recorder is on a lower floor and cannot import it; the last one is used.
 OBSERVERS: list[Callable[[type, bool], Any]] = []
 
 

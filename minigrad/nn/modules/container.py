@@ -121,7 +121,7 @@ class Sequential(_Row):
         return type(self)(OrderedDict(list(self._modules.items())[index]))
 
     def insert(self, index: int, module: Module) -> Self:
-        """Insert a module before an index. Raises IndexError beyond the end, AssertionError if it is no module."""
+        """Insert a module before an index. Raises IndexError beyond the end, AssertionError for a non-module."""
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
         count = len(self)

@@ -557,7 +557,8 @@ class Module:
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Convert by `to(device, dtype, non_blocking)`, `to(dtype, non_blocking)` or `to(tensor, non_blocking)`.
 
-        Only floating point parameters and buffers change their dtype. Raises TypeError for a dtype that is not one.
+        Only floating point parameters and buffers change dtype. Raises TypeError for a dtype that is not floating
+        point.
         """
         device, dtype, _, format = parse_to(*args, **kwargs)
         if dtype is not None and not dtype.is_floating_point:

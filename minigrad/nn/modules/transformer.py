@@ -96,7 +96,7 @@ class _TransformerLayer(Family):
 class TransformerEncoderLayer(_TransformerLayer, attentions=("self_attn",)):
     """Each position attends to its whole sequence, then two linear layers follow.
 
-    `dim_feedforward`: the size between them, `activation`: what is between them ("relu", "gelu" or a function).
+    `dim_feedforward`: the size between them; `activation`: what is between them ("relu", "gelu" or a function).
     `norm_first`: normalise the input of a step, not the sum. `batch_first`: (batch, time, d_model) in and out.
     """
 

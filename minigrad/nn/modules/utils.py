@@ -16,7 +16,7 @@ from minigrad.ops.factory.sizes import empty
 
 
 def _ntuple(n: int) -> Callable[[Any], tuple[Any, ...]]:
-    """Return a function that makes a tuple of n out of one value, and a tuple out of an iterable."""
+    """Return a function that makes a tuple of `n` from one value, and a plain tuple from an iterable."""
     def parse(x: Any) -> tuple[Any, ...]:
         return tuple(x) if isinstance(x, Iterable) else (x,) * n
     return parse

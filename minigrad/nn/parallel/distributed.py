@@ -37,7 +37,7 @@ __all__ = ["DistributedDataParallel"]
 class DistributedDataParallel(Module):
     """Calls `module`, and makes its backward pass average gradients over the ranks.
 
-    Parameters and buffers get the values of rank 0 when it is made; buffers do again before each forward.
+    Parameters and buffers get the values of rank 0 when it is made; buffers get them again before each forward.
     """
 
     def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0,

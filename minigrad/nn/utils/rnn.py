@@ -56,8 +56,8 @@ class PackedSequence(_Packed):
         return super().__new__(cls, data[0], data[1], sorted_indices, unsorted_indices)
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """Return it with its data converted as by `Tensor.to`, or itself if nothing changes. The batch sizes stay on
-        the CPU, the indices move along."""
+        """Return the sequence with its data converted as by `Tensor.to`; itself if nothing changes. The batch sizes
+        stay on the CPU, the indices move along."""
         data = self.data.to(*args, **kwargs)
         if data is self.data:
             return self
@@ -65,11 +65,11 @@ class PackedSequence(_Packed):
         return type(self)(data, self.batch_sizes, *indices)
 
     def cpu(self, *args: Any, **kwargs: Any) -> Self:
-        """Return it on the CPU."""
+        """Return the sequence on the CPU."""
         return self.to("cpu", *args, **kwargs)
 
     def cuda(self, *args: Any, **kwargs: Any) -> Self:
-        """Return it on a GPU."""
+        """Return the sequence on a GPU."""
         return self.to(self.data.cuda(*args, **kwargs).device)
 
     double = converting("double", "float64")

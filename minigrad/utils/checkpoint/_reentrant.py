@@ -66,7 +66,7 @@ class CheckpointFunction(Function):
 
         Raises:
             RuntimeError: inside `grad()` or a pass with `inputs`, since it would reach the parameters anyway; if no
-            output requires grad.
+                output requires grad.
         """
         if not inside_full_passes():
             raise RuntimeError(NO_INPUTS_ARGUMENT)
