@@ -53,7 +53,7 @@ def difference(func: Callable[..., Any], inputs: Sequence[Any], memory: Any, ste
 
 def numerical(func: Callable[..., Any], inputs: Sequence[Any], x: Tensor, outputs: dict[int, Tensor],
               eps: float) -> list[Tensor]:
-    """The Jacobians of some outputs (by number) with respect to `x`: each element of it is moved a little, in turn."""
+    """Return the Jacobians of some outputs (by number) for the input `x`: each of its elements is moved a little."""
     made = {i: np.zeros((x.numel(), o.numel()), o.array.dtype, like=device_like(o.array)) for i, o in outputs.items()}
     memory = materialized(x)
     for row, index in enumerate(np.ndindex(memory.shape)):
@@ -64,7 +64,7 @@ def numerical(func: Callable[..., Any], inputs: Sequence[Any], x: Tensor, output
 
 
 def analytical(output: Tensor, inputs: Tensors, vectors: Sequence[Tensor]) -> list[Tensor]:
-    """The Jacobians of `output` with respect to each input, times each of these vectors: a backward pass per column."""
+    """Return the Jacobians of `output` for each input, times each of these vectors: a backward pass per column."""
     made = [np.zeros((x.numel(), len(vectors)), x.array.dtype, like=device_like(x.array)) for x in inputs]
     for column, v in enumerate(vectors):
         for jacobian, g in zip(made, grad(output, inputs, v, retain_graph=True, allow_unused=True), strict=True):

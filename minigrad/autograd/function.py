@@ -204,7 +204,7 @@ class Function(FunctionCtx):
 
 
 def node_class(cls: type[Function]) -> type[BackwardCFunction]:
-    """The class of the nodes of a Function; its module is given as PyTorch's, as users of PyTorch see it printed."""
+    """Return the class of the nodes of a Function; its module is given as PyTorch's, as PyTorch prints it."""
     body = {"_forward_cls": cls, "__module__": "torch.autograd.function"}
     return type(f"{cls.__name__}Backward", (BackwardCFunction,), body, number=None)
 

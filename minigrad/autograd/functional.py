@@ -165,7 +165,7 @@ def linear(outputs: Found, inputs: Tensors, like: Tensors) -> tuple[Tensors, Fou
 
 
 def by_rows(i: int, output: Tensor, inputs: Tensors, strict: bool, create_graph: bool) -> Tensors:
-    """The Jacobian of output number `i` with respect to each input: a backward pass per element of the output."""
+    """Return the Jacobian of output number `i` for each input: a backward pass per element of the output."""
     rows = []
     flat = output.reshape(-1)
     for k in range(flat.numel()):
@@ -189,7 +189,7 @@ def by_rows_of_all(outputs: Tensors, inputs: Tensors, create_graph: bool) -> tup
 
 
 def by_columns(func: Callable[..., Any], inputs: Any, vectorize: bool) -> Any:
-    """The Jacobian: two backward passes, then one per element of the inputs. Its blocks are in lists, as in PyTorch."""
+    """Return the Jacobian by two backward passes, then one per element of the inputs; in lists, as in PyTorch."""
     many_inputs, inputs = tensors_of(inputs, "inputs", "jacobian")
     if not vectorize:
         raise NotImplementedError(texts.FORWARD_LOOP)

@@ -57,7 +57,7 @@ class NodeExtras:
         self.output_info: dict[int, tuple[tuple[int, ...], Any, Any]] | None = None  # outputs with a GradientEdge
 
     def counter(self, output_nr: int, new: VersionCounter) -> VersionCounter:
-        """The version counter of a result: the one that is registered, or else `new`, which is registered now."""
+        """Return the version counter of a result: the registered one, or else `new`, which is registered now."""
         if self.result_counters is None:
             self.result_counters = {}
         return self.result_counters.setdefault(output_nr, new)
@@ -323,7 +323,7 @@ def target_of(node: Any) -> Any:
 
 
 def edge_target(tensor: Tensor) -> Any:
-    """What an edge to a tensor holds: the node that made it, or the leaf (NOTE 6), or None if no gradient goes there.
+    """Return what an edge to a tensor holds: the node that made it, the leaf (NOTE 6), or None for no gradient.
 
     None for a tensor that does not require grad, and for a view that does only because its base does: no gradient goes
     through a view that was made while grad mode was off.

@@ -148,7 +148,7 @@ def as_arrays(node: Any, saved: Sequence[Any]) -> Sequence[Any]:
 
 
 def saved_tensors(node: Any) -> tuple[Any, ...]:
-    """The saved values of a node as tensors of its graph, for a pass that is recorded; the errors are the same."""
+    """Return the saved values of a node as tensors of its graph, for a recorded pass; the errors are the same."""
     if node.saved is None:
         raise RuntimeError(FREED)
     check_versions(node)
@@ -199,7 +199,7 @@ def result_tensor(node: Any, array: Any, output_nr: int) -> Tensor:
 
 
 def maker_of(node: Any) -> Any:
-    """The node whose output a saved result is: this one, or that of the view that the result was written into."""
+    """Return the node whose output a saved result is: this one, or that of the view that it was written into."""
     extras = node._extras
     written = None if extras is None or extras.written is None else extras.written()
     return node if written is None else written

@@ -37,7 +37,7 @@ Mask = Tensor | None
 
 
 def is_subsequent(mask: Mask, is_causal: bool | None, x: Tensor, batch_first: bool) -> bool:
-    """Whether a mask is that of `generate_square_subsequent_mask`: as `is_causal` says, or else by comparison."""
+    """Return whether a mask is `generate_square_subsequent_mask`'s: as `is_causal` says, or else by comparison."""
     if is_causal is not None or mask is None:
         return is_causal is True
     size = x.shape[1 if batch_first and x.dim() == 3 else 0]
