@@ -1,10 +1,10 @@
 """Records a program: `with record() as trace:` records everything that happens in the block.
 
-It mirrors nothing in PyTorch, which has no such thing. What it makes is a `Trace`: plain data (docs/trace.md) that the
-inspectors show, that `save` and `load` keep, and that holds copies and ids but never a tensor. All lessons use it.
+It mirrors nothing in PyTorch, which has no such thing. It makes a `Trace`: plain data (docs/trace.md) that the
+inspectors show and that `save` and `load` store; it holds copies and ids but never a tensor. All lessons use it.
 
 The core knows nothing of traces: while a recorder is on, it calls an observer (`minigrad.autograd.observer`), which
-registers itself here, since a low floor imports no higher one.
+registers itself here, since a lower floor imports no higher one.
 """
 
 import os
@@ -32,7 +32,7 @@ __all__ = ["CALLS", "CHANGED", "FORMULAS", "NOWHERE", "RARER", "SAME", "Builder"
 
 
 def register_library(path: str) -> None:
-    """Leave the code in a folder or a file out of traces: a line in it is not the user's, the one that called it is."""
+    """Leave the code in a folder or file out of traces: its lines are not the user's, the line that called it is."""
     path = os.path.abspath(path)
     LIBRARIES.append(path + os.sep if os.path.isdir(path) else path)
 
@@ -45,18 +45,18 @@ class record:
         loss.backward()
 
     The trace is complete when the block is left. Tensors are then named by the variables of the code around the block,
-    parameters by their modules. An exception passes through, and is the last event.
+    parameters by their modules. An exception propagates, and is the last event.
 
     Args:
-        names: the variables to name tensors by, where they are not those of the code around the block.
-        times: whether nodes get the seconds that they took (`seconds` of their records), which makes a recording
-            different each time.
+        names: the variables to name tensors by, if not those of the code around the block.
+        times: whether nodes note the seconds that they took (`seconds` in their records), which makes every recording
+            different.
 
     Raises:
-        RuntimeError: if a recorder is on already in this thread.
+        RuntimeError: if a recorder is already on in this thread.
     """
 
-    _observer: Any = None  # what listens, while it does
+    _observer: Any = None  # the observer, while it listens
     _frame: FrameType | None = None  # that of the code around the block
 
     def __init__(self, names: Mapping[str, Any] | None = None, *, times: bool = False) -> None:
@@ -73,7 +73,7 @@ class record:
         return trace
 
     def _new_observer(self) -> Any:
-        """What listens: it has `start`, `stop` and `detach`."""
+        """Make what listens: an object with `start`, `stop` and `detach`."""
         if not OBSERVERS:
             raise RuntimeError("nothing can be recorded: minigrad is not imported")
         return OBSERVERS[-1](Trace, self._times)

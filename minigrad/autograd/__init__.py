@@ -10,7 +10,7 @@ from minigrad.autograd import timed_observer as _observer  # noqa: F401 -- it re
 from minigrad.autograd._api import backward, grad
 from minigrad.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from minigrad.autograd.function import Function
-from minigrad.autograd.grad_mode import (  # noqa: F401 -- the first one is there, and not for everybody
+from minigrad.autograd.grad_mode import (  # noqa: F401 -- the first name exists, but is not public
     _unsafe_preserve_version_counter,
     enable_grad,
     inference_mode,
@@ -27,9 +27,9 @@ __all__ = ["Function", "SavedTensor", "Variable", "backward", "detect_anomaly", 
            "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_multithreading_enabled", "no_grad",
            "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled"]
 
-if not TYPE_CHECKING:  # a type checker says what is missing by itself
+if not TYPE_CHECKING:  # a type checker reports missing names by itself
     def __getattr__(name: str) -> Any:
-        """`profiler`, which is there without being loaded by `import minigrad`."""
+        """Import `profiler` on first access: `import minigrad` does not load it."""
         if name in ("profiler", "profiler_util"):
             return importlib.import_module(f"{__name__}.{name}")
         return module_getattr(__name__)(name)

@@ -19,11 +19,11 @@ def backward(tensors: TensorOrTensors, grad_tensors: TensorOrTensors | None = No
              inputs: TensorOrTensors | None = None) -> None:
     """Add the gradients of `tensors` to the `.grad` of the leaves that they were computed from.
 
-    `grad_tensors`: for each of `tensors` the vector of the vector-Jacobian product, of its shape (None: 1, for a
+    `grad_tensors`: for each of `tensors` the vector of the vector-Jacobian product, of the same shape (None: 1, for a
     tensor of one element). The other arguments are those of `Tensor.backward`.
 
     Raises:
-        RuntimeError: as `Tensor.backward`; with two different `grad_tensors` and `grad_variables`.
+        RuntimeError: as `Tensor.backward`; if `grad_tensors` and `grad_variables` are both given and differ.
     """
     if grad_variables is not None:
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
@@ -48,16 +48,16 @@ def grad(outputs: TensorOrTensors, inputs: TensorOrTensors, *args: Any, **option
 def grad(outputs: TensorOrTensors, inputs: TensorOrTensors, grad_outputs: TensorOrTensors | None = None,
          retain_graph: bool | None = None, create_graph: bool = False, only_inputs: bool = True,
          allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False) -> Any:
-    """The gradients of `outputs` with respect to `inputs`, one per input; no `.grad` is touched.
+    """Return the gradients of `outputs` with respect to `inputs`, one per input; no `.grad` is touched.
 
     They come as a tuple, or as a dict if `inputs` is one. `grad_outputs`: as `grad_tensors` of `backward`.
-    `allow_unused`: None for an input that the outputs do not depend on, where else this is an error.
-    `materialize_grads`: zeros for it. `is_grads_batched`: each of `grad_outputs` has one more dimension in front; the
-    results have it too.
+    `allow_unused`: return None for an input that the outputs do not depend on, which is otherwise an error.
+    `materialize_grads`: return zeros for such an input. `is_grads_batched`: each of `grad_outputs` has one more
+    dimension in front; the results have it too.
 
     Raises:
         RuntimeError: as `backward`; if an input does not require grad or was not used.
-        ValueError: if `materialize_grads` is asked for with `allow_unused=False`.
+        ValueError: if `materialize_grads` is combined with `allow_unused=False`.
     """
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
@@ -83,10 +83,10 @@ def grad(outputs: TensorOrTensors, inputs: TensorOrTensors, grad_outputs: Tensor
 def run_backward(tensors: Sequence[Any], grad_tensors: Sequence[Any], keep_graph: bool, create_graph: bool,
                  inputs: Sequence[Any] = (), allow_unreachable: bool = False,
                  accumulate_grad: bool = False) -> tuple[Any, ...]:
-    """Run the engine; what `Variable._execution_engine` has under this name. Nothing is changed if a check fails.
+    """Run the engine, as `Variable._execution_engine.run_backward` does. Nothing is changed if a check fails.
 
     Raises:
-        RuntimeError: if a root or an input is no tensor or does not require grad, or an input was not reached.
+        RuntimeError: if a root or an input is not a tensor or does not require grad, or an input was not reached.
     """
     allow_unreachable, accumulate_grad = bool(index(allow_unreachable)), bool(index(accumulate_grad))
     found = execute(tensors, grad_tensors, keep_graph, create_graph, inputs, accumulate_grad)
@@ -102,7 +102,7 @@ def _vectors(grads: Any, roots: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _batched(vjp: Callable[[list[Any], bool], tuple[Any, ...]], vectors: Sequence[Any]) -> tuple[Any, ...]:
-    """`vjp` once for each entry of a batch of vectors, its results stacked; the errors are those of PyTorch's vmap."""
+    """Call `vjp` for each entry of a batch of vectors and stack the results; the errors are those of PyTorch's vmap."""
     for vector in vectors:
         if vector is None:
             raise ValueError(
@@ -122,7 +122,7 @@ def _batched(vjp: Callable[[list[Any], bool], tuple[Any, ...]], vectors: Sequenc
 
 
 def _materialized(found: Sequence[Any], wanted: Sequence[Any], requires_grad: bool) -> tuple[Any, ...]:
-    """Zeros in the place of None."""
+    """Return the gradients with zeros in place of None."""
     made = []
     for got, given in zip(found, wanted, strict=True):
         if got is None:

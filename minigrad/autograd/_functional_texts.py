@@ -1,4 +1,4 @@
-"""The errors of `autograd.functional`: PyTorch's sentences, from `torch/autograd/functional.py`, word for word."""
+"""The errors of `autograd.functional`: PyTorch's messages, from `torch/autograd/functional.py`, word for word."""
 
 # of v
 OUTPUTS = "outputs of the user-provided function"

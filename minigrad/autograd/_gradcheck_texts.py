@@ -1,4 +1,4 @@
-"""Holds the errors of `gradcheck`: PyTorch's sentences, from `torch/autograd/gradcheck.py`, word for word."""
+"""Holds the errors of `gradcheck`: PyTorch's messages, from `torch/autograd/gradcheck.py`, word for word."""
 
 # of arguments and inputs
 NEITHER_MODE = "Expected at least one of check_forward_ad or check_backward_ad to be True"

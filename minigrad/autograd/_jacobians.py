@@ -1,6 +1,6 @@
 """Computes Jacobians by finite differences and by backward passes, for `gradcheck` to compare.
 
-Mirrors the middle part of `torch/autograd/gradcheck.py`. A Jacobian is here a matrix with a row per element of the
+Mirrors the middle part of `torch/autograd/gradcheck.py`. Here a Jacobian is a matrix with a row per element of the
 input and a column per element of the output.
 """
 
@@ -21,16 +21,16 @@ Tensors = tuple[Tensor, ...]
 
 
 def as_tuple(given: Any) -> tuple[Any, ...]:
-    """What a function takes or gives, as a tuple."""
+    """Return what a function takes or returns, as a tuple."""
     return tuple(given) if isinstance(given, (tuple, list)) else (given,)
 
 
 def difference(func: Callable[..., Any], inputs: Sequence[Any], memory: Any, step: Any, eps: float,
                where: str = "") -> Tensors:
-    """For each output, flat, (f(x + step) - f(x - step)) / 2 eps, where `memory`, a part of an input's, is x.
+    """Return (f(x + step) - f(x - step)) / 2 eps for each output, flat, where x is `memory`, part of an input's memory.
 
-    The memory itself is changed, past the version counters, and put back whatever happens: `func` is called with the
-    very tensors that the user gave, so that it may look at their graph (as `gradgradcheck` does).
+    The memory itself is changed, bypassing the version counters, and restored whatever happens: `func` is called with
+    the very tensors that the user passed, so that it can use their graph (as `gradgradcheck` does).
 
     Raises:
         AssertionError: if the shape or the dtype of an output changes on the way.
@@ -53,7 +53,7 @@ def difference(func: Callable[..., Any], inputs: Sequence[Any], memory: Any, ste
 
 def numerical(func: Callable[..., Any], inputs: Sequence[Any], x: Tensor, outputs: dict[int, Tensor],
               eps: float) -> list[Tensor]:
-    """The Jacobians of some outputs (by their numbers) by the input `x`: each element is moved a little, in turn."""
+    """Return the Jacobians of some outputs (by number) for the input `x`: each of its elements is moved a little."""
     made = {i: np.zeros((x.numel(), o.numel()), o.array.dtype, like=device_like(o.array)) for i, o in outputs.items()}
     memory = materialized(x)
     for row, index in enumerate(np.ndindex(memory.shape)):
@@ -64,7 +64,7 @@ def numerical(func: Callable[..., Any], inputs: Sequence[Any], x: Tensor, output
 
 
 def analytical(output: Tensor, inputs: Tensors, vectors: Sequence[Tensor]) -> list[Tensor]:
-    """The Jacobians of `output` by each input, times each of these vectors: a backward pass per column."""
+    """Return the Jacobians of `output` for each input, times each of these vectors: a backward pass per column."""
     made = [np.zeros((x.numel(), len(vectors)), x.array.dtype, like=device_like(x.array)) for x in inputs]
     for column, v in enumerate(vectors):
         for jacobian, g in zip(made, grad(output, inputs, v, retain_graph=True, allow_unused=True), strict=True):
@@ -74,5 +74,5 @@ def analytical(output: Tensor, inputs: Tensors, vectors: Sequence[Tensor]) -> li
 
 
 def unit_vectors(output: Tensor) -> list[Tensor]:
-    """What `analytical` has to multiply with to give the whole Jacobian."""
+    """Return the vectors with which `analytical` returns the whole Jacobian."""
     return [unit for unit, in units((output,))]

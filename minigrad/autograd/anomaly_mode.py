@@ -1,11 +1,11 @@
 """Anomaly mode: mirrors `torch/autograd/anomaly_mode.py` and PyTorch's `python_anomaly_mode.cpp`.
 
-An error in a backward pass comes up in the line that calls `backward()`, far from the op that is to blame. While
+An error in a backward pass is raised in the line that calls `backward()`, far from the op that is to blame. While
 anomaly mode is on, every node notes the line that recorded it, and a pass that fails at a node says which line that
-was. It also fails at the first node that computes a nan. All this takes time: turn it on to find a fault, then off.
+was. It also fails at the first node that computes a nan. All this takes time: turn it on to find a bug, then off.
 
 Two things are noted in `node.metadata`: `traceback_`, the lines of the call that recorded the node; and `parent_`, for
-a node that a recorded pass made, the node whose derivative it belongs to. So the story goes back through all passes.
+a node that a recorded pass made, the node whose derivative it belongs to. So the trail leads back through all passes.
 """
 
 import sys
@@ -36,12 +36,12 @@ ANOMALY = Anomaly()
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly mode is on."""
+    """Return whether anomaly mode is on."""
     return ANOMALY.enabled
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether anomaly mode, where it is on, looks for nan."""
+    """Return whether anomaly mode, when on, checks for nan."""
     return ANOMALY.check_nan
 
 
@@ -59,9 +59,9 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
 
 
 class detect_anomaly:
-    """A block in which errors of a backward pass are traced to the forward pass; `check_nan`: and a nan is an error.
+    """A block in which errors of a backward pass are traced to the forward pass; with `check_nan`, a nan is an error.
 
-    What was recorded outside of the block has no line to show.
+    Nodes that were recorded outside the block have no line to show.
     """
 
     def __init__(self, check_nan: bool = True) -> None:
@@ -95,25 +95,25 @@ class set_detect_anomaly:
     __exit__ = safe_exit(_leave, entered=True)
 
 
-# what recording does
+# called while recording
 def note(node: Any) -> None:
-    """Note with a new node where it was recorded, and in the derivative of which node."""
+    """Note in a new node where it was recorded, and in the derivative of which node."""
     node.metadata["traceback_"] = call_lines(sys._getframe(1))
     if LOCAL.graph_task is not None and LOCAL.graph_task.node is not None:
         node.metadata["parent_"] = LOCAL.graph_task.node
 
 
 def call_lines(frame: FrameType) -> list[str]:
-    """The user's part of a call stack, as Python prints one: this package's own lines are left out."""
+    """Return the user's part of a call stack, as Python prints one: this package's own lines are left out."""
     package = __name__.partition(".")[0]
     stack = [(f, line) for f, line in traceback.walk_stack(frame)
              if f.f_globals.get("__name__", "").partition(".")[0] != package]
     return traceback.StackSummary.extract(iter(stack[::-1])).format()
 
 
-# what a pass does
+# called in a pass
 def watch_pass(task: Any) -> None:
-    """Have a pass warn which lines recorded a node that fails, or that gives a nan."""
+    """Make a pass warn which lines recorded a node that fails or computes a nan."""
     evaluate = task.evaluate
 
     def evaluate_and_check(task: Any, buffer: Any) -> Any:
@@ -131,7 +131,7 @@ def watch_pass(task: Any) -> None:
 
 
 def refuse_nan(node: Any, grads: tuple[Any, ...]) -> None:
-    """PyTorch's error for a nan among the gradients that a node computed."""
+    """Raise PyTorch's error for a nan among the gradients that a node computed."""
     for index, grad in enumerate(grads):
         values = getattr(grad, "array", grad)
         if grad is not None and (values != values).any():
@@ -139,7 +139,7 @@ def refuse_nan(node: Any, grads: tuple[Any, ...]) -> None:
 
 
 def warn_of_forward(node: Any, error: BaseException) -> None:
-    """Warn which lines recorded a node that failed, then of the node that this one was a derivative of, and so on."""
+    """Warn which lines recorded a node that failed, then the node whose derivative it belongs to, and so on."""
     first = True
     while node is not None:
         lines = node.metadata.get("traceback_")
@@ -153,6 +153,6 @@ def warn_of_forward(node: Any, error: BaseException) -> None:
                     "the previous calculation:\n")
         try:
             warnings.warn(text + "".join(lines or ()), stacklevel=1)
-        except Warning as warning:  # warnings are errors here; this one must not hide the error that it is about
+        except Warning as warning:  # the user made warnings errors; this one must not hide the error it is about
             error.add_note(str(warning))
         node, first = node.metadata.get("parent_"), False

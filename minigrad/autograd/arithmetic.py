@@ -1,7 +1,7 @@
-"""Notes the arithmetic of a node: for each input the expression that its gradient is, as the inspectors show it.
+"""Notes the arithmetic of a node: for each input the expression of its gradient, as the inspectors show it.
 
-It mirrors nothing in PyTorch. The formula of a node runs once over symbols (`minigrad.backends.symbolic`), after the
-program has ended and once for all nodes that were called alike.
+It mirrors nothing in PyTorch. The formula of a node runs over symbols (`minigrad.backends.symbolic`) after the program
+has ended, once for all nodes that were called alike.
 """
 
 import functools
@@ -29,7 +29,7 @@ PLAIN = (bool, int, float, str, type(None), slice, type(...), np.dtype, np.gener
 
 
 class Constant(NamedTuple):
-    """In place of an array among the constants of a formula."""
+    """Stands for an array among the constants of a formula."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -41,14 +41,14 @@ class Formula(NamedTuple):
     cls: type[Node]
     outputs: tuple[Meta, ...]
     edges: tuple[bool, ...]  # whether there is one, for each input
-    input_metadata: tuple[Any, ...] | None  # as of the node: to what the gradient of each input is summed
+    input_metadata: tuple[Any, ...] | None  # the node's: what the gradient of each input is summed to
     saved: tuple[Any, ...]  # each a number, None or `ARRAY`
     const: tuple[Any, ...]
 
     def derivatives(self, saved: dict[str, Meta]) -> Any:
-        """The expression of the gradient of each input, None for an input without an edge.
+        """Return the expression of the gradient of each input, None for an input without an edge.
 
-        None in place of the list, if the formula cannot be written as expressions.
+        Returns None instead of the list if the formula cannot be written as expressions.
 
         Args:
             saved: shape and dtype of each saved array, by its name.
@@ -60,9 +60,9 @@ class Formula(NamedTuple):
 
 
 def formula_of(node: Node, outputs: Sequence[Tensor]) -> Formula | None:
-    """The formula of a node; None where its gradients are computed in another way, or with objects that are no arrays.
+    """The formula of a node; None where its gradients are computed in another way, or with objects that are not arrays.
 
-    It holds no array, so that it may be kept for as long as a trace.
+    It holds no array, so it can be kept as long as a trace.
     """
     if not calls_formula(type(node)):
         return None
@@ -78,29 +78,29 @@ def formula_of(node: Node, outputs: Sequence[Tensor]) -> Formula | None:
 
 
 def calls_formula(cls: type[Node]) -> bool:
-    """Whether the nodes of a class compute their gradients by their formula alone, called with all gradients."""
+    """Return whether the nodes of a class compute their gradients by their formula alone, called with all gradients."""
     return cls.fills_missing if issubclass(cls, ManyOutputs) else not cls.own_input_grads
 
 
 def formula_named(name: str, outputs: tuple[Meta, ...], edges: tuple[bool, ...], inputs: tuple[Any, ...],
                   saved: Collection[str], constant: Callable[[str], Any], constants: Any = None) -> Formula | None:
-    """The formula of a node of PyTorch's: that of minigrad's node of its name. None if there is none that fits.
+    """Return the formula of a PyTorch node: that of minigrad's node of the same name. None if none fits.
 
     Args:
-        name: the node's, as `MulBackward0`.
+        name: the node's, such as `MulBackward0`.
         outputs: shape and dtype of each gradient that it receives.
-        edges: whether there is one, for each input.
+        edges: for each input, whether there is an edge.
         inputs: shape and dtype of the gradient of each input, or None.
         saved: the names of the arrays that it has saved.
-        constant: gives a constant by PyTorch's name; raises AttributeError or TypeError where there is no such number.
-        constants: all constants of the formula, where they are known.
+        constant: returns a constant by PyTorch's name; raises AttributeError or TypeError if there is none.
+        constants: all constants of the formula, if they are known.
     """
     for cls in classes().get(name, ()):
         if not set(saved) <= set(cls.saves):
             continue
         try:
             found = tuple([constant(each) for each in cls.constants if each]) if constants is None else constants
-        except (AttributeError, TypeError):  # PyTorch's node does not tell all that this formula needs
+        except (AttributeError, TypeError):  # PyTorch's node lacks something that this formula needs
             continue
         if not takes(cls, len(cls.saves) + len(found)):
             continue
@@ -112,7 +112,7 @@ def formula_named(name: str, outputs: tuple[Meta, ...], edges: tuple[bool, ...],
 
 @functools.cache
 def takes(cls: type[Node], count: int) -> bool:
-    """Whether the formula of a class takes so many saved values and constants."""
+    """Return whether the formula of a class takes `count` saved values and constants."""
     try:
         inspect.signature(cls.backward).bind(None, SYMBOLS, None, *[None] * count)
     except TypeError:
@@ -122,8 +122,8 @@ def takes(cls: type[Node], count: int) -> bool:
 
 @functools.cache
 def classes() -> dict[str, list[type[Node]]]:
-    """The classes of nodes that have a formula, by their names."""
-    importlib.import_module("minigrad.nn.functional")  # some ops are loaded with it alone
+    """Return the classes of nodes that have a formula, by their names."""
+    importlib.import_module("minigrad.nn.functional")  # some ops are loaded only with it
     found: dict[str, list[type[Node]]] = {}
     for cls in subclasses(Node):
         if calls_formula(cls) and hasattr(cls, "backward"):
@@ -132,14 +132,14 @@ def classes() -> dict[str, list[type[Node]]]:
 
 
 def subclasses(cls: type[Node]) -> Iterator[type[Node]]:
-    """All classes below a class."""
+    """Yield all classes derived from a class, directly or not."""
     for below in cls.__subclasses__():
         yield below
         yield from subclasses(below)
 
 
 def without_arrays(value: Any) -> Any:
-    """A constant of a formula, each array in it replaced.
+    """Return a constant of a formula with each array in it replaced.
 
     Raises:
         TypeError: for an object that may hold arrays.
@@ -155,24 +155,24 @@ def without_arrays(value: Any) -> Any:
 
 
 def saved_names(cls: type[Node], count: int) -> list[str]:
-    """What the saved values of a node are called."""
+    """Return what the saved values of a node are called."""
     return [cls.saves[i] if i < len(cls.saves) else f"saved{i}" for i in range(count)]
 
 
 def constant_names(cls: type[Node], saved: int, count: int) -> list[str]:
-    """What the further parameters of a formula are called, behind so many saved values."""
+    """Return what the parameters of a formula after its `saved` saved values are called."""
     names = list(inspect.signature(cls.backward).parameters)[3 + saved:]
     return [name or "constant" for _, name in zip_longest(range(count), names[:count])]
 
 
 def constants_of(formula: Formula) -> list[Any]:
-    """The constants, with symbols for arrays, which are called as the parameters of the formula are."""
+    """Return the constants, with symbols for arrays, named after the parameters of the formula."""
     names = constant_names(formula.cls, len(formula.saved), len(formula.const))
     return [symbols_of(value, name) for value, name in zip(formula.const, names, strict=True)]
 
 
 def symbols_of(value: Any, name: str) -> Any:
-    """A constant with symbols for its arrays."""
+    """Return a constant with symbols for its arrays."""
     if isinstance(value, Constant):
         return symbol(name, value)
     if type(value) is tuple:
@@ -188,7 +188,7 @@ def symbol(name: str, meta: Meta) -> Symbol:
 def derivatives(formula: Formula, saved: tuple[tuple[str, Meta], ...]) -> Any:
     """`Formula.derivatives`, once for all nodes that are alike.
 
-    What computes indices with NumPy gets symbols that stand for arrays there too; what then looks for memory does not.
+    A formula that fails over bare symbols runs again where symbols count as arrays: computing indices may need that.
     """
     for place in (nullcontext(), serving(BACKEND)):
         try:
@@ -200,7 +200,7 @@ def derivatives(formula: Formula, saved: tuple[tuple[str, Meta], ...]) -> Any:
 
 
 def noted(formula: Formula, known: dict[str, Meta]) -> list[Any]:
-    """The expressions that a formula gives for symbols."""
+    """Return the expressions that a formula returns for symbols."""
     values = [symbol(name, known[name]) if kept is ARRAY else kept
               for kept, name in zip(formula.saved, saved_names(formula.cls, len(formula.saved)), strict=True)]
     grads: Any = ([symbol(f"grads[{i}]", meta) for i, meta in enumerate(formula.outputs)]
@@ -215,9 +215,9 @@ def noted(formula: Formula, known: dict[str, Meta]) -> list[Any]:
 
 
 def fitted(gradient: Symbol, like: Any) -> Symbol:
-    """A gradient summed to the shape of its input where that was broadcast, as the engine does.
+    """Return a gradient summed to the shape of its input where that was broadcast, as the engine does.
 
-    One of an unknown shape is taken as it is: what gives such gradients broadcasts nothing.
+    One of an unknown shape is returned unchanged: ops with such gradients broadcast nothing.
     """
     return gradient if like is None or gradient.known_shape is None else sum_to(gradient, like, SYMBOLS)
 

@@ -54,11 +54,11 @@ READ_ONCE = (
 class FunctionBase(Node, number=None):
     """The node of a custom Function, which is also the ctx that the user's forward and backward share.
 
-    `_recorded`: this call is: grad mode is on, and an input requires grad.
-    `to_save`, `saved_for_forward`, `dirty_tensors`, `non_differentiable`: what forward marked (None: nothing), until
-    its outputs are wrapped. `_input_info`: shape and dtype of each argument, and its place where that is not the CPU;
-    `_output_info`: shape, place and dtype of each output; None for what is no tensor. There is one edge per argument
-    that is a tensor.
+    `_recorded`: whether this call is recorded: grad mode is on, and an input requires grad. `to_save`,
+    `saved_for_forward`, `dirty_tensors`, `non_differentiable`: what forward marked (None: nothing), until its outputs
+    are wrapped. `_input_info`: shape and dtype of each argument, and its device if that is not the CPU; `_output_info`:
+    shape, device and dtype of each output; None for what is not a tensor. There is one edge per argument that is a
+    tensor.
     """
 
     __slots__ = ("__dict__", "_cleared", "_input_info", "_materialize_non_diff_grads", "_output_info",
@@ -100,13 +100,13 @@ class FunctionBase(Node, number=None):
     __repr__ = object.__repr__  # with the module, as PyTorch prints it
 
     def _differentiable(self, output: Tensor) -> bool:
-        """Whether an output of forward gets this node."""
+        """Return whether an output of forward gets this node."""
         return (self._recorded and bool(output.array.dtype.kind == "f")
                 and not among(output, self.non_differentiable))
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What `save_for_backward` kept; in forward, what `save_for_forward` did."""
+        """What `save_for_backward` kept; in forward, what `save_for_forward` kept."""
         if self._cleared:
             raise RuntimeError(READ_ONCE)
         if self.saved_for_forward is not None:
@@ -124,23 +124,23 @@ class FunctionBase(Node, number=None):
 
     @property
     def _raw_saved_tensors(self) -> tuple[SavedTensor, ...]:
-        """Handles on what was saved, to hang hooks on."""
+        """Handles on what was saved, for registering hooks."""
         return saved_tensor_handles(self)
 
     def saved_output_nr(self, index: int) -> int:
         return self._saved_nrs[index]
 
     def release(self) -> None:
-        """Let go of what was saved; to ask for it again raises, even if it was nothing."""
+        """Free what was saved; asking for it afterwards raises, even if nothing was saved."""
         self.saved = None
 
     def maybe_clear_saved_tensors(self) -> None:
-        """Let go of what was saved, in backward, unless the pass keeps its graph."""
+        """Free what was saved, when called in backward, unless the pass keeps its graph."""
         if LOCAL.graph_task is not None and not LOCAL.graph_task.keep_graph:
             self.release()
 
     def _keep(self, saved: tuple[Any, ...], made: Sequence[Any]) -> None:
-        """Turn what forward wanted to save into saved values: inputs as tensors, outputs bare (NOTE 2 in saved.py)."""
+        """Turn what forward saved into saved values: inputs as tensors, outputs as arrays (NOTE 2 in saved.py)."""
         numbers = {id(t): nr for nr, t in enumerate(made) if isinstance(t, Tensor) and not t.is_leaf}
         self._saved_nrs = tuple([numbers.get(id(t), 0) for t in saved])
         self.saved = tuple([materialized(t) if id(t) in numbers else t for t in saved])
@@ -156,7 +156,7 @@ class FunctionBase(Node, number=None):
             del edges
 
     def input_grads(self, task: Any, grad: Any) -> tuple[Any, ...]:
-        """Run the user's backward: always on tensors. Grad mode is that of the pass, and is so again afterwards."""
+        """Run the user's backward, always on tensors. Grad mode is that of the pass, and is restored afterwards."""
         grads = [grad] if self.outputs == 1 else grad
         given = [task.wrapped(task.xp.zeros(*info) if g is None and info and self.materialize_grads else g)
                  for g, info in zip(grads, self._output_info, strict=True)]
@@ -174,7 +174,7 @@ class FunctionBase(Node, number=None):
         return tuple(input_metadata)
 
     def _checked(self, results: tuple[Any, ...]) -> tuple[Any, ...]:
-        """What backward returned: one gradient per argument, for a tensor a tensor or None, else None."""
+        """What backward returned, checked: one gradient per argument, a tensor or None for a tensor, else None."""
         name, count = type(self).__name__, len(self._input_info)
         if len(results) > count and all(g is None for g in results[count:]):
             results = results[:count]
@@ -191,7 +191,7 @@ class FunctionBase(Node, number=None):
 
 
 def fitted(node: FunctionBase, index: int, grad: Tensor, info: tuple[Any, ...], task: Any) -> Any:
-    """A gradient in its input's shape, dtype and place, if it can be summed to it; PyTorch's error else."""
+    """Return a gradient in its input's shape, dtype and device; raise PyTorch's error if it cannot be summed to it."""
     check_gradient(node, index, grad, info[0])
     xp, g = (XP, grad.array) if task.first_order else (task.xp, grad)
     if len(info) == 2 and type(grad.array) not in BACKEND_OF:
@@ -201,10 +201,11 @@ def fitted(node: FunctionBase, index: int, grad: Tensor, info: tuple[Any, ...], 
 
 
 def wrap_outputs(ctx: FunctionBase, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> list[Any]:
-    """What forward returned, as the caller gets it: with its history, if this call is recorded.
+    """Return the outputs of forward as the caller gets them: with their history, if this call is recorded.
 
     Raises:
-        RuntimeError: for what forward marked and should not have. TypeError: for a saved value that is no tensor.
+        RuntimeError: for what forward marked and should not have.
+        TypeError: for a saved value that is not a tensor.
     """
     check_names(ctx)
     check_marks(ctx)
@@ -236,7 +237,7 @@ def wrap_outputs(ctx: FunctionBase, args: tuple[Any, ...], outputs: tuple[Any, .
 
 
 def among(tensor: Any, others: Sequence[Any] | None) -> bool:
-    """Whether it is one of these, itself and not an equal one."""
+    """Return whether a tensor is one of `others`: by identity, not by value."""
     for other in others or ():
         if tensor is other:
             return True
@@ -244,7 +245,7 @@ def among(tensor: Any, others: Sequence[Any] | None) -> bool:
 
 
 def check_names(ctx: FunctionBase) -> None:
-    """An error for an attribute of ctx that the user set, and that the node needs for itself: it would get lost."""
+    """Raise an error for an attribute that the user set on ctx but the node needs for itself: it would get lost."""
     if not (type(ctx.next) is type(ctx.saved) is tuple and type(ctx.outputs) is type(ctx.sequence_nr) is int
             and type(ctx._extras) is NodeExtras and not ctx.saved and ctx.outputs == 1):
         raise AttributeError("this attribute of ctx is taken: _extras, next, outputs, saved and sequence_nr "
@@ -252,7 +253,7 @@ def check_names(ctx: FunctionBase) -> None:
 
 
 def check_marks(ctx: FunctionBase) -> None:
-    """PyTorch's errors for what forward marked, word for word: some end before they name what they got."""
+    """Raise PyTorch's errors for what forward marked, word for word: some end before they name what they got."""
     marks = {"to_save": ctx.to_save, "non_differentiable": ctx.non_differentiable, "dirty_tensors": ctx.dirty_tensors}
     for name, mark in marks.items():
         if mark is not None and not isinstance(mark, tuple):
@@ -271,14 +272,14 @@ def check_marks(ctx: FunctionBase) -> None:
 
 
 def refuse_writing(outputs: Sequence[Any]) -> None:
-    """Views that are outputs of a Function with several cannot be written to on record."""
+    """Forbid recorded in-place writes to views that are outputs of a Function with several outputs."""
     for t in outputs:
         if isinstance(t, Tensor) and t._is_view():
             extras_of(t).view.creation = MANY
 
 
 def wrapped(ctx: FunctionBase, nr: int, output: Tensor, is_input: bool, differentiable: bool) -> Tensor:
-    """One output with its history; a view cannot be written to on record."""
+    """Return one output with its history; a view does not allow recorded in-place writes."""
     modified = among(output, ctx.dirty_tensors)
     if not differentiable:
         t = without_history(ctx, output, is_input, modified)
@@ -293,9 +294,9 @@ def wrapped(ctx: FunctionBase, nr: int, output: Tensor, is_input: bool, differen
 
 
 def without_history(ctx: FunctionBase, output: Tensor, is_input: bool, modified: bool) -> Tensor:
-    """An output that no gradient goes through: an input comes back as another tensor, which does not require grad.
+    """Return an output that no gradient goes through; an input is returned as a new tensor that does not require grad.
 
-    A view that forward took requires grad if its base does, as one that is taken inside of `no_grad`.
+    A view that forward took requires grad if its base does, like one taken inside `no_grad`.
     """
     if not output._requires_grad:
         return viewed(ctx, output) if is_input and not modified else output
@@ -305,7 +306,7 @@ def without_history(ctx: FunctionBase, output: Tensor, is_input: bool, modified:
 
 
 def check_dirty(ctx: FunctionBase, output: Tensor, is_input: bool) -> None:
-    """PyTorch's errors for an output that forward marked as dirty, before any output gets a history."""
+    """Raise PyTorch's errors for an output that forward marked as dirty, before any output gets a history."""
     is_view = output._is_view()
     if output._requires_grad and output._current_grad_fn is None:
         raise RuntimeError(DIRTY_LEAF)
@@ -319,14 +320,14 @@ def check_dirty(ctx: FunctionBase, output: Tensor, is_input: bool) -> None:
 
 
 def written(ctx: FunctionBase, nr: int, output: Tensor) -> Tensor:
-    """An output that forward marked as dirty: an input that it wrote to, and that stays the same tensor."""
+    """Return an output that forward marked as dirty: an input that it wrote to, which stays the same tensor."""
     output._grad = None
     rebase_history(output, ctx, nr)
     return output
 
 
 def viewed(ctx: FunctionBase, t: Tensor) -> Tensor:
-    """An input that forward returned as it is, as another tensor: a view that is taken without grad mode."""
+    """Return an input that forward returned unchanged as another tensor: a view taken with grad mode off."""
     if ctx._forward_cls._has_setup() and (among(t, ctx.to_save) or among(t, ctx.saved_for_forward)):
         raise RuntimeError(SAVED_AS_IT_IS)
     view = plain(materialized(t))
@@ -350,12 +351,12 @@ class Error(Node, number=None):
         return "torch::autograd::Error"
 
     def input_grads(self, task: Any, grad: Any) -> tuple[Any, ...]:
-        """There are no gradients."""
+        """Raise the error: there are no gradients."""
         raise RuntimeError(self.const[0])
 
 
 def delayed_error(values: Sequence[Any], message: str) -> list[Any]:
-    """The same tensors (or None) as results of an op whose derivative raises `message`."""
+    """Return the same tensors (or None) as results of an op whose derivative raises `message`."""
     node = Error([None if t is None else t.detach().requires_grad_() for t in values], message)
     made = [None if t is None else plain(t.array) for t in values]
     for nr, t in enumerate(made):

@@ -15,7 +15,7 @@ __all__ = ["use_devices"]
 
 
 def use_devices(task: Any) -> None:
-    """Have a pass put the device of its gradients in use."""
+    """Make a pass run with the device of its gradients in use."""
     evaluate = task.evaluate
 
     def evaluate_on_device(task: Any, buffer: Any) -> Any:
@@ -26,7 +26,7 @@ def use_devices(task: Any) -> None:
 
 
 def put_each_in_use(grads: Iterable[Any]) -> Iterator[Any]:
-    """The same gradients; while one is added, its device is in use."""
+    """Yield the gradients unchanged; while one is being added, its device is in use."""
     with device_guard():
         for grad in grads:
             use_device_of(getattr(grad, "array", grad))

@@ -1,7 +1,7 @@
-"""Notes the arithmetic of an op: each of its results as an expression of its operands, as inspectors evaluate it.
+"""Notes the arithmetic of an op: each result as an expression in its operands, which the inspectors evaluate.
 
-It mirrors nothing in PyTorch. While a program is recorded, only the function that ran and its arguments are taken down.
-After the program has ended, that function runs over symbols (`minigrad.backends.symbolic`), once for all calls alike.
+It mirrors nothing in PyTorch. While a program is recorded, only the function that ran and its arguments are noted.
+After the program has ended, that function runs over symbols (`minigrad.backends.symbolic`), once for all equal calls.
 """
 
 import functools
@@ -28,13 +28,13 @@ __all__ = ["Arithmetic", "Call", "Reader", "call_named"]
 
 # What stands between an op and its observer.
 RECORDING = ("minigrad.core.record", "minigrad.core.leaf", "minigrad.autograd.views")
-LONGEST = 300  # functions in an expression that is evaluated, and not read
+LONGEST = 300  # functions in an expression that is evaluated, not read
 OPS = ("minigrad.ops.", "minigrad.nn.")
 PLAIN = (bool, int, float, str, type(None), slice, type(...), np.dtype, np.generic, type)
 
 
 class Operand(NamedTuple):
-    """In place of a tensor among the arguments of a function: what an expression calls it."""
+    """Stands for a tensor among the arguments of a function: what an expression calls it."""
 
     name: str
     shape: tuple[int, ...]
@@ -43,7 +43,7 @@ class Operand(NamedTuple):
 
 
 class Fixed(NamedTuple):
-    """In place of a short tensor that was there before the recording."""
+    """Stands for a short tensor that existed before the recording."""
 
     shape: tuple[int, ...]
     dtype: Any
@@ -51,7 +51,7 @@ class Fixed(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """In place of a list, which is no tuple where it is an index."""
+    """Stands for a list, which as an index differs from a tuple."""
 
     parts: tuple[Any, ...]
 
@@ -64,7 +64,7 @@ class Routine(NamedTuple):
     cells: tuple[Any, ...]
 
     def function(self) -> Any:
-        """The function."""
+        """Return the function."""
         cells = tuple([CellType(value) for value in self.cells])
         return FunctionType(self.code, vars(sys.modules[self.module]), closure=cells)
 
@@ -78,7 +78,7 @@ class Call(NamedTuple):
     outputs: tuple[tuple[tuple[int, ...], Any], ...]  # shape and dtype of each result
 
     def arithmetic(self) -> "Arithmetic | None":
-        """The expressions of the op; None if its function does what no expression says."""
+        """Return the expressions of the op; None if its function does what no expression can say."""
         try:
             return arithmetic(self)
         except TypeError:  # a slice cannot be looked up in Python 3.11
@@ -89,7 +89,7 @@ class Arithmetic(NamedTuple):
     """The expressions of an op."""
 
     results: list[Any]  # of each result
-    parameters: dict[str, Any]  # of what its node has saved, and of the further arrays that its formula is called with
+    parameters: dict[str, Any]  # of what its node saved, and of the other arrays that its formula is called with
     node: str | None  # what its node is called
     derivatives: list[Any] | None  # of the gradient of each input, in operands of the op
 
@@ -103,8 +103,8 @@ class Reader:
         self.reads: list[int] = []
 
     def call(self, frame: Any, outputs: Sequence[Any]) -> Call | None:
-        """The call of the innermost function that got tensors and numbers alone, no arrays; `frame`: of the function
-        that has called the observer."""
+        """The call of the innermost function that got only tensors and numbers, no arrays; `frame`: of the function
+        that called the observer."""
         if frame.f_code is in_place.__code__:  # what was written is what the function returns out of place
             given = frame.f_locals
             args, metas = (given["x"], *given["args"]), metas_of((given["x"],))
@@ -124,10 +124,10 @@ class Reader:
         return None
 
     def routine(self, function: Any) -> Any:
-        """A function, or a pair of one and the class that it is called on.
+        """Return a function as a `Routine`, or as a pair of it and the class that it is called on.
 
         Raises:
-            TypeError: for another callable.
+            TypeError: for any other callable.
         """
         owner = getattr(function, "__self__", None)
         function = self.plain(getattr(function, "__func__", function))
@@ -140,10 +140,10 @@ class Reader:
         return tuple([(name, self.plain(value)) for name, value in options.items()])
 
     def plain(self, value: Any) -> Any:
-        """An argument with names in place of tensors.
+        """Return an argument with names in place of tensors.
 
         Raises:
-            TypeError: for an array, a long tensor that the recorder has not seen, or what is no number.
+            TypeError: for an array, a long tensor that the recorder has not seen, or anything that is not a number.
         """
         if isinstance(value, Tensor):
             return self.operand(value)
@@ -179,13 +179,13 @@ class Reader:
 
 def call_named(name: str, args: Sequence[Any], options: Mapping[str, Any], described: Callable[[Any], Any],
                outputs: Sequence[tuple[tuple[int, ...], str]]) -> Call | None:
-    """The call of a public function of minigrad's, in place of one of another library; None if there is none.
+    """Return the call of minigrad's public function that matches one of another library; None if there is none.
 
     Args:
         name: the function's, `add`, or `Tensor.add`.
-        args: its arguments, and `options` those with names.
-        described: says of an argument what it is: `("tensor", which operand, shape, dtype, requires_grad)`,
-            `("dtype", name)`, or None for what is as it is.
+        args: its positional arguments; `options`: its keyword arguments.
+        described: says what an argument is: `("tensor", which operand, shape, dtype, requires_grad)`,
+            `("dtype", name)`, or None for what stays unchanged.
         outputs: shape and dtype of each result.
     """
     library = importlib.import_module("minigrad")
@@ -217,12 +217,12 @@ def call_named(name: str, args: Sequence[Any], options: Mapping[str, Any], descr
 
 
 def metas_of(tensors: Sequence[Any]) -> tuple[Any, ...]:
-    """Shape and dtype of each tensor."""
+    """Return shape and dtype of each tensor."""
     return tuple([(tensor.array.shape, tensor.array.dtype) for tensor in tensors])
 
 
 def arguments_of(frame: Any) -> tuple[CodeType, tuple[Any, ...], dict[str, Any]]:
-    """The code that a frame runs, and its arguments."""
+    """Return the code that a frame runs, and its arguments."""
     code, values = frame.f_code, frame.f_locals
     count, at = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
     names = code.co_varnames
@@ -237,7 +237,7 @@ def arguments_of(frame: Any) -> tuple[CodeType, tuple[Any, ...], dict[str, Any]]
 
 
 def with_symbols(value: Any) -> Any:
-    """An argument with symbols for its operands."""
+    """Return an argument with symbols for its operands."""
     if isinstance(value, Operand):
         tensor = plain(Symbol(value.name, value.shape, value.dtype))
         tensor._requires_grad = value.requires_grad
@@ -267,7 +267,7 @@ class Count:
 
 @contextmanager
 def observed(observer: Any) -> Iterator[None]:
-    """A block in which somebody else observes this thread, and symbols are arrays."""
+    """A block in which `observer` observes this thread, and symbols count as arrays."""
     before = LOCAL.observer, LOCAL.grad_enabled, LOCAL.inference, LOCAL.saved_tensors_hooks, LOCAL.dispatch_modes
     LOCAL.observer, LOCAL.grad_enabled, LOCAL.inference = observer, True, False
     LOCAL.saved_tensors_hooks, LOCAL.dispatch_modes = (), ()
@@ -300,7 +300,7 @@ def arithmetic(call: Call) -> Arithmetic | None:
 
 
 def parameters_of(node: Any) -> dict[str, Any]:
-    """The expressions of the arrays that a formula is called with, by their names."""
+    """Return the expressions of the arrays that a formula is called with, by their names."""
     if node is None or not calls_formula(type(node)):
         return {}
     saved = [getattr(each, "array", each) for each in node.saved or ()]
@@ -310,12 +310,12 @@ def parameters_of(node: Any) -> dict[str, Any]:
 
 
 def derivatives_of(node: Any, result: Any) -> list[Any] | None:
-    """The expression of the gradient of each input of a node that has saved symbols; None if it has none, or a node of
-    several outputs."""
+    """The expression of the gradient of each input of a node that saved symbols; None without a node, or for a node
+    with several outputs."""
     if node is None or not calls_formula(type(node)) or isinstance(node, ManyOutputs):
         return None
     try:
-        with serving(BACKEND), np.errstate(all="ignore"):  # people read these: they are not so long
+        with serving(BACKEND), np.errstate(all="ignore"):  # people read these, so they are shorter
             saved = [getattr(each, "array", each) for each in node.saved or ()]
             grads = node.backward(SYMBOLS, Symbol("grad", result.shape, result.dtype), *saved, *node.const)
             grads = grads if isinstance(grads, tuple) else (grads,)
@@ -327,7 +327,7 @@ def derivatives_of(node: Any, result: Any) -> list[Any] | None:
 
 
 def symbols_in(value: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """The symbols in a parameter, by the names that they have in the expressions of gradients."""
+    """Yield the symbols in a parameter, by the names that they have in the expressions of gradients."""
     if isinstance(value, Symbol):
         yield name, value.expression
     elif isinstance(value, np.ndarray) and value.size <= SHORTEST:
@@ -350,7 +350,7 @@ def run(call: Call) -> Any:
 
 
 def expression_in(array: Any, meta: tuple[tuple[int, ...], Any]) -> Any:
-    """The expression of a result.
+    """Return the expression of a result.
 
     Raises:
         ValueError: if the result is not what was recorded.

@@ -21,8 +21,8 @@ __all__ = ["BackwardCFunction", "Function", "FunctionCtx", "InplaceFunction", "o
 class FunctionCtx:
     """What `forward` and `backward` share: save tensors here, mark outputs, and ask what is needed.
 
-    Other attributes can be set on it too, save `next`, `outputs`, `saved`, `versions` and the like, which are the
-    node's. A tensor that is one is kept alive, unchecked, and in a cycle if it is an output: rather save it.
+    You can set other attributes too, except `next`, `outputs`, `saved`, `versions` and the like, which are the node's.
+    A tensor kept as an attribute stays alive, unchecked, and in a cycle if it is an output: save it instead.
     """
 
     to_save: Any
@@ -34,7 +34,7 @@ class FunctionCtx:
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep inputs or outputs (or None) for backward, as `saved_tensors`. Call it once, in forward.
 
-        Kept so, a tensor is freed in time, makes no reference cycle, and a later in-place change is noticed.
+        A tensor kept this way is freed in time, makes no reference cycle, and a later in-place change is noticed.
         """
         self.to_save = tensors
 
@@ -42,7 +42,7 @@ class FunctionCtx:
         """As `save_for_backward`, for `jvp`, which PyTorch calls in forward mode. Here it only checks its arguments.
 
         Raises:
-            AssertionError: for what is neither a tensor nor None.
+            AssertionError: for an argument that is neither a tensor nor None.
         """
         if not all(t is None or isinstance(t, Tensor) for t in tensors):
             raise AssertionError("save_for_forward expects all arguments to be tensors; you should save non-tensors as "
@@ -50,20 +50,20 @@ class FunctionCtx:
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *args: Tensor) -> None:
-        """These inputs were changed in place; forward has to return them."""
+        """Mark inputs that forward changed in place; it has to return them."""
         self.dirty_tensors = args
 
     def mark_shared_storage(self, *pairs: Any) -> None:
-        """Nothing, as in PyTorch, where it is deprecated."""
+        """Do nothing but warn, as in PyTorch, where it is deprecated."""
         warnings.warn("`mark_shared_storage` is deprecated. Tensors with shared storages are automatically tracked. "
                       "Note that calls to `set_()` are not tracked", FutureWarning, stacklevel=2)
 
     def mark_non_differentiable(self, *args: Tensor) -> None:
-        """These outputs will not require grad."""
+        """Mark outputs that will not require grad."""
         self.non_differentiable = args
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward gets zeros (the default) or None for an output without a gradient."""
+        """Set whether backward gets zeros (the default) or None for an output without a gradient."""
         if not isinstance(value, bool):
             raise TypeError("set_materialize_grads received an invalid combination of arguments - got (), but expected "
                             "(bool)")
@@ -80,7 +80,7 @@ class BackwardCFunction(FunctionBase, FunctionCtx, number=None):
         return self._user_backward()(self, *grads)
 
     def apply_boxed(self, grads: list[Any]) -> Any:
-        """The same for a `backward` that takes one list, and may empty it."""
+        """As `apply`, for a `backward` that takes one list, which it may empty."""
         return self._user_backward()(self, grads)
 
     def _user_backward(self) -> Callable[..., Any]:
@@ -94,7 +94,7 @@ class BackwardCFunction(FunctionBase, FunctionCtx, number=None):
         return found
 
     def __call__(self, *grads: Any, **names: Any) -> Any:
-        """An error, as in PyTorch: of all nodes this one cannot be called."""
+        """Raise an error, as in PyTorch: unlike other nodes, this one cannot be called."""
         raise TypeError(f"'{type(self).__name__}' object is not callable\n\nCall its apply() with the gradients of the "
                         "outputs.")
 
@@ -103,10 +103,10 @@ class Function(FunctionCtx):
     """Derive from this class, write `forward` and `backward` as static methods, and call `apply`.
 
     `forward(ctx, *args)`, or `forward(*args)` with `setup_context(ctx, inputs, output)`; `backward(ctx, *grads)`
-    returns one gradient per argument of forward: None for what is no tensor or needs none, and None at the end may be
-    left out of account. `vjp` is another name for `backward`.
+    returns one gradient per argument of forward: None for an argument that is not a tensor or needs none; extra Nones
+    at the end are ignored. `vjp` is another name for `backward`.
 
-    `clear_saved_tensors_on_access`: `ctx.saved_tensors` can be read once, and lets go of them.
+    `clear_saved_tensors_on_access`: `ctx.saved_tensors` can be read only once, which frees them.
     `boxed_grads_call`: `backward(ctx, grads)` gets a list, which it may empty to free gradients early.
     `vmap` and `jvp` are for transforms that are not part of minigrad; `generate_vmap_rule = True` is refused.
     """
@@ -126,7 +126,7 @@ class Function(FunctionCtx):
                       "error in a future version of PyTorch.", DeprecationWarning, stacklevel=2)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The way before `apply`; an error today."""
+        """Raise an error: the old way, before `apply`."""
         raise RuntimeError("Legacy autograd function with non-static forward method is deprecated. Please use "
                            "new-style autograd function with static forward method. (Example: "
                            "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)")
@@ -143,7 +143,7 @@ class Function(FunctionCtx):
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        """From the gradients of the outputs, those of the inputs."""
+        """Compute the gradients of the inputs from those of the outputs."""
         raise NotImplementedError("You must implement either the backward or vjp method for your custom "
                                   "autograd.Function to use it with backward mode AD.")
 
@@ -151,19 +151,19 @@ class Function(FunctionCtx):
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
-        """The derivative in forward mode."""
+        """Return the derivative in forward mode."""
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with "
                                   "forward mode AD.")
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        """The same function over a batch."""
+        """Return the same function over a batch."""
         raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap staticmethod "
                                   "or set generate_vmap_rule=True.")
 
     @classmethod
     def _has_setup(cls) -> bool:
-        """Whether there is a `setup_context` of its own, so that `forward` takes no ctx."""
+        """Return whether the class has its own `setup_context`, so that `forward` takes no ctx."""
         return cls.setup_context is not Function.setup_context
 
     @classmethod
@@ -204,7 +204,7 @@ class Function(FunctionCtx):
 
 
 def node_class(cls: type[Function]) -> type[BackwardCFunction]:
-    """The class of the nodes of a Function; it says that it is PyTorch's, as PyTorch's users see it printed."""
+    """Return the class of the nodes of a Function; its module is given as PyTorch's, as PyTorch prints it."""
     body = {"_forward_cls": cls, "__module__": "torch.autograd.function"}
     return type(f"{cls.__name__}Backward", (BackwardCFunction,), body, number=None)
 
@@ -213,7 +213,7 @@ Function._backward_cls = node_class(Function)
 
 
 def positional(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any], skip: bool) -> tuple[Any, ...]:
-    """Arguments that were given by name, in the places where `forward` takes them; `skip` its first, the ctx."""
+    """Move keyword arguments to the positions where `forward` takes them; `skip` its first parameter, the ctx."""
     code = forward.__code__
     names = code.co_varnames[skip:code.co_argcount]
     placed = dict(enumerate(args))

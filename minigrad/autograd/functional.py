@@ -1,12 +1,12 @@
 """Computes Jacobians, Hessians and products with them. Mirrors `torch/autograd/functional.py`.
 
-`jacobian` and `hessian` give whole matrices; `vjp`, `jvp`, `vhp` and `hvp` multiply them with a vector without making
-them. A reader finds here that all six are made of one step, `pull`: a backward pass, v J, which pulls a vector at the
-outputs back to the inputs. J v goes the other way, and backward passes do not; but u J is linear in u, so that its own
-derivative by u, by a second pull, is J. What u is does not matter: zeros do (`linear`).
+`jacobian` and `hessian` return whole matrices; `vjp`, `jvp`, `vhp` and `hvp` multiply them by a vector without making
+them. All six are built from one step, `pull`: a backward pass, v J, which pulls a vector at the outputs back to the
+inputs. J v goes the other way, which backward passes cannot; but u J is linear in u, so its own derivative with respect
+to u, by a second pull, is J. The value of u does not matter: zeros will do (`linear`).
 
-minigrad has no forward mode. `strategy="forward-mode"` gives PyTorch's numbers, column by column, by two pulls;
-`vectorize=True` gives those of `vectorize=False`, row by row.
+minigrad has no forward mode. `strategy="forward-mode"` computes PyTorch's numbers column by column, by two pulls;
+`vectorize=True` computes those of `vectorize=False`, row by row.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,20 +22,20 @@ from minigrad.ops.shape.join import stack
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 Tensors = tuple[Tensor, ...]
-Found = Sequence[Tensor | None]  # what a pass found: None for a tensor that has no part in it
+Found = Sequence[Tensor | None]  # what a pass found: None for a tensor not involved in it
 
 
 def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
         strict: bool = False) -> tuple[Any, Any]:
-    """The outputs of `func(*inputs)`, and v J: a vector `v`, of the outputs' shapes, times the Jacobian.
+    """Return the outputs of `func(*inputs)`, and v J: a vector `v`, of the outputs' shapes, times the Jacobian.
 
-    `inputs`: a tensor or a tuple of tensors; the product has that form too. `v` may be left out for one output of one
-    element. `create_graph`: keep the graph of both results. `strict`: refuse an input that no output depends on,
+    `inputs`: a tensor or a tuple of tensors; the product has that form too. `v` may be omitted for a single output of
+    one element. `create_graph`: keep the graph of both results. `strict`: refuse an input that no output depends on,
     where the product would be zeros.
 
     Raises:
         TypeError: if `inputs`, `v` or the outputs are neither a tensor nor a tuple of tensors.
-        RuntimeError: if `v` does not have the outputs' shapes; under `strict`.
+        RuntimeError: if `v` does not have the outputs' shapes; with `strict`, as above.
     """
     with enable_grad():
         many_inputs, inputs = fresh(inputs, "inputs", "vjp", create_graph)
@@ -48,7 +48,7 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
         strict: bool = False) -> tuple[Any, Any]:
-    """The outputs of `func(*inputs)`, and J v: the Jacobian times a vector `v`, of the inputs' shapes.
+    """Return the outputs of `func(*inputs)`, and J v: the Jacobian times a vector `v`, of the inputs' shapes.
 
     The product has the outputs' form. The other arguments, and the errors, are those of `vjp`.
     """
@@ -65,7 +65,7 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
         strict: bool = False) -> tuple[Any, Any]:
-    """The output of `func(*inputs)`, one element, and v H: a vector `v`, of the inputs' shapes, times the Hessian.
+    """Return the output of `func(*inputs)`, one element, and v H: `v`, of the inputs' shapes, times the Hessian.
 
     The product has the inputs' form. The other arguments, and the errors, are those of `vjp`.
     """
@@ -78,9 +78,9 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
         strict: bool = False) -> tuple[Any, Any]:
-    """The output of `func(*inputs)`, one element, and H v: the Hessian times a vector `v`, of the inputs' shapes.
+    """Return the output of `func(*inputs)`, one element, and H v: the Hessian times `v`, of the inputs' shapes.
 
-    A pass more than `vhp`, which gives the same where second derivatives are continuous: H is then symmetric.
+    One pass more than `vhp`, which returns the same where second derivatives are continuous: H is symmetric then.
     """
     with enable_grad():
         many, inputs, v, outputs, jac = gradient_of(func, inputs, v, "hvp", create_graph, strict)
@@ -92,18 +92,18 @@ def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False,
              vectorize: bool = False, strategy: str = "reverse-mode") -> Any:
-    """All derivatives of all outputs of `func(*inputs)` by all inputs.
+    """Return all derivatives of all outputs of `func(*inputs)` with respect to all inputs.
 
-    For one output and one input a tensor whose shape is the output's, then the input's. Several of them, in a tuple,
-    give a tuple: `jacobian[i][j]` is that of output i by input j. `create_graph`: keep the graph of the result.
-    `strict`: refuse an input that an output does not depend on, where the result would be zeros.
-    `strategy="forward-mode"` (with `vectorize=True`): by columns instead of rows.
+    For one output and one input this is a tensor whose shape is the output's, then the input's. A tuple of inputs or
+    outputs makes a tuple: `jacobian[i][j]` is that of output i with respect to input j. `create_graph`: keep the graph
+    of the result. `strict`: refuse an input that an output does not depend on, where the result would be zeros.
+    `strategy="forward-mode"` (with `vectorize=True`): work by columns instead of rows.
 
     Raises:
         TypeError: if `inputs` or the outputs are neither a tensor nor a tuple of tensors.
-        RuntimeError: under `strict`; if it is combined with `vectorize` or with forward mode.
+        RuntimeError: with `strict`, as above; if it is combined with `vectorize` or with forward mode.
         NotImplementedError: for forward mode with `create_graph`, or without `vectorize`.
-        AssertionError: for another `strategy`.
+        AssertionError: for any other `strategy`.
     """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(texts.STRATEGY + texts.STRATEGY_HINT)
@@ -127,10 +127,10 @@ def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, 
 
 def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False,
             vectorize: bool = False, outer_jacobian_strategy: str = "reverse-mode") -> Any:
-    """All second derivatives of `func(*inputs)`, which gives one element: the Jacobian of its Jacobian.
+    """Return all second derivatives of `func(*inputs)`, which returns one element: the Jacobian of its Jacobian.
 
-    For one input a tensor whose shape is the input's, twice. Inputs in a tuple give a tuple of tuples: `hessian[i][j]`
-    is by input i and input j. The other arguments, and the errors, are those of `jacobian`.
+    For one input this is a tensor whose shape is the input's, twice. A tuple of inputs makes a tuple of tuples:
+    `hessian[i][j]` is for inputs i and j. The other arguments, and the errors, are those of `jacobian`.
     """
     many, inputs = tensors_of(inputs, "inputs", "hessian")
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
@@ -149,7 +149,7 @@ def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, s
 
 def pull(outputs: Found, inputs: Tensors, v: Found | None, create_graph: bool,
          retain_graph: bool | None = None) -> Found:
-    """v J by one backward pass; outputs that do not require grad are left out. No `v` means ones."""
+    """Compute v J by one backward pass; outputs that do not require grad are left out. No `v` means ones."""
     given = (None,) * len(outputs) if v is None else v
     pairs = [(o, g) for o, g in zip(outputs, given, strict=True) if o is not None and o.requires_grad]
     if not pairs:
@@ -159,13 +159,13 @@ def pull(outputs: Found, inputs: Tensors, v: Found | None, create_graph: bool,
 
 
 def linear(outputs: Found, inputs: Tensors, like: Tensors) -> tuple[Tensors, Found]:
-    """Zeros u, like the outputs, and u J. To pull a vector v, like the inputs, from there to u gives J v."""
+    """Return zeros u, like the outputs, and u J. Pulling a vector v, like the inputs, from u J to u computes J v."""
     zeros = tuple([zeros_like(t, requires_grad=True) for t in like])
     return zeros, pull(outputs, inputs, zeros, create_graph=True)
 
 
 def by_rows(i: int, output: Tensor, inputs: Tensors, strict: bool, create_graph: bool) -> Tensors:
-    """The Jacobian of output number `i` by each input: a backward pass per element of the output."""
+    """Return the Jacobian of output number `i` for each input: a backward pass per element of the output."""
     rows = []
     flat = output.reshape(-1)
     for k in range(flat.numel()):
@@ -180,7 +180,7 @@ def by_rows(i: int, output: Tensor, inputs: Tensors, strict: bool, create_graph:
 
 
 def by_rows_of_all(outputs: Tensors, inputs: Tensors, create_graph: bool) -> tuple[Tensors, ...]:
-    """The same for all outputs together, as `vectorize` has it: what one input gets is one tensor, which is split."""
+    """`by_rows` for all outputs together, as with `vectorize`: each input gets one tensor, which is split."""
     rows = [filled(pull(outputs, inputs, unit, create_graph, retain_graph=True), inputs) for unit in units(outputs)]
     sizes = [output.numel() for output in outputs]
     parts = [stack([row[j] for row in rows]).split(sizes) for j in range(len(inputs))]
@@ -189,7 +189,7 @@ def by_rows_of_all(outputs: Tensors, inputs: Tensors, create_graph: bool) -> tup
 
 
 def by_columns(func: Callable[..., Any], inputs: Any, vectorize: bool) -> Any:
-    """The Jacobian: two backward passes, then one per element of the inputs. Its blocks are in lists, as PyTorch's."""
+    """Return the Jacobian by two backward passes, then one per element of the inputs; in lists, as in PyTorch."""
     many_inputs, inputs = tensors_of(inputs, "inputs", "jacobian")
     if not vectorize:
         raise NotImplementedError(texts.FORWARD_LOOP)
@@ -207,7 +207,7 @@ def by_columns(func: Callable[..., Any], inputs: Any, vectorize: bool) -> Any:
 
 
 def units(like: Tensors) -> Iterator[Tensors]:
-    """The unit vectors of the space that all these tensors together make up."""
+    """Yield the unit vectors of the space that all these tensors together make up."""
     for j, x in enumerate(like):
         for k in range(x.numel()):
             made = tuple([other.new_zeros(other.shape) for other in like])
@@ -215,10 +215,10 @@ def units(like: Tensors) -> Iterator[Tensors]:
             yield made
 
 
-# what goes in and what comes out
+# inputs and outputs
 
 def tensors_of(given: Any, what: str, where: str | None) -> tuple[bool, Tensors]:
-    """Whether `given` is a tuple, and the tensors in it."""
+    """Return whether `given` is a tuple, and the tensors in it."""
     many = isinstance(given, tuple)
     tensors = given if many else (given,)
     for i, tensor in enumerate(tensors):
@@ -230,9 +230,9 @@ def tensors_of(given: Any, what: str, where: str | None) -> tuple[bool, Tensors]
 
 def fresh(given: Any, what: str, where: str | None, create_graph: bool,
           need_graph: bool = True) -> tuple[bool, Tensors]:
-    """The same as new tensors: of the graph of the old ones if that is wanted, else leaves.
+    """As `tensors_of`, but with new tensors: in the graph of the old ones with `create_graph`, else leaves.
 
-    New ones even so, that what `func` takes from elsewhere counts as a constant, though it be the very input.
+    Always new, so that a tensor that `func` takes from elsewhere is a constant, even if it is the input itself.
     """
     many, tensors = tensors_of(given, what, where)
     return many, tuple([t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_(need_graph)
@@ -257,14 +257,14 @@ def vector(v: Any, like: Tensors, many: bool, where: str, create_graph: bool, un
 
 
 def called(func: Callable[..., Any], inputs: Tensors, where: str, strict: bool) -> tuple[bool, Tensors]:
-    """What `func` returns for these inputs."""
+    """Return what `func` returns for these inputs."""
     many, outputs = tensors_of(func(*inputs), texts.OUTPUTS, where)
     check(outputs, strict, texts.OUTPUT_CONSTANT)
     return many, outputs
 
 
 def scalar(output: Any, where: str, strict: bool) -> Tensors:
-    """The one tensor of one element that `func` had to give."""
+    """Check that `func` returned one tensor of one element, and return it."""
     many, outputs = tensors_of(output, texts.OUTPUTS, where)
     check(outputs, strict, texts.OUTPUT_CONSTANT)
     if many:
@@ -276,7 +276,7 @@ def scalar(output: Any, where: str, strict: bool) -> Tensors:
 
 def gradient_of(func: Callable[..., Any], inputs: Any, v: Any, where: str, create_graph: bool,
                 strict: bool) -> tuple[bool, Tensors, Tensors | None, Tensors, Found]:
-    """What `vhp` and `hvp` begin with: inputs, vector, output, and the gradient, with its graph."""
+    """Compute what `vhp` and `hvp` begin with: inputs, vector, output, and the gradient with its graph."""
     many, inputs = fresh(inputs, "inputs", where, create_graph)
     v = vector(v, inputs, many, where, create_graph, texts.ONE_INPUT)
     outputs = scalar(func(*inputs), where, strict)
@@ -286,7 +286,7 @@ def gradient_of(func: Callable[..., Any], inputs: Any, v: Any, where: str, creat
 
 
 def check(tensors: Found, strict: bool, constant: str) -> None:
-    """In strict mode all of them must be there, and require grad."""
+    """In strict mode, raise an error unless all the tensors are there and require grad."""
     for i, tensor in enumerate(tensors if strict else ()):
         if tensor is None or not tensor.requires_grad:
             raise RuntimeError((texts.INDEPENDENT if tensor is None else constant).format(i))
@@ -294,7 +294,7 @@ def check(tensors: Found, strict: bool, constant: str) -> None:
 
 def filled(found: Found, like: Tensors, strict: bool = False, create_graph: bool = False, missing: str = "",
            what: str = "") -> Tensors:
-    """What a pass found, zeros where it found nothing; strict mode refuses these, and what has no graph."""
+    """What a pass found, with zeros where it found nothing; strict mode refuses those, and tensors without a graph."""
     for i, g in enumerate(found if strict else ()):
         if g is None:
             raise RuntimeError(missing.format(i))
@@ -304,20 +304,20 @@ def filled(found: Found, like: Tensors, strict: bool = False, create_graph: bool
 
 
 def detached(parts: Any, create_graph: bool) -> Any:
-    """Tensors, in tuples, without their history, unless that is wanted."""
+    """Return tensors, in tuples, without their history, unless `create_graph` asks for it."""
     if create_graph:
         return parts
     return parts.detach() if isinstance(parts, Tensor) else tuple([detached(part, False) for part in parts])
 
 
 def finished(tensors: Tensors, many: bool, create_graph: bool) -> Any:
-    """Results in the form in which the user gave theirs: a tuple, or the one tensor in it."""
+    """Return results in the form of what the user passed: a tuple, or the one tensor in it."""
     result: Tensors = detached(tensors, create_graph)
     return result if many else result[0]
 
 
 def nested(blocks: Any, many_rows: bool, many_columns: bool) -> Any:
-    """A block matrix without those of its two levels that the user did not ask for by a tuple."""
+    """Return a block matrix without those of its two levels where the user used no tuple."""
     if not many_columns:
         blocks = tuple([row[0] for row in blocks])
     return blocks if many_rows else blocks[0]

@@ -26,12 +26,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 class _DecoratorContextManager:
     """A context that is also a decorator, of functions and of generators.
 
-    Every call of what was decorated enters a context of its own, made by `clone()`: so a decorated function may call
-    itself, and be called in several threads.
+    Every call of the decorated function enters a context of its own, made by `clone()`: so the function may call
+    itself, and may be called in several threads.
     """
 
     def clone(self) -> _DecoratorContextManager:
-        """Another one of the same kind; a subclass whose `__init__` takes arguments hands them on."""
+        """Return another context of the same kind; a subclass whose `__init__` takes arguments passes them on."""
         return self.__class__()
 
     def __enter__(self) -> Any:
@@ -47,7 +47,7 @@ class _DecoratorContextManager:
                 "Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
                 "functions or methods. To preserve the current behavior of class decoration, you can directly "
                 "decorate the `__init__` method and nothing else.", FutureWarning, stacklevel=2)
-            called = functools.partial(function)  # as in PyTorch what comes out is no class, and has lost its name
+            called = functools.partial(function)  # as in PyTorch the result is not a class, and has lost its name
         if inspect.isgeneratorfunction(called):
             return cast(F, self._around_generator(called))
 
@@ -59,7 +59,7 @@ class _DecoratorContextManager:
         return cast(F, inside)
 
     def _around_generator(self, function: Callable[..., Generator[Any, Any, Any]]) -> Callable[..., Any]:
-        """A generator that holds the mode while it runs, and not while it waits at a `yield`."""
+        """Return a generator function in the mode while it runs, but not while it waits at a `yield`."""
 
         def resumed(step: Callable[..., Any], *sent: Any) -> Any:
             with self.clone():
@@ -76,7 +76,7 @@ class _DecoratorContextManager:
                     except GeneratorExit:
                         resumed(generator.close)
                         raise
-                    except BaseException as error:  # noqa: BLE001 (handed on to the generator, whatever it is)
+                    except BaseException as error:  # noqa: BLE001 (passed on to the generator, whatever it is)
                         with self.clone():  # not by `resumed`: the error would know its frame, and the frame the error
                             value = generator.throw(error)
                     else:
@@ -88,7 +88,7 @@ class _DecoratorContextManager:
 
 
 class _NoParamDecoratorContextManager(_DecoratorContextManager):
-    """One that takes no arguments: `@no_grad` says the same as `@no_grad()`."""
+    """A context that takes no arguments: `@no_grad` means the same as `@no_grad()`."""
 
     def __new__(cls, orig_func: Callable[..., Any] | None = None) -> Any:
         made = super().__new__(cls)
@@ -96,7 +96,7 @@ class _NoParamDecoratorContextManager(_DecoratorContextManager):
 
 
 class no_grad(_NoParamDecoratorContextManager):
-    """Nothing inside is recorded: results have `requires_grad=False`, whatever they were computed from."""
+    """A block in which nothing is recorded: results have `requires_grad=False`, whatever they were computed from."""
 
     def __enter__(self) -> None:
         self.prev, self._entered = LOCAL.grad_enabled, True
@@ -108,7 +108,7 @@ class no_grad(_NoParamDecoratorContextManager):
 
 
 class enable_grad(_NoParamDecoratorContextManager):
-    """Ops are recorded again, inside of a block without grad mode."""
+    """A block in which ops are recorded again, inside one without grad mode."""
 
     def __enter__(self) -> None:
         self.prev, self._entered = LOCAL.grad_enabled, True
@@ -133,7 +133,7 @@ class set_grad_enabled(_DecoratorContextManager):
         self.prev = LOCAL.grad_enabled
         try:
             switch(mode)
-        except BaseException:  # an interrupt: nothing was made that could switch back
+        except BaseException:  # an interrupt: no object exists that could switch back
             switch(self.prev)
             raise
 
@@ -157,10 +157,10 @@ class set_grad_enabled(_DecoratorContextManager):
 
 
 class inference_mode(_DecoratorContextManager):
-    """As `no_grad`, and what is made inside is left out of autograd for good: it has no version and is never saved.
+    """As `no_grad`, but tensors made inside are left out of autograd for good: they have no version, are never saved.
 
-    `inference_mode(False)` is a block of normal mode, with grad mode on, inside of inference mode. `@inference_mode`
-    says the same as `@inference_mode()`.
+    `inference_mode(False)` is a block of normal mode, with grad mode on, inside inference mode. `@inference_mode` means
+    the same as `@inference_mode()`.
     """
 
     def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
@@ -183,9 +183,9 @@ class inference_mode(_DecoratorContextManager):
 
 
 class _unsafe_preserve_version_counter(_DecoratorContextManager):
-    """What is written to these tensors inside goes unnoticed: their versions are put back.
+    """A block in which writes to these tensors go unnoticed: their versions are restored.
 
-    For one who writes the same values again. Else gradients are wrong, and nothing says so.
+    It is for writing the same values again. With other values gradients are wrong, and no error says so.
     """
 
     def __init__(self, tensors: Any) -> None:
@@ -205,7 +205,7 @@ class _unsafe_preserve_version_counter(_DecoratorContextManager):
 
 
 class set_multithreading_enabled(_DecoratorContextManager):
-    """Switches a flag of this thread that code for PyTorch sets and reads; minigrad's engine goes by it in nothing.
+    """Switches a flag of this thread that code for PyTorch sets and reads; minigrad's engine ignores it.
 
     It is a function and a context. As in PyTorch, decorating with it leaves the flag switched.
     """
@@ -230,5 +230,5 @@ class set_multithreading_enabled(_DecoratorContextManager):
 
 
 def is_multithreading_enabled() -> bool:
-    """What `set_multithreading_enabled` has set in this thread."""
+    """Return what `set_multithreading_enabled` has set in this thread."""
     return LOCAL.multithreading

@@ -1,9 +1,9 @@
 """Checks derivatives against finite differences. Mirrors `torch/autograd/gradcheck.py`.
 
-`gradcheck(func, inputs)` asks whether the gradients that backward passes give are those that one gets by moving each
-input a little and looking at the outputs. A reader who writes a `Function` calls it first of all; `gradgradcheck` asks
-the same of the derivative of the derivative. Besides the numbers it checks what is easily forgotten: that a second
-pass gives the same, that `grad_output` was multiplied, that a backward survives a gradient which is missing.
+`gradcheck(func, inputs)` checks whether the gradients from backward passes are those that one gets by moving each input
+a little and comparing the outputs. Call it first when you write a `Function`; `gradgradcheck` does the same for the
+derivative of the derivative. Besides the numbers it checks what is easily forgotten: that a second pass gives the same,
+that `grad_output` was multiplied in, and that a backward copes with a missing gradient.
 """
 
 import warnings
@@ -34,21 +34,21 @@ def gradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any], *, eps: 
               check_undefined_grad: bool = True, check_grad_dtypes: bool = False, check_batched_grad: bool = False,
               check_batched_forward_grad: bool = False, check_forward_ad: bool = False,
               check_backward_ad: bool = True, fast_mode: bool = False, masked: bool | None = None) -> bool:
-    """Whether the gradients of `func` agree with central differences, (f(x + eps) - f(x - eps)) / 2 eps.
+    """Return whether the gradients of `func` agree with central differences, (f(x + eps) - f(x - eps)) / 2 eps.
 
     `inputs`: what `func` is called with. Those that require grad are checked; they should be float64. Both Jacobians
-    are compared entry by entry: |a - n| <= atol + rtol * |n|. `raise_exception=False`: the answer is False where a
-    check fails. `nondet_tol`: by how much two passes may differ. `check_undefined_grad`: whether a backward treats a
-    gradient that is missing as zeros. `check_batched_grad`: whether a batch of gradients, which is computed by a loop,
-    gives what single ones do. `check_grad_dtypes`: nothing is left to check, the engine casts gradients. `fast_mode`:
+    are compared entry by entry: |a - n| <= atol + rtol * |n|. `raise_exception=False`: return False where a check
+    fails. `nondet_tol`: by how much two passes may differ. `check_undefined_grad`: check that a backward treats a
+    missing gradient as zeros. `check_batched_grad`: check that a batch of gradients, computed by a loop, gives the same
+    as single ones. `check_grad_dtypes`: nothing is left to check, since the engine casts gradients. `fast_mode`:
     compare one random combination of rows and columns instead of all. `masked`: `grad_output` of zeros may give almost
-    zeros. There is no forward mode: what asks for it is refused.
+    zeros. There is no forward mode: arguments that ask for it are refused.
 
     Raises:
         GradcheckError: if a check fails.
         ValueError: if no input requires grad.
         RuntimeError: if elements of an input share memory.
-        AssertionError: for arguments that exclude each other; if the outputs change shape or dtype under a small step.
+        AssertionError: for arguments that exclude each other; if a small step changes the shape or dtype of an output.
         NotImplementedError: for `check_forward_ad`.
     """
     if not (check_forward_ad or check_backward_ad):
@@ -81,13 +81,13 @@ def gradgradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any], grad
                   raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
                   check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_fwd_over_rev: bool = False,
                   check_rev_over_rev: bool = True, fast_mode: bool = False, masked: bool = False) -> bool:
-    """Whether second derivatives agree with differences of first ones: `gradcheck` of what a backward pass computes.
+    """Return whether second derivatives agree with differences of first ones: `gradcheck` of a backward pass.
 
-    `grad_outputs`: the gradients of the outputs to start from, which are inputs of that function too; random numbers
-    of [-1, 1) if left out, not contiguous with `gen_non_contig_grad_outputs`. The rest is as in `gradcheck`.
+    `grad_outputs`: the gradients of the outputs to start from, which are inputs of that function too; random numbers in
+    [-1, 1) by default, not contiguous with `gen_non_contig_grad_outputs`. The rest is as in `gradcheck`.
 
     Raises:
-        ValueError: if no output requires grad. Else as `gradcheck`.
+        ValueError: if no output requires grad; otherwise as `gradcheck`.
         NotImplementedError: for `check_fwd_over_rev`.
     """
     if not (check_fwd_over_rev or check_rev_over_rev):
@@ -119,7 +119,7 @@ def gradgradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any], grad
 
 def get_numerical_jacobian(fn: Callable[..., Any], inputs: Any, target: Any = None, eps: float = 1e-3,
                            grad_out: float = 1.0) -> tuple[Tensor, ...]:
-    """The Jacobians of the first output of `fn(inputs)` by differences, by each of `target` (None: of `inputs`).
+    """Return the Jacobians of the first output of `fn(inputs)`, by differences, for each of `target` (None: `inputs`).
 
     Deprecated in PyTorch, like the next one; `numerical` is what both this and `gradcheck` use.
     """
@@ -132,7 +132,7 @@ def get_numerical_jacobian(fn: Callable[..., Any], inputs: Any, target: Any = No
 
 def get_analytical_jacobian(inputs: Any, output: Tensor, nondet_tol: float = 0.0,
                             grad_out: float = 1.0) -> tuple[tuple[Tensor, ...], bool, bool, bool]:
-    """The Jacobians of `output` by backward passes; whether a second time gives the same; that sizes and types fit."""
+    """Return the Jacobians of `output` by backward passes; whether a second pass agrees; that sizes and types fit."""
     _deprecated("analytical", grad_out)
     first, second = [analytical(output, _requiring_grad(as_tuple(inputs)), unit_vectors(output)) for _ in range(2)]
     return tuple(first), _alike(first, second, nondet_tol), True, True
@@ -141,7 +141,7 @@ def get_analytical_jacobian(inputs: Any, output: Tensor, nondet_tol: float = 0.0
 def get_numerical_jacobian_wrt_specific_input(fn: Callable[..., Any], input_idx: int, inputs: Sequence[Any],
                                               outputs: Sequence[Tensor], eps: float,
                                               input: Tensor | None = None) -> tuple[Tensor, ...]:
-    """The Jacobians of all floating point outputs of `fn(*inputs)` by one input, by differences."""
+    """Return the Jacobians of all floating point outputs of `fn(*inputs)` for one input, by differences."""
     x = inputs[input_idx] if input is None else input
     if not x.requires_grad:
         raise AssertionError("Expected input to have requires_grad=True")
@@ -149,7 +149,7 @@ def get_numerical_jacobian_wrt_specific_input(fn: Callable[..., Any], input_idx:
 
 
 class Check(NamedTuple):
-    """The checks of one call: `found` is what `func` gave for `inputs`."""
+    """The checks of one call: `found` is what `func` returned for `inputs`."""
 
     func: Callable[..., Any]
     inputs: tuple[Any, ...]
@@ -170,7 +170,7 @@ class Check(NamedTuple):
         return _requiring_grad(self.inputs)
 
     def slow(self) -> None:
-        """Compare whole Jacobians. Where no output requires grad, differences have to be zero."""
+        """Compare whole Jacobians. If no output requires grad, differences have to be zero."""
         outputs = self.outputs or _floating(self.found)
         by_input = [numerical(self.func, self.inputs, x, outputs, self.eps) for x in self.differentiable_inputs]
         if not self.outputs:
@@ -185,7 +185,7 @@ class Check(NamedTuple):
 
     def fast(self) -> None:
         """Compare v J u, with random u and v: J u by a difference, v J by a backward pass."""
-        stream = draws.Stream()  # its own, and always the same: the user's random numbers stay as they are
+        stream = draws.Stream()  # a separate stream, always the same: it leaves the user's random numbers alone
         us = [_direction(stream, x) for x in self.differentiable_inputs]
         vs = {i: _direction(stream, o) for i, o in self.outputs.items()}
         by_input = []
@@ -202,7 +202,7 @@ class Check(NamedTuple):
                     raise GradcheckError(texts.MISMATCH.format(i, j, n, a) + self.slowly(i, j))
 
     def slowly(self, i: int, j: int) -> str:
-        """What the slow mode finds where the fast one failed."""
+        """Return what the slow mode finds where the fast mode failed."""
         (number, output), x = list(self.outputs.items())[i], self.differentiable_inputs[j]
         (n,) = numerical(self.func, self.inputs, x, {number: output}, self.eps)
         a = analytical(output, self.differentiable_inputs, unit_vectors(output))[j]
@@ -210,14 +210,14 @@ class Check(NamedTuple):
         return text + texts.SLOW_IS_FINE if a.allclose(n, self.rtol, self.atol) else text
 
     def twice(self, output: Tensor, vectors: Sequence[Tensor]) -> list[Tensor]:
-        """`analytical`, which has to give the same a second time."""
+        """Call `analytical` twice, check that both results agree, and return the first."""
         first, second = [analytical(output, self.differentiable_inputs, vectors) for _ in range(2)]
         if not _alike(first, second, self.nondet_tol):
             raise GradcheckError(texts.NOT_REENTRANT.format(self.nondet_tol))
         return first
 
     def batched(self) -> None:
-        """Two gradients at once have to give what they give one by one."""
+        """Check that two gradients in a batch give what they give one by one."""
         for i, output in enumerate(self.outputs.values()):
             vectors = [_beside(output, draws.normal(draws.DEFAULT, output.shape, output.array.dtype))
                        for _ in range(2)]
@@ -233,17 +233,17 @@ class Check(NamedTuple):
                     raise GradcheckError(texts.BATCHED_DIFFERS.format(i, j, g, want))
 
     def pulled(self, output: Tensor, v: Tensor, **options: Any) -> tuple[Any, ...]:
-        """The gradients of the inputs."""
+        """Return the gradients of the inputs."""
         return grad(output, self.differentiable_inputs, v, retain_graph=True, allow_unused=True, **options)
 
     def multiplied(self, masked: bool) -> None:
-        """Zeros for all outputs have to give zeros."""
+        """Check that zeros for all outputs give zeros."""
         for g in _pulled_zeros(tuple(self.outputs.values()), self.differentiable_inputs):
             if g is not None and not (np.allclose(g.array, 0) if masked else (g.array == 0).all()):
                 raise GradcheckError(texts.NOT_MULTIPLIED)
 
     def undefined(self) -> None:
-        """A gradient that is missing counts as zeros: for all outputs, then for each of several."""
+        """Check that a missing gradient counts as zeros: for all outputs, then for each of several."""
         count = len(self.outputs)
         for missing in [range(count), *([i] for i in range(count) if count > 1)]:
             outputs = [UndefinedGrad.forward(o) if i in missing else o
@@ -259,7 +259,7 @@ class Check(NamedTuple):
 
 
 class UndefinedGrad(Node, number=None):
-    """Its result is its input; its gradient gets lost."""
+    """The node of an op that returns its input and drops the gradient."""
 
     op = "UndefinedGrad"
 
@@ -272,7 +272,7 @@ class UndefinedGrad(Node, number=None):
 
 
 def _check_inputs(inputs: Sequence[Any]) -> None:
-    """Warn of low precision; refuse memory that is shared, and inputs of which none requires grad."""
+    """Warn of low precision; refuse shared memory, and inputs of which none requires grad."""
     for i, x in enumerate(inputs):
         if not (isinstance(x, Tensor) and x.requires_grad):
             continue
@@ -307,7 +307,7 @@ def _deprecated(kind: str, grad_out: float) -> None:
 
 
 def _pulled_zeros(outputs: Sequence[Tensor], inputs: tuple[Tensor, ...]) -> tuple[Any, ...]:
-    """The gradients of the inputs for zeros at the outputs."""
+    """Return the gradients of the inputs for zeros at the outputs."""
     return grad(outputs, inputs, [zeros_like(o) for o in outputs], allow_unused=True) if outputs else ()
 
 
@@ -316,14 +316,14 @@ def _close(a: Tensor, n: Tensor, rtol: float, atol: float) -> bool:
 
 
 def _direction(stream: draws.Stream, like: Tensor) -> Tensor:
-    """A random vector of length 1, flat, of as many elements."""
+    """Return a random vector of length 1, flat, with as many elements as `like`."""
     vector = _beside(like, draws.uniform(stream, (like.numel(),)).astype(like.array.dtype))
     direction: Tensor = vector / vector.norm()
     return direction
 
 
 def _random(like: Tensor, apart: bool) -> Tensor:
-    """Random numbers of [-1, 1) that require grad; `apart`: not next to each other in memory."""
+    """Return random numbers in [-1, 1) that require grad; `apart`: not next to each other in memory."""
     shape = like.shape
     if not (apart and like.numel() > 1):
         return _beside(like, draws.uniform(draws.DEFAULT, shape, like.array.dtype, -1, 1)).requires_grad_()
@@ -332,5 +332,5 @@ def _random(like: Tensor, apart: bool) -> Tensor:
 
 
 def _beside(like: Tensor, drawn: Any) -> Tensor:
-    """Drawn numbers where a tensor lies."""
+    """Return drawn numbers on the device of `like`."""
     return plain(moved(drawn, device_like(like.array)))

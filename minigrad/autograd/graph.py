@@ -1,6 +1,6 @@
 """Offers the graph to users: nodes, edges and hooks. Mirrors `torch/autograd/graph.py`.
 
-Nodes are defined in core/graph.py, the contexts in saved_hooks.py, the hook on several tensors in multi_grad.py.
+Nodes are defined in core/graph.py, the contexts in saved_hooks.py, and the hook on several tensors in multi_grad.py.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ NO_TENSOR = ((), HOST, np.dtype("float32"))  # what PyTorch says of an output th
 
 
 def get_gradient_edge(tensor: Any) -> GradientEdge:
-    """Where the gradient of a tensor is computed: takes the tensor's place in `autograd.grad` and `backward`.
+    """Return where the gradient of a tensor is computed: an edge that can replace it in `autograd.grad` and `backward`.
 
     Raises:
         RuntimeError: if the tensor does not require grad.
@@ -81,10 +81,10 @@ setattr(Node, "_input_metadata", property(input_metadata))  # noqa: B010 (mypy l
 
 
 def increment_version(tensor: Any) -> None:
-    """Say that a tensor, or each of several, was changed in place by something that autograd does not see.
+    """Declare that a tensor, or each of several, was changed in place by something that autograd does not see.
 
     Raises:
-        RuntimeError: for what is no tensor, and for a tensor of inference mode, which has no version.
+        RuntimeError: for an argument that is not a tensor, and for a tensor of inference mode, which has no version.
     """
     try:
         tensors = iter((tensor,) if is_tensor(tensor) else tensor)

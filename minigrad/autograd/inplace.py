@@ -1,9 +1,9 @@
 """Gives a tensor that an in-place op writes to its new history. Mirrors `rebase_history` of PyTorch's
 `variable.cpp`, and the `CopySlices` node of its `tensor.h`.
 
-An in-place op is the op out of place, its result written into the tensor, its node taken over. Where the tensor is a
-view, it is the *base* that has changed: the base's new node, a `CopySlices`, runs the op's node on that part of the
-gradient which the view looks at, and hands the rest on as it is.
+An in-place op runs the op out of place, writes its result into the tensor, and takes over its node. Where the tensor is
+a view, it is the *base* that has changed: the base's new node, a `CopySlices`, runs the op's node on the view's part of
+the gradient, and passes the rest on unchanged.
 """
 
 import weakref
@@ -28,19 +28,19 @@ LIE_ACROSS = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
     "location. Please clone() the tensor before performing the operation."
 )
-CONSTANT = ("Zero.forward", "Fill.forward")  # with a number they may write a place twice
-# They may be given elements of what they write to: what they read is read before.
+CONSTANT = ("Zero.forward", "Fill.forward")  # with a number these may write to one place twice
+# Their arguments may share memory with the tensor that they write to: they read before they write.
 READ_FIRST = ("Fill.forward", "FillTensor.forward", "index_fill", "masked_fill", "masked_scatter")
 LEAF_VIEW = "a view of a leaf Variable that requires grad is being used in an in-place operation."
 
 
 def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: Any) -> Tensor:
-    """`x.op_(*args)`: the op out of place, its result written into `x`, its history taken over.
+    """Run `x.op_(*args)`: the op out of place, its result written into `x`, its history taken over.
 
     Raises:
-        RuntimeError: on a leaf that requires grad or a view of one, on a view that may not be written to, where the
-            result has another shape or a dtype of a higher kind, where elements of `x` share memory; `x` is left as
-            it was.
+        RuntimeError: for a leaf that requires grad or a view of one, for a view that may not be written to, if the
+            result has another shape or a dtype of a higher kind, or if elements of `x` share memory; `x` stays as it
+            was.
     """
     target = materialized(x)
     check_inplace(x, x._requires_grad or any(isinstance(a, Tensor) and a._requires_grad for a in args))
@@ -80,10 +80,10 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
 
 
 def turn_in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any) -> Tensor:
-    """`x.t_()` and its kind: `x` becomes the view of itself that `forward` returns. Its base gets no new history.
+    """Run `x.t_()` or its like: `x` becomes the view of itself that `forward` returns. Its base gets no new history.
 
     Raises:
-        RuntimeError: as for an op that writes; `x` is left as it was.
+        RuntimeError: as for an op that writes; `x` is unchanged then.
     """
     check_inplace(x, x._requires_grad)
     before, counter = stand_in(x, materialized(x)), counter_of(x)
@@ -109,7 +109,7 @@ def turn_in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any) -> Tens
 
 
 def stand_in(x: Tensor, array: Any) -> Tensor:
-    """What an op in place is given for `x`: a tensor with its history as it is now."""
+    """Return what an in-place op gets for `x`: a tensor with its present history."""
     before = plain(array)
     before._requires_grad, before._output_nr = x._requires_grad, x._output_nr
     before._grad_fn = x.grad_fn if LOCAL.recording else None
@@ -117,13 +117,13 @@ def stand_in(x: Tensor, array: Any) -> Tensor:
 
 
 def result_op(forward: Callable[..., Tensor]) -> str:
-    """The name of an in-place op, from the forward that it uses, which may be one that several classes share."""
+    """Return the name of an in-place op, from the forward that it uses, which several classes may share."""
     owner: Any = getattr(forward, "__self__", None)
     return f"{owner.op if owner is not None else forward.__qualname__.split('.')[0].removesuffix('Backward0')}_"
 
 
 def check_inplace(x: Tensor, requires_grad: bool) -> None:
-    """PyTorch's errors for an in-place op that autograd cannot record; `requires_grad`: of any of its inputs."""
+    """Raise PyTorch's errors for an in-place op that autograd cannot record; `requires_grad`: that of any input."""
     refuse_outside_inference_mode(x)
     if not (requires_grad and LOCAL.recording):
         return
@@ -137,7 +137,7 @@ def check_inplace(x: Tensor, requires_grad: bool) -> None:
 
 
 def check_memory(target: np.ndarray[Any, Any], args: tuple[Any, ...], constant: bool, name: str = "") -> None:
-    """PyTorch's errors where a place would be written twice, or read after it was written."""
+    """Raise PyTorch's errors where one place would be written twice, or read after it was written."""
     tensors = [a for a in args if isinstance(a, Tensor)]
     if tensors or not constant:
         check_overlap(target, name, args)
@@ -146,7 +146,7 @@ def check_memory(target: np.ndarray[Any, Any], args: tuple[Any, ...], constant: 
 
 
 def check_written(target: np.ndarray[Any, Any], result: Tensor) -> None:
-    """Whether a result fits into the tensor that it is to be written to."""
+    """Raise PyTorch's errors unless a result fits into the tensor that it will be written to."""
     if BACKEND_OF:
         check_devices(target, result.array)
     if result.array.shape != target.shape:
@@ -158,7 +158,7 @@ def check_written(target: np.ndarray[Any, Any], result: Tensor) -> None:
 
 
 def lie_across(a: Any, b: Any) -> bool:
-    """Whether two dense arrays share a part of their memory, but are not the same elements in the same order."""
+    """Return whether two dense arrays share a part of their memory, but are not the same elements in the same order."""
     if isinstance(b, np.generic) or a is b or not (a.size and b.size):
         return False
     (start, end), (other_start, other_end) = bounds(a), bounds(b)
@@ -170,12 +170,12 @@ def lie_across(a: Any, b: Any) -> bool:
 
 
 def steps_of(array: Any) -> list[tuple[int, int]]:
-    """Sizes and strides of the dimensions along which there is anywhere to go."""
+    """Return sizes and strides of the dimensions of more than one element."""
     return [(n, step) for n, step in zip(array.shape, array.strides, strict=True) if n > 1]
 
 
 def save_written(node: Node, x: Tensor, result: Any, counter: VersionCounter) -> None:
-    """A node that saved its own result saved what is now in `x`, at the version that `x` has now."""
+    """Make a node that saved its own result save what is now in `x`, at the present version of `x`."""
     if node.saved and any(s is result for s in node.saved):
         extras = node.extras()
         versions = extras.versions or (0,) * len(node.saved)
@@ -198,14 +198,14 @@ def rebase_history(x: Tensor, node: Node, output_nr: int = 0) -> None:
     set_history(base, slices)
     move_retain(base, old, old_nr, slices)
     x._requires_grad = True
-    # PyTorch renews the node of this view at once, those of others when they are looked at
+    # PyTorch renews the node of this view at once, those of other views when they are read
     node.extras().written = weakref.ref(x.grad_fn)
 
 
 class CopySlices(Node, number=None):
     """The node of a base that was written to through a view, by an op whose node is `function`.
 
-    Its first edge goes where the base came from, the others are those of `function`.
+    Its first edge leads to where the base came from; the others are those of `function`.
     """
 
     own_input_grads = True
@@ -220,14 +220,14 @@ class CopySlices(Node, number=None):
         return "torch::autograd::CopySlices"
 
     def input_grads(self, task: Any, grad: Any) -> tuple[Any, ...]:
-        """Run the function on the view's part of the gradient, and put what it gives in the place of that part."""
+        """Run the function on the view's part of the gradient, and replace that part by what it returns."""
         if self.saved is None:
             raise RuntimeError(FREED)
         (geometry,), (function,), xp = self.const, self.saved, task.xp
         if grad is None:
             return (None,) * len(self.next)
         part, *others = run_node(task, function, [geometry.select_view(xp, grad)])
-        if part is None:  # as in PyTorch a function that gives none takes that of the whole base away
+        if part is None:  # as in PyTorch, if it returns None, the whole base gets no gradient
             return None, *others
         if geometry.repeats:
             raise RuntimeError(WRITTEN_TWICE)

@@ -1,7 +1,7 @@
-"""Hangs one hook on several tensors. Mirrors `register_multi_grad_hook` of `torch/autograd/graph.py`.
+"""Registers one hook on several tensors. Mirrors `register_multi_grad_hook` of `torch/autograd/graph.py`.
 
-It is a hook on each of them. What these find out in a pass they keep by that pass, for as long as it lives: passes in
-other threads, and one that begins inside of a hook, do not disturb it, and one that fails leaves nothing behind.
+It consists of a hook on each of them. What these collect in a pass is stored under that pass, for as long as it lives:
+passes in other threads, or started inside a hook, do not disturb it, and one that fails leaves nothing behind.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,13 +20,13 @@ MODES = ("all", "any")
 
 
 class _MultiHandle(RemovableHandle):
-    """Takes all the hooks off."""
+    """Removes all the hooks."""
 
     def __init__(self, handles: tuple[RemovableHandle, ...]) -> None:
         self.handles = handles
 
     def remove(self) -> None:
-        """Take the hooks off; nothing happens the second time."""
+        """Remove the hooks; a second call does nothing."""
         for handle in self.handles:
             handle.remove()
 
@@ -46,7 +46,7 @@ class _Gathered:
 
 
 class _All:
-    """`fn` is called with the gradients of all tensors when the last of those that a pass computes has come."""
+    """Mode "all": calls `fn` with all gradients when the last of those that a pass computes has arrived."""
 
     def __init__(self, tensors: Sequence[Any], fn: Callable[[Sequence[Any]], None]) -> None:
         self.nodes = [sure_edge(t)[0] for t in tensors]
@@ -55,7 +55,7 @@ class _All:
         self.lock = new_lock()
 
     def hook(self, index: int) -> Callable[[Any], None]:
-        """The hook of one of the tensors."""
+        """Return the hook of one of the tensors."""
 
         def inner_hook(grad: Any) -> None:
             task = current_task()
@@ -74,7 +74,7 @@ class _All:
 
 
 class _Any:
-    """`fn` is called with the first gradient of a pass, whichever it is."""
+    """Mode "any": calls `fn` with the first gradient of a pass, whichever it is."""
 
     def __init__(self, fn: Callable[[Any], None]) -> None:
         self.fn = fn
@@ -92,7 +92,7 @@ class _Any:
 
 
 def sure_edge(tensor: Any) -> tuple[Any, int]:
-    """Where the gradient of a tensor goes, if it goes anywhere."""
+    """Return where the gradient of a tensor goes; raise an error if it goes nowhere."""
     node = gradient_node(tensor) if tensor.requires_grad else None
     if node is None:
         raise AssertionError("Expected gradient function to be set")
@@ -100,7 +100,7 @@ def sure_edge(tensor: Any) -> tuple[Any, int]:
 
 
 def current_task() -> Any:
-    """The pass that this thread is in."""
+    """Return the pass that this thread is running."""
     if LOCAL.graph_task is None:
         raise AssertionError("expected this hook to be called inside a backward call")
     return LOCAL.graph_task
@@ -110,11 +110,11 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[[Any], None], 
                              mode: str = "all") -> RemovableHandle:
     """Call `fn` once in each pass for several tensors.
 
-    Mode "all": with the list of their gradients, when the last of those that this pass computes is there; None for a
-    tensor that gets none. Mode "any": with the first gradient of them. What `fn` returns is ignored.
+    Mode "all": with the list of their gradients, when the last of those that this pass computes has arrived; None for a
+    tensor that gets none. Mode "any": with the first of their gradients. What `fn` returns is ignored.
 
     Raises:
-        ValueError: for another mode.
+        ValueError: for any other mode.
         AssertionError: in mode "all", if no gradient goes to a tensor.
     """
     if mode not in MODES:

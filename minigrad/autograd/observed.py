@@ -1,8 +1,8 @@
 """Maps the tensors and nodes that an observer has seen to their numbers in the trace.
 
 It mirrors nothing in PyTorch. Objects of the core go in; numbers, sizes and copies of small arrays come out and are
-put into the log. What is the same for every library is in `minigrad.trace.track`, what becomes of the log in
-`minigrad.trace.encode`.
+added to the log. The part shared by every library is in `minigrad.trace.track`; `minigrad.trace.encode` turns the log
+into events.
 """
 
 import weakref
@@ -21,21 +21,21 @@ from minigrad.trace.track import CHANGED, NOWHERE, Log, TrackedRef, Tracker
 
 __all__ = ["CONSTANTS", "Seen"]
 
-UNEXPLAINED = 1000  # from so many on, tensors that are gone are looked for among those that wait to be told of
+UNEXPLAINED = 1000  # at this many, freed tensors are removed from those that no event has explained
 CONSTANTS = (SCALAR_OPERAND,)  # tensors that stand for an operand that is a Python number
 
 
 class Seen(Tracker):
-    """The tensors and nodes that were seen and are alive. What is new of them goes into `log`."""
+    """The tensors and nodes that were seen and are alive. New facts about them go into `log`."""
 
     def __init__(self, log: Log) -> None:
         super().__init__(log)
         self.names: dict[type, str] = {}  # of classes of nodes
         self.unlinked: list[tuple[Node, int]] = []
         self.linking = False
-        self.unexplained: dict[int, weakref.ref[Any]] = {}  # by id(): what the library has made, until an op is seen
+        self.unexplained: dict[int, weakref.ref[Any]] = {}  # by id(): what the library has made, until its op is seen
         self.most_unexplained = UNEXPLAINED
-        self.results: set[int] = set()  # the numbers of tensors that ops without a node have given
+        self.results: set[int] = set()  # the numbers of tensors made by ops without a node
         self.unwritten: dict[int, weakref.ref[Any]] = {}  # by id(): what `empty` has made, until it is seen
         self.at: tuple[int | None, int | None] = NOWHERE
         for constant in CONSTANTS:
@@ -43,26 +43,26 @@ class Seen(Tracker):
             ref.key, ref.number, ref.array_id, ref.storage, ref.writes = id(constant), None, id(constant.array), 0, 0
 
     def copy(self, array: Any) -> Any:
-        """What is kept of an array; a scalar of NumPy never changes."""
+        """Return what is kept of an array; a NumPy scalar never changes."""
         return array if isinstance(array, generic) else super().copy(array)
 
     def storage_of(self, t: Any) -> int:
-        """The memory in which a tensor lies."""
+        """Return the memory in which a tensor is stored."""
         return memory(t.array)[0]
 
     def looked_at(self, t: Any) -> Any:
-        """What is kept of the values that a tensor has now."""
+        """Return what is kept of the values that a tensor has now."""
         return self.copy(t.array)
 
     def gradient(self, g: Any) -> Any:
-        """What is kept of a gradient: an array, a tensor, or None."""
+        """Return what is kept of a gradient: an array, a tensor, or None."""
         if g is None or isinstance(g, generic):
             return g
         return self.copy(g if is_array(g) else g.array)
 
     # tensors
     def tensor(self, t: Any) -> Any:
-        """The number of a tensor, noted now if it is new; None for a constant."""
+        """Return the number of a tensor, noted now if it is new; None for a constant."""
         ref = self.tensors.get(id(t))
         if ref is None:
             return self.track_tensor(t)
@@ -75,40 +75,40 @@ class Seen(Tracker):
         return ref.number
 
     def created(self, t: Any) -> None:
-        """The library has made a tensor: a result, of which an event will tell, or something on the way to one."""
+        """The library has made a tensor: a result that an event will report, or an intermediate of one."""
         if len(self.unexplained) >= self.most_unexplained:
             self.unexplained = {key: made for key, made in self.unexplained.items() if made() is not None}
             self.most_unexplained = max(UNEXPLAINED, 2 * len(self.unexplained))
         self.unexplained[id(t)] = weakref.ref(t)
 
     def constant(self, t: Any, written: bool) -> None:
-        """The numbers of a tensor that was just created come from no other one; there are none yet if not `written`."""
+        """The values of a tensor that was just created come from no other one; there are none yet if not `written`."""
         self.unexplained.pop(id(t), None)
         if not written:
             self.unwritten[id(t)] = weakref.ref(t)
 
     def aliased(self, t: Any, source: Any) -> None:
-        """A tensor was just created that shares the memory of another one: what is known of that holds for it, too."""
+        """A tensor was just created that shares the memory of `source`: what is known of `source` holds for it too."""
         if self.is_unexplained(source):
             return
         if not source._requires_grad and self.tensor_number(source) not in self.results:
             self.constant(t, not self.is_unwritten(source))
-        elif type(t) is type(source):  # else it is not a leaf yet that it will be, such as a Parameter
+        elif type(t) is type(source):  # else it will be another kind of leaf, such as a Parameter
             self.tensor(source)
             self.results.add(self.track_tensor(t, made=True))
 
     def is_unexplained(self, t: Any) -> bool:
-        """Whether the library has made a tensor while the program ran, and nobody said of what."""
+        """Return whether the library made a tensor while the program ran, and nothing said from what."""
         reference = self.unexplained.get(id(t))
         return reference is not None and reference() is t
 
     def is_unwritten(self, t: Any) -> bool:
-        """Whether nobody has written to a tensor of `empty`, or to what it is a view of: its numbers are anything."""
+        """Whether a tensor from `empty`, or the base that it views, was never written to: its values are arbitrary."""
         reference = self.unwritten.get(id(t if t._base is None else t._base))
         return reference is not None and reference() is (t if t._base is None else t._base)
 
     def output(self, t: Any) -> Any:
-        """The number of a tensor that an op has given."""
+        """Return the number of a tensor that an op has returned."""
         number = self.tensor(t) if id(t) in self.tensors else self.track_tensor(t, made=True)
         self.results.add(number)
         return number
@@ -117,7 +117,7 @@ class Seen(Tracker):
         """Note a tensor that was not seen before, `made` by an op; a view's base is noted before it."""
         array, above, rare, key = t.array, t._grad_fn, t._extras, id(t)
         if rare is not None and rare.view is not None:
-            self.tensor(rare.view.base)  # taking a view can have given it another array
+            self.tensor(rare.view.base)  # taking a view may have given it another array
             above = t._current_grad_fn
         if above is not None:
             node = self.numbers.get(id(above))
@@ -159,13 +159,13 @@ class Seen(Tracker):
             self.log.append(("shares", number, facts))
 
     def changed(self, t: Any) -> Any:
-        """The number of a tensor whose values were changed in place."""
+        """Return the number of a tensor whose values were changed in place."""
         number = self.tensor(t)
         self.wrote(self.tensors[id(t)].storage)
         return number
 
     def track_grad(self, grad: Any, tensor: int | None) -> None:
-        """The memory of a tensor's `.grad` counts as gradient for as long as that lives."""
+        """Count the memory of a tensor's `.grad` as gradient for as long as that lives."""
         ref = self.grads.get(id(grad))
         if ref is None:
             ref, key, array_id = TrackedRef(grad, self.grad_gone), id(grad), id(grad.array)
@@ -180,7 +180,7 @@ class Seen(Tracker):
 
     # nodes
     def node(self, target: Any) -> int:
-        """The number of a node, or of a leaf's AccumulateGrad; it and all above it are noted now if new."""
+        """The number of a node, or of a leaf's AccumulateGrad; it and all nodes above it are noted now if new."""
         found = self.numbers.get(id(target))
         if found is None:
             found = self.track_node(target)
@@ -189,7 +189,7 @@ class Seen(Tracker):
         return found
 
     def link_all(self) -> None:
-        """Link what was placed and is not linked yet; this places more. A loop, so that no graph is too deep."""
+        """Link what was placed but not linked yet, which places more. A loop, so that no graph is too deep."""
         self.linking = True
         while self.unlinked:
             node, number = self.unlinked.pop()
@@ -201,7 +201,7 @@ class Seen(Tracker):
         self.linking = False
 
     def track_node(self, target: Any) -> int:
-        """The number of a node or of a leaf's AccumulateGrad; the edges of a new one follow in `link_all`."""
+        """Return the number of a node or of a leaf's AccumulateGrad; the edges of a new one follow in `link_all`."""
         found = self.numbers.get(id(target))
         if found is not None:
             return found
@@ -231,7 +231,7 @@ class Seen(Tracker):
         return name
 
     def new_node(self, node: Node) -> int:
-        """The number of a new node, which is watched from now on."""
+        """Return the number of a new node, which is watched from now on."""
         key, number, ref = id(node), self.node_count, TrackedRef(node, self.on_node_gone)
         entry = ("node", self.name(node), node.sequence_nr, self.at)
         ref.key, ref.number = key, number
@@ -241,11 +241,11 @@ class Seen(Tracker):
         return number
 
     def saved(self, node: Node, outputs: Sequence[Any]) -> tuple[Any, tuple[tuple[int, int], ...]] | None:
-        """What a node has saved: rows of name, tensor and value, and the memory of what is no tensor's; None if it
+        """What a node has saved: rows of name, tensor and value, and the memory that belongs to no tensor; None if it
         saved nothing."""
         rows: list[Any] = []
         holds = []
-        if node.saved and isinstance(node.saved[0], Node):  # of a CopySlices: what its function has saved
+        if node.saved and isinstance(node.saved[0], Node):  # a CopySlices: what its function saved
             node = node.saved[0]
         names, tensors = type(node).saves, self.tensors
         for i, kept in enumerate(node.saved or ()):
@@ -271,13 +271,13 @@ class Seen(Tracker):
         return (tuple(rows), tuple(holds)) if rows else None
 
     def arguments(self, node: Node) -> list[tuple[int, int]]:
-        """The memory of the tensors that a node has saved."""
+        """Return the memory of the tensors that a node has saved."""
         kept = [k.value if type(k) is Packed else k for k in node.saved or ()]
         return [memory(t.array) for t in kept if is_tensor(t)]
 
 
 def window(array: Any) -> dict[str, Any]:
-    """Where an array looks in its storage, in elements, unless it is there from the beginning row by row."""
+    """Return where in its storage an array lies, in elements; empty if it begins there and is in row-major order."""
     if type(array) in BACKEND_OF:
         begin = storage(array)[0]
     elif isinstance(array, generic) or array.base is None and array.flags.c_contiguous:
@@ -300,4 +300,4 @@ def memory(array: Any) -> tuple[int, int]:
     base = array.base
     while base is not None:
         array, base = base, getattr(base, "base", None)
-    return id(array), getattr(array, "nbytes", 0)  # 0: memory that is no array's, a file or a bytes object
+    return id(array), getattr(array, "nbytes", 0)  # 0: memory of no array, but of a file or a bytes object

@@ -1,7 +1,7 @@
 """Defines the observer that the core calls while a recorder is on: one method for each kind of event.
 
-It mirrors nothing in PyTorch. Read it to see what happens in an op and in a backward pass: each method takes down one
-event of docs/trace.md. While no recorder is on, nothing here runs. A *target* is a node, or a leaf that stands for its
+It mirrors nothing in PyTorch. Read it to see what happens in an op and in a backward pass: each method notes one event
+of docs/trace.md. While no recorder is on, nothing here runs. A *target* is a node, or a leaf that stands for its
 AccumulateGrad; a *gradient* is an array, a tensor (in a recorded pass) or None.
 """
 
@@ -36,13 +36,13 @@ __all__ = ["CONSTANTS", "WATCHING", "Observer"]
 
 FUNCTION = "Function.apply"
 SLICES = "CopySlices"
-# What switches modes for users.
+# The files that switch modes for users.
 GRAD_MODE = {function.__code__.co_filename for function in (switch, no_grad.__enter__, leave)}
-WATCHING: list[Observer] = []  # the observers that listen, of all threads: a module looks here before it is called
+WATCHING: list[Observer] = []  # the listening observers of all threads: a module checks this before it is called
 
 
 class Observer:
-    """Takes down what the core reports."""
+    """Notes what the core reports."""
 
     def __init__(self, trace: type[Trace]) -> None:
         self.log = Log()
@@ -56,10 +56,10 @@ class Observer:
 
     def start(self, base: FrameType) -> Trace:
         """Begin to listen to this thread; return the trace, which grows from now on. `base`: the frame of the program
-        around the recording, in which a search for names ends.
+        around the recording, where a search for names ends.
 
         Raises:
-            RuntimeError: if an observer does already.
+            RuntimeError: if an observer already listens to this thread.
         """
         if LOCAL.observer is not None:
             raise RuntimeError("a recorder is on already in this thread: record() cannot be used inside record()")
@@ -72,7 +72,7 @@ class Observer:
         return self.trace
 
     def detach(self) -> None:
-        """Listen no more, whether `start` came to its end or not; to call it again does nothing."""
+        """Stop listening, whether or not `start` was completed; a second call does nothing."""
         self.seen.base = None
         if LOCAL.observer is self:
             LOCAL.observer = None
@@ -84,7 +84,7 @@ class Observer:
         RARER.stop(self)
 
     def stop(self, error: BaseException | None, names: Mapping[str, Any]) -> None:
-        """Stop listening; name the tensors that these variables hold, note an error that ended the block."""
+        """Stop listening; name the tensors that these variables hold, and note an error that ended the block."""
         self.detach()
         if error is not None and error is not self.reported:
             self.log.event("error", NOWHERE, -1, type=type(error).__name__, message=str(error))
@@ -94,7 +94,7 @@ class Observer:
         self.seen.forget()
 
     def look(self) -> tuple[int | None, int | None]:
-        """The line of the user's code that called the core."""
+        """Return the line of the user's code that called the core."""
         return self.builder.where(2) or NOWHERE
 
     def copies(self, gradients: Iterable[Any]) -> tuple[Any, ...]:
@@ -120,7 +120,7 @@ class Observer:
             number = seen.numbers.get
             targets = tuple([n if (n := number(id(target))) is not None or target is None else seen.node(target)
                              for target in node.next])
-            index = number(id(node))  # known already if a pack hook has looked at the result
+            index = number(id(node))  # already known if a pack hook has read the result
             if index is None:
                 index = seen.new_node(node)
             results = tuple([tensor(t) for t in outputs])
@@ -136,30 +136,30 @@ class Observer:
         seen.at = outer
 
     def created(self, tensor: Any) -> None:
-        """The library has made a tensor. It is a result, which an event will tell of, or nobody will say how its
-        numbers came about."""
+        """The library has made a tensor. Either it is a result, which an event will report, or its values stay
+        unexplained."""
         self.seen.created(tensor)
 
     def constant(self, tensor: Any, written: bool = True) -> None:
-        """The numbers of a tensor that was just created come from no other tensor; there may be none yet."""
+        """The values of a tensor that was just created come from no other; there are none yet if not `written`."""
         self.seen.constant(tensor, written)
 
     def aliased(self, tensor: Any, source: Any) -> None:
-        """A tensor was just created that shares the memory of another one, as `detach()` returns it."""
+        """A tensor was just created that shares the memory of another one, like the result of `detach()`."""
         self.seen.aliased(tensor, source)
 
     def read(self, tensor: Any) -> None:
-        """The numbers of a tensor decide what no op of the trace shows, if this thread asked for them."""
+        """The program has read a tensor's values, in this thread: they may decide what no op of the trace shows."""
         if LOCAL.observer is self:
             self.log.append(("read", self.seen.tensor(tensor)))
 
     def to_be_written(self, tensor: Any) -> None:
-        """An op in place is about to change a tensor's values: this is the last time to see what they were."""
+        """An in-place op is about to change a tensor's values: this is the last chance to see the old ones."""
         if not self.seen.is_unwritten(tensor):
             self.seen.tensor(tensor)
 
     def written(self, tensor: Any) -> None:
-        """An op in place, which will be reported, has changed a tensor's values: what was copied of it is old."""
+        """An in-place op, which will be reported, has changed a tensor's values: copies of them are out of date."""
         self.seen.wrote(memory(tensor.array)[0])
 
     def version(self, tensor: Any) -> None:
@@ -175,11 +175,11 @@ class Observer:
                 self.set_grad(leaf)
 
     def arrived(self, tensors: Sequence[Any]) -> dict[str, list[tuple[int, Any]]]:
-        """Other ranks may have written to these tensors, which no version tells: what lies in their memory now."""
+        """Other ranks may have written to these tensors, which no version shows: return what is in their memory now."""
         return self.seen.lying_in({self.seen.storage_of(tensor) for tensor in tensors})
 
     def set_grad(self, tensor: Any) -> None:
-        """The program has set or changed a tensor's `.grad`, or taken it off."""
+        """The program has set, changed or removed a tensor's `.grad`."""
         at, number, grad = self.look(), self.seen.tensor(tensor), tensor._grad
         if grad is not None:
             self.seen.track_grad(grad, number)
@@ -194,7 +194,7 @@ class Observer:
             self.log.append(("shares", number, facts))
 
     def mode(self, name: str, on: bool) -> None:
-        """A grad mode was switched; what the library does inside is left out, save what a user's `forward` runs in."""
+        """A grad mode was switched; the library's own switches are left out, except around a user's `forward`."""
         frame = sys._getframe(1)
         while frame.f_back is not None and frame.f_code.co_filename in GRAD_MODE:
             frame = frame.f_back
@@ -225,7 +225,7 @@ class Observer:
                        create_graph=bool(create_graph), retain_graph=bool(retain_graph), inputs=wanted)
 
     def run(self, target: Any, gradients: Sequence[Any]) -> None:
-        """The engine took a target from the queue, with one gradient per output."""
+        """The engine took a target from its queue, with one gradient per output."""
         seen = self.seen
         number = seen.numbers.get(id(target))
         self.log.event("run", seen.at, self.depth, node=seen.node(target) if number is None else number,
@@ -233,7 +233,7 @@ class Observer:
 
     def hook(self, target: Any, kind: str, fn: Callable[..., Any] | None, gradients: Sequence[Any],
              tensor: Any = None) -> None:
-        """A hook ran and left these gradients; of `retain_grad` also what is in the tensor's `.grad` now."""
+        """A hook ran and left these gradients; for `retain_grad`, also note what is in the tensor's `.grad` now."""
         seen, number = self.seen, None if tensor is None else self.seen.tensor(tensor)
         extra = {}
         if kind == "retain_grad" and tensor._grad is not None:
@@ -244,13 +244,13 @@ class Observer:
                        gradient=self.copies(gradients), tensor=number, **extra)
 
     def release(self, node: Node) -> None:
-        """A node let go of what it had saved."""
+        """A node freed what it had saved."""
         self.log.event("release", self.seen.at, self.depth, node=self.seen.numbers[id(node)])
 
     def flow(self, node: Node | None, index: int, target: Any, output_nr: int, gradient: Any, total: Any,
              last: bool) -> None:
-        """A gradient goes along an edge; `total` is what has piled up there for that output. The `last` one that it
-        waits for makes the target ready. A root's first gradients come from no node."""
+        """A gradient goes along an edge; `total` is the sum there for that output so far. The `last` gradient that the
+        target waits for makes it ready. A root's first gradients come from no node."""
         seen, numbers = self.seen, self.seen.numbers
         to = numbers.get(id(target))
         if to is None:
@@ -286,7 +286,7 @@ class Observer:
         self.leave()
 
     def leave(self) -> None:
-        """Go back to the pass outside of this one, or to none."""
+        """Go back to the pass around this one, or to none."""
         if self.passes:  # else an interrupt came while the pass began or ended
             self.passes.pop()
             self.depth -= 1
@@ -295,7 +295,7 @@ class Observer:
     # a checkpointed call: its first run, and those in backward passes
     def checkpoint_begin(self, call: Any, function: Callable[..., Any], reentrant: bool,
                          kept: Node | None = None) -> None:
-        """A function begins whose saved tensors are not kept; `kept`: what holds its arguments, if no node does."""
+        """A function begins whose saved tensors are not kept; `kept` holds its arguments, if the graph does not."""
         number = self.seen.call(call)
         name = getattr(function, "__qualname__", type(function).__name__).rpartition("<locals>.")[2]
         if kept is not None:
@@ -303,32 +303,32 @@ class Observer:
         self.log.event("checkpoint_begin", self.look(), self.depth + 1, call=number, name=name, reentrant=reentrant)
 
     def checkpoint_end(self, call: Any) -> None:
-        """Its first run is over."""
+        """The first run of a checkpointed call is over."""
         self.log.event("checkpoint_end", self.look(), self.depth + 1, call=self.seen.call(call))
 
     def recompute_begin(self, call: Any) -> None:
-        """It begins to run again; what it does is one deeper."""
+        """A checkpointed call begins to run again; its events are one level deeper."""
         self.depth += 1
         self.log.event("recompute_begin", self.seen.at, self.depth, call=self.seen.call(call))
 
     def holder_filled(self, call: Any, index: int, tensor: Any) -> None:
-        """A tensor that was not kept is there again, until a node has used it."""
+        """A tensor that was not kept exists again, until a node has used it."""
         self.seen.keep(tensor, [memory(tensor.array)])
         self.log.event("holder_filled", self.seen.at, self.depth + 1, call=self.seen.call(call), index=index,
                        value=self.seen.copy(tensor.array))
 
     def early_stop(self, call: Any) -> None:
-        """All that is needed is there: the rest of the function is left out."""
+        """Everything needed has been computed: the rest of the function is skipped."""
         self.log.event("early_stop", self.seen.at, self.depth + 1, call=self.seen.call(call))
 
     def recompute_end(self, call: Any) -> None:
-        """The run is over, by its end, an early stop or an error."""
+        """The second run is over: it finished, stopped early or failed."""
         self.log.event("recompute_end", self.seen.at, self.depth, call=self.seen.call(call))
         self.depth -= 1
 
-    # by hand, and gone wrong
+    # calls by hand, and errors
     def call(self, target: Any, gradients: Sequence[Any], results: Sequence[Any]) -> None:
-        """Somebody called a target by hand."""
+        """The program called a target by hand."""
         at, depth, number = self.look(), self.depth + 1, self.seen.node(target)
         self.log.event("call", at, depth, node=number, gradient=self.copies(gradients), result=self.copies(results))
         if not isinstance(target, Node) and target._grad is not None:
@@ -342,5 +342,5 @@ class Observer:
 
 
 def library() -> str:
-    """Who records."""
+    """Return the name and version of the recording library."""
     return f"minigrad {getattr(sys.modules['minigrad'], '__version__', '')}".strip()

@@ -6,11 +6,11 @@
     print(p.key_averages().table(sort_by="self_cpu_time_total"))
 
 Events are the ops that have a derivative, under PyTorch's names for them (`aten::mm`); the evaluations of nodes in a
-backward pass; and `record_function` blocks. An op that is made of others has them inside. What has no derivative, such
-as a comparison, counts towards what it is inside of, and so does the time that the profiler itself takes.
+backward pass; and `record_function` blocks. An op composed of others contains their events. An op without a derivative,
+such as a comparison, counts towards the event around it, and so does the time that the profiler itself takes.
 
-While no profiler is on, nothing here runs: the ops get a wrapper for as long as one is
-(`ops/_dispatch/op_wrappers.py`), and passes as in anomaly mode.
+While no profiler is on, nothing here runs: ops are wrapped only while one is (`ops/_dispatch/op_wrappers.py`), and
+passes as in anomaly mode.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ TIME_ALONE = "minigrad's profiler measures time alone: {} changes nothing."
 
 
 class Collector:
-    """Collects events while a profiler is on, of all threads."""
+    """Collects the events of all threads while a profiler is on."""
 
     def __init__(self, record_shapes: bool) -> None:
         self.record_shapes, self.start = record_shapes, time.perf_counter_ns()
         self.events: list[FunctionEvent] = []
-        self.open = threading.local()  # of each thread the event that it is in
+        self.open = threading.local()  # the event that each thread is in
 
     def now(self) -> float:
-        """Microseconds since the profiler was put on."""
+        """Microseconds since the profiler was turned on."""
         return (time.perf_counter_ns() - self.start) / 1e3
 
     def begin(self, name: str, args: Any = (), **facts: Any) -> FunctionEvent:
-        """An event begins, inside of that which is open in this thread."""
+        """Begin an event, inside the one that is open in this thread."""
         shapes = [list(a.array.shape) if isinstance(a, Tensor) else [] for a in args] if self.record_shapes else []
         event = FunctionEvent(len(self.events), name, threading.get_native_id(), self.now(),
                               getattr(self.open, "event", None), shapes, **facts)
@@ -56,16 +56,16 @@ class Collector:
         return event
 
     def end(self, event: FunctionEvent) -> None:
-        """The event is over."""
+        """End an event."""
         event.time_range.end = self.now()
         self.open.event = event.cpu_parent
 
 
-ON: list[Collector] = []  # of the profiler that is on, if one is
+ON: list[Collector] = []  # that of the profiler that is on, if any
 
 
 def timed(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[..., Any]:
-    """The forward of an op as an event; without `cls` the class is the first argument."""
+    """Wrap the forward of an op in an event; without `cls` the class is the first argument."""
     if is_part(forward):
         return forward
 
@@ -101,11 +101,11 @@ def time_nodes(task: Any) -> None:
 
 
 class profile:
-    """A block whose ops are timed; afterwards this object has the events.
+    """A block whose ops are timed; afterwards this object holds the events.
 
     Args:
         enabled: False for a block in which nothing is measured.
-        record_shapes: note the shapes of the tensors that each op was given.
+        record_shapes: note the shapes of each op's tensor arguments.
 
     Raises:
         RuntimeError: if it is entered twice, or while another profiler is on.
@@ -139,12 +139,12 @@ class profile:
         wrap_ops(timed, on=False)
         UNUSUAL.pass_wrappers.remove(time_nodes)
         collector = ON.pop()
-        for event in collector.events:  # one that is open still, such as a block that is left later, ends here
+        for event in collector.events:  # one still open, such as a block that is left later, ends here
             event.time_range.end = max(event.time_range.end, event.time_range.start)
         self.function_events = EventList(collector.events)
 
     def finished(self) -> EventList:
-        """The events, in the order in which they began.
+        """Return the events, in the order in which they began.
 
         Raises:
             RuntimeError: if the block is not over.
@@ -154,15 +154,15 @@ class profile:
         return self.function_events
 
     def table(self, sort_by: str | None = None, row_limit: int = 100, **options: Any) -> str:
-        """All events as a table; see `EventList.table`. It is empty before the block is over."""
+        """Return all events as a table; see `EventList.table`. It is empty before the block is over."""
         return "" if self.function_events is None else self.function_events.table(sort_by, row_limit, **options)
 
     def key_averages(self, group_by_input_shape: bool = False, **options: Any) -> EventList:
-        """The events of each name added up."""
+        """Return the events of each name added up."""
         return self.finished().key_averages(group_by_input_shape)
 
     def total_average(self) -> FunctionEventAvg:
-        """All events added up."""
+        """Return all events added up."""
         return self.finished().total_average()
 
     @property
@@ -171,7 +171,7 @@ class profile:
         return self.finished().self_cpu_time_total
 
     def export_chrome_trace(self, path: Any) -> None:
-        """Write the events as a file for `chrome://tracing`, Perfetto and their like."""
+        """Write the events as a file for `chrome://tracing`, Perfetto and the like."""
         self.finished().export_chrome_trace(path)
 
     def __repr__(self) -> str:
@@ -184,7 +184,7 @@ class profile:
 
 
 class record_function:
-    """A block, or a function that it decorates, as an event of this name."""
+    """A block, or a decorated function, as an event of this name."""
 
     def __init__(self, name: str, args: str | None = None) -> None:
         self.name, self.args = name, args

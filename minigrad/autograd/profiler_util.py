@@ -1,4 +1,4 @@
-"""What a profiler measured, and the table of it: mirrors `torch/autograd/profiler_util.py`."""
+"""Sums and prints what a profiler measured: mirrors `torch/autograd/profiler_util.py`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WIDTH, SHAPES_WIDTH, GAP = 12, 80, "  "
 
 
 def in_words(microseconds: float) -> str:
-    """A time in s, ms or us, whichever is the largest that it reaches."""
+    """Return a time in s, ms or us, in the largest unit that it reaches."""
     for unit, size in (("s", 1e6), ("ms", 1e3)):
         if microseconds >= size:
             return f"{microseconds / size:.3f}{unit}"
@@ -25,23 +25,23 @@ def in_words(microseconds: float) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """A part of a whole in percent."""
+    """Return a part of a whole in percent."""
     return f"{part * 100 / whole:.2f}%" if whole else "NaN"
 
 
 class Interval:
-    """From when to when, in microseconds since the profiler was on."""
+    """A start and an end, in microseconds since the profiler was turned on."""
 
     def __init__(self, start: float, end: float) -> None:
         self.start, self.end = start, end
 
     def elapsed_us(self) -> float:
-        """How long it took."""
+        """Return how long it took."""
         return self.end - self.start
 
 
 class Times:
-    """What one event and the sum of several have: times in microseconds, with and without what ran inside."""
+    """What one event and a sum of several share: times in microseconds, with and without what ran inside."""
 
     count: int
     key: str
@@ -77,7 +77,7 @@ class FunctionEvent(Times):
     def __init__(self, number: int, name: str, thread: int, start: float, parent: FunctionEvent | None,
                  input_shapes: list[Any], sequence_nr: int = -1, is_user_annotation: bool = False) -> None:
         self.id, self.name, self.thread, self.sequence_nr = number, name, thread, sequence_nr
-        self.key = re.sub(r"^ProfilerStep#\d+$", "ProfilerStep*", name)  # by which events are added up
+        self.key = re.sub(r"^ProfilerStep#\d+$", "ProfilerStep*", name)  # events with one key are added up
         self.time_range, self.cpu_parent, self.input_shapes = Interval(start, start), parent, input_shapes
         self.is_user_annotation = is_user_annotation
         self.cpu_children: list[FunctionEvent] = []
@@ -85,7 +85,7 @@ class FunctionEvent(Times):
             parent.cpu_children.append(self)
 
     @property
-    def cpu_time_total(self) -> float:  # type: ignore[override]  # of one event it is not stored
+    def cpu_time_total(self) -> float:  # type: ignore[override]  # not stored for one event
         """How long it took, in microseconds."""
         return self.time_range.elapsed_us()
 
@@ -129,11 +129,11 @@ class EventList(list[Any]):
 
     @property
     def self_cpu_time_total(self) -> float:
-        """The time of all events without counting any twice, in microseconds."""
+        """The time of all events, none counted twice, in microseconds."""
         return float(sum([event.self_cpu_time_total for event in self]))
 
     def key_averages(self, group_by_input_shape: bool = False) -> EventList:
-        """The events of each name added up, and of each list of shapes if those are to be told apart."""
+        """Return the events of each name added up; with `group_by_input_shape`, of each name and list of shapes."""
         sums: dict[Any, FunctionEventAvg] = {}
         for event in self:
             key = (event.key, str(event.input_shapes)) if group_by_input_shape else event.key
@@ -142,7 +142,7 @@ class EventList(list[Any]):
         return EventList(sums.values())
 
     def total_average(self) -> FunctionEventAvg:
-        """All events added up."""
+        """Return all events added up."""
         total = FunctionEventAvg()
         for event in self:
             total.add(event)
@@ -151,11 +151,11 @@ class EventList(list[Any]):
     def table(self, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int = 75,
               max_name_column_width: int = 55, max_shapes_column_width: int = 80, header: str | None = None,
               top_level_events_only: bool = False, time_unit: str | None = None) -> str:
-        """A table, one line for each element. `sort_by`: one of their attributes, such as `self_cpu_time_total`; the
-        largest comes first. `row_limit`: how many lines at most, -1 for all.
+        """Return a table with one line for each element. `sort_by`: an attribute of the events, such as
+        `self_cpu_time_total`; the largest comes first. `row_limit`: the greatest number of lines, -1 for all.
 
         Raises:
-            AttributeError: for a name of no attribute.
+            AttributeError: if there is no such attribute.
         """
         shown = [e for e in self if not top_level_events_only or getattr(e, "cpu_parent", None) is None]
         if sort_by is not None:
@@ -178,7 +178,7 @@ class EventList(list[Any]):
                           f"Self CPU time total: {in_words(self.self_cpu_time_total)}", ""])
 
     def row(self, name: str, event: Any) -> list[str]:
-        """The cells of one line."""
+        """Return the cells of one line."""
         whole = self.self_cpu_time_total
         return [name, share(event.self_cpu_time_total, whole), event.self_cpu_time_total_str,
                 share(event.cpu_time_total, whole), event.cpu_time_total_str, event.cpu_time_str, str(event.count)]
@@ -195,7 +195,7 @@ class EventList(list[Any]):
 
 
 def shortened(text: str, width: int) -> str:
-    """A text that fits into a column."""
+    """Shorten a text to fit into a column."""
     return text if len(text) <= width or width < 4 else text[:width - 3] + "..."
 
 

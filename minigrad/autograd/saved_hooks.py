@@ -1,7 +1,7 @@
 """Contexts that set hooks on saved tensors: mirrors the contexts of `torch/autograd/graph.py`.
 
-Inside `with saved_tensors_hooks(pack_hook, unpack_hook):` every tensor that a node saves goes through the hooks. With
-them a graph can hold less memory (`save_on_cpu`, checkpointing) or show what it holds. Packing itself is in
+Inside `with saved_tensors_hooks(pack_hook, unpack_hook):` every tensor that a node saves goes through the hooks. They
+can make a graph hold less memory (`save_on_cpu`, checkpointing) or show what it holds. Packing itself is in
 core/saved_tensor.py.
 """
 
@@ -27,14 +27,13 @@ OUTSIDE = (
 class saved_tensors_hooks:
     """A block in which every tensor that a node saves goes through `pack_hook`, and comes back through `unpack_hook`.
 
-    Hooks hold for the thread that enters the block; of nested blocks only the innermost counts. The pack hook runs
-    without grad mode, and must not write to what it is given. If it returns the tensor itself, and that is the result
-    of the node that saves it, node and tensor hold each other until the garbage collector comes: return a
-    `detach()` of it.
+    Hooks apply to the thread that enters the block; of nested blocks only the innermost counts. The pack hook runs with
+    grad mode off, and must not write to its argument. If it returns the tensor itself, and that is the result of the
+    node that saves it, node and tensor keep each other alive until the garbage collector runs: return its `detach()`.
 
     Raises:
         TypeError: on entering the block, if a hook cannot be called.
-        RuntimeError: on entering the block inside of `disable_saved_tensors_hooks`.
+        RuntimeError: on entering the block inside `disable_saved_tensors_hooks`.
     """
 
     def __init__(self, pack_hook: PackHook, unpack_hook: UnpackHook) -> None:
@@ -67,8 +66,8 @@ class saved_tensors_hooks:
 class save_on_cpu(saved_tensors_hooks):
     """A block in which saved tensors are moved to the CPU, and back to their device when a derivative needs them.
 
-    What is on the CPU already is not copied, unless `pin_memory` asks for memory of a kind that CUDA can read at once
-    (without CUDA: for a plain copy).
+    Tensors already on the CPU are not copied, unless `pin_memory` asks for memory that CUDA can read directly (without
+    CUDA: for a plain copy).
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
@@ -87,7 +86,7 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     """A block in which `saved_tensors_hooks` cannot be entered: for code that does not work with them.
 
     Raises:
-        RuntimeError: with this message, where hooks are on already, and on entering a block of hooks inside.
+        RuntimeError: with this message, if hooks are on already, or on entering a block of hooks inside.
     """
     if not isinstance(error_message, str):
         raise wrong_arguments("_saved_tensors_hooks_disable", "error_message: str, fail_if_non_empty: bool = True",
@@ -103,17 +102,17 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
 
 
 class _Handle:
-    """Stands for a saved tensor; as long as a graph holds it, the tensor or its clone is kept."""
+    """Stands for a saved tensor: while a graph holds the handle, the tensor or its clone is kept."""
 
     __slots__ = ("__weakref__", "key")
 
     def __init__(self, key: tuple[int, int]) -> None:
-        self.key = key  # of the tensor: its id() and its version
+        self.key = key  # the tensor's id() and version
 
 
 class _AllowMutationOnSavedContext:
-    """What `allow_mutation_on_saved_tensors` keeps: `original` tensors that nobody has written to, and the others
-    `cloned`, each as long as a graph needs it."""
+    """What `allow_mutation_on_saved_tensors` keeps, each as long as a graph needs it: `original` tensors that were
+    never written to, and `cloned` ones."""
 
     def __init__(self) -> None:
         self.original: weakref.WeakKeyDictionary[_Handle, Any] = weakref.WeakKeyDictionary()
@@ -132,7 +131,7 @@ class _AllowMutationOnSavedContext:
         return handle
 
     def clone(self, counter: VersionCounter) -> None:
-        """A storage is about to be written: clone what was saved of it."""
+        """Clone what was saved of a storage that is about to be written to."""
         counter.before_write = None
         with no_grad():
             for handle, tensor in list(self.original.items()):
@@ -141,14 +140,14 @@ class _AllowMutationOnSavedContext:
                     del self.original[handle], self.handles[handle.key]
 
     def unpack(self, handle: _Handle) -> Any:
-        """The tensor as it was when it was saved."""
+        """Return the tensor as it was when it was saved."""
         found = self.cloned.get(handle, self.original.get(handle))
         if found is None:
             raise AssertionError(OUTSIDE)
         return found
 
     def clear(self) -> None:
-        """Let go of everything."""
+        """Free everything."""
         for kept in (self.original, self.cloned, self.handles):
             kept.clear()
 
@@ -158,9 +157,9 @@ MUTATION: list[_AllowMutationOnSavedContext] = []  # the one that is open
 
 @contextmanager
 def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutationOnSavedContext]:
-    """A block in which saved tensors may be written to in place: what a graph needs of them is cloned just before.
+    """A block in which saved tensors may be written to in place: what a graph needs of them is cloned first.
 
-    Forward and backward pass must both be inside of the block.
+    Forward and backward pass must both be inside the block.
 
     Raises:
         RuntimeError: if blocks are nested.

@@ -1,6 +1,6 @@
-"""Defines the observer that also takes the time, and gives the recorder the one that it asks for.
+"""Defines the observer that also measures time, and returns to the recorder the observer that it asks for.
 
-It mirrors nothing in PyTorch. You need it for `record(times=True)`, whose trace has seconds for each node.
+It mirrors nothing in PyTorch. `record(times=True)` uses it, whose trace has seconds for each node.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ __all__ = ["TimedObserver", "observer_of"]
 
 
 class TimedObserver(Observer):
-    """An observer that also takes the time.
+    """An observer that also measures time.
 
-    An op's time runs from when the observer was last told something: the core does not say when an op begins. What the
-    program itself did in between is in it, and of a Function only what came after its last op. A derivative's time runs
-    from `run` to what follows it.
+    An op's time runs from the observer's last event, since the core does not say when an op begins. So it includes what
+    the program itself did in between, and of a Function only what came after its last op. A derivative's time runs from
+    `run` to the event after it.
     """
 
     def start(self, base: FrameType) -> Trace:
@@ -51,7 +51,7 @@ class TimedObserver(Observer):
         self.running, self.since = self.seen.numbers[id(target)], perf_counter()
 
     def ran(self) -> None:
-        """What was run last has come to its end."""
+        """Note that the derivative that ran last has ended."""
         if self.running is not None:
             self.log.append(("took", self.running, True, perf_counter() - self.since))
             self.running = None
@@ -83,13 +83,13 @@ class TimedObserver(Observer):
         self.mark = perf_counter()
 
     def timed(self, times: Iterable[float] | None = None) -> None:
-        """The last event has happened now; `times` are those of an operation of several ranks."""
+        """Note that the last event happened now; `times` are those of an operation of several ranks."""
         since = None if times is None else [each - self.origin for each in times]
         self.log.append(("timed", perf_counter() - self.origin, since))
 
 
 def observer_of(trace: type[Trace], times: bool = False) -> Observer:
-    """What `record` asks for: an observer, which takes the time if that is wanted."""
+    """Return an observer for `record`; with `times`, one that measures time."""
     return TimedObserver(trace) if times else Observer(trace)
 
 

@@ -1,4 +1,4 @@
-"""The deprecated `Variable` alias, where PyTorch has it."""
+"""Offers the deprecated `Variable` where PyTorch has it."""
 
 from minigrad.compat.variable import Variable
 

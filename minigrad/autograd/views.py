@@ -1,9 +1,9 @@
 """Tracks views and what they share with their base. Mirrors the `DifferentiableViewMeta` of PyTorch's `variable.cpp`.
 
-A view looks at the memory of another tensor, its base, and shares its version counter. Writing to either changes both,
-so writing must change the history of both. The base gets a new node at once (`CopySlices`, in inplace.py); its views
-get theirs when somebody looks: a view remembers the version at which its node was right, and a view whose version has
-moved on is given an `AsStrided` node, which reads the view out of the base as it is now.
+A view shows part of the memory of another tensor, its base, and shares its version counter. Writing to either changes
+both, so it must change the history of both. The base gets a new node at once (`CopySlices`, in inplace.py); its views
+get theirs when `grad_fn` is read: a view remembers the version at which its node was right, and a view whose version
+has moved on gets an `AsStrided` node, which reads the view out of the base as it is now.
 """
 
 import math
@@ -22,7 +22,7 @@ from minigrad.core.tensor import extras_of, set_requires_grad
 __all__ = ["FUNCTION", "INFERENCE_MODE", "MANY", "NO_GRAD", "AsStrided", "Geometry", "View", "record_view",
            "record_views", "refuse_view", "set_history", "share"]
 
-# How a view came to be, where that forbids to write to it on record (PyTorch's CreationMeta).
+# How a view was made, where that forbids recorded in-place writes (PyTorch's CreationMeta).
 MANY, NO_GRAD, INFERENCE_MODE, FUNCTION = "many", "no_grad", "inference_mode", "function"
 
 HOW_MANY = (
@@ -47,15 +47,15 @@ class View:
     __slots__ = ("base", "creation", "geometry", "grad_fn", "own", "version")
 
     def __init__(self, base: Any, grad_fn: Node | None, version: int, creation: str | None) -> None:
-        self.base = base  # the tensor whose memory it shares, never a view itself
+        self.base = base  # the tensor whose memory it shares, never itself a view
         self.grad_fn = grad_fn  # its node, right at `version`
         self.version = version
-        self.creation = creation  # how it came to be, where that forbids to write to it on record; None otherwise
-        self.geometry: Geometry | None = None  # which elements of the base it shows; None until somebody asks
-        self.own = False  # it requires grad of itself, as a leaf, and not only because its base does
+        self.creation = creation  # how it was made, where that forbids recorded in-place writes; else None
+        self.geometry: Geometry | None = None  # which elements of the base it shows; None until needed
+        self.own = False  # it requires grad itself, as a leaf, not only because its base does
 
     def current_grad_fn(self, tensor: Any) -> Any:
-        """The node of a view, a new one if its version has moved on.
+        """Return the node of a view, a new one if its version has moved on.
 
         Raises:
             RuntimeError: for a view that was made in a way that forbids this (`creation`).
@@ -75,13 +75,13 @@ class Geometry:
     """Where the elements of a view are among those of its base, both counted row by row.
 
     `index`: a slice where the view has one stride, else an array of numbers. It is an index into the flattened base.
-    `repeats`: the view names one of them more than once. `layout`: what it holds for.
+    `repeats`: whether the view shows one of them more than once. `layout`: the shapes and strides that it is valid for.
     """
 
     __slots__ = ("base", "index", "layout", "repeats", "shape")
 
     def __init__(self, view: Any, base: Any, start: int) -> None:
-        """Of two arrays; the view begins `start` elements behind the base in memory."""
+        """Locate a view in its base; in memory it begins `start` elements after the base."""
         self.base, self.shape, self.repeats = base.shape, view.shape, repeats(view)
         self.layout = layout(view, base)
         steps = [s // view.itemsize for s in view.strides]
@@ -90,36 +90,36 @@ class Geometry:
             self.index = flat_order(base)[self.index]
 
     def select_view(self, xp: Any, x: Any) -> Any:
-        """The view's part of something of the base's shape."""
+        """Return the view's part of something of the base's shape."""
         return xp.reshape(xp.getitem(xp.reshape(x, (-1,)), self.index), self.shape)
 
     def spread(self, xp: Any, part: Any) -> Any:
-        """Something of the view's shape, added up where its elements are among zeros of the base's shape."""
+        """Add something of the view's shape to zeros of the base's shape, at the places of the view's elements."""
         return xp.reshape(xp.scatter(xp.reshape(part, (-1,)), self.index, (math.prod(self.base),)), self.base)
 
     def replaced(self, xp: Any, x: Any, part: Any) -> Any:
-        """Something of the base's shape with the view's part in the place of its own."""
+        """Return something of the base's shape with its part for the view replaced by `part`."""
         return xp.reshape(xp.put(xp.reshape(x, (-1,)), self.index, xp.reshape(part, (-1,))), self.base)
 
 
 def geometry_of(tensor: Any) -> Geometry:
-    """Where a view looks in its base: known until one of them is turned in place (`t_`)."""
+    """Return where a view lies in its base: kept until one of them is turned in place (`t_`)."""
     view: View = tensor._extras.view
     found, looks, base = view.geometry, tensor.array, view.base.array
     if found is None or found.layout != layout(looks, base):
-        # As in PyTorch, offsets into two storages where the base was given other memory (`base.data = other`).
+        # As in PyTorch, offsets into two storages if the base was given other memory (`base.data = other`).
         start = tensor.storage_offset() - view.base.storage_offset()
         found = view.geometry = Geometry(looks, base, start)
     return found
 
 
 def layout(view: Any, base: Any) -> tuple[tuple[int, ...], ...]:
-    """The shapes and strides of a view and its base."""
+    """Return the shapes and strides of a view and its base."""
     return view.shape, view.strides, base.shape, base.strides
 
 
 def address(array: Any) -> int:
-    """Where an array begins in memory."""
+    """Return where an array begins in memory."""
     if type(array) is np.ndarray:
         return array.__array_interface__["data"][0]  # type: ignore[no-any-return]  # a third of the time of `ctypes.data`
     if array.dtype is BFLOAT16:
@@ -128,7 +128,7 @@ def address(array: Any) -> int:
 
 
 def positions(start: int, shape: tuple[int, ...], steps: list[int], like: Any) -> Any:
-    """The offsets of the elements of an array of this shape and these steps, in elements, as one dimension."""
+    """Return the offsets, in elements, of the elements of an array of this shape and these steps, flat."""
     like = device_like(like)
     long = [(n, step) for n, step in zip(shape, steps, strict=True) if n != 1]
     size, step = 1, long[-1][1] if long else 1
@@ -145,7 +145,7 @@ def positions(start: int, shape: tuple[int, ...], steps: list[int], like: Any) -
 
 
 def flat_order(base: Any) -> Any:
-    """By place in memory: which element of the base, counted row by row, lies there."""
+    """For each place in memory: which element of the base, counted row by row, is stored there."""
     offsets = positions(0, base.shape, [s // base.itemsize for s in base.strides], base)
     like = device_like(base)
     offsets = np.arange(offsets.stop, like=like)[offsets] if isinstance(offsets, slice) else offsets
@@ -169,9 +169,9 @@ class AsStrided(Node):
 
 
 def share(tensor: Any, a: Any, creation: str | None = None) -> None:
-    """Make a tensor, the fresh result of an op, a view of `a`: one version counter, one base.
+    """Make a tensor, the fresh result of an op, a view of `a`, with the same version counter and base.
 
-    It requires grad if its base does, in whatever mode it was made.
+    It requires grad if its base does, whatever the grad mode.
     """
     counter = tensor._version_counter = counter_of(a)
     extras = extras_of(tensor)
@@ -189,7 +189,7 @@ def share(tensor: Any, a: Any, creation: str | None = None) -> None:
     tensor._grad_fn = None
     if base._requires_grad:
         tensor._requires_grad = True
-    if extras.view.grad_fn is None:  # whether it requires grad is up to its base from now on
+    if extras.view.grad_fn is None:  # from now on its base decides whether it requires grad
         if counter.views is None:
             counter.views = WeakSet()
         counter.views.add(tensor)
@@ -220,7 +220,7 @@ def record_views(cls: Any, arrays: Any, a: Any, const: tuple[Any, ...] = ()) -> 
 
 
 def set_history(tensor: Any, node: Node, output_nr: int = 0) -> None:
-    """Make a tensor the output of a node; its views, and it if it is one, require grad from now on."""
+    """Make a tensor the output of a node; its views, and itself if it is a view, require grad from now on."""
     view = None if tensor._extras is None else tensor._extras.view
     if view is None:
         tensor._grad_fn = node
@@ -231,7 +231,7 @@ def set_history(tensor: Any, node: Node, output_nr: int = 0) -> None:
 
 
 def move_retain(tensor: Any, old: Any, output_nr: int, new: Node) -> None:
-    """A tensor that gets another node takes its `retain_grad()` along; its hooks stay where they were hung."""
+    """Move the `retain_grad()` of a tensor to its new node; its hooks stay where they were registered."""
     if old is not None and old._extras is not None and old._extras.hooks is not None:
         retains = old._extras.hooks.retains
         reference = retains.get(output_nr)
@@ -240,14 +240,14 @@ def move_retain(tensor: Any, old: Any, output_nr: int, new: Node) -> None:
 
 
 def refuse_view(tensor: Any) -> None:
-    """PyTorch's error for writing on record to a view that was made in a way that forbids it."""
+    """Raise PyTorch's error for a recorded in-place write to a view that was made in a way that forbids it."""
     view = None if tensor._extras is None else tensor._extras.view
     if view is not None and view.creation is not None:
         raise RuntimeError(refusal(tensor, view, "is being"))
 
 
 def refusal(tensor: Any, view: View, what: str) -> str:
-    """What PyTorch says of such a view, `what` having happened to it."""
+    """PyTorch's message about such a view; `what`: what happened to it."""
     node = view.grad_fn
     if view.creation in (NO_GRAD, INFERENCE_MODE) or node is None:
         made = "A view was created in" if node is None else (

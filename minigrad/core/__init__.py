@@ -1,9 +1,9 @@
 """The reading path: a tensor, its graph, and one backward pass. An op is written with the names below.
 
-Read tensor.py, graph.py, record.py, input_buffer.py, engine.py and saved.py, in this order. All other files are about
-what is rare: evaluate.py about hooks and captures, exec_info.py about `inputs=`, reentrant.py about passes in passes.
+Read tensor.py, graph.py, record.py, input_buffer.py, engine.py and saved.py, in this order. The other files handle what
+is rare: evaluate.py hooks and captures, exec_info.py `inputs=`, reentrant.py passes inside passes.
 
-Reasons that are too long for a comment are numbered, and comments name the number. NOTE 1 (the order of nodes) and
+Reasons that are too long for a comment are numbered notes, which comments cite. NOTE 1 (the order of nodes) and
 NOTE 3 (who may keep a gradient) are in engine.py, NOTE 2 (saved outputs) in saved.py, NOTE 5 (passes inside passes) in
 reentrant.py, NOTE 6 (leaves in edges) in graph.py. NOTE 4 is about nested checkpoints, 7 to 10 about memory, imports,
 devices and interrupts, each beside what it explains.

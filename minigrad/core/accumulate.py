@@ -1,4 +1,4 @@
-"""Adds to a `.grad`, and lays one out in memory. Mirrors PyTorch's `accumulate_grad.h`."""
+"""Adds to a `.grad`, or lays out a new one in memory. Mirrors PyTorch's `accumulate_grad.h`."""
 
 from typing import Any
 
@@ -52,5 +52,5 @@ def copy_with_layout(leaf: Any, grad: Any, can_steal: bool) -> Any:
 
 
 def repeats(array: Any) -> bool:
-    """Whether an array, like the result of `expand`, has several elements at one place in memory."""
+    """Return whether several elements of an array are at one place in memory, as in the result of `expand`."""
     return array.size > 0 and any(step == 0 and n > 1 for n, step in zip(array.shape, array.strides, strict=True))

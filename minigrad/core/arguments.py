@@ -1,4 +1,4 @@
-"""Checks what a user gives to `backward` and `grad` besides the tensors: gradients to start from, and `inputs`.
+"""Checks what a user passes to `backward` and `grad` besides the tensors: gradients to start from, and `inputs`.
 
 Mirrors `_make_grads` of `torch/autograd/__init__.py` and the checks of PyTorch's `python_engine.cpp`.
 """
@@ -22,12 +22,12 @@ NOT_SCALAR = "grad can be implicitly created only for scalar outputs"
 
 
 def sequence_of(value: Any) -> tuple[Any, ...]:
-    """One tensor or GradientEdge, or several, as a tuple."""
+    """Return one or several tensors or GradientEdges as a tuple."""
     return (value,) if isinstance(value, (Tensor, GradientEdge)) else tuple(value)
 
 
 def inputs_of(inputs: Any, caller: str) -> tuple[Any, ...]:
-    """The argument `inputs` of `backward` or `grad` as a tuple."""
+    """Return the argument `inputs` of `backward` or `grad` as a tuple."""
     if isinstance(inputs, Mapping) and type(inputs) is not dict:
         raise TypeError(f"`inputs` argument to `{caller}()` must be a dict, not {type(inputs).__name__}. Other Mapping "
                         "types are not supported.")
@@ -48,7 +48,7 @@ def check_inputs(inputs: Sequence[Any], accumulate_grad: bool) -> None:
 
 
 def check_grad(i: int, root: Any, grad: Any, batched: bool) -> Any:
-    """Return the gradient that a user gave for root number `i`, as a tensor of the root's dtype, on its device.
+    """Return the gradient that the user passed for root number `i`, as a tensor of the root's dtype on its device.
 
     None stands for a 1, if the root is a GradientEdge of one element. A `batched` gradient has a dimension in front.
     """
@@ -73,12 +73,12 @@ def check_grad(i: int, root: Any, grad: Any, batched: bool) -> Any:
 
 
 def metadata_of(root: Any, grad: Any) -> tuple[tuple[int, ...], Any, Any]:
-    """Shape, device and NumPy dtype of a root: a tensor, or the output of a node that a GradientEdge stands for.
+    """Return shape, device and NumPy dtype of a root: a tensor, or the output of a node that a GradientEdge names.
 
-    A node with one output does not know what it made. If `get_gradient_edge` has not noted it, it is what `grad` is.
+    A node with one output does not know these. If `get_gradient_edge` has not noted them, those of `grad` are returned.
 
     Raises:
-        RuntimeError: if there is no `grad` then.
+        RuntimeError: if there is no `grad` either.
     """
     if isinstance(root, Tensor):
         return root.array.shape, device_like(root.array) if BACKEND_OF else HOST, root.array.dtype

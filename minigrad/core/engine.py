@@ -1,11 +1,11 @@
 """Runs backward passes. Mirrors PyTorch's `engine.cpp` and `python_engine.cpp`.
 
-`Tensor.backward` starts a pass (`execute`). The pass counts how many gradients each node is going to receive
+`Tensor.backward` starts a pass (`execute`). The pass counts how many gradients each node will receive
 (`compute_dependencies`). Then it evaluates each node when all of them have arrived, and sends what it computed along
 the node's edges (`run`). In a first-order pass gradients are arrays; in a pass that is itself recorded
-(`create_graph=True`) they are tensors. One loop serves both.
+(`create_graph=True`) they are tensors. One loop handles both.
 
-NOTE 1 (engine order). A node runs when all its gradients have arrived. A recursion would not do: it would run a node
+NOTE 1 (engine order). A node runs when all its gradients have arrived. A recursion would be wrong: it would run a node
 once per path, with partial sums. Of several ready nodes the one with the highest sequence number runs first: the one
 that was recorded last, and an AccumulateGrad before all others. Equal numbers, as of two AccumulateGrads, run as the
 heap's swaps leave them, which are those of C++'s heap: in PyTorch's order, the same in each run, neither FIFO nor LIFO.
@@ -48,7 +48,7 @@ from minigrad.core.tensor import Tensor, plain
 
 __all__ = ["execute", "start_grads"]
 
-# PyTorch says nothing when it divides by zero or overflows; NumPy warns. Only warnings that code of this package raises
+# PyTorch says nothing when it divides by zero or overflows; NumPy warns. Only warnings raised by code of this package
 # are silenced, so that a user's own NumPy code keeps its warnings. A filter that a user adds afterwards comes first:
 # then an op warns. Checking in every op would make small ops take 1.5 times as long.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"minigrad\.")
@@ -59,7 +59,7 @@ def backward(self: Tensor, gradient: Tensor | None = None, retain_graph: bool | 
              create_graph: bool = False, inputs: Any = None) -> None:
     """Add the gradient of this tensor to the `.grad` of the leaves that it was computed from.
 
-    `gradient`: of this tensor's shape; may be left out for a tensor of one element, then it is 1.
+    `gradient`: of this tensor's shape; may be omitted for a tensor of one element, where the default is 1.
     `retain_graph`: keep what the nodes saved (default: `create_graph`). `create_graph`: record the pass itself.
     `inputs`: the tensors to accumulate into (default: all leaves).
 
@@ -115,8 +115,8 @@ def execute(roots: Sequence[Any], grads: Sequence[Any], keep_graph: bool, create
     `accumulate_grad` is False: then the gradients of `inputs` are returned, as tensors, None where none arrived.
 
     Raises:
-        RuntimeError: if a root or an input is no tensor or does not require grad; if there are more or fewer
-            gradients than roots.
+        RuntimeError: if a root or an input is not a tensor or does not require grad; if the numbers of gradients and
+            roots differ.
     """
     if len(roots) != len(grads):
         raise RuntimeError(f"got {len(roots)} tensors and {len(grads)} gradients")
@@ -180,7 +180,7 @@ def process(task: GraphTask, root: GraphRoot, grads: Sequence[Any]) -> None:
 
 
 def ignore_numpy_warnings() -> AbstractContextManager[Any]:
-    """A block in which no warning of NumPy breaks off a pass, whatever filters the user has set before `SILENCE`."""
+    """A block in which no NumPy warning interrupts a pass, whatever filters the user has set before `SILENCE`."""
     for each in warnings.filters:
         if each is SILENCE:
             return nullcontext()

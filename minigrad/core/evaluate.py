@@ -104,8 +104,8 @@ def input_grads_of_unpacked(task: GraphTask, node: Node, grad: Any) -> Any:
     """Call the formula where hooks unpack what was saved; they may return any tensor.
 
     In a first-order pass the formula gets arrays, as without hooks, if all are like what was packed. Else it gets
-    tensors, whose operators broadcast and promote, and its results are checked. An observer is told what the hooks run,
-    which may be a whole function, but not what the formula does on tensors.
+    tensors, whose operators broadcast and promote, and its results are checked. An observer sees what the hooks run,
+    which may be a whole function, but not what the formula does with tensors.
     """
     if grad is None:
         return (None,) * len(node.next)
@@ -137,7 +137,7 @@ def check_device(grad: Any, device: Any, index: int, xp: Any, prefix: str = "") 
     """Return a gradient, an array or a Tensor, on the device of its input; a 0-d one is moved there.
 
     Raises:
-        RuntimeError: PyTorch's sentence for any other gradient on another device.
+        RuntimeError: with PyTorch's message, for any other gradient on another device.
     """
     array = grad.array if is_tensor(grad) else grad
     if lies_on(array, device):
@@ -149,7 +149,7 @@ def check_device(grad: Any, device: Any, index: int, xp: Any, prefix: str = "") 
 
 
 def sum_to_inputs(node: Node, grads: Any, xp: Any) -> tuple[Any, ...]:
-    """Sum the gradients that a formula gave to the shapes of the inputs that were broadcast, and cast them."""
+    """Sum the gradients that a formula returned to the shapes of the inputs that were broadcast, and cast them."""
     grads = grads if type(grads) is tuple else (grads,)
     return tuple([g if g is None or like is None or target is None else sum_to(g, like, xp)
                   for target, g, like in zip(node.next, grads, node.extras().input_metadata or (), strict=True)])
@@ -227,7 +227,7 @@ def call_tensor_hooks(task: GraphTask, node: Node, hooks: NodeHooks | None, grad
 
 
 def call_pre_hooks(task: GraphTask, node: Node, hooks: NodeHooks, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Call the pre-hooks of a node; each may return a tuple in the place of the gradients."""
+    """Call the pre-hooks of a node; each may return a tuple to replace the gradients."""
     for hook in list(hooks.pre.values()):
         grads = check_results(hook(grads), grads, hook)
         if task.observer is not None:
@@ -262,7 +262,7 @@ def call_node(node: Node, *grads: Any, **names: Any) -> Any:
     As in PyTorch it returns a tensor for a node with one input, else a tuple; `()` from an AccumulateGrad.
 
     Raises:
-        TypeError: if the number of gradients is not the number of the op's outputs, or one is no tensor, or has a name.
+        TypeError: if the number of gradients is not that of the op's outputs, or one is not a tensor, or has a name.
         RuntimeError: if what the node saved was freed by a backward pass.
     """
     if names:
@@ -283,5 +283,5 @@ def call_node(node: Node, *grads: Any, **names: Any) -> Any:
     return wrapped[0] if len(wrapped) == 1 else wrapped
 
 
-# Nodes are callable, as PyTorch's `python_cpp_function.cpp` makes its nodes. It stands here since it needs this file.
+# Nodes are callable, as PyTorch's `python_cpp_function.cpp` makes its nodes. It is set here, since it needs this file.
 setattr(Node, "__call__", call_node)  # noqa: B010 (mypy lets nobody assign a method)

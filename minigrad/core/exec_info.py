@@ -1,6 +1,6 @@
 """Chooses what a pass with `inputs=` runs. Mirrors `GraphTask::init_to_execute` of PyTorch's `engine.cpp`.
 
-Without `inputs` a pass runs every node that it reaches, and nothing here is called.
+Without `inputs` a pass runs every node that it reaches, and calls nothing from this file.
 """
 
 from collections.abc import Container, Sequence
@@ -29,11 +29,11 @@ def select_nodes_to_run(task: GraphTask, root: Node, inputs: Sequence[Any], accu
         for index, (target, output_nr) in enumerate(edges):
             task.captures.setdefault(target, []).append((output_nr, index))
     if len(root.next) == 1:
-        task.captures.setdefault(root.next[0], [])  # nothing is captured there: it is visited
+        task.captures.setdefault(root.next[0], [])  # an empty list captures nothing, but the root is visited
 
 
 def target_and_output_nr(tensor: Any) -> tuple[Any, int]:
-    """Where the gradient of a tensor, or of a GradientEdge, arrives: a node or a leaf, and the output number.
+    """Return where the gradient of a tensor or of a GradientEdge arrives: a node or a leaf, and the output number.
 
     For a view that no gradient goes through it is the view itself: nothing leads there.
     """
@@ -64,7 +64,7 @@ def nodes_leading_to(targets: Container[Any], root: Node) -> set[Any]:
 
 
 def is_left_out(task: GraphTask, target: Any) -> bool:
-    """Whether a pass with `inputs` neither runs what an edge leads to nor captures its gradient.
+    """Return whether a pass with `inputs` neither runs what an edge leads to nor captures its gradient.
 
     If so, it is added to `task.left_out`.
     """
@@ -75,7 +75,7 @@ def is_left_out(task: GraphTask, target: Any) -> bool:
 
 
 def will_run(task: GraphTask, node: Node) -> bool:
-    """Whether a node is among those that a pass evaluates.
+    """Return whether a node is among those that a pass evaluates.
 
     Raises:
         RuntimeError: for a leaf whose gradient `autograd.grad` returns.
@@ -87,9 +87,9 @@ def will_run(task: GraphTask, node: Node) -> bool:
 
 
 def inside_full_passes() -> bool:
-    """Whether the pass that is running, and all that it was started inside of, go to all leaves.
+    """Return whether the running pass, and every pass inside which it was started, goes to all leaves.
 
-    A reentrant checkpoint cannot keep to a choice of `inputs`.
+    A reentrant checkpoint cannot limit itself to chosen `inputs`.
     """
     task = LOCAL.graph_task
     while task is not None and task.nodes_to_run is None:

@@ -8,7 +8,7 @@ looks at nothing else. Only when it is not does the op ask what its own thread i
 
 Ctrl-C may interrupt Python between any two statements. So whether a thread is in `UNUSUAL.modes` is derived from the
 fields of the thread (`ThreadState.update`), and never counted up or down: whatever was interrupted, the next change of
-a mode puts it right.
+a mode corrects it.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ __all__ = ["LOCAL", "UNUSUAL", "is_grad_enabled", "is_inference_mode_enabled", "
 
 
 class Unusual:
-    """What is on in any thread and makes recording or backward passes leave their fast path."""
+    """What is on, in any thread, that makes recording or backward passes leave their fast path."""
 
     __slots__ = ("modes", "on_new_leaf", "on_new_node", "pass_wrappers")
     on_new_leaf: Callable[[Any], None]  # called with each new leaf where a thread has `unusual_leaves` (leaf.py)
@@ -30,7 +30,7 @@ class Unusual:
         self.pass_wrappers: list[Callable[[Any], None]] = []  # called with the GraphTask of each new backward pass
 
     def set(self, mode: Any, on: Any) -> None:
-        """Put a mode in, or take it out."""
+        """Add a mode, or remove it."""
         (self.modes.add if on else self.modes.discard)(mode)
 
 
@@ -38,7 +38,7 @@ UNUSUAL = Unusual()
 
 
 class ThreadKey:
-    """Stands for a thread in `UNUSUAL.modes`, and leaves it when the thread ends with a mode still on."""
+    """Stands for a thread in `UNUSUAL.modes`; removed from there when the thread ends with a mode still on."""
 
     def __init__(self) -> None:
         self.modes = UNUSUAL.modes  # the module's name may be gone when the last thread ends
@@ -50,7 +50,7 @@ class ThreadKey:
 class ThreadState(local):
     """The modes of one thread."""
 
-    grad_enabled: bool = True  # what a user asks for and reads
+    grad_enabled: bool = True  # what a user sets and reads
     inference: bool = False  # whether this thread is inside inference_mode
     saved_tensors_hooks: tuple[Any, ...] = ()  # pairs of pack and unpack hooks; the last one counts
     saved_tensors_hooks_disabled: str | None = None  # the error to raise where such hooks are not allowed
@@ -69,7 +69,7 @@ class ThreadState(local):
         return self.grad_enabled and not self.inference
 
     def update(self) -> None:
-        """Say in `UNUSUAL.modes` whether this thread has a mode on. Call it when one of the fields was changed."""
+        """Enter in `UNUSUAL.modes` whether this thread has a mode on. Call it after changing one of the fields."""
         self.unusual_leaves = self.inference or self.observer is not None
         UNUSUAL.set(id(self.key), self.unusual_leaves or not self.grad_enabled or self.saved_tensors_hooks or
                     self.dispatch_modes)
@@ -79,12 +79,12 @@ LOCAL = ThreadState()
 
 
 def is_grad_enabled() -> bool:
-    """Whether grad mode is on in this thread."""
+    """Return whether grad mode is on in this thread."""
     return LOCAL.grad_enabled
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether this thread is inside `inference_mode`."""
+    """Return whether this thread is inside `inference_mode`."""
     return LOCAL.inference
 
 

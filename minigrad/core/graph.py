@@ -51,25 +51,25 @@ class NodeExtras:
         self.result_counters: dict[int, VersionCounter] | None = None  # of results, by output number (NOTE 2: saved.py)
         self.hooks: NodeHooks | None = None  # a node that has them, even if empty, leaves the engine's fast path
         self.metadata: dict[Any, Any] | None = None  # whatever a user keeps with the node
-        self.accumulators: list[AccumulateGrad] | None = None  # of the leaves that edges lead to, kept alive
+        self.accumulators: list[AccumulateGrad] | None = None  # those of the leaves that edges lead to, kept alive
         self.handles: weakref.WeakValueDictionary[int | None, Any] | None = None  # SavedTensors: `_raw_saved_self`
         self.written: weakref.ref[Any] | None = None  # the node of a view, if an in-place op wrote the result there
         self.output_info: dict[int, tuple[tuple[int, ...], Any, Any]] | None = None  # outputs with a GradientEdge
 
     def counter(self, output_nr: int, new: VersionCounter) -> VersionCounter:
-        """The version counter of a result: the one that is registered, or else `new`, which is registered now."""
+        """Return the version counter of a result: the registered one, or else `new`, which is registered now."""
         if self.result_counters is None:
             self.result_counters = {}
         return self.result_counters.setdefault(output_nr, new)
 
 
 def attributes(**read: Callable[[Any], Any]) -> dict[str, Callable[[Any], Any]]:
-    """What nodes show under these names, after `_saved_`, and how each is read off a node."""
+    """Return what nodes show under these names, after `_saved_`, and how to read each from a node."""
     return read
 
 
 class NodeType(type):
-    """The metaclass of Node. It gives a subclass empty `__slots__`: nodes have no `__dict__` unless one asks for it."""
+    """The metaclass of Node. Gives a subclass empty `__slots__`: nodes have no `__dict__` unless their class asks."""
 
     @classmethod
     def __prepare__(cls, name: str, bases: tuple[type, ...], /, **kwargs: Any) -> dict[str, Any]:
@@ -97,11 +97,11 @@ class Node(metaclass=NodeType):
     outputs: int = 1  # how many outputs the op has, and so how many gradients the node receives
     saves: ClassVar[tuple[str, ...]] = ()  # names of what `forward` passes to `record1` as `saved`: `_saved_self`
     constants: ClassVar[tuple[str, ...]] = ()  # names of `const`, as in `_saved_dim`; "" for what PyTorch does not show
-    shows: ClassVar[dict[str, Callable[[Any], Any]]] = {}  # what else PyTorch's node shows: how it is read off this one
+    shows: ClassVar[dict[str, Callable[[Any], Any]]] = {}  # what else PyTorch's node shows: how to read it here
     own_input_grads: ClassVar[bool] = False  # overrides `input_grads`, whose results are not summed to shapes
     prunes: ClassVar[bool] = True  # what a pass with `inputs=` does not need is dropped; not for custom Functions
     requires_grad: ClassVar[bool] = True  # PyTorch's flag; always True here
-    backward: Any  # the formula: backward(xp, gradient, *saved, *const) gives the gradients of the inputs
+    backward: Any  # the formula: backward(xp, gradient, *saved, *const) returns the gradients of the inputs
 
     def __init_subclass__(cls, name: str = "", number: int | None = 0, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -130,11 +130,11 @@ class Node(metaclass=NodeType):
             UNUSUAL.on_new_node(self)
 
     def input_grads(self, task: Any, grad: Any) -> Any:
-        """Compute the gradients of the inputs from that of the result: the one place that calls a formula, but for
+        """Compute the gradients of the inputs from that of the result. Only this method calls a formula, apart from
         `input_grads_of_unpacked`, where hooks unpack what was saved.
 
         In a first-order pass the formula gets arrays. In a pass that is itself recorded (`create_graph=True`) it gets
-        tensors, and its operators record themselves.
+        tensors, whose operators record themselves.
         """
         if grad is None:
             return (None,) * len(self.next)
@@ -159,14 +159,14 @@ class Node(metaclass=NodeType):
         return (0,) * len(self.next) if self.next_output_nrs is None else self.next_output_nrs
 
     def name(self) -> str:
-        """The node's name, for instance `MulBackward0`."""
+        """Return the node's name, for instance `MulBackward0`."""
         return type(self).__name__
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"
 
     def extras(self) -> NodeExtras:
-        """The extras of this node, allocated now if it had none."""
+        """Return the extras of this node, allocated now if it had none."""
         if self._extras is None:
             self._extras = NodeExtras()
         return self._extras
@@ -186,7 +186,7 @@ class Node(metaclass=NodeType):
         self.sequence_nr = operator.index(number)
 
     def node_hooks(self) -> NodeHooks:
-        """The hooks of this node, allocated now if there were none."""
+        """Return the hooks of this node, allocated now if there were none."""
         extras = self.extras()
         if extras.hooks is None:
             extras.hooks = NodeHooks()
@@ -204,16 +204,16 @@ class Node(metaclass=NodeType):
         return self.node_hooks().pre.register(fn)
 
     def saved_output_nr(self, index: int) -> int:
-        """Which output the saved result number `index` is."""
+        """Return which output the saved result number `index` is."""
         return 0
 
     def replace_saved(self, old: Any, new: Any) -> None:
-        """Save `new` in the place of `old`, if this node saved that."""
+        """Replace `old` by `new`, if this node saved `old`."""
         if self.saved:
             self.saved = tuple([new if value is old else value for value in self.saved])
 
     def result(self, array: Any, output_nr: int = 0) -> Tensor:
-        """A tensor around a saved array, as a result of this node."""
+        """Return a tensor around a saved array, as a result of this node."""
         tensor = plain(array)
         tensor._requires_grad, tensor._grad_fn, tensor._output_nr = True, self, output_nr
         return tensor
@@ -242,7 +242,7 @@ class AccumulateGrad(Node, number=None):
         self.fill((), sequence_nr=MAX_SEQUENCE_NR)
 
     def accumulate(self, task: Any, grad: Any, can_steal: bool) -> tuple[()]:
-        """Add to `.grad`; there are no inputs to give gradients to. A leaf that ceased to require grad gets none.
+        """Add to `.grad`; there are no inputs to pass gradients to. A leaf that no longer requires grad gets none.
 
         With `can_steal` the gradient itself becomes the `.grad`: nobody else can see its array (NOTE 3 in engine.py).
         """
@@ -267,7 +267,7 @@ class AccumulateGrad(Node, number=None):
         return "torch::autograd::AccumulateGrad"
 
     def has_leaf_hooks(self) -> bool:
-        """Whether hooks were registered on the leaf itself, or are kept there."""
+        """Return whether hooks were registered on the leaf itself, or are kept there."""
         return (extras := self.variable._extras) is not None and bool(
             extras.hooks or extras.post_accumulate or extras.accumulator_hooks)
 
@@ -280,50 +280,50 @@ class AccumulateGrad(Node, number=None):
             self.extras().hooks = leaf_extras.accumulator_hooks
 
     def node_hooks(self) -> NodeHooks:
-        """The hooks; the leaf keeps them too, for graphs that were recorded before (NOTE 6)."""
+        """Return the hooks; the leaf keeps them too, for graphs that were recorded before (NOTE 6)."""
         hooks, leaf_extras = super().node_hooks(), extras_of(self.variable)
         if leaf_extras.accumulator_hooks is not hooks:
             leaf_extras.accumulator_hooks, leaf_extras.hooked_at = hooks, next_sequence_nr()
         return hooks
 
     def result(self, array: Any, output_nr: int = 0) -> Tensor:
-        """A leaf around a saved array, whose gradient is accumulated where that of `variable` is."""
+        """Return a leaf around a saved array, whose gradient is accumulated where that of `variable` is."""
         if array.dtype.kind not in "fc":
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         tensor = plain(array)
         tensor._requires_grad = True
-        extras_of(tensor).accumulator = lambda: self  # not weak: nobody else may hold it
+        extras_of(tensor).accumulator = lambda: self  # a strong reference: nobody else may hold it
         return tensor
 
 
 def known_accumulator(leaf: Tensor) -> AccumulateGrad | None:
-    """The AccumulateGrad that somebody has looked at, if it is still held."""
+    """Return the AccumulateGrad of a leaf, if one was asked for and is still held."""
     return None if leaf._extras is None or leaf._extras.accumulator is None else leaf._extras.accumulator()
 
 
 def accumulator_of(leaf: Tensor) -> AccumulateGrad:
-    """The AccumulateGrad that a leaf remembers, weakly as in PyTorch; created now if there is none."""
+    """Return the AccumulateGrad that a leaf remembers, weakly as in PyTorch; created now if there is none."""
     node = known_accumulator(leaf)
     if node is None:
         buffer = None if LOCAL.graph_task is None else LOCAL.graph_task.buffers.get(leaf)
-        node = AccumulateGrad(leaf) if buffer is None else buffer.node  # a hook may look at the graph of a running pass
+        node = AccumulateGrad(leaf) if buffer is None else buffer.node  # a hook may inspect the graph of a running pass
         extras_of(leaf).accumulator = weakref.ref(node)
     return node
 
 
 def output_nrs_of(tensors: Iterable[Tensor]) -> tuple[int, ...] | None:
-    """Which output of its node each tensor is: the `next_output_nrs` of a node with these inputs."""
+    """Return which output of its node each tensor is: the `next_output_nrs` of a node with these inputs."""
     output_nrs = tuple([tensor._output_nr for tensor in tensors])
     return output_nrs if any(output_nrs) else None
 
 
 def target_of(node: Any) -> Any:
-    """What an edge to a node holds: the node, or for an AccumulateGrad its leaf (NOTE 6)."""
+    """Return what an edge to a node holds: the node, or for an AccumulateGrad its leaf (NOTE 6)."""
     return node.variable if isinstance(node, AccumulateGrad) else node
 
 
 def edge_target(tensor: Tensor) -> Any:
-    """What an edge to a tensor holds: the node that made it, or the leaf (NOTE 6), or None if no gradient goes there.
+    """Return what an edge to a tensor holds: the node that made it, the leaf (NOTE 6), or None for no gradient.
 
     None for a tensor that does not require grad, and for a view that does only because its base does: no gradient goes
     through a view that was made while grad mode was off.
@@ -341,7 +341,7 @@ def edge_target(tensor: Tensor) -> Any:
 
 
 def gradient_node(tensor: Tensor) -> Any:
-    """The node that a gradient of a tensor goes to: its `grad_fn`, or the AccumulateGrad of a leaf, or None."""
+    """Return the node that a gradient of a tensor goes to: its `grad_fn`, or the AccumulateGrad of a leaf, or None."""
     target = edge_target(tensor)
     return accumulator_of(target) if isinstance(target, Tensor) else target
 
@@ -367,8 +367,8 @@ class ManyOutputs(Node, number=None):
 class GradientEdge(NamedTuple):
     """A node and which of its outputs: where a gradient is sent (`torch.autograd.graph.GradientEdge`).
 
-    `ownership_token` is always None here: a node keeps alive what is behind it. In PyTorch that of a custom Function
-    does not.
+    `ownership_token` is always None here: a node keeps alive what is behind it. In PyTorch the node of a custom
+    Function does not.
     """
 
     node: Any

@@ -30,7 +30,7 @@ class InputBuffer:
     grad: Any  # their sum; None before the first, and if all of them were None
 
     def __lt__(self, other: InputBuffer) -> Any:
-        """Whether this node runs first: it has the higher number (NOTE 1 in engine.py)."""
+        """Return whether this node runs first: it has the higher number (NOTE 1 in engine.py)."""
         return self.node.sequence_nr > other.node.sequence_nr
 
     def add(self, grad: Any, source: Any, edge: int) -> None:
@@ -41,7 +41,7 @@ class InputBuffer:
             self.grad = self.grad + grad
 
     def owns_grad(self) -> bool:
-        """Whether nobody but this buffer can see the array of the sum (NOTE 3 in engine.py)."""
+        """Return whether only this buffer can see the array of the sum (NOTE 3 in engine.py)."""
         if getrefcount(self.grad) != SOLE_REFERENCE or not isinstance(self.grad, ndarray):
             return False
         return self.grad.base is None or (
@@ -50,7 +50,7 @@ class InputBuffer:
 
 
 class InputBuffers(InputBuffer):
-    """The same for a node with several outputs: `grad` is a list with a sum for each; none is added to in place."""
+    """The buffer of a node with several outputs: `grad` is a list with a sum for each; none is added to in place."""
 
     __slots__ = ()
 
@@ -62,7 +62,7 @@ class InputBuffers(InputBuffer):
 
 
 def writeable(array: Any) -> Any:
-    """A view that may be written to: NumPy's `broadcast_to` returns read-only ones. Read-only memory is copied."""
+    """Return a writable view: NumPy's `broadcast_to` returns read-only ones. Read-only memory is copied."""
     if not isinstance(array.base, ndarray) or not array.base.flags.writeable:
         return array.copy()
     view = array.view()
@@ -87,17 +87,17 @@ class GraphTask:
         self.keep_graph = keep_graph  # nodes keep what they saved
         self.xp = Tensor.backward_namespace if create_graph else XP  # the functions that formulas call
         self.evaluate: Callable[[GraphTask, InputBuffer], Any] = evaluate  # runs a node; observers wrap it
-        # Both are keyed by edge target: a node, or a leaf in the place of its AccumulateGrad (NOTE 6 in graph.py).
+        # Both are keyed by edge target: a node, or a leaf in place of its AccumulateGrad (NOTE 6 in graph.py).
         self.dependencies: dict[Any, int] = {}  # how many edges have yet to deliver to it; ends at 1
         self.buffers: dict[Any, InputBuffer] = {}  # of leaves, and of nodes that get several gradients
         self.ready: list[InputBuffer] = []  # a heap of those whose nodes can run
         self.callbacks: list[Callable[[], Any]] = []  # called when the pass ends without an error
         self.outer: GraphTask | None = LOCAL.graph_task  # the pass inside which this one was started
-        self.depth: int = 0 if self.outer is None else self.outer.depth + 1  # how many passes it is inside of
+        self.depth: int = 0 if self.outer is None else self.outer.depth + 1  # how many passes are around it
         self.observer = LOCAL.observer  # receives every step, or None
 
     def wrapped(self, grad: Any) -> Any:
-        """A gradient as a tensor, for user code and for `.grad`."""
+        """Return a gradient as a tensor, for user code and for `.grad`."""
         if not self.first_order or grad is None:
             return grad
         if type(grad) is ndarray and not grad.flags.writeable:
@@ -105,5 +105,5 @@ class GraphTask:
         return plain(grad)
 
     def unwrapped(self, grad: Any) -> Any:
-        """A gradient as this pass handles it: an array in a first-order pass."""
+        """Return a gradient as this pass handles it: an array in a first-order pass."""
         return grad.array if self.first_order and grad is not None else grad

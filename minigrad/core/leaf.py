@@ -1,8 +1,8 @@
-"""Makes leaves that are more than an array: in inference mode, and for an observer, who asks where numbers come from.
+"""Makes leaves that need more than an array: in inference mode, and for an observer that notes where data comes from.
 
 `plain` in tensor.py makes all leaves. While a recorder is on, it must know which of them are results of an op without a
-derivative, which hold constants, and which nobody explains; so ops say so by the function that they call. For an op
-whose result may require grad see record.py.
+derivative, which hold constants, and which nobody explains; so ops say which by the function that they call. For ops
+whose results may require grad, see record.py.
 """
 
 from typing import Any
@@ -26,8 +26,8 @@ UNUSUAL.on_new_leaf = on_new_leaf
 
 
 def constant(array: Any, requires_grad: bool = False, written: bool = True) -> Tensor:
-    """Return a leaf around numbers that come from no tensor, as those of `zeros` and `randn`; those of `empty` are not
-    `written` yet."""
+    """Return a leaf around numbers that come from no tensor, such as those of `zeros` and `randn`; those of `empty` are
+    not `written` yet."""
     tensor = plain(array, requires_grad)
     if LOCAL.observer is not None:
         LOCAL.observer.constant(tensor, written)
@@ -40,7 +40,7 @@ def record_without_grad(op: str, array: Any, *inputs: Tensor) -> Tensor:
 
 
 def observed(op: str, result: Tensor, *inputs: Tensor) -> Tensor:
-    """Report to the observer, if there is one, that an op without a node has given this result."""
+    """Report to the observer, if there is one, that an op without a node made this result; return the result."""
     if LOCAL.observer is not None:
         LOCAL.observer.forward(op, None, inputs, (result,))
     return result

@@ -1,6 +1,6 @@
 """Reports a pass to its observer: its start, each gradient that is sent on, its end, or the error that ended it.
 
-An observer is what a recorder sets (autograd/observer.py). Without one nothing here is called.
+A recorder sets the observer (autograd/observer.py). Without one nothing here is called.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,7 +34,7 @@ class Observed:
 
 
 def report(task: GraphTask, node: Node, source: Node | None, grads: Iterable[Any]) -> Iterator[Any]:
-    """Yield the same gradients. Once `run` asks for the next one, it has added the last one: that is reported now."""
+    """Yield the gradients unchanged. When `run` asks for the next one, it has added the last one, which is reported."""
     for index, (grad, target, output_nr) in enumerate(zip(grads, node.next, node.output_nrs())):
         missing = task.dependencies.get(target)
         yield grad

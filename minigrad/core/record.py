@@ -2,7 +2,7 @@
 
 Every op ends in one of these functions; PyTorch generates them as `VariableType.cpp`. Here it is decided whether the
 result of an op requires grad: it does if an input does and grad mode is on. (While grad mode is off in any thread,
-`UNUSUAL.modes` is not empty, so that `record1` and `record2` need not ask for it.) These two are for ops with one and
+`UNUSUAL.modes` is not empty, so `record1` and `record2` need not check it.) These two are for ops with one and
 two inputs, `record_n` for any number, `record_many` for ops with several outputs.
 """
 

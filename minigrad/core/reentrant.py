@@ -43,7 +43,7 @@ def queue_callback(callback: Callable[[], Any]) -> None:
     """Call `callback()` at the end of the innermost pass that runs in this thread, if it ends without an error.
 
     Raises:
-        RuntimeError: outside of a backward pass.
+        RuntimeError: outside a backward pass.
     """
     if LOCAL.graph_task is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")

@@ -5,8 +5,8 @@ arrays for a first-order pass, or as tensors of the graph for a pass that is its
 
 NOTE 2 (saved outputs, and freeing). A node may need its own result; exp does. If it kept the result tensor, that tensor
 would hold the node (`grad_fn`) and the node the tensor: a cycle, which only the garbage collector frees. So a saved
-*input* is kept as the tensor itself, a saved *output* as its bare array, and a tensor is made around the array when
-somebody asks. Its version lives in a counter that the result's tensor makes on demand and registers with its node
+*input* is kept as the tensor itself, a saved *output* as its bare array, and a tensor is made around the array on
+demand. Its version is in a counter that the result's tensor makes when needed and registers with its node
 (`NodeExtras.result_counters`). Nothing in a graph then points back: a graph that is dropped is freed at once, and
 freeing a chain of a million nodes needs no recursion, since CPython guards the deallocation of tuples and objects
 against depth.
@@ -87,11 +87,11 @@ class Packed:
         return tensor
 
     def is_like(self, value: Any) -> bool:
-        """Whether an unpacked value has the shape, the device and the dtype of what was saved."""
+        """Return whether an unpacked value has the shape, the device and the dtype of what was saved."""
         return self.is_number or bool(registry.info_of(value.array) == self.info)
 
     def unpack(self, node: Any) -> Any:
-        """The value as a tensor with the history that it had when it was saved, whatever the hook gave it."""
+        """Return the value as a tensor with the history that it had when it was saved, whatever the hook gave it."""
         tensor, source = self.tensor(), node if self.is_result else self.source
         if self.is_number:
             return tensor.array.item()
@@ -103,17 +103,17 @@ class Packed:
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether a saved value is a tensor (a saved input), not an array (a saved result) or a number."""
+    """Return whether a saved value is a tensor (a saved input), not an array (a saved result) or a number."""
     return hasattr(value, "_requires_grad")  # a slot: half the time of isinstance
 
 
 def is_array(value: Any) -> bool:
-    """Whether a saved value is the bare data of a result."""
+    """Return whether a saved value is the bare data of a result."""
     return registry.is_array(value)
 
 
 def saved_arrays(node: Any) -> Sequence[Any]:
-    """The saved values of a node as arrays, for a first-order pass.
+    """Return the saved values of a node as arrays, for a first-order pass.
 
     Raises:
         RuntimeError: if they were freed, or one was changed in place since it was saved.
@@ -131,7 +131,7 @@ def saved_arrays(node: Any) -> Sequence[Any]:
 
 
 def checked_arrays(node: Any) -> Sequence[Any]:
-    """`saved_arrays` where a value may have a version, or may have gone through hooks, and where all were freed."""
+    """`saved_arrays` where a value may have a version or may have gone through hooks, or where all were freed."""
     if node.saved is None:
         raise RuntimeError(FREED)
     check_versions(node)
@@ -139,16 +139,16 @@ def checked_arrays(node: Any) -> Sequence[Any]:
 
 
 def as_arrays(node: Any, saved: Sequence[Any]) -> Sequence[Any]:
-    """The arrays of what a node saved."""
+    """Return the arrays of what a node saved."""
     values = [value.array if is_tensor(value) else value for value in saved]
-    # A 0-d array of the CPU that met a GPU's is a number to CuPy.
+    # To CuPy, a 0-d array on the CPU that met one on a GPU is a number.
     if node._extras is not None and type(node._extras.input_metadata) is MixedDeviceMetadata:
         values = [v[()] if type(v) is np.ndarray and not v.ndim else v for v in values]
     return values
 
 
 def saved_tensors(node: Any) -> tuple[Any, ...]:
-    """The saved values of a node as tensors of its graph, for a pass that is recorded; the errors are the same."""
+    """Return the saved values of a node as tensors of its graph, for a recorded pass; the errors are the same."""
     if node.saved is None:
         raise RuntimeError(FREED)
     check_versions(node)
@@ -157,7 +157,7 @@ def saved_tensors(node: Any) -> tuple[Any, ...]:
 
 
 def unpacked(node: Any) -> tuple[Any, ...]:
-    """What a node saved, with what hooks unpack in the place of what they packed."""
+    """Return what a node saved, with packed values replaced by what the hooks unpack."""
     values = list(node.saved)
     for i in saving_order(node) if any(type(value) is Packed for value in values) else ():
         if type(values[i]) is Packed:
@@ -166,7 +166,7 @@ def unpacked(node: Any) -> tuple[Any, ...]:
 
 
 def saving_order(node: Any) -> Sequence[int]:
-    """The order in which hooks see what a node saves: as in PyTorch inputs by their names, then results."""
+    """Return the order in which hooks see what a node saves: as in PyTorch, inputs by name, then results."""
     names = node.saves
     if len(names) != len(node.saved):
         return range(len(node.saved))
@@ -174,7 +174,7 @@ def saving_order(node: Any) -> Sequence[int]:
 
 
 def saved_value(node: Any, index: int) -> Any:
-    """One saved value as a tensor of the graph: `node._saved_self` and its like."""
+    """Return one saved value as a tensor of the graph: `node._saved_self` and its like."""
     if node.saved is None:
         raise RuntimeError(FREED)
     check_versions(node, index)
@@ -187,26 +187,26 @@ def saved_value(node: Any, index: int) -> Any:
 
 
 def saved_constant(node: Any, index: int) -> Any:
-    """One of the further arguments of a formula: `node._saved_dim` and its like. A scale of 1 is not kept."""
+    """Return one of the further arguments of a formula: `node._saved_dim` and its like. A scale of 1 is not kept."""
     return node.const[index] if index < len(node.const) else 1
 
 
 def result_tensor(node: Any, array: Any, output_nr: int) -> Tensor:
-    """A saved result as a tensor. It shares the version counter of the result, for whoever saves it again."""
+    """Return a saved result as a tensor. It shares the version counter of the result, in case it is saved again."""
     tensor: Tensor = maker_of(node).result(array, output_nr)
     tensor._version_counter = node.extras().counter(output_nr, VersionCounter())
     return tensor
 
 
 def maker_of(node: Any) -> Any:
-    """The node whose output a saved result is: this one, or that of the view that the result was written into."""
+    """Return the node whose output a saved result is: this one, or that of the view that it was written into."""
     extras = node._extras
     written = None if extras is None or extras.written is None else extras.written()
     return node if written is None else written
 
 
 def versions_of(saved: tuple[Any, ...]) -> tuple[int, ...]:
-    """The version of each saved input now; results and numbers count as 0.
+    """Return the version of each saved input now; results and numbers count as 0.
 
     Raises:
         RuntimeError: for a tensor that was made in inference mode.
@@ -226,8 +226,8 @@ def refuse_outside_inference_mode(tensor: Tensor) -> None:
 def check_versions(node: Any, only: int | None = None) -> None:
     """Raise PyTorch's error if a saved tensor (`only` one of them, if given) was changed in place since it was saved.
 
-    An input that was taken out of its graph by `detach_()` is an error too: its history is gone. As in PyTorch a node
-    with `own_input_grads`, such as a custom Function, lets that pass, and checks first to last; others last to first.
+    An input that `detach_()` took out of its graph is an error too: its history is gone. As in PyTorch a node with
+    `own_input_grads`, such as a custom Function, accepts that, and checks first to last; others last to first.
     """
     extras = node._extras
     counters = None if extras is None else extras.result_counters
@@ -250,7 +250,7 @@ def check_versions(node: Any, only: int | None = None) -> None:
 
 
 def op_of(node: Any) -> str:
-    """A node's name in PyTorch's errors: `Mul` for `MulBackward0`."""
+    """Return a node's name in PyTorch's errors: `Mul` for `MulBackward0`."""
     return re.sub("Backward0?([0-9]*)$", r"\1", node.name())
 
 

@@ -86,7 +86,7 @@ def pack(value: Any, output_nr: int, tensor: Any, pack_hook: PackHook, unpack_ho
         switch(False)
         packed.value = pack_hook(tensor)
     finally:
-        LOCAL.grad_enabled = grad_enabled  # before anything that an interrupt could end
+        LOCAL.grad_enabled = grad_enabled  # first, before an interrupt can skip it
         LOCAL.update()
     if tensor._version != version:
         raise RuntimeError(WRITES)
@@ -94,7 +94,7 @@ def pack(value: Any, output_nr: int, tensor: Any, pack_hook: PackHook, unpack_ho
 
 
 def source_of(tensor: Any) -> Any:
-    """The node that a gradient of a saved tensor goes to. Of a leaf `hold_accumulators` created it."""
+    """Return the node that a gradient of a saved tensor goes to. For a leaf, `hold_accumulators` created it."""
     if not tensor._requires_grad:
         return None
     node = tensor.grad_fn
@@ -104,7 +104,7 @@ def source_of(tensor: Any) -> Any:
 
 
 class SavedTensor:
-    """A handle on one saved value of a node, to register hooks on it: `node._raw_saved_self` gives one.
+    """A handle on one saved value of a node, for registering hooks on it; `node._raw_saved_self` returns one.
 
     It is PyTorch's `torch._C._autograd.SavedTensor`.
     """
@@ -136,13 +136,13 @@ class SavedTensor:
         return value.unpack_hook if type(value) is Packed else None
 
     def _as_tensor(self, value: Any) -> Any:
-        """A value as a tensor that does not know this node."""
+        """Return a value as a tensor that does not know this node."""
         if is_array(value):
             return result_tensor(self.node, value, self.node.saved_output_nr(self.index)).detach()
         return value if value is None or is_tensor(value) else plain(np.asarray(value))
 
     def unpack(self) -> Any:
-        """The saved tensor, as a derivative would get it.
+        """Return the saved tensor, as a derivative would get it.
 
         Raises:
             RuntimeError: if it was freed or changed in place; for a node's own result, which in PyTorch the node alone
@@ -179,7 +179,7 @@ class SavedTensor:
 
 
 def saved_tensor_handle(node: Any, index: int | None) -> SavedTensor:
-    """The handle on one saved value of a node; the same one for as long as anybody holds it."""
+    """Return the handle on one saved value of a node; the same one for as long as anybody holds it."""
     extras = node.extras()
     if extras.handles is None:
         extras.handles = weakref.WeakValueDictionary()
@@ -191,7 +191,7 @@ def saved_tensor_handle(node: Any, index: int | None) -> SavedTensor:
 
 
 def saved_tensor_handles(node: Any) -> tuple[SavedTensor, ...]:
-    """The handles on all that a node saved: `_raw_saved_tensors` of a custom Function.
+    """Return the handles on all that a node saved: `_raw_saved_tensors` of a custom Function.
 
     Raises:
         RuntimeError: if it was freed.

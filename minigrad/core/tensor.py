@@ -62,7 +62,7 @@ class TensorExtras:
 
 
 def extras_of(tensor: Tensor) -> TensorExtras:
-    """The extras of a tensor, allocated now if it had none."""
+    """Return the extras of a tensor, allocated now if it had none."""
     if tensor._extras is None:
         tensor._extras = TensorExtras()
     return tensor._extras
@@ -86,7 +86,7 @@ class Tensor(TensorData):
 
     @property
     def grad_fn(self) -> Any:
-        """The node that made this tensor; None for a leaf. A view gets a new one after its base was written to."""
+        """The node that made this tensor; None for a leaf. A view gets a new one after a write to its base."""
         if self._extras is None or self._extras.view is None:
             return self._grad_fn
         return self._extras.view.current_grad_fn(self)
@@ -154,7 +154,7 @@ class Tensor(TensorData):
 
     @property
     def grad(self) -> Tensor | None:
-        """What backward passes have added up here, or None. Warns on a tensor that will not get one."""
+        """The sum of what backward passes have added here, or None. Warns on a tensor that will not get one."""
         if self._grad is None and self._current_grad_fn is not None and not self.retains_grad:
             warnings.warn(NON_LEAF_GRAD, UserWarning, stacklevel=2)
         return self._grad
@@ -187,7 +187,7 @@ class Tensor(TensorData):
 
     @property
     def _version(self) -> int:
-        """How often this tensor's storage was changed in place; a RuntimeError for one made in inference mode."""
+        """How often this tensor's storage was changed in place. Raises RuntimeError for one made in inference mode."""
         if self.is_inference():
             raise RuntimeError("Inference tensors do not track version counter.")
         return 0 if self._version_counter is None else self._version_counter.value
@@ -201,7 +201,7 @@ class Tensor(TensorData):
         return self._base is not None
 
     def is_inference(self) -> bool:
-        """Whether this tensor was made inside `inference_mode`."""
+        """Return whether this tensor was made inside `inference_mode`."""
         return self._extras is not None and self._extras.inference
 
     @property
@@ -238,7 +238,7 @@ class Tensor(TensorData):
         return extras.hooks.register(hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
-        """Call `hook(param)` after a backward pass has added to this leaf's `.grad`, or has brought it no gradient."""
+        """Call `hook(param)` after a backward pass has added to this leaf's `.grad`, or found no gradient for it."""
         if not self._requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if not self.is_leaf:
@@ -257,7 +257,7 @@ class Tensor(TensorData):
         if self._is_view():
             raise RuntimeError(DETACH_VIEW)
         if self.retains_grad:
-            extras_of(self).retained = True  # PyTorch's flag stays on, though nothing will be kept any more
+            extras_of(self).retained = True  # PyTorch's flag stays on, though nothing will be retained any more
         if self._grad_fn is not None:
             counter_of(self)  # `check_versions` reads `detached_at` only where there is a counter
             extras_of(self).detached_at = next_sequence_nr()
@@ -267,7 +267,7 @@ class Tensor(TensorData):
 
     @property
     def data(self) -> Tensor:
-        """The same data, outside of the graph and of the version check: writing to it changes what was saved."""
+        """The same data, outside the graph and the version check: writing to it changes what was saved."""
         return alias(self)
 
     @data.setter
@@ -360,7 +360,7 @@ def materialized(tensor: Tensor) -> Any:
 
 
 def counter_of(tensor: Tensor) -> VersionCounter:
-    """Return the version counter of a tensor, made now if there was none; the node that made the tensor learns of it.
+    """Return the version counter of a tensor, made now if there was none and registered with the tensor's node.
 
     All tensors around one result of a node, such as the one that `_saved_result` returns, share one counter (NOTE 2 in
     saved.py).

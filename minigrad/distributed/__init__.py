@@ -1,7 +1,7 @@
 """Several processes that work together through MPI: mirrors `torch/distributed`.
 
-`init_process_group("mpi")` in a program that `minigrad run -n 4 program.py` or `mpiexec -n 4 python program.py` has
-started. Nothing here moves bytes: MPI does, through mpi4py (extra `mpi`), which is imported when it is first needed.
+`init_process_group("mpi")` in a program started by `minigrad run -n 4 program.py` or `mpiexec -n 4 python program.py`.
+Nothing here moves bytes: MPI does, through mpi4py (extra `mpi`), which is imported when first needed.
 """
 
 from typing import Any

@@ -1,8 +1,8 @@
 """What the ranks of a group do together with tensors: mirrors the second part of `distributed_c10d.py`.
 
-Each function hands the memory of its tensors to one non-blocking operation of MPI, through mpi4py's buffer interface:
-nothing is pickled, and nothing copied but a tensor that is not contiguous. What a tensor holds changes without its
-version counter knowing, as in PyTorch.
+Each function passes the memory of its tensors to one non-blocking MPI operation, through mpi4py's buffer interface:
+nothing is pickled, and only tensors that are not contiguous are copied. As in PyTorch, a tensor's values change without
+an increment of its version.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["RedOpType", "ReduceOp", "all_gather", "all_gather_into_tensor", "all
 
 
 class RedOpType(Enum):
-    """How the values of the ranks become one."""
+    """How the values of the ranks are combined."""
 
     SUM = 0
     AVG = 1
@@ -37,7 +37,7 @@ class RedOpType(Enum):
 
 
 class ReduceOp:
-    """`ReduceOp.SUM` and its like."""
+    """`ReduceOp.SUM` and the like."""
 
     RedOpType = RedOpType
     SUM, AVG, PRODUCT, MIN, MAX = RedOpType.SUM, RedOpType.AVG, RedOpType.PRODUCT, RedOpType.MIN, RedOpType.MAX
@@ -50,7 +50,7 @@ OF_BOOLS = {"SUM": "MAX", "PROD": "MIN"}  # or, and
 
 
 class Memory:
-    """The memory of a tensor as MPI wants it: contiguous. What is not is copied, and copied back by `store`."""
+    """The memory of a tensor as MPI needs it: contiguous. If it is not, it is copied, and copied back by `store`."""
 
     def __init__(self, tensor: Any, name: str) -> None:
         if not isinstance(tensor, Tensor):
@@ -60,12 +60,12 @@ class Memory:
             raise ValueError(f"`{name}` is on {tensor.device}, and MPI takes tensors on the CPU\n\nCopy it there with "
                              f"{name}.cpu(), and the result back.")
         self.tensor, self.array = tensor, materialized(tensor)
-        self.flat = np.ascontiguousarray(self.array).reshape(-1)  # a view, if it can be one
+        self.flat = np.ascontiguousarray(self.array).reshape(-1)  # a view, if possible
         if self.flat.dtype.kind == "b":
             self.flat = self.flat.view(np.uint8)
 
     def store(self, status: Any = None) -> None:
-        """Put what MPI has written where the tensor is."""
+        """Copy what MPI wrote into the tensor's memory."""
         if not np.shares_memory(self.flat, self.array):
             self.array[...] = self.flat.view(self.array.dtype).reshape(self.array.shape)
 
@@ -74,7 +74,7 @@ class Memory:
 
 
 def ready(work: Work, async_op: bool) -> Work | None:
-    """The work, if it is to go on; else None once it is over."""
+    """Return the work if it runs on asynchronously; else wait for its end and return None."""
     if async_op:
         work.group.go_on_in_background()
         return work
@@ -83,7 +83,7 @@ def ready(work: Work, async_op: bool) -> Work | None:
 
 
 def outside(group: Any) -> bool:
-    """Whether this rank is not in the group, which deserves a warning."""
+    """Return whether this rank is not in the group, and warn if so."""
     if group is NON_MEMBER:
         warnings.warn("Running a collective on a process group that this rank does not belong to does nothing.",
                       stacklevel=3)
@@ -91,7 +91,7 @@ def outside(group: Any) -> bool:
 
 
 def member(group: Any, op: str, name: str, rank: int | None, group_rank: int | None) -> int:
-    """The rank inside the group that `src=` or `group_src=` of an op mean; 0 if there is neither."""
+    """Return the rank inside the group that `src=` or `group_src=` of an op names; 0 without either."""
     if rank is not None and group_rank is not None:
         raise ValueError(f"Can't specify both group_{name} and {name}")
     if rank is None:
@@ -103,7 +103,7 @@ def member(group: Any, op: str, name: str, rank: int | None, group_rank: int | N
 
 
 def reducing(group: Any, memory: Memory, op: Any) -> tuple[Any, Callable[[Any], None]]:
-    """MPI's operation, and what remains to be done with its result in `memory`."""
+    """Return MPI's operation, and a function that completes its result in `memory`."""
     if not isinstance(op, RedOpType):
         raise TypeError(f"op={op!r} is not a ReduceOp: it is one of {', '.join(f'ReduceOp.{o.name}' for o in NAMES)}")
     name, dtype = NAMES[op], memory.array.dtype
@@ -143,9 +143,9 @@ def broadcast(tensor: Tensor, src: int | None = None, group: Any = None, async_o
 
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False, *,
                label: str = "") -> Work | None:
-    """Give `tensor` on all ranks the sum of its values on all ranks, or what else `op` says.
+    """Give `tensor` on all ranks the sum of its values on all ranks, or another reduction by `op`.
 
-    `label`: what this is for, for errors and recordings.
+    `label`: says in errors and recordings what this is for.
     """
     memory = Memory(tensor, "tensor")
     if outside(group):
@@ -159,7 +159,7 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
 
 def reduce(tensor: Tensor, dst: int | None = None, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False,
            group_dst: int | None = None) -> Work | None:
-    """As `all_reduce`, but only rank `dst` gets the result; on the others `tensor` stays as it is."""
+    """As `all_reduce`, but only rank `dst` gets the result; on the others `tensor` is unchanged."""
     memory = Memory(tensor, "tensor")
     if outside(group):
         return None
@@ -173,10 +173,10 @@ def reduce(tensor: Tensor, dst: int | None = None, op: Any = ReduceOp.SUM, group
 
 
 def in_a_row(tensors: Sequence[Tensor], like: Memory, count: int, name: str) -> tuple[Any, Callable[[Any], None]]:
-    """Memory for one tensor of each rank in a row, and the function that copies it to `tensors`.
+    """Return contiguous memory for one tensor of each rank, and a function that copies it to `tensors`.
 
     Raises:
-        RuntimeError: if there are not as many as ranks, or one is not like what each rank sends.
+        RuntimeError: unless there are as many as ranks, each like what a rank sends.
     """
     parts = [Memory(tensor, name) for tensor in tensors]
     if len(parts) != count:
@@ -195,7 +195,7 @@ def in_a_row(tensors: Sequence[Tensor], like: Memory, count: int, name: str) -> 
 
 
 def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
-    """Give each tensor of `tensor_list` the values of `tensor` on the rank of that number."""
+    """Give each tensor of `tensor_list` the values of `tensor` on the rank with its index."""
     memory = Memory(tensor, "tensor")
     if outside(group):
         return None
@@ -207,7 +207,7 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, asy
 
 def all_gather_single(output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False,
                       *, label: str = "") -> Work | None:
-    """Put `input_tensor` of all ranks one after the other into `output_tensor`."""
+    """Concatenate `input_tensor` of all ranks into `output_tensor`."""
     source, target = Memory(input_tensor, "input_tensor"), Memory(output_tensor, "output_tensor")
     if outside(group):
         return None
@@ -219,7 +219,7 @@ def all_gather_single(output_tensor: Tensor, input_tensor: Tensor, group: Any = 
 
 
 def check_whole(whole: Memory, part: Memory, size: int, whole_name: str, part_name: str) -> None:
-    """Refuse a tensor that is not as large as one part of each rank."""
+    """Refuse a tensor that is not as large as the parts of all ranks together."""
     if whole.flat.size != size * part.flat.size or whole.array.dtype != part.array.dtype:
         raise RuntimeError(f"{whole_name} ({whole}) must have {size} times the elements of {part_name} ({part}), and "
                            "its dtype")
@@ -274,7 +274,7 @@ def gather(tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int | N
 
 def scatter(tensor: Tensor, scatter_list: list[Tensor] | None = None, src: int | None = None, group: Any = None,
             async_op: bool = False, group_src: int | None = None) -> Work | None:
-    """Give `tensor` on each rank the values of the tensor of its number in the `scatter_list` of rank `src`."""
+    """Give `tensor` on each rank the values of the tensor at its rank in the `scatter_list` of rank `src`."""
     memory = Memory(tensor, "tensor")
     if outside(group):
         return None
@@ -296,7 +296,7 @@ def scatter(tensor: Tensor, scatter_list: list[Tensor] | None = None, src: int |
 def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: list[int] | None = None,
                       input_split_sizes: list[int] | None = None, group: Any = None,
                       async_op: bool = False) -> Work | None:
-    """Cut `input` along dimension 0, send one part to each rank, and put what they send one after the other."""
+    """Cut `input` along dimension 0, send one part to each rank, and concatenate what they send in `output`."""
     source, target = Memory(input, "input"), Memory(output, "output")
     if outside(group):
         return None
@@ -315,7 +315,7 @@ def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: list[in
 
 
 def splits(sizes: list[int] | None, tensor: Tensor, size: int) -> list[int]:
-    """How many rows go to each rank, or come from it: equally many if nobody says.
+    """Return how many rows go to each rank, or come from it: equally many by default.
 
     Raises:
         RuntimeError: if they do not add up to those of the tensor.
@@ -351,7 +351,7 @@ def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 
           group_src: int | None = None) -> Work | None:
     """Begin to receive into `tensor` what rank `src`, or any rank, sends.
 
-    What arrives must have as many bytes; a sender's shape and dtype do not travel with it.
+    The message must have as many bytes as `tensor`; the sender's shape and dtype are not sent.
     """
     memory = Memory(tensor, "tensor")
     if outside(group):
@@ -374,7 +374,7 @@ def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 
 
 def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0,
          group_dst: int | None = None) -> None:
-    """Send `tensor` to rank `dst`; return when its memory may be used again."""
+    """Send `tensor` to rank `dst`; return when its memory can be reused."""
     work = isend(tensor, dst, group, tag, group_dst)
     if work is not None:
         work.wait()

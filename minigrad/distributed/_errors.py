@@ -8,7 +8,7 @@ class DistError(RuntimeError):
 
 
 class DistBackendError(DistError):
-    """The ranks do not work together: they disagree, one is missing, or MPI has refused a call."""
+    """Raised if the ranks do not work together: they disagree, one is missing, or MPI has refused a call."""
 
 
 class DistNetworkError(DistError):

@@ -9,7 +9,7 @@ __all__ = ["note_end", "note_grad", "note_start", "note_wait"]
 
 
 def note_start(work: Any) -> None:
-    """This rank has called an operation; what it gives back is kept in `work.recorded`."""
+    """Note that this rank has called an operation; `work.recorded` keeps the observer and the number of the call."""
     observer = LOCAL.observer
     if observer is not None and hasattr(observer, "log"):
         number, label = observer.log.calls, work.call.label
@@ -22,26 +22,26 @@ def note_start(work: Any) -> None:
 
 
 def note_wait(work: Any) -> None:
-    """This rank begins to wait for it."""
+    """Note that this rank begins to wait for an operation."""
     if work.recorded is not None:
         note(work, "collective_wait")
 
 
 def note_end(work: Any) -> None:
-    """It is over. Whoever waits a second time hears nothing new."""
+    """Note that an operation is over; a second wait notes nothing."""
     if work.recorded is not None:
         note(work, "collective_end", times=work.times, **work.recorded[0].arrived(work.result))
         work.recorded = None
 
 
 def note_grad(parameter: Any) -> None:
-    """The `.grad` of a parameter was written to, by no op."""
+    """Note that the `.grad` of a parameter was written to, not by an op."""
     if LOCAL.observer is not None:
         LOCAL.observer.set_grad(parameter)
 
 
 def note(work: Any, kind: str, times: Any = None, **fields: Any) -> None:
-    """Take down an event, unless the recording is over; with its time where the observer takes that."""
+    """Note an event, unless the recording is over; with its time if the observer measures time."""
     observer, number = work.recorded
     if LOCAL.observer is not observer:
         work.recorded = None

@@ -1,4 +1,4 @@
-"""Some gradients in one piece of memory: mirrors `GradBucket` of PyTorch's `comm.hpp`."""
+"""Gradients in one block of memory: mirrors `GradBucket` of PyTorch's `comm.hpp`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ MIB = 2 ** 20
 
 
 class GradBucket:
-    """What a communication hook gets: gradients of one dtype, one after the other, that are sent together."""
+    """What a communication hook gets: gradients of one dtype, stored one after the other and sent together."""
 
     def __init__(self, number: int, last: bool, named: Sequence[tuple[str, Tensor]]) -> None:
         self.number, self.last, self.names, self.params = number, last, [n for n, _ in named], [p for _, p in named]
@@ -24,32 +24,32 @@ class GradBucket:
         self.views = [part.reshape(p.array.shape) for part, p in zip(np.split(self.array, ends[:-1]), self.params)]
 
     def index(self) -> int:
-        """The place of this bucket in the order in which they are sent."""
+        """Return the position of this bucket in the order in which buckets are sent."""
         return self.number
 
     def is_last(self) -> bool:
-        """Whether it is the last one that is sent."""
+        """Return whether it is the last one to be sent."""
         return self.last
 
     def parameters(self) -> list[Tensor]:
-        """The parameters whose gradients it holds."""
+        """Return the parameters whose gradients it holds."""
         return list(self.params)
 
     def buffer(self) -> Tensor:
-        """All of it as one tensor of one dimension, which shares its memory."""
+        """Return the whole bucket as a one-dimensional tensor that shares its memory."""
         return plain(self.array)
 
     def gradients(self) -> list[Tensor]:
-        """The gradients, as views of the buffer."""
+        """Return the gradients, as views of the buffer."""
         return [plain(view) for view in self.views]
 
     def set_buffer(self, buffer: Tensor) -> None:
-        """Put other values into it, unless they are there already."""
+        """Copy other values into the bucket, unless it holds them already."""
         if buffer.array is not self.array:
             self.array[...] = buffer.array
 
     def label(self) -> Label:
-        """As it is shown in errors and recordings."""
+        """Return its name in errors and recordings."""
         label = Label(f"bucket {self.number}: {', '.join(self.names)}")
         label.bucket, label.parameters = self.number, self.names
         return label
@@ -58,8 +58,8 @@ class GradBucket:
 def assign_buckets(sizes: Sequence[tuple[Any, int]], order: Sequence[int], limits: Sequence[float]) -> list[list[int]]:
     """Divide parameters, taken in this order, among buckets: `_compute_bucket_assignment_by_size` of PyTorch.
 
-    `sizes`: the dtype and the bytes of each. A bucket is full when it has reached its limit: of each dtype the first
-    bucket has the first limit, and so on; the last one holds for all that follow.
+    `sizes`: the dtype and the bytes of each. A bucket is full when it has reached its limit: for each dtype the first
+    bucket has the first limit, and so on; the last limit applies to all that follow.
     """
     full, open_buckets, counts, filled = list[list[int]](), dict[Any, list[int]](), dict[Any, int](), dict[Any, int]()
     for index in order:

@@ -1,12 +1,12 @@
-"""A group of processes, which work together through MPI: mirrors `ProcessGroup.hpp` and `ProcessGroupMPI.cpp`.
+"""A group of processes that work together through MPI: mirrors `ProcessGroup.hpp` and `ProcessGroupMPI.cpp`.
 
-Each operation is one of MPI's non-blocking ones, on the memory of the tensor itself. `advance` asks how far they are;
-whoever waits calls it, and a thread does for those for which nobody waits yet, so that they go on while a backward pass
-computes. The worker thread of PyTorch's ProcessGroupMPI makes blocking calls instead, which cannot be given up.
+Each operation is a non-blocking one of MPI, on the memory of the tensor itself. `advance` tests how far they are;
+whoever waits calls it, and a thread does so for those that nobody waits for yet, so that they go on during a backward
+pass. The worker thread of PyTorch's ProcessGroupMPI makes blocking calls instead, which cannot be abandoned.
 
-NOTE 2 (waiting). MPI makes progress only inside its calls, and a call that blocks keeps a core busy. With more ranks
-than cores, the usual case on a laptop, that is the core which the awaited rank needs. So a wait looks again and
-again, for a short while without a pause, then with pauses.
+NOTE 2 (waiting). MPI makes progress only inside its calls, and a blocking call keeps a core busy. With more ranks than
+cores, the usual case on a laptop, that is the core that the awaited rank needs. So a wait polls, for a short while
+without pauses, then with pauses.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from minigrad.distributed._work import ANNOUNCEMENT, LEFT, Call, Work, list_of
 __all__ = ["NON_MEMBER", "ProcessGroup"]
 
 CONTROL = 0  # the tag of announcements; tags of `send` and `recv` are one higher than given
-EAGER, PAUSE = 50e-6, 100e-6  # how many seconds a wait looks without pauses, and the length of a pause
+EAGER, PAUSE = 50e-6, 100e-6  # how many seconds a wait polls without pauses, and the length of a pause
 NON_MEMBER = object()  # what `new_group` returns to a rank that is not in the group
 
 
@@ -39,20 +39,20 @@ class ProcessGroup:
         self.thread: threading.Thread | None = None
 
     def rank(self) -> int:
-        """The rank of this process in this group."""
+        """Return the rank of this process in this group."""
         return int(self.comm.rank)
 
     def size(self) -> int:
-        """How many ranks there are."""
+        """Return the number of ranks."""
         return int(self.comm.size)
 
     def name(self) -> str:
-        """The name of the backend."""
+        """Return the name of the backend."""
         return "mpi"
 
     def run(self, call: Call, result: list[Any], begin: Callable[[], Any],
             finish: Callable[[Any], None] | None = None) -> Work:
-        """Announce a collective (NOTE 1 in _work.py); it starts when all ranks have.
+        """Announce a collective (NOTE 1 in _work.py); it starts when all ranks have announced it.
 
         Raises:
             DistBackendError: if an earlier call has timed out.
@@ -70,7 +70,7 @@ class ProcessGroup:
 
     def run_pair(self, call: Call, result: list[Any], begin: Callable[[], Any],
                  finish: Callable[[Any], None] | None = None) -> Work:
-        """Start a `send` or a `recv`, which nobody announces."""
+        """Start a `send` or a `recv`, which is not announced."""
         work = self.new_work(call, result, begin, finish)
         note_start(work)
         with self.lock:
@@ -80,14 +80,14 @@ class ProcessGroup:
 
     def new_work(self, call: Call, result: list[Any], begin: Callable[[], Any],
                  finish: Callable[[Any], None] | None) -> Work:
-        """A work that has not begun, unless this group is broken."""
+        """Return a work that has not begun; raise an error if this group is broken."""
         if self.broken:
             raise DistBackendError(f"The process group cannot be used any more, since an earlier call failed: "
                                    f"{self.broken}")
         return Work(self, call, result, begin, finish)
 
     def advance(self) -> None:
-        """Start and end what can be: in the order in which it was called, since MPI tells collectives apart by it."""
+        """Start and end operations that are ready, in the order of the calls, by which MPI tells collectives apart."""
         with self.lock:
             blocked = False
             for work in self.pending[:]:
@@ -111,7 +111,7 @@ class ProcessGroup:
             self.end(work, error)
 
     def test(self, work: Work) -> None:
-        """Look whether the operation is over."""
+        """Test whether the operation is over."""
         try:
             status = self.mpi.Status()
             if all(request.Test() for request, _ in work.sent) and work.requests[0].Test(status):
@@ -122,7 +122,7 @@ class ProcessGroup:
             self.end(work, error)
 
     def end(self, work: Work, error: Exception | None) -> None:
-        """Note the end of an operation, with what MPI has said against it."""
+        """Note the end of an operation, with MPI's error if there is one."""
         if error is not None:
             work.error = error if isinstance(error, DistBackendError) else DistBackendError(
                 f"MPI has refused {work.call} on rank {self.rank()}: {error}")
@@ -141,13 +141,13 @@ class ProcessGroup:
                 self.broken = str(work.error).partition("\n")[0]
                 work.done = True
                 return
-            if work.started and work.heard:  # all ranks have called, and MPI moves data only while it is called
+            if work.started and work.heard:  # all ranks have called, and MPI moves data only inside its calls
                 time.sleep(0)
             elif now - begun > EAGER:
                 time.sleep(PAUSE)
 
     def go_on_in_background(self) -> None:
-        """Wake the thread that calls `advance` as long as something is pending; the first time, start it."""
+        """Wake the thread that calls `advance` while something is pending; the first time, start it."""
         with self.lock:
             if self.thread is None:
                 self.thread = threading.Thread(target=self._background, name="minigrad.distributed", daemon=True)
@@ -172,7 +172,7 @@ class ProcessGroup:
             self.broken = self.broken or "this rank has left it"
             self.called.notify()
         if self.thread is not None:
-            self.thread.join()  # it must not call MPI any more when that is finalized
+            self.thread.join()  # it must not call MPI after MPI is finalized
 
     def __repr__(self) -> str:
         return f"<minigrad.distributed.ProcessGroup of {list_of('rank', self.ranks)} over {self.name()}>"

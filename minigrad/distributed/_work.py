@@ -1,10 +1,10 @@
-"""A call that several ranks make together, while it is under way: mirrors `Work` of PyTorch's `Work.hpp`.
+"""A call that several ranks make together, while it is in progress: mirrors `Work` of PyTorch's `Work.hpp`.
 
-NOTE 1 (the announcement). Before a collective moves any data, each rank sends all others of its group one short
-message: which operation it calls, on which shape and dtype. Only when all have announced the same does the operation
-start. So ranks that disagree get one sentence, none of their tensors is touched and the group can go on; and a rank
-that waits in vain can say for whom. PyTorch does this where TORCH_DISTRIBUTED_DEBUG is DETAIL. The price is a message
-to each rank per call, and that even a broadcast starts only when all have called it.
+NOTE 1 (the announcement). Before a collective moves any data, each rank sends all others in its group a short message:
+which operation it calls, on which shape and dtype. The operation starts only when all have announced the same. So ranks
+that disagree get one clear error, none of their tensors is touched and the group can go on; and a rank that waits in
+vain can say for whom. PyTorch does this if TORCH_DISTRIBUTED_DEBUG is DETAIL. The price is a message to each rank per
+call, and that even a broadcast starts only when all have called it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from minigrad.futures import Future
 
 __all__ = ["ANNOUNCEMENT", "LEFT", "Call", "Label", "Work", "list_of"]
 
-ANNOUNCEMENT = 512  # bytes; what is longer is cut
-LEFT = "left"  # what a rank announces that leaves the group
+ANNOUNCEMENT = 512  # bytes; longer ones are cut
+LEFT = "left"  # what a rank announces when it leaves the group
 
 
 class Label(str):
-    """What a call is for. Of a bucket of gradients a recording also shows its number and what is in it."""
+    """What a call is for. For a bucket of gradients, a recording also shows its number and contents."""
 
     __slots__ = ("bucket", "parameters")
     bucket: int
@@ -35,21 +35,21 @@ class Label(str):
 
 @dataclass
 class Call:
-    """What a rank announces. The calls of all ranks must be equal but for `label`, which only explains."""
+    """What a rank announces. The calls of all ranks must be equal except for `label`, which only explains."""
 
-    what: str  # the operation with its shape and dtype, as it is shown
+    what: str  # the operation with its shape and dtype, as shown
     label: str = ""  # what it is for, such as the parameters of a bucket
-    sends: Sequence[int] = ()  # of an all-to-all: how many rows go to each rank,
+    sends: Sequence[int] = ()  # for an all-to-all: how many rows go to each rank,
     receives: Sequence[int] = ()  # and how many come from each
 
     def encoded(self) -> bytes:
-        """As bytes of a fixed length."""
+        """Return it as bytes of a fixed length."""
         rows = [",".join(map(str, counts)) for counts in (self.sends, self.receives)]
         return "\0".join([self.what, *rows, self.label, ""]).encode()[:ANNOUNCEMENT].ljust(ANNOUNCEMENT, b"\0")
 
     @classmethod
     def decoded(cls, data: bytes | bytearray) -> Call:
-        """What `encoded` made."""
+        """Return the call that `encoded` encoded."""
         what, sends, receives, label = [*data.decode(errors="replace").split("\0"), "", "", ""][:4]
         return cls(what, label, *[[int(n) for n in counts.split(",") if n] for counts in (sends, receives)])
 
@@ -59,29 +59,29 @@ class Call:
 
 
 class Work:
-    """What `async_op=True` gives: the operation goes on, and `wait` waits for its end.
+    """What `async_op=True` returns: the operation goes on, and `wait` waits for its end.
 
-    `begin` starts it and returns MPI's request; `finish` is called when that is done.
+    `begin` starts it and returns MPI's request; `finish` is called when the request is done.
     """
 
     def __init__(self, group: Any, call: Call, result: list[Any], begin: Callable[[], Any],
                  finish: Callable[[Any], None] | None = None) -> None:
         self.group, self.call, self.result, self.begin, self.finish = group, call, result, begin, finish
-        self.requests: list[Any] = []  # of the announcements of the others, then of the operation itself
+        self.requests: list[Any] = []  # those of the others' announcements, then of the operation itself
         self.sent: list[Any] = []  # our own announcements, and the memory that they are sent from
         self.heard: dict[int, bytearray] = {}  # what the others announce, by rank
         self.error: Exception | None = None
         self.recorded: Any = None  # the observer of a recording, and the number of this call in it
         self.started = self.done = False
-        self.times = [time.perf_counter(), 0.0, 0.0]  # when it was called, when all had announced it, when it ended
+        self.times = [time.perf_counter(), 0.0, 0.0]  # when it was called, announced by all, and over
 
     def wait(self, timeout: Any = None) -> bool:
         """Return True when the operation is over.
 
-        `timeout`: a `timedelta`, in place of the group's.
+        `timeout`: a `timedelta`, instead of the group's.
 
         Raises:
-            DistBackendError: if the ranks disagree about what they call, one has left, or the time is up.
+            DistBackendError: if the ranks make different calls, one has left, or the time is up.
         """
         limit = self.group.seconds if timeout is None else timeout.total_seconds()
         note_wait(self)
@@ -92,28 +92,28 @@ class Work:
         return True
 
     def is_completed(self) -> bool:
-        """Whether the operation is over, well or badly."""
+        """Return whether the operation is over, successfully or not."""
         self.group.advance()
         return self.done
 
     def is_success(self) -> bool:
-        """Whether it has ended without an error."""
+        """Return whether it has ended without an error."""
         return self.is_completed() and self.error is None
 
     def exception(self) -> Exception | None:
-        """The error with which it ended."""
+        """Return the error with which it ended, if any."""
         return self.error
 
     def get_future(self) -> Future:
-        """A future whose value is the list of the tensors that the operation writes to."""
+        """Return a future whose value is the list of the tensors that the operation writes to."""
         return Future.of(self.wait, lambda: self.result)
 
     def missing(self) -> list[int]:
-        """The ranks that have not announced this call."""
+        """Return the ranks that have not announced this call."""
         return [rank for rank, data in self.heard.items() if not data[0]]
 
     def disagreement(self) -> Exception | None:
-        """What is wrong about the announcements that are there. All ranks find the same, from the same messages."""
+        """Return the error in the announcements so far, if any. All ranks find the same, from the same messages."""
         rank = self.group.rank()
         calls = {other: Call.decoded(data) for other, data in self.heard.items() if data[0]}
         for other, call in calls.items():
@@ -131,7 +131,7 @@ class Work:
         return None
 
     def too_late(self, seconds: float) -> Exception:
-        """The error when the time is up."""
+        """Return the error for a timeout."""
         missing = self.missing()
         if self.started or not missing:
             why = "all ranks have called it, but it has not ended."
@@ -142,7 +142,7 @@ class Work:
 
 
 def mismatch(one: int, a: Call, two: int, b: Call) -> Exception:
-    """The error when two ranks make different calls."""
+    """Return the error for two ranks that make different calls."""
     return DistBackendError(
         f"Detected mismatch between collectives on ranks. Rank {one} is running collective: {a}, but Rank {two} is "
         f"running collective: {b}.\n\nAll ranks of a group must make the same calls, in the same order, with the same "
@@ -150,6 +150,6 @@ def mismatch(one: int, a: Call, two: int, b: Call) -> Exception:
 
 
 def list_of(word: str, numbers: Sequence[int]) -> str:
-    """"rank 3", "ranks 1 and 2", "ranks 0, 1 and 2"."""
+    """Return "rank 3", "ranks 1 and 2", or "ranks 0, 1 and 2"."""
     *first, last = map(str, numbers)
     return f"{word}s {', '.join(first)} and {last}" if first else f"{word} {last}"

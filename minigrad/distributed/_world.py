@@ -1,4 +1,4 @@
-"""Begins and ends the work of all processes: `init_process_group` and what asks about it.
+"""Begins and ends the work of all processes: `init_process_group` and the queries about it.
 
 Mirrors the first part of `torch/distributed/distributed_c10d.py`.
 """
@@ -34,7 +34,7 @@ EVERYBODY: list[ProcessGroup] = []  # the default group, if there is one, then t
 
 
 class GroupMember:
-    """What `new_group` returns to a rank outside of the group."""
+    """What `new_group` returns to a rank outside the group."""
 
     WORLD: ProcessGroup | None = None
     NON_GROUP_MEMBER = NON_MEMBER
@@ -52,27 +52,27 @@ class group(metaclass=_Group):
 
 
 def is_available() -> bool:
-    """Whether several processes can work together: mpi4py is installed."""
+    """Return whether several processes can work together: whether mpi4py is installed."""
     return importlib.util.find_spec("mpi4py") is not None
 
 
 def is_mpi_available() -> bool:
-    """Whether the backend "mpi" can be used."""
+    """Return whether the backend "mpi" can be used."""
     return is_available()
 
 
 def is_nccl_available() -> bool:
-    """Whether tensors on GPUs can be sent: no."""
+    """Return whether tensors on GPUs can be sent: no."""
     return False
 
 
 def is_gloo_available() -> bool:
-    """Whether PyTorch's own library for CPUs is here: no."""
+    """Return whether PyTorch's own library for CPUs is available: no."""
     return False
 
 
 def is_initialized() -> bool:
-    """Whether `init_process_group` was called, and `destroy_process_group` was not."""
+    """Return whether `init_process_group` was called, and `destroy_process_group` was not."""
     return bool(EVERYBODY)
 
 
@@ -81,12 +81,12 @@ def init_process_group(backend: str | None = None, init_method: str | None = Non
                        pg_options: Any = None, device_id: Any = None) -> None:
     """Join the other processes that MPI has started. Call it first, in each of them.
 
-    Until `destroy_process_group`, an error that nobody catches ends all processes, since the others would wait for
-    this one. `timeout`: how long a call waits for the other ranks (30 minutes, as in PyTorch). `init_method`, `store`
-    and the later arguments have no meaning for MPI.
+    Until `destroy_process_group`, an uncaught error ends all processes, since the others would wait for this one.
+    `timeout`: how long a call waits for the other ranks (30 minutes, as in PyTorch). `init_method`, `store` and the
+    later arguments mean nothing to MPI.
 
     Raises:
-        ValueError: if there is a default group already, or `rank` and `world_size` are not those that MPI knows.
+        ValueError: if there is already a default group, or `rank` and `world_size` are not those that MPI knows.
         RuntimeError: for NCCL.
         AssertionError: for any other backend.
         MissingExtra: without mpi4py.
@@ -114,25 +114,25 @@ def init_process_group(backend: str | None = None, init_method: str | None = Non
 
 
 class _Last:
-    """What happens when the program of this process ends while a group is there."""
+    """What happens if the program of this process ends while there is a group."""
 
     mpi: Any = None
 
     def begin(self, mpi: Any) -> None:
-        """From now on an error that nobody catches ends all processes, and `leave` is called at the end."""
+        """From now on, make an uncaught error end all processes, and call `leave` at the end."""
         if self.mpi is None:
             self.mpi, self.hook = mpi, sys.excepthook
             sys.excepthook = self.uncaught
             atexit.register(leave_all)
 
     def uncaught(self, kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-        """Print the error as ever, then end all processes of the job."""
+        """Print the error as usual, then end all processes of the job."""
         self.hook(kind, error, traceback)
         if EVERYBODY and self.mpi.COMM_WORLD.size > 1:
             sys.stdout.flush()
             sys.stderr.flush()
             self.mpi.COMM_WORLD.Abort(1)
-            os._exit(1)  # with some MPIs Abort returns, and the others must not hear that this rank has merely left
+            os._exit(1)  # some MPIs' Abort returns, and the others must not hear that this rank merely left
 
 
 LAST = _Last()
@@ -146,10 +146,10 @@ def leave_all() -> None:
 
 
 def seconds_of(timeout: Any) -> float:
-    """A time limit in seconds.
+    """Return a time limit in seconds.
 
     Raises:
-        TypeError: if it is no `timedelta`.
+        TypeError: if it is not a `timedelta`.
     """
     if not isinstance(timeout, timedelta):
         raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
@@ -157,7 +157,7 @@ def seconds_of(timeout: Any) -> float:
 
 
 def destroy_process_group(group: Any = None) -> None:
-    """Leave a group; without an argument, all groups. All ranks of it should do so.
+    """Leave a group; without an argument, all groups. All its ranks should do so.
 
     Raises:
         AssertionError: if there is none.
@@ -174,7 +174,7 @@ def destroy_process_group(group: Any = None) -> None:
 
 
 def group_of(group: Any) -> Any:
-    """The group that is meant, by default the one of all ranks.
+    """Return the given group, by default the one of all ranks.
 
     Raises:
         ValueError: if there is no default group.
@@ -187,27 +187,27 @@ def group_of(group: Any) -> Any:
 
 
 def get_rank(group: Any = None) -> int:
-    """The number of this process, from 0; -1 outside of the group."""
+    """Return the number of this process, from 0; -1 outside the group."""
     return -1 if group is NON_MEMBER else int(group_of(group).rank())
 
 
 def get_world_size(group: Any = None) -> int:
-    """How many processes there are; -1 outside of the group."""
+    """Return the number of processes; -1 outside the group."""
     return -1 if group is NON_MEMBER else int(group_of(group).size())
 
 
 def get_backend(group: Any = None) -> str:
-    """The name of what moves the data: "mpi"."""
+    """Return the name of what moves the data: "mpi"."""
     return str(group_of(group).name())
 
 
 def get_process_group_ranks(group: Any = None) -> list[int]:
-    """The ranks of a group, as the default group counts them."""
+    """Return the ranks of a group, as the default group numbers them."""
     return list(group_of(group).ranks)
 
 
 def get_group_rank(group: Any, global_rank: int) -> int:
-    """The rank inside a group of a rank of the default group.
+    """Return the rank inside a group of a rank of the default group.
 
     Raises:
         ValueError: if it is not in the group.
@@ -219,7 +219,7 @@ def get_group_rank(group: Any, global_rank: int) -> int:
 
 
 def get_global_rank(group: Any, group_rank: int) -> int:
-    """The rank in the default group of a rank of a group.
+    """Return the rank in the default group of a rank of a group.
 
     Raises:
         ValueError: if the group has no such rank.
@@ -233,10 +233,10 @@ def get_global_rank(group: Any, group_rank: int) -> int:
 def new_group(ranks: Sequence[int] | None = None, timeout: timedelta | None = None, backend: str | None = None,
               pg_options: Any = None, use_local_synchronization: bool = False, group_desc: str | None = None,
               device_id: Any = None, sort_ranks: bool = True) -> Any:
-    """A group of some ranks. All ranks of the default group must call it, also those that will not be in it.
+    """Make a group of some ranks. All ranks of the default group must call it, even those that will not be in it.
 
     Raises:
-        ValueError: for ranks that the default group does not have, or has once and that come twice.
+        ValueError: for ranks that the default group does not have, or that are given twice.
     """
     world = group_of(None)
     chosen = list(world.ranks) if ranks is None else sorted(ranks) if sort_ranks else list(ranks)

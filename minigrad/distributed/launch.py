@@ -1,7 +1,7 @@
 """Starts a program in several processes: `minigrad run -n 4 train.py`, as `torchrun` and `mpiexec` do.
 
-It calls MPI's `mpiexec`, the one beside this Python if there is one. What a rank prints has its number in front. When
-one rank fails, all end, and the last line says which one it was; nothing is left running.
+It calls MPI's `mpiexec`, the one beside this Python if there is one. The output of each rank is prefixed with its
+number. When one rank fails, all end, and the last line says which one it was; nothing is left running.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ PAUSE = 0.05
 
 
 def mpiexec() -> str | None:
-    """The path of `mpiexec`: beside Python, or on the search path."""
+    """Return the path of `mpiexec`: beside Python, or on the search path."""
     beside = Path(sys.executable).parent / "mpiexec"
     return str(beside) if beside.exists() else shutil.which("mpiexec")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit status is 0 if every rank's was, else 1, or 2 where it cannot begin."""
+    """Run the command; the exit status is 0 if every rank's was, else 1, or 2 if it cannot begin."""
     parser = argparse.ArgumentParser(prog="minigrad run", description="Starts a program in several processes.")
     parser.add_argument("-n", type=positive, default=2, metavar="N", help="how many (default: 2)")
     parser.add_argument("program", help="a Python file")
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def positive(text: str) -> int:
-    """A number of processes."""
+    """Parse a number of processes."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text} is no number of processes: it is 1 or more")
     return int(text)
@@ -72,7 +72,7 @@ class Job:
         self.command, self.folder = [path, "-n", str(count), *prefix, *rank], Path(folder)
 
     def run(self) -> int:
-        """Start them, and wait until all have ended."""
+        """Start the processes, and wait until all have ended."""
         environment = {"OMP_NUM_THREADS": "1", **os.environ}
         previous = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGINT)}
         process = subprocess.Popen(self.command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
@@ -97,12 +97,12 @@ class Job:
         return self.report(process.returncode)
 
     def failed(self) -> dict[str, str]:
-        """What has gone wrong, by rank, the first one first."""
+        """Return what has gone wrong, by rank, in order of time."""
         notes = sorted(self.folder.glob("failed.*"), key=lambda path: path.stat().st_mtime_ns)
         return {path.suffix[1:]: path.read_text(encoding="utf-8") for path in notes}
 
     def pids(self) -> list[int]:
-        """All processes, by their ids."""
+        """Return all processes, by their ids."""
         return [int(word) for path in self.folder.glob("rank.*") for word in path.read_text(encoding="utf-8").split()]
 
     def end(self, process: subprocess.Popen[Any]) -> None:
@@ -118,7 +118,7 @@ class Job:
             os.kill(pid, signal.SIGKILL)
 
     def report(self, status: int) -> int:
-        """Say who failed, if somebody did."""
+        """Say which rank failed, if one did."""
         for rank, why in self.failed().items():
             return complain(f"all ranks were ended, since rank {rank} {why}") and 1
         return complain(f"mpiexec ended with status {status}") and 1 if status else 0
@@ -127,7 +127,7 @@ class Job:
 def copy(output: IO[str], to: IO[str]) -> None:
     """Print what the ranks print, but not MPI's long note about a process that has failed: `report` is shorter.
 
-    A rank that is killed may leave half a line; it is ended here, so that what comes next has a line of its own.
+    A rank that is killed may leave half a line; a line break is added, so that what follows has its own line.
     """
     for line in itertools.takewhile(lambda line: not line.startswith("====="), output):
         print(line.removesuffix("\n"), file=to, flush=True)
@@ -136,12 +136,12 @@ def copy(output: IO[str], to: IO[str]) -> None:
 
 
 def interrupt(number: int, frame: Any) -> None:
-    """Ctrl-C and a polite end are the same here."""
+    """Treat SIGTERM like Ctrl-C."""
     raise KeyboardInterrupt
 
 
 def wait_until(over: Callable[[], bool], seconds: float) -> bool:
-    """Whether something was over within so many seconds."""
+    """Return whether something was over within `seconds` seconds."""
     end = time.monotonic() + seconds
     while not over() and time.monotonic() < end:
         time.sleep(PAUSE)
@@ -149,7 +149,7 @@ def wait_until(over: Callable[[], bool], seconds: float) -> bool:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs."""
+    """Return whether a process runs."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -3,7 +3,7 @@
     python .../rank.py FOLDER program.py ...
 
 The notes in FOLDER are for the launcher, which can then say who failed. The program runs in a child of this process,
-which imports nothing but Python's own modules: so even a rank that is killed leaves a note.
+which imports only modules of the standard library: so even a rank that is killed leaves a note.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ OURS = {str(Path(__file__)), runpy.__file__, "<frozen runpy>"}
 
 
 def rank_and_size() -> tuple[str, str]:
-    """What MPI's launcher has told this process; one rank without a launcher."""
+    """Return the rank and size from MPI's launcher; without a launcher, rank 0 of 1."""
     for rank, size in VARIABLES:
         if rank in os.environ:
             return os.environ[rank], os.environ.get(size, "")
@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> int:
     """Run the program; the exit status is its own, or 1 after an error."""
     folder, program, *rest = arguments
     rank, size = rank_and_size()
-    os.environ.update(RANK=rank, WORLD_SIZE=size)  # programs for PyTorch's launcher ask for these
+    os.environ.update(RANK=rank, WORLD_SIZE=size)  # programs for PyTorch's launcher read these
     parent = os.getpid()
     if hasattr(os, "fork") and (child := os.fork()) != 0:
         Path(folder, f"rank.{rank}").write_text(f"{parent} {child}", encoding="utf-8")
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
 
 
 def end_with(parent: int) -> None:
-    """Let Linux end this process when its parent ends, however that comes; elsewhere the launcher does so, later."""
+    """Make Linux end this process when its parent ends, for whatever reason; elsewhere the launcher does so, later."""
     if sys.platform == "linux":
         set_death_signal = 1  # PR_SET_PDEATHSIG of <linux/prctl.h>
         ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL)
@@ -58,7 +58,7 @@ def end_with(parent: int) -> None:
 def run(folder: str, program: str, rank: str) -> int:
     """Run the program in this process."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a rank's line is seen at once, and whole, PYTHONUNBUFFERED or not
+        if isinstance(stream, io.TextIOWrapper):  # a rank's lines appear at once and whole, PYTHONUNBUFFERED or not
             stream.reconfigure(line_buffering=True, write_through=False)
     try:
         runpy.run_path(program, run_name="__main__")

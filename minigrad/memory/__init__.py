@@ -1,14 +1,15 @@
-"""Memory: who holds how many bytes. Mirrors what `torch/cuda/memory.py` answers, for the CPU; of a GPU it asks there.
+"""Memory: who holds how many bytes. Mirrors `torch/cuda/memory.py` for the CPU; for a GPU it asks `minigrad.cuda`.
 
-    memory.memory_allocated()           bytes of all tensors and graphs that there are now
+    memory.memory_allocated()           bytes of all tensors and graphs that exist now
     memory.reset_peak_memory_stats()    from here on ...
-    memory.max_memory_allocated()       ... so much was held at once
+    memory.max_memory_allocated()       ... this much was held at once
     memory.snapshot()                   each storage: its bytes, and what holds it
     with record() as trace: ...
     memory.Account(trace)               the bytes over time, per op, per module, as a picture
 
-A storage is the memory that an array owns; it is counted once, whoever looks at it. What several hold counts as
-parameter, else as saved for a backward pass, else as gradient, else as activation. Lesson 10 accounts for a checkpoint.
+A storage is the memory that an array owns; it is counted once, however many tensors share it. A storage with several
+holders counts as parameter, else as saved for a backward pass, else as gradient, else as activation. Lesson 10 does so
+for a checkpoint.
 """
 
 import gc
@@ -35,8 +36,7 @@ KINDS = ("parameter", "activation", "saved", "gradient")
 
 
 class StorageInfo(NamedTuple):
-    """One storage: its bytes, as what it counts, and the shapes of the tensors and the names of the nodes that hold
-    it."""
+    """One storage: its bytes, what it counts as, and the shapes of tensors and names of nodes that hold it."""
 
     bytes: int
     kind: str
@@ -45,8 +45,8 @@ class StorageInfo(NamedTuple):
 
 
 def holders() -> Iterator[tuple[Any, int, tuple[int, ...] | str]]:
-    """Every array that a tensor or a node holds, as what, and the tensor's shape or the node's name."""
-    # by its type: `isinstance` asks the object too, and there are some that answer with a warning
+    """Yield every array that a tensor or a node holds, what it counts as, and the tensor's shape or the node's name."""
+    # by type: `isinstance` also asks the object, and some objects respond with a warning
     everything = [x for x in gc.get_objects() if issubclass(type(x), (Tensor, Node))]
     gradients = {id(x._grad) for x in everything if isinstance(x, Tensor) and x._grad is not None}
     for x in everything:
@@ -61,7 +61,7 @@ def holders() -> Iterator[tuple[Any, int, tuple[int, ...] | str]]:
 
 
 def flat(value: Any) -> Iterator[Any]:
-    """What is in tuples in tuples, and in what pack hooks made of saved tensors."""
+    """Yield what is in nested tuples, and in what pack hooks returned for saved tensors."""
     if isinstance(value, Packed):
         yield from flat(value.value)
     elif isinstance(value, tuple):
@@ -72,7 +72,7 @@ def flat(value: Any) -> Iterator[Any]:
 
 
 def storage(array: Any) -> tuple[Any, int] | None:
-    """What names the memory of an array, and its bytes; None for memory that is no array's."""
+    """Return what identifies the memory of an array, and its bytes; None for memory that no array owns."""
     if registry.backend_of(array) is not None:
         return registry.storage(array)
     while getattr(array, "base", None) is not None:
@@ -81,7 +81,7 @@ def storage(array: Any) -> tuple[Any, int] | None:
 
 
 class Most:
-    """The most that tracemalloc has counted since the reset; what a look at all objects takes itself is left out."""
+    """The most that tracemalloc has counted since the reset, without what walking over all objects takes itself."""
 
     traced = 0
 
@@ -93,12 +93,12 @@ class Most:
 
     @staticmethod
     def until_now() -> int:
-        """Up to this moment."""
+        """Return the most up to now."""
         return max(Most.traced, tracemalloc.get_traced_memory()[1])
 
 
 def walk(where: Device) -> tuple[Ledger, dict[int, tuple[set[tuple[int, ...]], set[str]]]]:
-    """A ledger of all that there is on a device, and by storage what holds it."""
+    """Return a ledger of everything on a device, and what holds each storage."""
     place = checked(where)
     ledger, seen = Ledger(), dict[int, tuple[set[tuple[int, ...]], set[str]]]()
     with Most():
@@ -115,28 +115,27 @@ def walk(where: Device) -> tuple[Ledger, dict[int, tuple[set[tuple[int, ...]], s
 
 
 def checked(device: Device) -> device_of:
-    """The device; PyTorch's error for one that is not here."""
+    """Return the device; raise PyTorch's error for one that is not available."""
     return registry.resolve_device(device_of(device) if isinstance(device, int) else device)
 
 
 def on_gpu(device: Device) -> bool:
-    """Whether a device is a GPU."""
+    """Return whether a device is a GPU."""
     return checked(device).type != "cpu"
 
 
 def held(device: Device = None) -> Bytes:
-    """Bytes of all tensors and graphs that there are, by what for. It looks at every object of the process: not
-    cheap."""
+    """Return the bytes of all tensors and graphs that exist, by kind. Not cheap: it visits every object there is."""
     return Bytes(*walk(device)[0].totals)
 
 
 def memory_allocated(device: Device = None) -> int:
-    """Bytes of all tensors and graphs that there are; of a GPU what its pool of memory has handed out."""
+    """Return the bytes of all tensors and graphs that exist; for a GPU, what its memory pool has handed out."""
     return cuda.memory_allocated(device) if on_gpu(device) else held(device).total
 
 
 def snapshot(device: Device = None) -> list[StorageInfo]:
-    """All storages that there are, the largest first."""
+    """Return all storages that exist, the largest first."""
     ledger, seen = walk(device)
     found = [StorageInfo(storage.size, KINDS[storage.kind], tuple(sorted(seen[key][0])), tuple(sorted(seen[key][1])))
              for key, storage in ledger.live.items()]
@@ -144,7 +143,7 @@ def snapshot(device: Device = None) -> list[StorageInfo]:
 
 
 def reset_peak_memory_stats(device: Device = None) -> None:
-    """Forget what was the most, and begin to count: from here on Python's `tracemalloc` is on, which takes time."""
+    """Forget the peak and begin to count: from now on Python's `tracemalloc` is on, which takes time."""
     if on_gpu(device):
         return cuda.reset_peak_memory_stats(device)
     if not tracemalloc.is_tracing():
@@ -154,12 +153,11 @@ def reset_peak_memory_stats(device: Device = None) -> None:
 
 
 def max_memory_allocated(device: Device = None) -> int:
-    """The most bytes that were held at once since `reset_peak_memory_stats`: what is held now, and what there was more
-    then by the account of `tracemalloc`. It knows the temporaries inside of ops too, and the few bytes of Python's own
-    objects.
+    """Return the most bytes held at once since `reset_peak_memory_stats`: what is held now, plus what there was more at
+    the peak according to `tracemalloc`. This includes temporaries inside ops and the few bytes of Python's own objects.
 
     Raises:
-        RuntimeError: if nothing counts yet.
+        RuntimeError: if `reset_peak_memory_stats` was not called before.
     """
     if on_gpu(device):
         return cuda.max_memory_allocated(device)

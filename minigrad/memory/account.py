@@ -1,7 +1,6 @@
-"""The account of a trace: bytes over time, per op and per module. Part of `minigrad.memory`.
+"""Accounts for the bytes in a trace: over time, per op and per module. Part of `minigrad.memory`.
 
-It adds nothing to what a recorder has taken down (docs/trace.md, `bytes`), and reads a trace that was loaded as well
-as one that grows.
+It uses only what a recorder noted (docs/trace.md, `bytes`), and reads a loaded trace as well as one that still grows.
 """
 
 import math
@@ -14,12 +13,12 @@ from minigrad.recorder import Trace
 
 __all__ = ["Account", "Bytes", "OfNodes"]
 
-COLORS = ("#66c4ac", "#cc79a7", "#b5bac1", "#56b4e9")  # as in the inspectors; told apart by the colour-blind too
+COLORS = ("#66c4ac", "#cc79a7", "#b5bac1", "#56b4e9")  # as in the inspectors; colour-blind readers can tell them apart
 NAMES = ("parameters", "saved", "activations", "gradients")
 
 
 class Bytes(NamedTuple):
-    """Bytes held, by what for. Each storage is in one of them."""
+    """Bytes held, by kind. Each storage counts in exactly one field."""
 
     parameters: int
     activations: int
@@ -28,7 +27,7 @@ class Bytes(NamedTuple):
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """The sum of all."""
         return sum(self)
 
     @property
@@ -38,7 +37,7 @@ class Bytes(NamedTuple):
 
 
 class OfNodes(NamedTuple):
-    """What the ops of one name, or of one module, come to: how often they ran, bytes made, bytes saved."""
+    """The totals of the ops of one name or one module: how often they ran, bytes made, bytes saved."""
 
     runs: int
     made: int
@@ -48,7 +47,7 @@ class OfNodes(NamedTuple):
 class Account:
     """Bytes held while a program ran, from its trace.
 
-    `steps`: after each event; `peak`: where they were most; `current`: at the end.
+    `steps`: after each event; `peak`: at the maximum; `current`: at the end.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -62,21 +61,21 @@ class Account:
 
     @property
     def current(self) -> Bytes:
-        """At the end."""
+        """What is held at the end."""
         return self.steps[-1] if self.steps else Bytes(0, 0, 0, 0)
 
     @property
     def peak(self) -> Bytes:
-        """At the step at which there was most."""
+        """What was held at the step with the maximum."""
         return max(self.steps, key=lambda held: held.total, default=Bytes(0, 0, 0, 0))
 
     @property
     def peak_step(self) -> int:
-        """The first step at which there was most."""
+        """The first step with the maximum."""
         return self.steps.index(self.peak)
 
     def at_backward(self) -> Bytes:
-        """What was held when the first backward pass began; of gradients there is that of its root.
+        """Return what was held when the first backward pass began; the only gradient then is that of its root.
 
         Raises:
             StopIteration: if there was none.
@@ -85,11 +84,11 @@ class Account:
                     if event["kind"] == "backward_start")
 
     def per_op(self) -> dict[str, OfNodes]:
-        """For the ops of each name: bytes of their results, and what their nodes saved that no earlier one had."""
+        """Return, by name of op, the bytes of the results and of what their nodes saved that no earlier one had."""
         return self.gathered([event["op"] for event in self.forwards()])
 
     def per_module(self) -> dict[str, OfNodes]:
-        """The same for each module, by its path; "" is what ran outside of all modules. Ops belong to the innermost."""
+        """Return the same for each module, by path; "" is what ran outside all modules. Ops belong to the innermost."""
         nodes, scopes = self.trace.nodes, self.trace.scopes
 
         def path(scope: int | None) -> str:
@@ -103,11 +102,11 @@ class Account:
                               for event in self.forwards()])
 
     def forwards(self) -> Iterator[Any]:
-        """The events of ops."""
+        """Return the events of ops."""
         return (event for event in self.trace.events if event["kind"] == "forward")
 
     def gathered(self, keys: list[str]) -> dict[str, OfNodes]:
-        """What ops come to, by the key of each."""
+        """Return the totals of the ops, by the key of each."""
         tensors, met, kept = self.trace.tensors, set[int](), set[int]()
         found: dict[str, OfNodes] = {}
         for key, event in zip(keys, self.forwards(), strict=True):
@@ -124,7 +123,7 @@ class Account:
         return found
 
     def saved_by(self, node: int | None) -> Iterator[tuple[int | None, int]]:
-        """Storage and bytes of each value that a node has saved; parameters are not counted."""
+        """Yield storage and bytes of each value that a node saved; parameters are not counted."""
         for _, number, value in () if node is None else self.trace.nodes[node]["saved"]:
             if number is not None:
                 tensor = self.trace.tensors[number]
@@ -136,7 +135,7 @@ class Account:
                 yield None, math.prod(shown["shape"]) * (int(digits[0]) // 8 if digits else 1)
 
     def text(self) -> str:
-        """The account as a table."""
+        """Return the account as a table."""
         rows = [f"{'':24}{'runs':>8}{'made':>16}{'saved':>16}"]
         for title, part in (("per op", self.per_op()), ("per module", self.per_module())):
             rows.append(title)
@@ -148,7 +147,7 @@ class Account:
         return "\n".join(rows)
 
     def plot(self, axes: Any = None) -> Any:
-        """Bytes over the events, one on top of the other; backward passes are shaded. Gives matplotlib's figure.
+        """Plot the bytes over the events, stacked, with backward passes shaded; return matplotlib's figure.
 
         Raises:
             MissingExtra: without matplotlib.
@@ -166,7 +165,7 @@ class Account:
         return axes.figure
 
     def passes(self) -> Iterator[tuple[int, int]]:
-        """First and last step of each outermost backward pass."""
+        """Yield the first and last step of each outermost backward pass."""
         start, depth = None, 0
         for step, event in enumerate(self.trace.events):
             if event["kind"] == "backward_start":

@@ -14,5 +14,5 @@ __all__ = ["Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "Uninit
            "functional", "init", "modules", "parallel", "parameter", "utils"]
 __all__ += modules.__all__
 
-if not TYPE_CHECKING:  # a type checker says what is missing by itself
+if not TYPE_CHECKING:  # a type checker reports missing names by itself
     __getattr__ = module_getattr(__name__)

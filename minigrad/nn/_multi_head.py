@@ -1,6 +1,6 @@
 """Multi-head attention, composed of other ops as in PyTorch's `multi_head_attention_forward`.
 
-Queries, keys and values are projected and cut into heads; each head attends by itself; their outputs are joined and
+Queries, keys and values are projected and split into heads; each head attends separately; their outputs are joined and
 projected once more. Sequences come first here: (time, batch, features).
 """
 
@@ -27,7 +27,7 @@ Three = tuple[Tensor, Tensor, Tensor]
 
 def check_dims(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Mask, attn_mask: Mask,
                num_heads: int) -> bool:
-    """Whether there is a batch; PyTorch's errors for dimensions that do not go together."""
+    """Return whether there is a batch; raise PyTorch's errors for dimensions that do not match."""
     n = query.dim()
     if n not in (2, 3):
         raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {n}-D query tensor")
@@ -50,7 +50,7 @@ def check_dims(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Mask
 
 def canonical_mask(mask: Mask, mask_name: str, other_type: dtype | None, other_name: str, target: dtype,
                    check_other: bool = True) -> Mask:
-    """A mask as numbers to add to the scores: -inf where a mask of bools says True.
+    """Return a mask as numbers to add to the scores: -inf where a mask of bools is True.
 
     Raises:
         AssertionError: for a mask of integers.
@@ -80,7 +80,7 @@ def split_projections(projected: Tensor, count: int) -> Tensor:
 
 
 def in_projection_packed(q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None) -> Three:
-    """The three projections by one weight: in one product where their inputs are the same."""
+    """Return the three projections by one weight: in one product if their inputs are the same."""
     size = q.shape[-1]
     if k is v and q is k:
         projections = split_projections(linear(q, w, b), 3)
@@ -97,7 +97,7 @@ def in_projection_packed(q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor |
 
 
 def in_projection(q: Tensor, k: Tensor, v: Tensor, weights: Three, b: Tensor | None) -> Three:
-    """The three projections, each by its own weight."""
+    """Return the three projections, each by its own weight."""
     size = q.shape[-1]
     biases = (None, None, None) if b is None else b.chunk(3)
     for name, weight, x in zip(("query", "key", "value"), weights, (q, k, v), strict=True):
@@ -112,7 +112,7 @@ def in_projection(q: Tensor, k: Tensor, v: Tensor, weights: Three, b: Tensor | N
 
 
 def batched_mask(mask: Mask, rows: int, columns: int, batches: int) -> Mask:
-    """A mask of scores with a dimension for batch and heads; PyTorch's errors for another shape."""
+    """Return a mask of scores with a dimension for batch and heads; raise PyTorch's errors for another shape."""
     if mask is None:
         return None
     expected = (rows, columns) if mask.dim() == 2 else (batches, rows, columns)
@@ -122,7 +122,7 @@ def batched_mask(mask: Mask, rows: int, columns: int, batches: int) -> Mask:
 
 
 def checked_static(static: Tensor, name: str, batches: int, size: int) -> Tensor:
-    """Keys or values that are given as heads; PyTorch's errors for another shape."""
+    """Return keys or values that are given as heads; raise PyTorch's errors for another shape."""
     for dim, expected in ((0, batches), (2, size)):
         if static.size(dim) != expected:
             raise AssertionError(f"expecting {name}.size({dim}) of {expected}, but got {static.size(dim)}")
@@ -130,7 +130,7 @@ def checked_static(static: Tensor, name: str, batches: int, size: int) -> Tensor
 
 
 def with_open_column(*masks: Mask) -> tuple[Mask, ...]:
-    """The masks with one more column, which masks nothing."""
+    """Return the masks with one more column, which masks nothing."""
     return tuple([None if mask is None else pad(mask, (0, 1)) for mask in masks])
 
 
@@ -149,7 +149,7 @@ def check_sizes(query: Tensor, key: Tensor, value: Tensor, embed_dim: int, num_h
 
 def with_bias(k: Tensor, v: Tensor, bias_k: Tensor | None, bias_v: Tensor | None,
               static: tuple[Tensor | None, Tensor | None]) -> tuple[Tensor, Tensor] | None:
-    """Keys and values with one more of each, which is learned; None where it is not."""
+    """Return keys and values with a learned one added to each; None if there is none."""
     if bias_k is None or bias_v is None:
         if bias_k is not None:
             raise AssertionError("bias_k is set but bias_v is None")
@@ -170,12 +170,12 @@ def split_heads(x: Tensor, count: int, size: int) -> Tensor:
 
 
 def with_zeros(x: Tensor) -> Tensor:
-    """Heads of keys or values with one more row, of zeros."""
+    """Return heads of keys or values with a row of zeros added."""
     return cat([x, plain(np.zeros((x.shape[0], 1, x.shape[2]), x.array.dtype, like=x.array))], 1)
 
 
 def merged_mask(attn_mask: Mask, key_padding_mask: Mask, batch: int, heads: int, columns: int) -> Mask:
-    """Both masks as one, of shape (batch * heads or 1, rows or 1, columns)."""
+    """Return both masks as one, of shape (batch * heads or 1, rows or 1, columns)."""
     if key_padding_mask is None:
         return attn_mask
     for dim, expected in enumerate((batch, columns)):
@@ -188,7 +188,7 @@ def merged_mask(attn_mask: Mask, key_padding_mask: Mask, batch: int, heads: int,
 
 
 def attention_with_weights(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout_p: float) -> tuple[Tensor, Tensor]:
-    """Attention step by step: its output and its weights."""
+    """Compute attention step by step; return its output and its weights."""
     scaled = q * math.sqrt(1.0 / q.shape[-1])
     transposed = k.transpose(-2, -1)
     weights = softmax(scaled.bmm(transposed) if mask is None else mask.baddbmm(scaled, transposed), -1)
@@ -199,7 +199,7 @@ def attention_with_weights(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout_
 
 def fused_attention(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout_p: float, is_causal: bool,
                     batch: int) -> Tensor:
-    """Attention of all heads at once: (rows * batch, features)."""
+    """Compute attention of all heads at once: (rows * batch, features)."""
     heads, (rows, size) = q.shape[0] // batch, q.shape[1:]
     if mask is not None:
         mask = (mask.unsqueeze(0) if mask.size(0) == 1 and mask.dim() == 3 else
@@ -212,7 +212,7 @@ def fused_attention(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout_p: floa
 
 def to_float(attn_mask: Mask, key_padding_mask: Mask, kind: dtype, need_weights: bool,
              is_causal: bool) -> tuple[Mask, Mask, bool]:
-    """Both masks as numbers, and whether attention is to be causal without a mask."""
+    """Return both masks as numbers, and whether attention is causal without a mask."""
     padding = canonical_mask(key_padding_mask, "key_padding_mask", dtype_of(attn_mask), "attn_mask", kind)
     if is_causal and attn_mask is None:
         raise RuntimeError("Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
@@ -231,7 +231,7 @@ def multi_head_attention_forward(
     static_k: Tensor | None = None, static_v: Tensor | None = None, average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """What `nn.MultiheadAttention` computes: (output, weights), the latter None unless `need_weights`.
+    """Compute what `nn.MultiheadAttention` returns: (output, weights), the latter None unless `need_weights`.
 
     Raises:
         AssertionError: for sizes that do not match; RuntimeError for masks that do not.
@@ -271,7 +271,7 @@ def multi_head_attention_forward(
 
 def project_inputs(query: Tensor, key: Tensor, value: Tensor, packed: Tensor | None, bias: Tensor | None,
                    separate: bool, weights: tuple[Tensor | None, Tensor | None, Tensor | None]) -> Three:
-    """The projections of queries, keys and values; PyTorch's errors for weights that are missing."""
+    """Return the projections of queries, keys and values; raise PyTorch's errors for missing weights."""
     if not separate:
         if packed is None:
             raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")

@@ -1,7 +1,7 @@
 """Functions of layers: mirrors `torch/nn/functional.py`.
 
-Most are ops, in `minigrad.ops`, each a class with its derivative under it: activations (activation, rectify, smooth,
-softmax). Here stand those that PyTorch too has here alone.
+Most are ops in `minigrad.ops`, each a class with its derivative below its forward: activations (activation, rectify,
+smooth, softmax). This file defines those that PyTorch, too, has only here.
 """
 
 import warnings
@@ -155,7 +155,7 @@ def tanh(input: Tensor) -> Tensor:
 
 
 def dim_for(name: str, dim: int | None, ndim: int, stacklevel: int) -> int:
-    """The dimension that is meant where none is given, with PyTorch's warning."""
+    """Return the dimension, or the implied one if none is given, with PyTorch's warning."""
     if dim is not None:
         return dim
     warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an "
@@ -179,10 +179,10 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    """A random choice along `dim` by these logits, as softmax of noise (the numbers that PyTorch draws).
+    """Draw a random choice along `dim` by these logits, as softmax with noise (the numbers that PyTorch draws).
 
-    `tau`: the smaller, the nearer to a choice of one. `hard`: exactly one, with the gradient of the soft choice. `eps`
-    does nothing.
+    `tau`: the smaller, the closer to one-hot. `hard`: exactly one-hot, with the gradient of the soft choice. `eps` does
+    nothing.
     """
     noise = plain(-np.log(draws.exponential(stream_beside(logits.array), logits.array.shape, logits.array.dtype)))
     chosen = soft.softmax((logits + noise) / tau, dim)
@@ -193,7 +193,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
 
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
-    """input / (k + alpha · mean)^beta, where the mean is that of the squares of `size` channels around each one.
+    """input / (k + alpha · mean)^beta, with the mean of the squares of `size` channels around each one.
 
     Input (N, C, …), with at least three dimensions (AlexNet's normalisation, Krizhevsky et al., 2012).
     """
@@ -213,15 +213,15 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     return result
 
 
-# What PyTorch too has in C++ alone, with its errors for arguments of a wrong type; `linear` goes without, for speed.
+# What PyTorch has only in C++, with its errors for arguments of a wrong type; `linear` goes without them, for speed.
 IN_C = ("adaptive_avg_pool1d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "bilinear", "celu_", "channel_shuffle",
         "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "elu_", "gelu",
         "hardshrink", "hardtanh_", "leaky_relu_", "one_hot", "pixel_shuffle", "pixel_unshuffle", "prelu", "rrelu_",
         "selu_", "softplus", "softshrink", "threshold_")
 globals().update(parse_module_functions(IN_C, globals()), logsigmoid=parses_arguments(logsigmoid, "log_sigmoid"))
 
-# What PyTorch too has in Python, with the error of an operator where the first argument is no tensor: by the operator's
-# name and that of its parameter, where they are not the function's and "input".
+# What PyTorch has in Python, with an operator's error if the first argument is not a tensor: the operator's name and
+# that of its parameter, where they are not the function's and "input".
 HANDED_ON = {name: (name,) for name in (
     "batch_norm", "celu", "dropout", "elu", "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "kl_div",
     "layer_norm", "leaky_relu", "max_pool1d", "max_pool2d", "mish", "multi_margin_loss", "pad", "poisson_nll_loss",
@@ -235,12 +235,12 @@ OTHERWISE: dict[str, tuple[Any, ...]] = {
 globals().update({name: guardable(globals()[name], name, __name__, *operator)
                   for name, operator in (HANDED_ON | OTHERWISE).items()})
 
-# What goes without a frame and computes beside its ops: it needs a guard where there are several GPUs.
+# What has no frame and computes outside its ops: with several GPUs it needs a guard.
 GUARDED = ("alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "gaussian_nll_loss",
            "gumbel_softmax", "softsign", "tanhshrink")
 globals().update({name: guardable(globals()[name], name, __name__) for name in GUARDED})
 wrap_new_ops()  # those that are loaded with this module
 overridable_module(globals(), {*__all__} - {*IN_C, *HANDED_ON, *OTHERWISE, *GUARDED, "logsigmoid"}, ("linear",))
 
-if not TYPE_CHECKING:  # a type checker says what is missing by itself
+if not TYPE_CHECKING:  # a type checker reports missing names by itself
     __getattr__ = module_getattr(__name__)

@@ -1,6 +1,6 @@
 """Initialisation: mirrors `torch/nn/init.py`. Random numbers are drawn as PyTorch draws them, so that seeds match.
 
-A reader finds here where the scales of weights come from: each function says its rule and whose it is.
+This is where the scales of weights come from: each function states its rule and who found it.
 """
 
 import functools
@@ -31,10 +31,10 @@ FAR = "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distrib
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """By what a nonlinearity should be made up for: linear 1, tanh 5/3, relu √2, leaky_relu √(2 / (1 + slope²)).
+    """Return the gain that makes up for a nonlinearity: linear 1, tanh 5/3, relu √2, leaky_relu √(2 / (1 + slope²)).
 
     Raises:
-        ValueError: for another nonlinearity, or a slope that is no number.
+        ValueError: for any other nonlinearity, or a slope that is not a number.
     """
     if nonlinearity in LINEAR:
         return 1
@@ -59,7 +59,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill with numbers of the normal distribution."""
+    """Fill with numbers from a normal distribution."""
     with no_grad():
         tensor.normal_(mean, std, generator=generator)
     return tensor
@@ -67,10 +67,10 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Gene
 
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
                   generator: Generator | None = None) -> Tensor:
-    """Fill with numbers of the part of the normal distribution that lies in [a, b].
+    """Fill with numbers from a normal distribution truncated to [a, b].
 
-    Numbers are drawn until all of them lie there: normal ones if more than 3 in 10 do, else uniform ones, each accepted
-    with a probability of the density there over the density at its peak (rejection sampling).
+    Numbers are drawn until all lie in the interval: normal ones if more than 3 in 10 do, else uniform ones, each
+    accepted with a probability of the density there over the density at its peak (rejection sampling).
     """
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(FAR, stacklevel=2)
@@ -83,7 +83,7 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
 
 def truncated_normals(tensor: Tensor, mean: float, std: float, a: float, b: float,
                       generator: Generator | None) -> Tensor:
-    """Normal numbers; those outside of [a, b] are drawn again, and all others with them."""
+    """Return normal numbers; while some are outside [a, b], new ones are drawn for all places, and used there."""
     low, high = tensor.array.dtype.type(a), tensor.array.dtype.type(b)
     numbers = tensor.normal_(mean, std, generator=generator).array
     while (outside := (numbers < low) | (numbers > high)).any():
@@ -94,7 +94,7 @@ def truncated_normals(tensor: Tensor, mean: float, std: float, a: float, b: floa
 
 def rejection_sampled(tensor: Tensor, mean: float, std: float, a: float, b: float,
                       generator: Generator | None) -> Tensor:
-    """Uniform numbers of [a, b], each accepted with the probability density / peak, else drawn again."""
+    """Return uniform numbers from [a, b], each accepted with probability density / peak, else drawn again."""
     peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
     numbers, missing = np.empty_like(tensor.array), np.ones(tensor.array.shape, bool, like=device_like(tensor.array))
     drawn, chance = leaf_of(np.empty_like(numbers)), leaf_of(np.empty_like(numbers))
@@ -126,10 +126,10 @@ def zeros_(tensor: Tensor) -> Tensor:
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Ones on the diagonal of a matrix, zeros elsewhere: a Linear layer then hands its input on.
+    """Fill a matrix with ones on the diagonal and zeros elsewhere: a Linear layer then returns its input.
 
     Raises:
-        ValueError: for another number of dimensions.
+        ValueError: unless the tensor is a matrix.
     """
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
@@ -139,10 +139,10 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """The weight of a convolution that hands its input channels on, as many as there are; once in each group.
+    """Fill the weight of a convolution so that it passes on as many input channels as it can, in each group.
 
     Raises:
-        ValueError: for other than 3, 4 or 5 dimensions, or channels that do not divide into groups.
+        ValueError: unless it has 3, 4 or 5 dimensions, and its channels divide into the groups.
     """
     if tensor.ndim not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
@@ -160,7 +160,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
-    """How many inputs one output has, and how many outputs one input."""
+    """Return how many inputs each output has, and how many outputs each input has."""
     if tensor.ndim < 2:
         raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
     field = math.prod(tensor.shape[2:])
@@ -187,7 +187,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | Non
 
 
 def he_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | None:
-    """gain / √fan; None, with a warning, where there is nothing to fill.
+    """Return gain / √fan; None, with a warning, if there is nothing to fill.
 
     Raises:
         ValueError: for a tensor of fewer than two dimensions, or another mode.
@@ -227,8 +227,8 @@ def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinea
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
     """Fill with a matrix whose rows or columns, whichever are fewer, are orthonormal (Saxe et al. 2013).
 
-    All dimensions but the first count as one. The matrix is Q of a QR decomposition of normal numbers, its signs
-    taken from the diagonal of R.
+    All dimensions but the first count as one. The matrix is Q of a QR decomposition of normal numbers, with the signs
+    of the diagonal of R.
 
     Raises:
         ValueError: for a tensor of fewer than two dimensions.
@@ -250,10 +250,10 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
-    """Fill a matrix with normal numbers, then set in each column a share `sparsity` of them to zero (Martens 2010).
+    """Fill a matrix with normal numbers, then set a share `sparsity` of each column to zero (Martens 2010).
 
     Raises:
-        ValueError: for another number of dimensions.
+        ValueError: unless the tensor is a matrix.
     """
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
@@ -265,13 +265,13 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     return tensor
 
 
-# What computes on arrays: on the GPU that the tensor lies on, where there are several.
+# Functions that compute on arrays: with several GPUs, on the one that the tensor is on.
 globals().update({name: guardable(globals()[name], name, __name__)
                   for name in ("dirac_", "eye_", "orthogonal_", "sparse_", "trunc_normal_")})
 
 
 def deprecated(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """The old name of a function, without the underscore: it warns and calls the new one."""
+    """Make the old name of a function, without the underscore: it warns and calls the new one."""
     new = function.__name__
     old = new.removesuffix("_")
 

@@ -24,7 +24,7 @@ NOT_SHARED = (
 
 
 class Parameter(Tensor):
-    """A leaf that a Module finds by itself when it is assigned to one; requires grad unless told otherwise."""
+    """A leaf that a Module registers when it is assigned to one; requires grad by default."""
 
     __torch_function__ = disabled
 
@@ -36,21 +36,21 @@ class Parameter(Tensor):
         """Everything is done in `__new__`."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
-        """A Parameter with a copy of the data; its gradient and attributes stay behind, as in PyTorch."""
+        """Return a Parameter with a copy of the data, without gradient and attributes, as in PyTorch."""
         if id(self) not in memo:
             memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
         return cast(Parameter, memo[id(self)])
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        """What `copy.copy` and `pickle` ask for; hooks stay behind without a word, as in PyTorch."""
+        """Support `copy.copy` and `pickle`; hooks are dropped silently, as in PyTorch."""
         return rebuild, rebuild_args(self), self.__dict__ or None
 
 
 class Buffer(Tensor):
     """A tensor that a Module keeps as a buffer when it is assigned to one.
 
-    `persistent`: whether it is part of the module's `state_dict()`. PyTorch gives a plain Tensor with a mark, of which
-    `isinstance(buffer, Buffer)` is true; so it is here, but `type(buffer)` is Buffer.
+    `persistent`: whether it is part of the module's `state_dict()`. In PyTorch it is a plain Tensor with a mark, for
+    which `isinstance(buffer, Buffer)` is true; that holds here too, but `type(buffer)` is Buffer.
     """
 
     persistent: bool
@@ -75,7 +75,7 @@ class Uninitialized:
     cls_to_become: type[Tensor]
 
     def materialize(self: Any, shape: Any, device: Any = None, dtype: Any = None) -> None:
-        """Give it this shape, with unspecified values: from now on it is what it was to become."""
+        """Give it this shape, with unspecified values: from now on it is a plain parameter or buffer."""
         self.data = empty(shape, device=device or self.data.device, dtype=dtype or self.data.dtype)
         self.__class__ = self.cls_to_become
 

@@ -1,4 +1,4 @@
-"""Optimisers: mirrors `torch/optim/`. Each file is one rule, written once, under the formula that it computes."""
+"""Optimisers: mirrors `torch/optim/`. Each file has one rule, written once, below the formula that it computes."""
 
 from typing import TYPE_CHECKING
 
@@ -23,5 +23,5 @@ from minigrad.optim.sgd import SGD
 __all__ = ["ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam",
            "Optimizer", "RAdam", "RMSprop", "Rprop", "lr_scheduler", "swa_utils"]
 
-if not TYPE_CHECKING:  # a type checker says what is missing by itself
+if not TYPE_CHECKING:  # a type checker reports missing names by itself
     __getattr__ = module_getattr(__name__)

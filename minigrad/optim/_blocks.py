@@ -1,9 +1,9 @@
-"""Runs an update rule on small blocks of the arrays, in place and in scratch memory that is kept.
+"""Runs an update rule on small blocks of the arrays, in place and in scratch memory that is reused.
 
 An update rule (`ElementwiseOptimizer.update`) is written once, with the methods of Tensor:
 `v.mul_(beta).add_((1 - beta) * g * g)`. On tensors, each operation makes a new array, and reads memory from one end to
-the other. A `Block` has the same methods and is a part of an array, small enough to stay in the cache while the whole
-rule runs on it. Its operators write into scratch memory, which is free again as soon as nobody holds the result: a
+the other. A `Block` has the same methods but is a part of an array, small enough to stay in the cache while the whole
+rule runs on it. Its operators write into scratch memory, which is free again as soon as nothing holds the result: a
 rule of any length needs two or three arrays.
 """
 
@@ -16,8 +16,8 @@ import numpy as np
 
 from minigrad.core import Tensor, counter_of
 
-BLOCK = 1 << 19  # bytes: parameter, gradient, state and results then fit into a usual L3 cache; measured
-MAX_CACHED = 32  # shapes, or numbers, that are remembered
+BLOCK = 1 << 19  # bytes: parameter, gradient, state and results then fit into a typical L3 cache; measured
+MAX_CACHED = 32  # how many shapes, or numbers, are kept
 SCALAR_STATE = ("step", "mu_product", "eta", "mu")  # one number each in a state, whatever the parameter's shape
 NUMPY_TYPES = (np.ndarray, np.generic)
 FAST_DTYPES = (np.dtype("float32"), np.dtype("float64"))
@@ -56,7 +56,7 @@ class Scratch:
 
 
 def operator(ufunc: Any) -> Callable[[Block, Any], Block]:
-    """A method that gives `ufunc(self, other)` in scratch memory."""
+    """Make a method that returns `ufunc(self, other)` in scratch memory."""
 
     def method(self: Block, other: Any) -> Block:
         result = Result(self.scratch)
@@ -67,7 +67,7 @@ def operator(ufunc: Any) -> Callable[[Block, Any], Block]:
 
 
 def function(ufunc: Any) -> Callable[[Block], Block]:
-    """A method that gives `ufunc(self)` in scratch memory."""
+    """Make a method that returns `ufunc(self)` in scratch memory."""
 
     def method(self: Block) -> Block:
         result = Result(self.scratch)
@@ -78,7 +78,7 @@ def function(ufunc: Any) -> Callable[[Block], Block]:
 
 
 def in_place(ufunc: Any) -> Callable[[Block, Any], Block]:
-    """A method that makes `self` what `ufunc(self, other)` is."""
+    """Make a method that sets `self` to `ufunc(self, other)`."""
 
     def method(self: Block, other: Any) -> Block:
         ufunc(self.array, other.array if isinstance(other, Block) else self.scratch.numbers[other], out=self.array)
@@ -108,7 +108,7 @@ class Block:
     clone = function(np.positive)
 
     def maximum(self, other: Block) -> Block:
-        """The greater one. No `operator`: NumPy wants this output by name."""
+        """Return the elementwise maximum. Not an `operator`: NumPy wants this output by name."""
         result = Result(self.scratch)
         np.maximum(self.array, other.array, out=result.array)
         return result
@@ -180,8 +180,8 @@ class Result(Block):
 class BlockwiseUpdate:
     """Runs an update rule on a parameter and its state, block by block; `SCALAR_STATE` is the same for all blocks.
 
-    It can be used again as long as the tensors keep their arrays. It does not handle arrays with gaps or of another
-    type, other dtypes, or tensors of inference mode: for these the rule runs on the tensors themselves.
+    It can be reused as long as the tensors keep their arrays. It does not handle arrays with gaps or of another type,
+    other dtypes, or tensors of inference mode: for these the rule runs on the tensors themselves.
     """
 
     def __init__(self, p: Tensor, state: dict[str, Any], scratch: Scratch) -> None:
@@ -197,18 +197,18 @@ class BlockwiseUpdate:
         self.grad = Block(self.like, scratch)
 
     def can_write(self, t: Tensor) -> bool:
-        """Whether the rule can write to a tensor's array directly."""
+        """Return whether the rule can write to a tensor's array directly."""
         a = t.array
         simple = type(a) is np.ndarray and a.flags.c_contiguous and a.flags.writeable and a.dtype in FAST_DTYPES
         return simple and self.is_like_parameter(a) and (t._extras is None or not t._extras.inference)
 
     def is_like_parameter(self, array: Any) -> bool:
-        """Whether an array has the parameter's shape and dtype."""
+        """Return whether an array has the parameter's shape and dtype."""
         like = self.like
         return isinstance(array, NUMPY_TYPES) and array.dtype is like.dtype and array.shape == like.shape
 
     def stale(self, p: Tensor, state: dict[str, Any]) -> bool:
-        """Whether a tensor or its array has been replaced since."""
+        """Return whether a tensor or its array has been replaced since."""
         if p.array is not self.like or len(state) != self.size:
             return True
         for key, t, array in self.tensors:
@@ -217,7 +217,7 @@ class BlockwiseUpdate:
         return False
 
     def can_run(self, g: Any) -> bool:
-        """Whether it can run now, with this gradient, which may lie in memory in any order."""
+        """Return whether it can run now with this gradient, whose memory may be in any order."""
         if not self.possible or not self.is_like_parameter(g):
             return False
         for counter in self.counters:

@@ -2,8 +2,8 @@
 
 PyTorch writes each rule three times (`_single_tensor_…`, `_multi_tensor_…`, fused). Here a subclass of
 `ElementwiseOptimizer` writes it once, as `update`, with the methods of Tensor. It runs on tensors when autograd
-(`differentiable=True`) or a recorder must see each operation, else on `Block`s of the same arrays, in place. On a GPU a
-few rules are one kernel, too (`ElementwiseOptimizer.kernel`), which a test compares with them.
+(`differentiable=True`) or a recorder must see each operation, else on `Block`s of the same arrays, in place. For GPUs a
+few rules also exist as one kernel (`ElementwiseOptimizer.kernel`), which a test compares with the rule.
 """
 
 import operator
@@ -48,7 +48,7 @@ class Kernel(NamedTuple):
 
 
 def run_kernel(kernel: Kernel | None, p: Tensor, g: Tensor, state: dict[str, Any]) -> bool:
-    """Run the kernel on a GPU parameter and its state, if that is possible; whether it was."""
+    """Run the kernel on a GPU parameter and its state if possible; return whether it was."""
     if kernel is None or p.array.dtype not in FAST_DTYPES:
         return False
     tensors = [p, *[state[key] for key in kernel.keys]]
@@ -64,22 +64,22 @@ def run_kernel(kernel: Kernel | None, p: Tensor, g: Tensor, state: dict[str, Any
 
 
 def has_same_layout(t: Any, p: Tensor) -> bool:
-    """Whether a tensor has the parameter's type, dtype, shape and device."""
+    """Return whether a tensor has the parameter's type, dtype, shape and device."""
     a, like = t.array, p.array
     return (type(a) is type(like) and a.dtype == like.dtype and a.shape == like.shape
             and BACKEND_OF[type(like)].index_of(a) == BACKEND_OF[type(like)].index_of(like))
 
 
 def can_write(t: Tensor) -> bool:
-    """Whether a kernel can write to a tensor's array directly."""
+    """Return whether a kernel can write to a tensor's array directly."""
     flags = t.array.flags
     return ((flags.c_contiguous or flags.f_contiguous) and (t._extras is None or not t._extras.inference)
             and counter_of(t).before_write is None)
 
 
 def number(value: Any, group: dict[str, Any]) -> Any:
-    """An option as a number; a tensor stays one if its gradient is wanted, or if it is on a GPU and a graph may be
-    captured, since a replay reads it again."""
+    """Return an option as a number; a tensor stays one if its gradient is wanted, or if it is on a GPU and a graph may
+    be captured, since a replay reads it again."""
     if not isinstance(value, Tensor):
         return value
     if (LOCAL.recording and value._requires_grad) or (group.get("capturable") and type(value.array) in BACKEND_OF):
@@ -92,17 +92,17 @@ def plain_number(value: Any) -> Any:
 
 
 def steps(state: dict[str, Any], group: dict[str, Any], key: str = "step") -> Any:
-    """The count of steps, or another scalar of a state: a tensor if a graph may be captured."""
+    """Return the count of steps, or another scalar of a state: a tensor if a graph may be captured."""
     return state[key] if group["capturable"] else state[key].item()
 
 
 def before_write(t: Any) -> Any:
-    """A tensor that an op reads before the rule writes to it: a copy if autograd keeps what the op reads."""
+    """Return a tensor that an op reads before the rule writes to it: a copy if autograd keeps what the op reads."""
     return t.clone() if LOCAL.recording and isinstance(t, Tensor) else t
 
 
 def check_options(**options: Any) -> None:
-    """Raise PyTorch's error for the first option that is out of its range: betas in [0, 1), all others at least 0."""
+    """Raise PyTorch's error for the first option out of its range: betas in [0, 1), all others at least 0."""
     for name, value in options.items():
         if name == "betas":
             for i in (0, 1):
@@ -116,7 +116,7 @@ def check_options(**options: Any) -> None:
 
 
 def change_scalar(t: Tensor, name: str, value: Any) -> None:
-    """Call `t.add_(value)`, `t.mul_` or `t.fill_` on a tensor with one number."""
+    """Call `t.add_(value)`, `t.mul_` or `t.fill_` on a tensor that holds one number."""
     if LOCAL.observer is None and not isinstance(t.array, np.generic) and not isinstance(value, Tensor):
         t.array[...] = OPERATIONS[name](t.array, value)
         counter_of(t).value += 1
@@ -125,18 +125,18 @@ def change_scalar(t: Tensor, name: str, value: Any) -> None:
 
 
 def filled(p: Tensor, value: Any) -> Tensor:
-    """A state tensor like `p`, filled with one value."""
+    """Return a state tensor like `p`, filled with one value."""
     return constant(np.full_like(p.array, plain_number(value)))
 
 
 def count_dtype(fused: Any = None) -> Any:
-    """The dtype of a count of steps."""
+    """Return the dtype of a count of steps."""
     return np.dtype("float64" if default_float().name == "float64" and not fused else "float32")
 
 
 def scalar_state(p: Tensor, group: Group, value: Any = 0) -> Tensor:
-    """A state tensor that is one number, such as the count of steps; as in PyTorch it is float64 where that is the
-    default dtype, else float32, whatever the parameter is.
+    """Return a state tensor that is one number, such as the count of steps; as in PyTorch it is float64 if that is the
+    default dtype, else float32, whatever the parameter's dtype.
 
     It is on the CPU, unless a graph may be captured: then it is on the parameter's device, where the GPU counts.
     """
@@ -145,7 +145,7 @@ def scalar_state(p: Tensor, group: Group, value: Any = 0) -> Tensor:
 
 
 class ElementwiseOptimizer(Optimizer):
-    """An optimiser with one rule for each element; a subclass defines `update`, and what its state is."""
+    """An optimiser with one rule for each element; a subclass defines `update`, and its state."""
 
     averages: tuple[str, ...] = ()  # the tensors of a state that are shaped like the parameter and begin as zeros
     captured = "params and state_steps"  # what has to be on the devices of `captured_on`, for `capturable=True`
@@ -178,7 +178,7 @@ class ElementwiseOptimizer(Optimizer):
                 state["step"] = plain(np.array(state["step"], count_dtype()))
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change each parameter that has a gradient; `closure` computes the loss anew, which is then returned."""
+        """Change each parameter that has a gradient; `closure` recomputes the loss, which is then returned."""
         loss = None
         if self.param_groups[0].get("capturable"):
             self.warn_if_not_captured()
@@ -198,7 +198,7 @@ class ElementwiseOptimizer(Optimizer):
         return loss
 
     def warn_if_not_captured(self) -> None:
-        """PyTorch's warning, once, about a step that might be in a graph and is not, where there is a GPU."""
+        """Issue PyTorch's warning, once, about a step that a GPU's graph could capture but does not."""
         if (not self._warned_capturable_if_run_uncaptured and all(group["capturable"] for group in self.param_groups)
                 and count("cuda") and not BACKENDS["cuda"].capturing()):
             warn(UNCAPTURED)
@@ -216,17 +216,17 @@ class ElementwiseOptimizer(Optimizer):
                                f"param_groups' capturable is False.{NO_STEPS}")
         self.count_step(state, group)
         if not (LOCAL.observer is None and not LOCAL.recording and self.update_in_blocks(p, g, state, group)):
-            if LOCAL.recording:  # what this step saves stays what it was
+            if LOCAL.recording:  # so that what this step saves stays unchanged
                 state.update({k: v.clone() for k, v in state.items() if isinstance(v, Tensor)})
             self.update(p, g, state, group)
 
     # defined by a subclass
     def init_state(self, p: Tensor, group: Group) -> State:
-        """The state of a parameter before its first step."""
+        """Return the state of a parameter before its first step."""
         return {"step": scalar_state(p, group), **{name: filled(p, 0) for name in self.averages}}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
-        """The rule: change `p` and `state` by the gradient `g`; all are tensors, or all are blocks.
+        """Apply the rule: change `p` and `state` by the gradient `g`; all are tensors, or all are blocks.
 
         Scalars of the state, such as the count of steps, are tensors in any case.
         """
@@ -237,21 +237,21 @@ class ElementwiseOptimizer(Optimizer):
         change_scalar(state["step"], "add_", 1)
 
     def state_of(self, p: Tensor, group: Group) -> State:
-        """The state of a parameter, created at its first step."""
+        """Return the state of a parameter, created at its first step."""
         state: State = self.state[p]
         if not state:
             state.update(self.init_state(p, group))
         return state
 
     def kernel(self, state: State, group: Group) -> Kernel | None:
-        """The rule as a GPU kernel; None if there is none."""
+        """Return the rule as a GPU kernel; None if there is none."""
         return None
 
     # shared by the rules
     def effective_grad(self, p: Any, g: Any, group: Group) -> Any:
-        """The gradient with weight decay λ: g + λ p, the gradient of f + λ/2 p²; -g + λ p if f is maximised.
+        """Return the gradient with weight decay λ: g + λ p, the gradient of f + λ/2 p²; -g + λ p if f is maximised.
 
-        Decoupled weight decay is a step of its own (Loshchilov and Hutter 2017): p ← (1 - lr λ) p.
+        Decoupled weight decay is a separate step (Loshchilov and Hutter 2017): p ← (1 - lr λ) p.
         """
         if group["maximize"]:
             g = -g
@@ -264,7 +264,7 @@ class ElementwiseOptimizer(Optimizer):
         return g + decay * p
 
     def update_in_blocks(self, p: Tensor, g: Tensor, state: State, group: Group) -> bool:
-        """Run the rule block by block, or as a GPU kernel, if that is possible; whether it was."""
+        """Run the rule block by block, or as a GPU kernel, if possible; return whether it was."""
         blockwise = self._blockwise.get(p)
         if blockwise is None or blockwise.stale(p, state):
             blockwise = self._blockwise[p] = BlockwiseUpdate(p, state, self._scratch)

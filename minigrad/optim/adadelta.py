@@ -11,7 +11,7 @@ __all__ = ["Adadelta"]
 
 
 class Adadelta(ElementwiseOptimizer):
-    """Steps in the units of the parameter: as large as steps have been, for gradients as they have been (Zeiler 2012).
+    """Steps in the units of the parameter: past steps set the size for gradients like those of the past (Zeiler 2012).
 
     v ← ρ v + (1 - ρ) g²
     d = √(u + ε) / √(v + ε) g

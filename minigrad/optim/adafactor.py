@@ -1,6 +1,6 @@
 """Adafactor: mirrors `torch/optim/_adafactor.py`.
 
-It is for large matrices: of the mean squares of their gradients it keeps one number for each row and each column.
+It is for large matrices: it keeps the mean squares of their gradients as one number per row and per column.
 """
 
 from collections.abc import Callable, Iterable
@@ -40,12 +40,12 @@ class Adafactor(Optimizer):
                                   "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize})
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change each parameter that has a gradient; `closure` computes the loss again, and is what this returns."""
+        """Change each parameter that has a gradient; `closure` recomputes the loss, which is then returned."""
         return step_of_each(self.param_groups, closure, lambda p, group: update(
             p, -p.grad if group["maximize"] else p.grad, self.state_for(p), group))
 
     def state_for(self, p: Tensor) -> State:
-        """The state of a parameter, made at its first gradient."""
+        """Return the state of a parameter, made at its first gradient."""
         state: State = self.state[p]
         if not state:
             grad: Any = p.grad
@@ -59,7 +59,7 @@ class Adafactor(Optimizer):
 
 
 def update(p: Any, g: Any, state: State, group: Group) -> None:
-    """One step of one parameter, by its gradient."""
+    """Update one parameter by its gradient."""
     small, smallest_size = group["eps"]
     small = finfo(p.dtype).eps if small is None else small
     state["step"] += 1

@@ -23,7 +23,7 @@ NO_TENSOR = "{} as a Tensor is not supported for capturable=False and foreach=Tr
 
 
 class Adam(ElementwiseOptimizer):
-    """Steps of about lr each way, whatever the scale of the gradient (Kingma and Ba 2014).
+    """Steps of about lr in each direction, whatever the scale of the gradient (Kingma and Ba 2014).
 
     m ← β₁ m + (1 - β₁) g              the mean of the gradient
     v ← β₂ v + (1 - β₂) g²             that of its square; amsgrad: the greatest v so far (Reddi et al. 2018)
@@ -73,7 +73,7 @@ class Adam(ElementwiseOptimizer):
 
 
 def check_kinds(betas: tuple[Any, Any], no_tensor: bool) -> None:
-    """PyTorch's errors for betas that are tensors."""
+    """Raise PyTorch's errors for betas that are tensors."""
     kinds = {float if isinstance(b, float) else Tensor if isinstance(b, Tensor) else None for b in betas}
     if len(kinds) > 1 or None in kinds:
         raise ValueError("betas must be either both floats or both Tensors")

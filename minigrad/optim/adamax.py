@@ -11,7 +11,7 @@ __all__ = ["Adamax"]
 
 
 class Adamax(ElementwiseOptimizer):
-    """Adam with the greatest gradient in the place of the root mean square (Kingma and Ba 2014).
+    """Adam with the greatest gradient in place of the root mean square (Kingma and Ba 2014).
 
     m ← β₁ m + (1 - β₁) g
     u ← max(β₂ u, |g| + ε)

@@ -9,9 +9,9 @@ __all__ = ["AdamW"]
 
 
 class AdamW(Adam):
-    """Adam whose weight decay is a step of its own (Loshchilov and Hutter 2017).
+    """Adam with weight decay as a separate step (Loshchilov and Hutter 2017).
 
-    p ← (1 - lr λ) p                   λ: weight_decay, which is not divided by √v̂ then; the rest is Adam's
+    p ← (1 - lr λ) p                   λ: weight_decay, which is then not divided by √v̂; the rest is Adam's
     """
 
     def __init__(self, params: Iterable[Any], lr: Number = 1e-3, betas: tuple[Number, Number] = (0.9, 0.999),

@@ -1,8 +1,8 @@
 """L-BFGS: mirrors `torch/optim/lbfgs.py`.
 
-It is the one optimiser that looks at all parameters as one vector, and that calls the closure more than once in a step.
-Its line search looks for a step t along the direction d that satisfies the strong Wolfe conditions, from a point with
-loss f and slope g·d = f′: f(t) ≤ f + c₁ t f′ and |f′(t)| ≤ c₂ |f′|. It is Algorithm 3.5 and 3.6 of Nocedal and Wright,
+It is the only optimiser that treats all parameters as one vector, and calls the closure more than once in a step. Its
+line search looks for a step t along the direction d that satisfies the strong Wolfe conditions, from a point with loss
+f and slope g·d = f′: f(t) ≤ f + c₁ t f′ and |f′(t)| ≤ c₂ |f′|. It is Algorithm 3.5 and 3.6 of Nocedal and Wright,
 "Numerical Optimization": a bracket around such steps, made smaller by the minimum of a cubic.
 """
 
@@ -33,7 +33,7 @@ class Point:
 
 
 class LBFGS(Optimizer):
-    """Newton's steps, with the inverse of the Hessian known from the last steps only (Nocedal 1980).
+    """Newton steps, with the inverse of the Hessian known only from the last steps (Nocedal 1980).
 
     d = -H g                           H: what history_size pairs s = t d (the step) and y = g - g' (what it changed)
     p ← p + t d                        say of it; t = lr (at first lr / |g|₁ if that is less), or a line search's
@@ -50,11 +50,11 @@ class LBFGS(Optimizer):
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
 
-    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]  # here a closure is needed
-        """Up to max_iter steps; `closure` computes loss and gradients anew. Gives the loss before the first one.
+    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]  # here a closure is required
+        """Take up to max_iter steps; `closure` recomputes loss and gradients. Returns the loss before the first one.
 
         Raises:
-            RuntimeError: for another line search than None and "strong_wolfe".
+            RuntimeError: for a line search other than None and "strong_wolfe".
         """
         if len(self.param_groups) != 1:
             raise AssertionError(f"Expected exactly one param_group, but got {len(self.param_groups)}")
@@ -71,7 +71,7 @@ class LBFGS(Optimizer):
         return first_loss
 
     def iterate(self, closure: Callable[[], Any], group: Group, state: State, loss: float, g: Tensor) -> None:
-        """The steps, until one of the limits is reached."""
+        """Take steps until one of the limits is reached."""
         now: State = {name: state.get(name) for name in REMEMBERED}
         evals, max_iter = 1, group["max_iter"]
         for i in range(1, max_iter + 1):
@@ -100,7 +100,7 @@ class LBFGS(Optimizer):
 
     def move(self, closure: Callable[[], Any], group: Group, now: State, here: Point, limit: int,
              last: bool) -> tuple[float, Tensor, int]:
-        """Change the parameters once: the loss and the gradient there, and how often the closure was called."""
+        """Change the parameters once; return the loss and the gradient there, and how often the closure was called."""
         d = now["d"]
         if group["line_search_fn"] is None:
             self.add(d, now["t"])
@@ -122,12 +122,12 @@ class LBFGS(Optimizer):
         return best.f, best.g, calls
 
     def flat_grad(self) -> Tensor:
-        """All gradients in one vector, zeros where there is none."""
+        """Return all gradients as one vector, with zeros where there is none."""
         return cat([p.new_zeros(p.numel()) if p.grad is None else p.grad.reshape(-1)
                     for p in self.param_groups[0]["params"]])
 
     def add(self, d: Tensor, t: Any) -> None:
-        """p ← p + t d, for all parameters."""
+        """Update all parameters: p ← p + t d."""
         start = 0
         for p in self.param_groups[0]["params"]:
             p.add_(d[start:start + p.numel()].view(p.shape), alpha=plain_number(t))
@@ -135,12 +135,12 @@ class LBFGS(Optimizer):
 
 
 def small(x: Tensor, tolerance: float) -> bool:
-    """Whether no element is greater."""
+    """Return whether no element is greater in magnitude than `tolerance`."""
     return bool(x.abs().max() <= tolerance)
 
 
 def direct(now: State, g: Tensor, state: State, history_size: int) -> None:
-    """Where to go: `now["d"]`; remembers the last step in the pairs of y (`old_dirs`) and s (`old_stps`)."""
+    """Set the direction, `now["d"]`; add the last step to the pairs of y (`old_dirs`) and s (`old_stps`)."""
     if state["n_iter"] == 1:
         now.update(d=g.neg(), old_dirs=[], old_stps=[], ro=[], H_diag=1)
         return
@@ -166,7 +166,7 @@ def direct(now: State, g: Tensor, state: State, history_size: int) -> None:
 
 
 def cubic_minimum(a: Point, b: Point, low: Any, high: Any) -> Any:
-    """Where the cubic with the losses and slopes of two points is least, between `low` and `high`; else the middle."""
+    """Where the cubic with the losses and slopes of two points is least between `low` and `high`; else the middle."""
     if not a.t <= b.t:
         a, b = b, a
     d = a.slope + b.slope - 3 * (a.f - b.f) / (a.t - b.t)
@@ -180,9 +180,9 @@ def cubic_minimum(a: Point, b: Point, low: Any, high: Any) -> Any:
 
 def strong_wolfe(evaluate: Callable[[Any], Point], start: Point, t: Any, size: Any, tolerance: float,
                  limit: int) -> tuple[Point, int]:
-    """The point that was found, the best one if none is good enough, and how often `evaluate` was called.
+    """Return the point found, or the best one if none is good enough, and how often `evaluate` was called.
 
-    `size`: of the greatest element of the direction; a bracket in which that moves by less than `tolerance` is left.
+    `size`: of the direction's greatest element; a bracket in which it moves by less than `tolerance` is final.
     """
     points, calls, done = bracket(evaluate, start, t, limit)
     low, high = lower_first(points)
@@ -204,7 +204,7 @@ def strong_wolfe(evaluate: Callable[[Any], Point], start: Point, t: Any, size: A
 
 
 def bracket(evaluate: Callable[[Any], Point], start: Point, t: Any, limit: int) -> tuple[list[Point], int, bool]:
-    """Two points with a good step between them, or a good one; the calls of `evaluate`; whether it is a good one."""
+    """Return two points around a good step, or one good point; the calls of `evaluate`; whether it is one point."""
     before, new = start, evaluate(t)
     for i in range(limit):
         if too_high(new, start) or (i > 1 and new.f >= before.f):
@@ -219,28 +219,28 @@ def bracket(evaluate: Callable[[Any], Point], start: Point, t: Any, limit: int) 
 
 
 def too_high(point: Point, start: Point) -> bool:
-    """Whether the loss did not go down enough."""
+    """Return whether the loss did not decrease enough."""
     return bool(point.f > start.f + ENOUGH * point.t * start.slope)
 
 
 def flat(point: Point, start: Point) -> bool:
-    """Whether the slope is flat enough."""
+    """Return whether the slope is flat enough."""
     return bool(abs(point.slope) <= -FLAT * start.slope)
 
 
 def lower_first(points: list[Point]) -> tuple[int, int]:
-    """Which of the points is lower, and which is not."""
+    """Return the indices of the lower and of the higher point."""
     return (0, 1) if points[0].f <= points[-1].f else (1, 0)
 
 
 def ends(points: list[Point]) -> tuple[Any, Any]:
-    """The ends of a bracket, in order."""
+    """Return the ends of a bracket, in order."""
     a, b = points[0].t, points[1].t
     return (a, b) if a <= b else (b, a)
 
 
 def away_from_ends(t: Any, points: list[Point], close: bool) -> tuple[Any, bool]:
-    """The step, moved if it lies at the end of the bracket, or near to it the second time (`close`)."""
+    """Return the step, moved if it is at the end of the bracket, or near it for the second time (`close`)."""
     low, high = ends(points)
     margin = 0.1 * (high - low)
     if not min(high - t, t - low) < margin:

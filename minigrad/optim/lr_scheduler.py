@@ -1,8 +1,8 @@
 """Learning rate schedules: mirrors `torch/optim/lr_scheduler.py`.
 
-A schedule changes `group["lr"]` of an optimiser's groups each time its `step()` is called, after the optimiser's.
-Most are written twice, as in PyTorch: by a factor from epoch to epoch, so that schedules of one optimiser can be
-chained and a rate changed by hand stays changed, and in closed form, for a step to an epoch by its number.
+A schedule changes `group["lr"]` of an optimiser's groups each time its `step()` is called, after the optimiser's. Most
+are written twice, as in PyTorch: by a factor from epoch to epoch, so that schedules of one optimiser can be chained and
+a rate changed by hand stays changed, and in closed form, for a step to a given epoch.
 """
 
 import math
@@ -45,12 +45,12 @@ Values = list[Any]  # one per group: a number, or a tensor if the group has one
 
 
 def copied(value: Any) -> Any:
-    """A copy of a tensor, since schedules fill the tensors of a group in place; a number as it is."""
+    """Return a copy of a tensor, since schedules fill the tensors of a group in place; return a number unchanged."""
     return value.clone() if isinstance(value, Tensor) else value
 
 
 def values_of(optimizer: Optimizer, key: str) -> Values:
-    """An option of each group."""
+    """Return an option of each group."""
     return [copied(group[key]) for group in optimizer.param_groups]
 
 
@@ -63,7 +63,7 @@ def set_value(group: dict[str, Any], key: str, value: Any) -> None:
 
 
 def per_group(name: str, optimizer: Optimizer, value: Any) -> Values:
-    """One value for each group out of a list, or out of one for all."""
+    """Return one value for each group, from a list, or from one value for all."""
     count = len(optimizer.param_groups)
     values: Sequence[Any] = value if isinstance(value, (list, tuple)) else [value] * count
     if len(values) != count:
@@ -78,12 +78,12 @@ def check_optimizer(optimizer: Any) -> None:
 
 
 def step_function(optimizer: Optimizer) -> Any:
-    """The function behind `optimizer.step`, to see whether somebody replaced it."""
+    """Return the function behind `optimizer.step`, to check whether it was replaced."""
     return getattr(optimizer.step, "__func__", optimizer.step)
 
 
 def watch(optimizer: Any) -> None:
-    """Have the optimiser note its next step, so that a schedule can tell whether it comes first."""
+    """Make the optimiser note its next step, so that a schedule can tell whether that comes first."""
     optimizer._scheduled_step = step_function(optimizer)
     if not getattr(optimizer, "_opt_called", False):
         def note(stepped: Any, args: Any, kwargs: Any) -> None:
@@ -101,7 +101,7 @@ def with_last(state: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
 class LRScheduler:
     """A schedule: `step()` sets the learning rates of the next epoch, which a subclass computes in `get_lr()`.
 
-    `last_epoch`: -1 to begin, else the epoch to go on after; the groups then know their `initial_lr`.
+    `last_epoch`: -1 to begin, else the epoch after which to continue; the groups must then have an `initial_lr`.
     """
 
     optimizer: Optimizer
@@ -130,7 +130,7 @@ class LRScheduler:
 
     @contextmanager
     def _while(self, flag: str) -> Iterator[None]:
-        """A flag that is up in a `with` block."""
+        """A block in which a flag is set."""
         try:
             setattr(self, flag, True)
             yield
@@ -138,19 +138,19 @@ class LRScheduler:
             setattr(self, flag, False)
 
     def state_dict(self) -> dict[str, Any]:
-        """All that the schedule knows, but for its optimiser."""
+        """Return the whole state of the schedule, except its optimiser."""
         return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state; the learning rates themselves are in the optimiser's."""
+        """Load a state; the learning rates themselves are in the optimiser's."""
         self.__dict__.update(state_dict)
 
     def get_last_lr(self) -> Values:
-        """The learning rates that the last step set."""
+        """Return the learning rates that the last step set."""
         return self._last_lr
 
     def get_lr(self) -> Values:
-        """The learning rates of `last_epoch`, as `step` asks for them; others ask `get_last_lr`."""
+        """Return the learning rates of `last_epoch`, for `step`; other callers use `get_last_lr`."""
         rates = self._rates()
         if not self._get_lr_called_within_step:
             warnings.warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
@@ -158,11 +158,11 @@ class LRScheduler:
         return rates
 
     def _rates(self) -> Values:
-        """What `get_lr` returns, in the schedules of this package."""
+        """Compute what `get_lr` returns, in the schedules of this package."""
         raise NotImplementedError
 
     def step(self, epoch: int | None = None) -> None:
-        """Go to the next epoch, or (not asked for any more) to this one."""
+        """Go to the next epoch, or (deprecated) to `epoch`."""
         if self._step_count == 1:
             optimizer: Any = self.optimizer
             if step_function(optimizer) is not getattr(optimizer, "_scheduled_step", None):
@@ -175,7 +175,7 @@ class LRScheduler:
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None = None) -> None:
-        """Set the rates of the next epoch, or of `epoch`: by their closed form, where there is one."""
+        """Set the rates of the next epoch, or of `epoch`: in closed form, if there is one."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         closed = None if epoch is None else getattr(self, "_get_closed_form_lr", None)
         with self._while("_get_lr_called_within_step"):
@@ -188,19 +188,19 @@ class LRScheduler:
 
 
 class _LRScheduler(LRScheduler):
-    """The name that subclasses of early PyTorch know."""
+    """The name that subclasses written for early PyTorch use."""
 
 
 def state_of(function: Any) -> dict[str, Any] | None:
-    """What a state dict keeps of a callable: the attributes of an object, of a plain function nothing."""
+    """Return what a state dict keeps of a callable: the attributes of an object, nothing of a plain function."""
     return None if isinstance(function, types.FunctionType) else function.__dict__.copy()
 
 
 class FunctionLR(LRScheduler):
-    """A schedule by one function of the epoch for all groups, or one for each."""
+    """A schedule by a function of the epoch, one for all groups or one for each."""
 
     lr_lambdas: list[Function]
-    must_be_functions = False  # whether a TypeError says so if they are not
+    must_be_functions = False  # whether other objects raise a TypeError
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Function | list[Function], last_epoch: int = -1) -> None:
         count = len(optimizer.param_groups)
@@ -214,11 +214,11 @@ class FunctionLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """The state; of functions only the attributes of those that are objects."""
+        """Return the state; of the functions, only the attributes of those that are objects."""
         return with_last(super().state_dict(), "lr_lambdas", [state_of(function) for function in self.lr_lambdas])
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state; the functions stay, those that are objects with other attributes."""
+        """Load a state; the functions stay, but those that are objects get other attributes."""
         super().load_state_dict({key: value for key, value in state_dict.items() if key != "lr_lambdas"})
         for function, state in zip(self.lr_lambdas, state_dict["lr_lambdas"]):
             if state is not None:
@@ -226,14 +226,14 @@ class FunctionLR(LRScheduler):
 
 
 class LambdaLR(FunctionLR):
-    """The first rate times a function: lr = lr₀ · lr_lambda(epoch)."""
+    """Multiplies the first rate by a function: lr = lr₀ · lr_lambda(epoch)."""
 
     def _rates(self) -> Values:
         return [lr * function(self.last_epoch) for function, lr in zip(self.lr_lambdas, self.base_lrs, strict=True)]
 
 
 class MultiplicativeLR(FunctionLR):
-    """The rate times a function, epoch for epoch: lr = lr₀ · lr_lambda(1) · … · lr_lambda(epoch)."""
+    """Multiplies the rate by a function in each epoch: lr = lr₀ · lr_lambda(1) · … · lr_lambda(epoch)."""
 
     must_be_functions = True
 
@@ -245,14 +245,14 @@ class MultiplicativeLR(FunctionLR):
 
 
 class FactorLR(LRScheduler):
-    """A schedule that is one factor for all groups: a subclass writes `_factor` and `_closed_factor`."""
+    """A schedule with one factor for all groups: a subclass defines `_factor` and `_closed_factor`."""
 
     def _factor(self) -> float | None:
-        """From the rate of the epoch before to that of `last_epoch`; None where it stays."""
+        """Return the factor from the previous epoch's rate to that of `last_epoch`; None if the rate stays."""
         raise NotImplementedError
 
     def _closed_factor(self) -> float:
-        """From the first rate to that of `last_epoch`."""
+        """Return the factor from the first rate to that of `last_epoch`."""
         raise NotImplementedError
 
     def _rates(self) -> Values:
@@ -267,7 +267,7 @@ class FactorLR(LRScheduler):
 
 
 class StepLR(FactorLR):
-    """`gamma` times the rate every `step_size` epochs: lr = lr₀ · gamma^⌊epoch / step_size⌋."""
+    """Multiplies the rate by `gamma` every `step_size` epochs: lr = lr₀ · gamma^⌊epoch / step_size⌋."""
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.step_size, self.gamma = step_size, gamma
@@ -281,7 +281,7 @@ class StepLR(FactorLR):
 
 
 class MultiStepLR(FactorLR):
-    """`gamma` times the rate at each milestone: lr = lr₀ · gamma^(milestones up to epoch)."""
+    """Multiplies the rate by `gamma` at each milestone: lr = lr₀ · gamma^(milestones up to epoch)."""
 
     def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1,
                  last_epoch: int = -1) -> None:
@@ -296,7 +296,7 @@ class MultiStepLR(FactorLR):
 
 
 class ConstantLR(FactorLR):
-    """`factor` times the rate until epoch `total_iters`, then the rate itself."""
+    """Multiplies the rate by `factor` until epoch `total_iters`, then restores it."""
 
     def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5,
                  last_epoch: int = -1) -> None:
@@ -315,7 +315,7 @@ class ConstantLR(FactorLR):
 
 
 class LinearLR(FactorLR):
-    """From `start_factor` to `end_factor` times the rate in a straight line of `total_iters` epochs."""
+    """Goes linearly from `start_factor` to `end_factor` times the rate in `total_iters` epochs."""
 
     def __init__(self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0,
                  total_iters: int = 5, last_epoch: int = -1) -> None:
@@ -340,7 +340,7 @@ class LinearLR(FactorLR):
 
 
 class ExponentialLR(FactorLR):
-    """`gamma` times the rate every epoch: lr = lr₀ · gamma^epoch."""
+    """Multiplies the rate by `gamma` every epoch: lr = lr₀ · gamma^epoch."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -354,7 +354,7 @@ class ExponentialLR(FactorLR):
 
 
 class PolynomialLR(FactorLR):
-    """To zero in `total_iters` epochs: lr = lr₀ · (1 - epoch / total_iters)^power."""
+    """Goes to zero in `total_iters` epochs: lr = lr₀ · (1 - epoch / total_iters)^power."""
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         self.total_iters, self.power = total_iters, power
@@ -387,7 +387,7 @@ class CosineAnnealingLR(LRScheduler):
         if self._step_count == 1 and self.last_epoch > 0:
             return self._get_closed_form_lr()
         groups, low = self.optimizer.param_groups, self.eta_min
-        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # the epoch before was at the bottom
+        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # the previous epoch was at the bottom
             rise = 1 - math.cos(math.pi / self.T_max)
             return [group["lr"] + (lr - low) * rise / 2 for lr, group in zip(self.base_lrs, groups)]
         ratio = self._bracket(self.last_epoch) / self._bracket(self.last_epoch - 1)
@@ -401,13 +401,13 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class MomentumLR(LRScheduler):
-    """A schedule that can move the momentum too, against the rate: `momentum`, or the first of `betas`."""
+    """A schedule that can also move the momentum, opposite to the rate: `momentum`, or the first of `betas`."""
 
     cycle_momentum: bool
     use_beta1: bool
 
     def _begin_momentum(self, optimizer: Optimizer, low: Any, high: Any, last_epoch: int) -> tuple[Values, Values]:
-        """The lowest and the highest momentum of each group, which begins with the highest."""
+        """Return the lowest and the highest momentum of each group; a new schedule begins with the highest."""
         if not {"momentum", "betas"} & optimizer.defaults.keys():
             raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
         self.use_beta1 = "betas" in optimizer.defaults
@@ -428,8 +428,8 @@ class MomentumLR(LRScheduler):
 class CyclicLR(MomentumLR):
     """From `base_lr` up to `max_lr` in `step_size_up` steps, and down in `step_size_down`, again and again.
 
-    `mode`: "triangular" in cycles alike, "triangular2" each half as high as the one before, "exp_range" by
-    `gamma^iterations`; or `scale_fn`, a function of the number of the cycle or of the steps (`scale_mode`).
+    `mode`: "triangular" for equal cycles, "triangular2" for each half as high as the one before, "exp_range" for
+    `gamma^iterations`; or `scale_fn`, a function of the number of the cycle or of the step (`scale_mode`).
     """
 
     def __init__(self, optimizer: Optimizer, base_lr: float | list[float], max_lr: float | list[float],
@@ -459,7 +459,7 @@ class CyclicLR(MomentumLR):
         self.base_lrs = base_lrs
 
     def scale_fn(self, x: float) -> float:
-        """How high a cycle is, from 0 to 1, by its number or by that of the step."""
+        """Return how high a cycle is, from 0 to 1, by its number or that of the step."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
         if self.mode == "exp_range":
@@ -467,7 +467,7 @@ class CyclicLR(MomentumLR):
         return 1.0 if self.mode == "triangular" else 1 / (2.0 ** (x - 1))
 
     def _rates(self) -> Values:
-        """The rates of `last_epoch`; sets the momentum too."""
+        """Return the rates of `last_epoch`, and set the momentum."""
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
@@ -478,12 +478,12 @@ class CyclicLR(MomentumLR):
         return [low + (high - low) * height * scale for low, high in zip(self.base_lrs, self.max_lrs)]
 
     def state_dict(self) -> dict[str, Any]:
-        """The state; of a `scale_fn` of one's own the attributes, if it is an object."""
+        """Return the state; of a custom `scale_fn`, the attributes if it is an object."""
         custom = self._scale_fn_custom
         return with_last(super().state_dict(), "_scale_fn_custom", None if custom is None else state_of(custom))
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state; a `scale_fn` stays, with other attributes if it is an object."""
+        """Load a state; a `scale_fn` stays, with other attributes if it is an object."""
         super().load_state_dict({key: value for key, value in state_dict.items() if key != "_scale_fn_custom"})
         if state_dict["_scale_fn_custom"] is not None:
             self._scale_fn_custom.__dict__.update(state_dict["_scale_fn_custom"])
@@ -507,12 +507,12 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _rates(self) -> Values:
-        """The rates at `T_cur` of the `T_i` epochs of this cycle."""
+        """Return the rates at `T_cur` of the `T_i` epochs of this cycle."""
         bracket = 1 + math.cos(math.pi * self.T_cur / self.T_i)
         return [self.eta_min + (lr - self.eta_min) * bracket / 2 for lr in self.base_lrs]
 
     def step(self, epoch: float | None = None) -> None:
-        """Go to the next epoch, or to this one, which may be a fraction: `epoch + batch / batches`."""
+        """Go to the next epoch, or to `epoch`, which may be fractional: `epoch + batch / batches`."""
         if epoch is None and self.last_epoch >= 0:
             epoch = self.last_epoch + 1
             self.T_cur += 1
@@ -543,9 +543,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 class OneCycleLR(MomentumLR):
     """Up to `max_lr` in the first `pct_start` of all steps, then down to far below the start.
 
-    The rate begins at `max_lr / div_factor` and ends at that over `final_div_factor`; with `three_phase` it comes back
-    to where it began, in as many steps as it rose, before it goes on down. Steps are `total_steps`, or `epochs` times
-    `steps_per_epoch`; `anneal_strategy` is "cos" or "linear".
+    The rate begins at `max_lr / div_factor` and ends at that over `final_div_factor`; with `three_phase` it returns to
+    where it began, in as many steps as it rose, before it goes further down. The number of steps is `total_steps`, or
+    `epochs` times `steps_per_epoch`; `anneal_strategy` is "cos" or "linear".
     """
 
     total_steps: int
@@ -579,7 +579,7 @@ class OneCycleLR(MomentumLR):
         return end + (start - end) / 2.0 * (math.cos(math.pi * pct) + 1)
 
     def _rates(self) -> Values:
-        """The rates of `last_epoch`; sets the momentum too. A ValueError after the last step."""
+        """Return the rates of `last_epoch`, and set the momentum. Raises ValueError after the last step."""
         step, begin = self.last_epoch, 0.0
         if step > self.total_steps:
             raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")
@@ -611,7 +611,7 @@ def number_of_steps(total_steps: int | None, epochs: int | None, steps_per_epoch
 
 
 def phases_of(pct_start: float, total_steps: int, three_phase: bool) -> list[dict[str, Any]]:
-    """Where each phase ends, and between which options of a group it goes."""
+    """Return where each phase ends, and between which options of a group it moves."""
     ends = [(float(pct_start * total_steps) - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum")]
     if three_phase:
         ends += [(float(2 * pct_start * total_steps) - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
@@ -623,11 +623,11 @@ def phases_of(pct_start: float, total_steps: int, three_phase: bool) -> list[dic
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """`factor` times the rate, where a number has not become better for more than `patience` epochs.
+    """Multiplies the rate by `factor` when a metric has not improved for more than `patience` epochs.
 
-    Better is less than `best · (1 - threshold)` in the modes "min" and "rel", than `best - threshold` in "abs"; in mode
-    "max" more, with the signs reversed. After a reduction `cooldown` epochs do not count. No rate goes below `min_lr`,
-    and changes of at most `eps` are left out.
+    In mode "min", improved means less than `best · (1 - threshold)` for "rel", or than `best - threshold` for "abs"; in
+    mode "max" it means greater, with the signs reversed. After a reduction, `cooldown` epochs do not count. No rate
+    goes below `min_lr`, and changes of at most `eps` are skipped.
     """
 
     best: float
@@ -663,7 +663,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.best, self.cooldown_counter, self.num_bad_epochs = self.mode_worse, 0, 0
 
     def step(self, metrics: SupportsFloat, epoch: int | None = None) -> None:  # type: ignore[override]  # as PyTorch's
-        """Note the number of this epoch; lower the rates if it is time to."""
+        """Note the metric of this epoch; lower the rates if it is time to."""
         current = float(metrics)
         if epoch is not None:
             warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
@@ -682,7 +682,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether bad epochs do not count now."""
+        """Whether bad epochs currently do not count."""
         return self.cooldown_counter > 0
 
     def _is_better(self, a: float, best: float) -> bool:
@@ -717,7 +717,7 @@ class CombinedLR(LRScheduler):
     _schedulers: Sequence[Any]
 
     def _check(self, optimizer: Optimizer, schedulers: Sequence[Any]) -> None:
-        """Refuse schedules that do not go together."""
+        """Refuse schedules that do not fit together."""
         name = type(self).__name__
         for i, scheduler in enumerate(schedulers):
             if not hasattr(scheduler, "optimizer"):
@@ -733,7 +733,7 @@ class CombinedLR(LRScheduler):
                     f"{type(optimizer).__name__}.")
 
     def state_dict(self) -> dict[str, Any]:
-        """The state, with those of the schedules in it."""
+        """Return the state, which includes those of the schedules."""
         states = [scheduler.state_dict() for scheduler in self._schedulers]
         return with_last(super().state_dict(), "_schedulers", states)
 
@@ -744,7 +744,7 @@ class CombinedLR(LRScheduler):
 
 
 class SequentialLR(CombinedLR):
-    """One schedule after the other: the next one begins, at its epoch 0, at each milestone."""
+    """One schedule after the other: at each milestone the next one begins, at its epoch 0."""
 
     def __init__(self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int],
                  last_epoch: int = -1) -> None:
@@ -766,7 +766,7 @@ class SequentialLR(CombinedLR):
         self._last_lr = first.get_last_lr()
 
     def recursive_undo(self, sched: Any = None) -> None:
-        """Take back the first step of all schedules, also of those inside of schedules."""
+        """Undo the first step of all schedules, also of those inside schedules."""
         scheduler = self if sched is None else sched
         if hasattr(scheduler, "_schedulers"):
             for inner in scheduler._schedulers:
@@ -774,7 +774,7 @@ class SequentialLR(CombinedLR):
         elif hasattr(scheduler, "last_epoch"):
             scheduler.last_epoch -= 1
 
-    def step(self) -> None:  # type: ignore[override]  # an epoch by its number is not asked for here, as in PyTorch
+    def step(self) -> None:  # type: ignore[override]  # it takes no epoch, as in PyTorch
         """Go to the next epoch, in the schedule whose turn it is."""
         self.last_epoch += 1
         which = bisect_right(self._milestones, self.last_epoch)
@@ -787,7 +787,7 @@ class SequentialLR(CombinedLR):
 
 
 class ChainedScheduler(CombinedLR):
-    """Several schedules at once: each step is one of all of them, in this order."""
+    """Several schedules at once: each step makes a step of each of them, in order."""
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         if len(schedulers) < 1:
@@ -798,7 +798,7 @@ class ChainedScheduler(CombinedLR):
         self._schedulers, self.optimizer = schedulers, optimizer
         self._last_lr = values_of(optimizer, "lr")
 
-    def step(self) -> None:  # type: ignore[override]  # an epoch by its number is not asked for here, as in PyTorch
+    def step(self) -> None:  # type: ignore[override]  # it takes no epoch, as in PyTorch
         """Go to the next epoch in all of them."""
         for scheduler in self._schedulers:
             scheduler.step()

@@ -1,4 +1,4 @@
-"""Muon: mirrors `torch/optim/_muon.py`. It is for the matrices of hidden layers; all else wants another optimiser."""
+"""Muon: mirrors `torch/optim/_muon.py`. It is for the matrices of hidden layers; use another optimiser for the rest."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -49,11 +49,11 @@ class Muon(Optimizer):
                 raise ValueError(f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}")
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change each parameter that has a gradient; `closure` computes the loss again, and is what this returns."""
+        """Change each parameter that has a gradient; `closure` recomputes the loss, which is then returned."""
         return step_of_each(self.param_groups, closure, self.update)
 
     def update(self, p: Any, group: Group) -> None:
-        """One step of one parameter, by its gradient."""
+        """Update one parameter by its gradient."""
         state, g, momentum, lr = self.state[p], p.grad, group["momentum"], plain_number(group["lr"])
         if not state:
             state["momentum_buffer"] = g.new_zeros(g.shape)
@@ -65,9 +65,9 @@ class Muon(Optimizer):
 
 
 def orthogonal(g: Any, coefficients: tuple[float, float, float], steps: int, eps: float) -> Any:
-    """The matrix with its singular values moved to about 1, by Newton and Schulz's iteration.
+    """Return the matrix with its singular values moved to about 1, by Newton-Schulz iteration.
 
-    As in PyTorch each result is rounded to bfloat16: what the iteration gives is no more exact than that.
+    As in PyTorch each result is rounded to bfloat16: the iteration is no more exact than that.
     """
     if steps >= 100:
         raise ValueError("Number of steps must be less than 100 for computational efficiency")
@@ -86,6 +86,6 @@ def orthogonal(g: Any, coefficients: tuple[float, float, float], steps: int, eps
 
 
 def as_bfloat16(x: Any) -> Any:
-    """Numbers rounded to the nearest of bfloat16, in an array of float32: the upper half of its bits."""
+    """Round numbers to the nearest bfloat16, in an array of float32: bfloat16 is the upper half of its bits."""
     bits = np.ascontiguousarray(x, dtype=np.float32, like=device_like(x)).view(np.uint32)
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32)

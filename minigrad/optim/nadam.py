@@ -55,5 +55,5 @@ class NAdam(ElementwiseOptimizer):
 
 
 def momentum(t: Any, group: Group) -> Any:
-    """The momentum of step t."""
+    """Return the momentum of step t."""
     return group["betas"][0] * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"]))

@@ -1,7 +1,7 @@
 """Defines `Optimizer`, the base class of all optimisers: mirrors `torch/optim/optimizer.py`.
 
-A reader finds here what an optimiser is apart from its formula: groups of parameters with options of their own, a state
-for each parameter, both as plain data (`state_dict`), and hooks around all of it.
+This is what an optimiser is apart from its formula: groups of parameters with their own options, a state for each
+parameter, both as plain data (`state_dict`), and hooks around all of it.
 """
 
 import copy
@@ -35,7 +35,7 @@ OTHER_SIZE = "loaded state dict contains a parameter group that doesn't match th
 
 
 class Required:
-    """The default of an option that every group must give."""
+    """The default of an option that every group must set."""
 
     def __repr__(self) -> str:
         return "<required parameter>"
@@ -45,7 +45,7 @@ required = Required()
 
 
 def add_hook(hooks: Hooks, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-    """Keep a hook, last or first; its handle takes it off."""
+    """Add a hook, last or first; its handle removes it."""
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     if prepend:
@@ -64,7 +64,7 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHand
 
 
 def between_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
-    """The `step` of a class, with the hooks before and after it."""
+    """Wrap the `step` of a class in the hooks before and after it."""
 
     @functools.wraps(step)
     def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
@@ -81,15 +81,15 @@ def between_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
             hook(self, step_args, kwargs)
         return result
 
-    hooked.hooked = True  # type: ignore[attr-defined]  # PyTorch marks it so, too
+    hooked.hooked = True  # type: ignore[attr-defined]  # PyTorch marks it like this too
     return hooked
 
 
 class Optimizer:
     """Changes parameters by their gradients, in `step()`, which a subclass defines.
 
-    `params`: tensors, `(name, tensor)` pairs, or dicts: groups with options of their own, else those of `defaults`.
-    `param_groups` is the list of these groups; `state[p]` is what the optimiser remembers of a parameter.
+    `params`: tensors, `(name, tensor)` pairs, or dicts: groups with their own options, else those of `defaults`.
+    `param_groups` is the list of these groups; `state[p]` is what the optimiser remembers about a parameter.
     """
 
     _optimizer_step_pre_hooks: Hooks
@@ -114,11 +114,11 @@ class Optimizer:
             self.add_param_group(group)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change the parameters once; `closure` computes the loss anew, which is then returned."""
+        """Change the parameters once; `closure` recomputes the loss, which is then returned."""
         raise NotImplementedError
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Take the gradients off, or set them to zero: then parameters that get none later are changed all the same."""
+        """Remove the gradients, or set them to zero: then parameters that get no new one are changed all the same."""
         for group in self.param_groups:
             for p in group["params"]:
                 if set_to_none:
@@ -137,8 +137,8 @@ class Optimizer:
         """Optimise more parameters: a dict with `params` and options.
 
         Raises:
-            TypeError: for what is no dict, a set, or parameters that are no tensors.
-            ValueError: for results of ops, some names missing, or parameters that are in another group.
+            TypeError: if it is not a dict, for a set of parameters, or parameters that are not tensors.
+            ValueError: for results of ops, if some names are missing, or for parameters that are in another group.
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
@@ -173,7 +173,7 @@ class Optimizer:
             raise ValueError("can't optimize a non-leaf Tensor")
 
     def _check_new(self, new: Group) -> None:
-        """Raise PyTorch's errors for a group that does not go with the others."""
+        """Raise PyTorch's errors for a group that does not fit the others."""
         params = set(new["params"])
         if len(params) < len(new["params"]):
             warn(DUPLICATES)
@@ -186,7 +186,7 @@ class Optimizer:
 
     # state
     def state_dict(self) -> dict[str, Any]:
-        """The state as `{"state": {number: state}, "param_groups": […]}`; parameters are numbered through all groups.
+        """Return `{"state": {number: state}, "param_groups": […]}`; parameters are numbered across all groups.
 
         The tensors in it are those of the optimiser, not copies.
         """
@@ -207,10 +207,10 @@ class Optimizer:
         return result
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state and options; state tensors are converted to the dtypes of their parameters.
+        """Load a state and options; state tensors are converted to the dtypes of their parameters.
 
         Raises:
-            ValueError: if the groups are not as many, or not as long, as here; nothing is changed then.
+            ValueError: if the number or lengths of the groups differ from those here; nothing is changed then.
         """
         state_dict = state_dict.copy()
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
@@ -237,8 +237,8 @@ class Optimizer:
             hook(self)
 
     def _cast(self, p: Tensor, value: Any, key: Any, captured: bool) -> Any:
-        """A copy of a part of a state, its tensors in the dtype and on the device of the parameter; `step` stays as it
-        is, and what else is one number stays on the CPU, where every step reads it, unless steps may be `captured`."""
+        """Copy a part of a state, its tensors in the dtype and on the device of the parameter; `step` stays unchanged,
+        other single numbers stay on the CPU, where every step reads them, unless steps may be `captured`."""
         if isinstance(value, Tensor):
             if key == "step":
                 return value.to(p.device, float32) if captured else value
@@ -268,7 +268,7 @@ class Optimizer:
 
     # hooks
     def _begin_hooks(self) -> None:
-        """No hooks yet, of any kind; from now on the class calls them around its `step`."""
+        """Begin without hooks of any kind; from now on the class calls hooks around its `step`."""
         cls = type(self)
         if not hasattr(cls.step, "hooked"):
             setattr(cls, "step", between_hooks(cls.step))  # noqa: B010 (mypy lets no method be assigned)

@@ -12,7 +12,7 @@ __all__ = ["RAdam"]
 
 
 class RAdam(ElementwiseOptimizer):
-    """Adam that divides by √v only where enough steps have made v known (Liu et al. 2019).
+    """Adam that divides by √v only once enough steps have made v reliable (Liu et al. 2019).
 
     m ← β₁ m + (1 - β₁) g,  v ← β₂ v + (1 - β₂) g²
     ρ∞ = 2 / (1 - β₂) - 1,  ρₜ = ρ∞ - 2 t β₂ᵗ / (1 - β₂ᵗ)

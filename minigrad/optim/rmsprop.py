@@ -13,7 +13,7 @@ __all__ = ["RMSprop"]
 class RMSprop(ElementwiseOptimizer):
     """The gradient divided by its usual size (Hinton 2012).
 
-    v ← α v + (1 - α) g²               centered: less the square of the mean gradient, a ← α a + (1 - α) g
+    v ← α v + (1 - α) g²               centered: minus the square of the mean gradient, a ← α a + (1 - α) g
     b ← μ b + g / (√v + ε)             μ: momentum
     p ← p - lr b
     """

@@ -11,7 +11,7 @@ __all__ = ["Rprop"]
 
 
 class Rprop(ElementwiseOptimizer):
-    """Steps of a size of their own for each element, in which only the sign of the gradient counts (Riedmiller 1993).
+    """Steps with their own size for each element, in which only the sign of the gradient counts (Riedmiller 1993).
 
     s ← η⁺ s, or η⁻ s where the gradient has changed its sign (and counts as 0); within step_sizes; s begins at lr
     p ← p - s sign(g)

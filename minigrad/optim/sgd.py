@@ -36,7 +36,7 @@ class SGD(ElementwiseOptimizer):
         return self.state[p] if group["momentum"] != 0 else {}
 
     def count_step(self, state: State, group: Group) -> None:
-        """Nothing is counted."""
+        """Do nothing: SGD counts no steps."""
 
     def update_in_blocks(self, p: Tensor, g: Tensor, state: State, group: Group) -> bool:
         missing = group["momentum"] != 0 and state.get("momentum_buffer") is None  # the first step makes it

@@ -1,7 +1,7 @@
 """Averages of weights: mirrors `torch/optim/swa_utils.py`.
 
-The mean of the weights that training passes through often does better than the last of them: all with equal weight
-(SWA, Izmailov et al. 2018), or the later ones with more (EMA). Here is the model of such a mean, and what goes with it.
+The mean of the weights that training passes through is often better than the last ones: all with equal weight (SWA,
+Izmailov et al. 2018), or the later ones with more (EMA). This file has the model of such a mean, and its tools.
 """
 
 import itertools
@@ -27,7 +27,7 @@ MultiAverage = Callable[[Sequence[Tensor], Sequence[Tensor], Any], None]
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
-    """decay · mean + (1 - decay) · new, of one parameter."""
+    """Return the function decay · mean + (1 - decay) · new, for one parameter."""
     check_decay(decay)
 
     def ema_update(ema_param: Tensor, current_param: Tensor, num_averaged: Any) -> Tensor:
@@ -38,7 +38,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 
 
 def get_swa_avg_fn() -> Average:
-    """mean + (new - mean) / (n + 1), of one parameter; n: how many have been averaged."""
+    """Return the function mean + (new - mean) / (n + 1), for one parameter; n: how many were averaged before."""
 
     def swa_update(averaged_param: Tensor, current_param: Tensor, num_averaged: Any) -> Tensor:
         with no_grad():
@@ -49,7 +49,7 @@ def get_swa_avg_fn() -> Average:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiAverage:
-    """As `get_ema_avg_fn`, of lists of parameters of one dtype, in place."""
+    """As `get_ema_avg_fn`, for lists of parameters of one dtype, in place."""
     check_decay(decay)
 
     def ema_update(ema_param_list: Sequence[Tensor], current_param_list: Sequence[Tensor], _: Any) -> None:
@@ -64,7 +64,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiAverage:
 
 
 def get_swa_multi_avg_fn() -> MultiAverage:
-    """As `get_swa_avg_fn`, of lists of parameters of one dtype, in place."""
+    """As `get_swa_avg_fn`, for lists of parameters of one dtype, in place."""
 
     def swa_update(averaged_param_list: Sequence[Tensor], current_param_list: Sequence[Tensor],
                    num_averaged: Any) -> None:
@@ -79,16 +79,16 @@ def get_swa_multi_avg_fn() -> MultiAverage:
 
 
 def check_decay(decay: float) -> None:
-    """PyTorch's error for a decay that is no share."""
+    """Raise PyTorch's error for a decay outside [0, 1]."""
     if decay < 0.0 or decay > 1.0:
         raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
 
 
 class AveragedModel(Module):
-    """A copy of a model, whose parameters are the mean of those that `update_parameters` has seen.
+    """A copy of a model whose parameters are the mean of those that `update_parameters` has seen.
 
-    `avg_fn` gives the new mean of one parameter, `multi_avg_fn` changes lists of them in place; without both, all count
-    the same. Buffers are averaged too if `use_buffers`, else taken over as they are.
+    `avg_fn` returns the new mean of one parameter, `multi_avg_fn` changes lists of them in place; without either, all
+    count equally. Buffers are averaged too if `use_buffers`, else copied.
     """
 
     n_averaged: Tensor
@@ -107,11 +107,11 @@ class AveragedModel(Module):
         self.use_buffers = use_buffers
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the averaged model gives."""
+        """Return what the averaged model returns."""
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Module) -> None:
-        """Average the parameters of `model` in; the first ones are taken over."""
+        """Add the parameters of `model` to the average; the first ones are copied."""
         buffers: tuple[Any, Any] = (self.module.buffers(), model.buffers())
         ours, theirs = self.parameters(), model.parameters()
         if self.use_buffers:
@@ -135,10 +135,10 @@ class AveragedModel(Module):
 
 
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
-    """Have the BatchNorm layers of a model measure means and variances anew, over all batches of `loader`.
+    """Recompute the means and variances of a model's BatchNorm layers, over all batches of `loader`.
 
-    A batch is the input, or a list or tuple that begins with it. After an average of weights, the means that were
-    measured on the way are no longer right.
+    A batch is the input, or a list or tuple that begins with it. After averaging weights, the means from training are
+    no longer right.
     """
     layers = {m: m.momentum for m in model.modules() if isinstance(m, _BatchNorm)}
     if not layers:
@@ -147,7 +147,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     model.train()
     for layer in layers:
         layer.reset_running_stats()
-        layer.momentum = None  # then all batches count the same
+        layer.momentum = None  # then all batches count equally
     with no_grad():
         for batch in loader:
             x = batch[0] if isinstance(batch, (list, tuple)) else batch
@@ -166,7 +166,7 @@ def cosine(t: float) -> float:
 
 
 class SWALR(LRScheduler):
-    """Goes from the learning rate of each group to `swa_lr` in some epochs, and stays there."""
+    """Goes from the learning rate of each group to `swa_lr` in `anneal_epochs` epochs, and stays there."""
 
     def __init__(self, optimizer: Optimizer, swa_lr: Any, anneal_epochs: Any = 10, anneal_strategy: str = "cos",
                  last_epoch: int = -1) -> None:
@@ -185,7 +185,7 @@ class SWALR(LRScheduler):
         self.anneal_func = cosine if anneal_strategy == "cos" else linear
 
     def _rates(self) -> list[Any]:
-        """swa_lr · α(t) + lr₀ (1 - α(t)): t is the share of the epochs, lr₀ what the rate must have been at first."""
+        """Return swa_lr · α(t) + lr₀ (1 - α(t)): t is the share of the epochs, lr₀ the rate implied for the start."""
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)
@@ -198,10 +198,10 @@ class SWALR(LRScheduler):
         return rates
 
     def state_dict(self) -> dict[str, Any]:
-        """All that the schedule knows, but for its optimiser and the function, which the strategy names."""
+        """Return the state of the schedule, except its optimiser and the function, which the strategy names."""
         return {key: value for key, value in super().state_dict().items() if key != "anneal_func"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state; the learning rates themselves are in the optimiser's."""
+        """Load a state; the learning rates themselves are in the optimiser's."""
         super().load_state_dict(state_dict)
         self._set_anneal_func(self._anneal_strategy)

@@ -1,14 +1,14 @@
 """Saves and loads tensors and modules: mirrors `torch/serialization.py`.
 
-`save` writes what `torch.save` writes, an archive of a pickle and of storages (torch_writer.py), and `load` reads it
-without running any code of a file (torch_file.py). Storages that were shared stay shared.
+`save` writes what `torch.save` writes, an archive of a pickle and storages (torch_writer.py), and `load` reads it
+without running any code from the file (torch_file.py). Shared storages stay shared.
 
-Under a name that ends in `.safetensors` it writes safetensors: the tensors as they are in memory, and a header that is
-JSON. PyTorch reads such a file with `safetensors.torch.load_file`. What is no tensor (the nesting, numbers, texts) is
-kept as JSON in the header's metadata, so that state dicts of modules, optimisers and schedules come back as they were.
-Tensors that share memory, or look at a part of it, are each written there with their own values.
+To a name that ends in `.safetensors`, `save` writes safetensors: the tensors as they are in memory, and a JSON header.
+PyTorch reads such a file with `safetensors.torch.load_file`. Everything else (nesting, numbers, strings) is stored as
+JSON in the header's metadata, so that state dicts of modules, optimisers and schedules are restored as they were. In
+this format, tensors that share memory or view a part of it are each written with their own values.
 
-A file that was damaged is refused: an archive has a checksum for each part, and the metadata of safetensors has one.
+A damaged file is refused: an archive has a checksum for each part, and the metadata of safetensors has one.
 """
 
 import io
@@ -42,8 +42,8 @@ from minigrad.serialization.torch_writer import archive_of, location_text
 
 __all__ = ["LoadError", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
 
-KEY = "minigrad"  # under which the metadata holds all that is no tensor
-CHECKSUM = "minigrad.crc32"  # under which the metadata holds `checksum` of the file
+KEY = "minigrad"  # the metadata's key for everything that is not a tensor
+CHECKSUM = "minigrad.crc32"  # the metadata's key for `checksum` of the file
 VERSION = 2  # files of version 1 have no checksum
 NAMES = {"BF16": "bfloat16", "F16": "float16", "F32": "float32", "F64": "float64", "U8": "uint8", "I8": "int8",
          "I16": "int16", "I32": "int32", "I64": "int64", "BOOL": "bool"}
@@ -68,17 +68,17 @@ REFUSED = (
 
 
 class LoadError(RuntimeError):
-    """A file that is damaged, or is none that `load` reads. Nothing was changed."""
+    """Raised for a file that is damaged, or that `load` cannot read. Nothing was changed."""
 
 
 def save(obj: Any, f: Any) -> None:
-    """Write `obj` to a path or an open binary file: a state dict, a module, or whatever is nested out of such parts.
+    """Write `obj` to a path or an open binary file: a state dict, a module, or anything nested from such parts.
 
-    The format is that of `torch.save`; for a path that ends in `.safetensors` it is safetensors. A file of that name is
-    replaced at once by the whole new one, or stays as it is.
+    The format is that of `torch.save`; for a path that ends in `.safetensors` it is safetensors. An existing file is
+    replaced by the new one as a whole, or stays unchanged.
 
     Raises:
-        TypeError: for an object that is of no type that can be written; nothing is written then.
+        TypeError: for an object of a type that cannot be written; nothing is written then.
         RuntimeError: if the folder does not exist, or tensors of two dtypes share a storage.
     """
     if not isinstance(f, (str, os.PathLike)):
@@ -108,7 +108,7 @@ def save(obj: Any, f: Any) -> None:
 
 
 def safetensors_of(obj: Any) -> Callable[[str], None]:
-    """A function that writes `obj` as a file of safetensors of the name that it is given."""
+    """Return a function that writes `obj` as safetensors to the file name that it gets."""
     writer = Writer()
     tree = writer.encode(obj, ())
     text = json.dumps({"version": VERSION, "tree": tree}, allow_nan=False)
@@ -120,7 +120,7 @@ def safetensors_of(obj: Any) -> Callable[[str], None]:
         try:
             safetensors.save_file(writer.arrays, name, metadata)
         except Exception as error:
-            code = re.search(r"\(os error (\d+)\)", str(error))  # what the system said; the error itself is no OSError
+            code = re.search(r"\(os error (\d+)\)", str(error))  # the system's error; this one is not an OSError
             if code is None:
                 raise
             raise OSError(int(code[1]), os.strerror(int(code[1])), name) from error
@@ -129,7 +129,7 @@ def safetensors_of(obj: Any) -> Callable[[str], None]:
 
 
 def checksum(text: str, parts: Iterable[tuple[str, str, list[int], Any]]) -> str:
-    """CRC-32 over what is nested, and over each tensor: its name, the format's code of its dtype, shape and bytes."""
+    """CRC-32 over the JSON, and over each tensor: its name, the format's code of its dtype, its shape and its bytes."""
     crc = zlib.crc32(text.encode())
     for name, code, shape, data in sorted(parts, key=lambda part: part[0]):
         crc = zlib.crc32(data, zlib.crc32(json.dumps([name, code, shape]).encode(), crc))
@@ -137,20 +137,20 @@ def checksum(text: str, parts: Iterable[tuple[str, str, list[int], Any]]) -> str
 
 
 def little(array: Any) -> Any:
-    """The bytes of an array as a file holds them: the lowest of each number first."""
+    """Return the bytes of an array as a file holds them: little-endian."""
     bits = array.reshape(-1).view(f"u{array.itemsize}")
     return memoryview(bits.astype(f"<u{array.itemsize}", copy=False).view(np.uint8))
 
 
 class Writer:
-    """Encodes an object as JSON, and takes its tensors aside, by the names under which a file holds them."""
+    """Encodes an object as JSON, and collects its tensors by their names in the file."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, Any] = {}
         self.outer: list[int] = []
 
     def encode(self, value: Any, path: tuple[Any, ...]) -> Any:
-        """A value as JSON; what JSON has no type for is a dict of the type's name and the content."""
+        """Return a value as JSON; what JSON has no type for becomes a dict of the type's name and the content."""
         kind = type(value)
         if value is None or kind in (bool, int, str):
             return value
@@ -173,7 +173,7 @@ class Writer:
         return encoded
 
     def container(self, value: Any, path: tuple[Any, ...]) -> Any:
-        """A dict as pairs, since its keys may be numbers; lists and tuples as lists."""
+        """Return a dict as pairs, since its keys may be numbers; lists and tuples as lists."""
         kind = type(value).__name__
         if kind not in MAPPINGS:
             items = [self.encode(item, (*path, i)) for i, item in enumerate(value)]
@@ -182,11 +182,11 @@ class Writer:
         for key, item in value.items():
             check_key(key, path)
             pairs.append([self.encode(key, path), self.encode(item, (*path, key))])
-        metadata = getattr(value, "_metadata", None)  # the versions of modules, which their state dict carries
+        metadata = getattr(value, "_metadata", None)  # the versions of modules, which a state dict carries
         return {kind: pairs} if metadata is None else {kind: pairs, "_metadata": self.encode(metadata, path)}
 
     def take(self, tensor: Tensor, path: tuple[Any, ...]) -> str:
-        """Take a tensor aside, under the keys that lead to it, joined with dots, and a number where that is taken."""
+        """Collect a tensor under the keys that lead to it, joined by dots, with a number if that name is taken."""
         name = wanted = ".".join(map(str, path)) or "tensor"
         count = 1
         while name in self.arrays or name == "__metadata__":
@@ -197,7 +197,7 @@ class Writer:
 
 
 def check_key(key: Any, path: tuple[Any, ...]) -> None:
-    """Refuse keys that are not plain, or tuples of plain ones."""
+    """Refuse keys that are neither plain values nor tuples of plain ones."""
     if type(key) is tuple:
         for part in key:
             check_key(part, path)
@@ -207,16 +207,16 @@ def check_key(key: Any, path: tuple[Any, ...]) -> None:
 
 
 def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None) -> Any:
-    """Read what `save` or `torch.save` wrote, or a file of safetensors from elsewhere: then a dict of tensors by name.
+    """Read what `save` or `torch.save` wrote; from a foreign safetensors file, return a dict of tensors by name.
 
-    `f`: a path, or a binary file open for reading. `map_location`: on which device tensors are put, by default on
-    that which they were on: a device for all; a dict from the devices of the file to others; or a function of a tensor
-    on the CPU (PyTorch's is given its storage) and the device that it was on, whose result is taken, if it is not None.
-    `weights_only` and `mmap` change nothing: no code of a file is run, and it is read whole.
+    `f`: a path, or a binary file open for reading. `map_location`: where to put tensors, by default on the device that
+    they were on: a device for all; a dict from the file's devices to others; or a function of a tensor on the CPU
+    (PyTorch passes its storage) and the device that it was on, whose result is used unless it is None. `weights_only`
+    and `mmap` change nothing: no code from the file is run, and it is read as a whole.
 
     Raises:
-        LoadError: if the file is damaged, or holds objects or a dtype that are not here.
-        RuntimeError: for a device that is not here.
+        LoadError: if the file is damaged, or holds objects or a dtype that minigrad does not have.
+        RuntimeError: for a device that is not available.
     """
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
@@ -232,7 +232,7 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, 
 
 
 def put(tensor: Tensor, location: str, mapped: Any) -> Tensor:
-    """A tensor of a file where `map_location` says, or on the device that it was on."""
+    """Return a tensor of a file where `map_location` says, or on the device that it was on."""
     if isinstance(mapped, dict):
         location = mapped.get(location, location)
     elif isinstance(mapped, (str, bytes, device)):
@@ -250,7 +250,7 @@ def put(tensor: Tensor, location: str, mapped: Any) -> Tensor:
 
 
 def parsed(data: bytes, name: str, mapped: Any = None) -> Any:
-    """What the bytes of a file hold."""
+    """Return the object that the bytes of a file hold."""
     if data[:4] == b"PK\x03\x04" and data[8:9] != b"{":
         return archived(data, name, mapped)
     if data[:1] == b"\x80" and data[8:9] != b"{":
@@ -288,7 +288,7 @@ def parsed(data: bytes, name: str, mapped: Any = None) -> Any:
 
 
 def archived(data: bytes, name: str, mapped: Any) -> Any:
-    """What an archive of `torch.save` holds, its tensors on the devices where they belong."""
+    """Return the object in an archive of `torch.save`, with its tensors on the devices where they belong."""
     try:
         result, tensors = read(data)
     except NotLoaded as error:
@@ -299,7 +299,7 @@ def archived(data: bytes, name: str, mapped: Any) -> Any:
 
 
 def tensor_of(name: str, key: str, entry: Any) -> Tensor:
-    """A tensor of a file, in memory of its own."""
+    """Return a tensor of a file, in its own memory."""
     if entry["dtype"] not in NAMES:
         raise LoadError(f"{name} holds '{key}' of dtype {entry['dtype']}, which is not one of minigrad's: "
                         f"{', '.join(NAMES)}.")
@@ -316,14 +316,14 @@ def tensor_of(name: str, key: str, entry: Any) -> Tensor:
 
 
 class Reader:
-    """Builds an object again from what a `Writer` encoded; each tensor of the file is used once."""
+    """Rebuilds an object from what a `Writer` encoded; each tensor of the file is used once."""
 
     def __init__(self, tensors: dict[str, Tensor]) -> None:
         self.tensors = tensors
         self.read: list[tuple[Tensor, str, bool]] = []
 
     def decode(self, encoded: Any) -> Any:
-        """The value of this JSON."""
+        """Return the value of this JSON."""
         if isinstance(encoded, list):
             return [self.decode(item) for item in encoded]
         if not isinstance(encoded, dict):

@@ -1,9 +1,9 @@
 """Reads the files of `torch.save`: a zip archive of a pickle, which says how things are nested, and of storages.
 
-A pickle is a program. Its instructions name functions to call, and could name any. Here they find but those of a closed
-list, each an object that nothing can be set on and that builds plain values: tensors, parameters, sizes, dtypes,
+A pickle is a program. Its instructions name functions to call, and could name any. Here they find only those on a
+closed list, each an object that allows no assignment and builds plain values: tensors, parameters, sizes, dtypes,
 devices, containers, and the layers of `nn`. This is what `torch.load(weights_only=True)` does. Tensors that shared a
-storage do so again. A module of one's own class is built where its class was allowed (`add_safe_globals`).
+storage share one again. A module of your own class is built if the class was allowed (`add_safe_globals`).
 """
 
 import functools
@@ -35,15 +35,15 @@ WHOLE = (
     "devices, layers of nn and containers of these.\n\nSave what state_dict() gives rather than the object, and load "
     "it into one. Or, where it is a module of a class that you trust, allow the class before you load: "
     "minigrad.serialization.add_safe_globals([the class]).")
-ALLOWED: dict[tuple[str, str], type] = {}  # classes that a user trusts, by module and name
+ALLOWED: dict[tuple[str, str], type] = {}  # classes that the user trusts, by module and name
 
 
 class NotLoaded(Exception):
-    """What a file holds that is not read, or why it cannot be."""
+    """Raised with what in a file is not read, or why it cannot be."""
 
 
 class Named:
-    """What a pickle finds under a name: it can be called, and nothing can be set on it."""
+    """What a pickle finds under a name: it can be called, but allows no assignment to attributes."""
 
     __slots__ = ("build", "value")
 
@@ -67,14 +67,14 @@ class Named:
 
 
 class Frozen(type):
-    """The class of the classes that stand for modules: nothing can be set on them."""
+    """The metaclass of the classes that stand for modules: they allow no assignment to attributes."""
 
     def __setattr__(cls, name: str, value: Any) -> None:
         raise NotLoaded("it sets an attribute of what it finds by name")
 
 
 def stand_in(cls: type) -> type:
-    """What a pickle finds in the place of a class: made without arguments, it gives an empty object of the class."""
+    """Make what a pickle finds in place of a class: called without arguments, it makes an empty object of the class."""
     def new(stand_in: type, *args: Any) -> Any:
         if args:
             raise NotLoaded(f"it gives arguments to {cls.__qualname__}")
@@ -85,7 +85,7 @@ def stand_in(cls: type) -> type:
 
 @functools.cache
 def layers() -> dict[tuple[str, str], type]:
-    """The layers of `nn`, by the names that PyTorch's pickles have for them."""
+    """Return the layers of `nn`, by their names in PyTorch's pickles."""
     found: list[Any] = [Module]
     for cls in found:
         found += [each for each in cls.__subclasses__() if each.__module__.startswith(modules.__name__)]
@@ -93,10 +93,10 @@ def layers() -> dict[tuple[str, str], type]:
 
 
 def add_safe_globals(safe_globals: Iterable[type]) -> None:
-    """Let files hold objects of these classes: `load` makes them without calling `__init__`, and sets their attributes.
+    """Allow files to hold objects of these classes: `load` makes them without `__init__`, and sets their attributes.
 
     Raises:
-        TypeError: for what is no class.
+        TypeError: for an entry that is not a class.
     """
     for cls in safe_globals:
         if not isinstance(cls, type):
@@ -105,18 +105,18 @@ def add_safe_globals(safe_globals: Iterable[type]) -> None:
 
 
 def get_safe_globals() -> list[Any]:
-    """The classes that were allowed."""
+    """Return the allowed classes."""
     return [*ALLOWED.values()]
 
 
 def clear_safe_globals() -> None:
-    """Allow none any more."""
+    """Allow no classes any more."""
     ALLOWED.clear()
 
 
 @contextmanager
 def safe_globals(allowed: Iterable[type]) -> Iterator[None]:
-    """A block in which files may hold objects of these classes too."""
+    """A block in which files may also hold objects of these classes."""
     before = dict(ALLOWED)
     try:
         add_safe_globals(allowed)
@@ -136,7 +136,7 @@ class Stored:
 
 
 class Reader(pickle.Unpickler):
-    """Builds what a pickle describes, out of the closed list."""
+    """Builds what a pickle describes, from the closed list."""
 
     def __init__(self, pickled: bytes, storage: Callable[[str], Any], order: str) -> None:
         super().__init__(io.BytesIO(pickled))
@@ -151,7 +151,7 @@ class Reader(pickle.Unpickler):
             ("torch._utils", "_rebuild_parameter"): Named(self.parameter)}
 
     def find_class(self, module: str, name: str) -> Any:
-        """What the closed list has under a name."""
+        """Return what the closed list has under a name."""
         found = self.names.get((module, name))
         if found is not None:
             return found
@@ -167,7 +167,7 @@ class Reader(pickle.Unpickler):
         raise NotLoaded(WHOLE.format(f"{module}.{name}"))
 
     def persistent_load(self, pid: Any) -> Stored:
-        """A storage, by its number in the archive; the same one each time."""
+        """Return a storage by its number in the archive; the same object each time."""
         kind, of, key, location, count = pid
         if kind != "storage" or not isinstance(of, Named) or of.value is None:
             raise NotLoaded(f"it holds a {kind} that is no storage of a dtype that minigrad has")
@@ -180,25 +180,25 @@ class Reader(pickle.Unpickler):
 
     def tensor(self, storage: Stored, offset: int, size: Any, strides: Any, requires_grad: bool, hooks: Any = None,
                metadata: Any = None) -> Tensor:
-        """A tensor that looks at a storage."""
+        """Return a tensor that is a view of a storage."""
         look = storage.dtype.numpy, int(offset), tuple(size), tuple(strides)
-        looking_at(storage.memory, *look)  # raises where it would leave the storage
+        looking_at(storage.memory, *look)  # raises if it would exceed the storage
         result = rebuild(Tensor, storage.memory, *look, bool(requires_grad))
         self.tensors.append((result, storage.location))
         return result
 
     def parameter(self, data: Tensor, requires_grad: bool, hooks: Any = None) -> Parameter:
-        """A parameter with the data of a tensor."""
+        """Return a parameter with the data of a tensor."""
         result = Parameter(data, bool(requires_grad))
         self.tensors.append((result, self.tensors[-1][1]))
         return result
 
 
 def read(data: bytes) -> tuple[Any, list[tuple[Tensor, str]]]:
-    """What an archive holds, and its tensors with the devices that they were on.
+    """Return the object in an archive, and its tensors with the devices that they were on.
 
     Raises:
-        NotLoaded: for what is not on the closed list, and for an archive that is damaged.
+        NotLoaded: for what is not on the closed list, and for a damaged archive.
     """
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))

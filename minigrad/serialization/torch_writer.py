@@ -1,8 +1,8 @@
 """Writes the files of `torch.save`: a zip archive of a pickle, which says how things are nested, and of storages.
 
-PyTorch reads such a file with `weights_only=True` where it holds tensors and containers. A storage is written once, so
-that tensors which shared it share it again. The pickle is written instruction by instruction, since Python's own
-pickler writes only names that it can import, and `torch` need not be installed.
+PyTorch reads such a file with `weights_only=True` if it holds tensors and containers. A storage is written once, so
+that tensors that shared it share it again. The pickle is written instruction by instruction, since Python's own pickler
+writes only names that it can import, and `torch` need not be installed.
 """
 
 import io
@@ -22,7 +22,7 @@ from minigrad.ops.tensor.storage import storage_offset, stride, untyped_storage
 
 __all__ = ["NotWritten", "archive_of", "torch_name"]
 
-ALIGNMENT = 64  # of each storage in the file, as PyTorch has it, so that it can be mapped into memory
+ALIGNMENT = 64  # of each storage in the file, as in PyTorch, so that it can be mapped into memory
 # Layers that PyTorch has in another module than minigrad.
 ELSEWHERE = {"MultiheadAttention": "activation", "NonDynamicallyQuantizableLinear": "linear"}
 REFUSED = (
@@ -35,11 +35,11 @@ TWO_DTYPES = ("Cannot save multiple tensors or storages that view the same data 
 
 
 class NotWritten(TypeError):
-    """An object of a type that has no place in such a file."""
+    """Raised for an object of a type that such a file cannot hold."""
 
 
 def torch_name(cls: type) -> tuple[str, str]:
-    """The module and the name under which PyTorch has a class of minigrad's; that of any other class."""
+    """Return the module and name under which PyTorch has a minigrad class; for other classes, their own."""
     module, name = cls.__module__, cls.__qualname__
     if not module.startswith("minigrad."):
         return module, name
@@ -51,44 +51,44 @@ class PickleWriter:
 
     def __init__(self) -> None:
         self.out = io.BytesIO()
-        self.memo: dict[Any, int] = {}  # by identity, or by content for names and texts: where it is in the memo
-        self.alive: list[Any] = []  # what the memo knows by its identity
+        self.memo: dict[Any, int] = {}  # by identity, or by content for names and strings: the position in the memo
+        self.alive: list[Any] = []  # what the memo knows by identity
         self.storages: dict[int, tuple[str, Any, Any]] = {}  # by address and device: key, dtype, bytes
 
     def written(self, obj: Any) -> bytes:
-        """The whole pickle."""
+        """Return the whole pickle."""
         self.out.write(b"\x80\x02")
         self.save(obj, ())
         self.out.write(b".")
         return self.out.getvalue()
 
     def remember(self, key: Any) -> None:
-        """Put what was just made into the memo."""
+        """Add what was just written to the memo."""
         self.memo[key] = len(self.memo)
         self.out.write(b"r" + struct.pack("<I", self.memo[key]))
 
     def recalled(self, key: Any) -> bool:
-        """Whether something is in the memo; it is taken from there then."""
+        """Return whether something is in the memo; if so, write a reference to it."""
         if key not in self.memo:
             return False
         self.out.write(b"j" + struct.pack("<I", self.memo[key]))
         return True
 
     def name(self, module: str, name: str) -> None:
-        """What has this name in this module."""
+        """Write what has this name in this module."""
         if not self.recalled((module, name)):
             self.out.write(b"c" + f"{module}\n{name}\n".encode())
             self.remember((module, name))
 
     def text(self, value: str) -> None:
-        """A text."""
+        """Write a string."""
         if not self.recalled(value):
             data = value.encode("utf-8", "surrogatepass")
             self.out.write(b"X" + struct.pack("<I", len(data)) + data)
             self.remember(value)
 
     def save(self, value: Any, path: tuple[Any, ...]) -> None:
-        """Any value; `path` says where in the object it is, for an error."""
+        """Write any value; `path` says where in the object it is, for an error."""
         kind = type(value)
         if value is None or kind is bool:
             self.out.write(b"N" if value is None else b"\x88" if value else b"\x89")
@@ -105,7 +105,7 @@ class PickleWriter:
             self.composed(value, path)
 
     def integer(self, value: int) -> None:
-        """An integer, of any size."""
+        """Write an integer of any size."""
         if -(1 << 31) <= value < 1 << 31:
             self.out.write(b"J" + struct.pack("<i", value))
             return
@@ -114,7 +114,7 @@ class PickleWriter:
         self.out.write((b"\x8a" + bytes([len(data)]) if short else b"\x8b" + struct.pack("<i", len(data))) + data)
 
     def composed(self, value: Any, path: tuple[Any, ...]) -> None:
-        """What is made of other values."""
+        """Write a value that consists of others."""
         kind = type(value)
         if isinstance(value, Tensor):
             self.tensor(value, path)
@@ -144,14 +144,14 @@ class PickleWriter:
             raise refusal(value, path)
 
     def several(self, values: Any, path: tuple[Any, ...], end: bytes) -> None:
-        """Values between a mark and the instruction that puts them together."""
+        """Write values between a mark and the instruction that combines them."""
         self.out.write(b"(")
         for i, value in enumerate(values):
             self.save(value, (*path, i))
         self.out.write(end)
 
     def mapping(self, value: Any, path: tuple[Any, ...]) -> None:
-        """A dict, and the versions of modules that the state dict of one carries."""
+        """Write a dict, and the versions of modules that a module's state dict carries."""
         if type(value) is dict:
             self.out.write(b"}")
         else:
@@ -169,7 +169,7 @@ class PickleWriter:
             self.out.write(b"b")
 
     def module(self, value: Module, path: tuple[Any, ...]) -> None:
-        """A module: its class by name, and all its attributes."""
+        """Write a module: its class by name, and all its attributes."""
         if "<locals>" in type(value).__qualname__:
             raise NotWritten(f"minigrad.save: {location_text(path)} is of the class {type(value).__qualname__}, which "
                              "is in a function: nobody would find it there. Give its state_dict().")
@@ -177,14 +177,14 @@ class PickleWriter:
         self.out.write(b")\x81")
         self.remember(id(value))
         state = dict(vars(value))
-        if "_all_weights" in state:  # PyTorch's recurrent layers keep their weights in a list too
+        if "_all_weights" in state:  # PyTorch's recurrent layers also keep their weights in a list
             names = [name for layer in state["_all_weights"] for name in layer]
             state |= {"_flat_weights_names": names, "_flat_weights": [getattr(value, name) for name in names]}
         self.save(state, path)
         self.out.write(b"b")
 
     def tensor(self, value: Tensor, path: tuple[Any, ...]) -> None:
-        """A tensor, or a parameter, that looks at its storage."""
+        """Write a tensor or parameter as a view of its storage."""
         if type(value) not in (Tensor, Parameter, Buffer):
             raise refusal(value, path)
         is_parameter = type(value) is Parameter
@@ -198,7 +198,7 @@ class PickleWriter:
         for sizes in (value.array.shape, stride(value)):
             self.several(sizes, path, b"t")
         self.save(value.requires_grad and not is_parameter, path)
-        self.name("collections", "OrderedDict")  # hooks, which stay behind
+        self.name("collections", "OrderedDict")  # hooks, which are not saved
         self.out.write(b")RtR")
         if is_parameter:
             self.save(value.requires_grad, path)
@@ -207,9 +207,9 @@ class PickleWriter:
         self.remember(id(value))
 
     def storage(self, value: Tensor) -> None:
-        """The storage of a tensor, by its number in the archive."""
+        """Write the storage of a tensor, by its number in the archive."""
         memory = untyped_storage(value)
-        at = memory.data_ptr() or -1 - len(self.storages)  # what has no bytes shares none
+        at = memory.data_ptr() or -1 - len(self.storages)  # tensors without bytes share none
         kind = value.dtype
         key, known, _ = self.storages.setdefault(at, (str(len(self.storages)), kind, host(memory.bytes)))
         if known is not kind:
@@ -224,14 +224,14 @@ class PickleWriter:
 
 
 def refusal(value: Any, path: tuple[Any, ...]) -> NotWritten:
-    """The error for a value that is not written, and what to do."""
+    """Return the error for a value that is not written, and what to do."""
     kind = type(value)
     hint = next((HINTS[c.__name__] for c in kind.__mro__ if c.__name__ in HINTS), "")
     return NotWritten(REFUSED.format(location_text(path), kind.__module__, kind.__qualname__, hint))
 
 
 def location_text(path: tuple[Any, ...]) -> str:
-    """Where in an object something is, for an error."""
+    """Return where in an object something is, for an error."""
     return "the object" + "".join([f"[{key!r}]" for key in path])
 
 
@@ -239,7 +239,7 @@ def archive_of(obj: Any, stem: str, file: Any) -> None:
     """Write an object as an archive into a binary file that is open for writing; `stem` names the folder in it.
 
     Raises:
-        NotWritten: for an object of a type that has no place in such a file; nothing is written then.
+        NotWritten: for an object of a type that such a file cannot hold; nothing is written then.
         RuntimeError: if tensors of two dtypes share a storage.
     """
     pickle = PickleWriter()
@@ -257,7 +257,7 @@ def archive_of(obj: Any, stem: str, file: Any) -> None:
             archive.writestr(info, memoryview(data).cast("B") if len(data) else b"")
         archive.close()
     except BaseException as error:
-        archive.fp = None  # it cannot be closed where an interrupt broke off a part, and would raise another error
+        archive.fp = None  # it cannot be closed if an interrupt broke off a part, and would raise another error
         if isinstance(lack := error.__context__, MemoryError):  # the file could not grow; then a part was closed in it
             raise lack from None
         raise

@@ -1,4 +1,4 @@
-"""Says in lines what a step of a backward pass computes: its formula with names, with numbers, and what comes out."""
+"""Writes in lines what a step of a backward pass computes: its formula with names, with numbers, and the result."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -14,8 +14,7 @@ INPUT = re.compile(r"inputs\[(\d+)\]$")
 
 
 def arithmetic(trace: Trace, step: int, value: Callable[[Any], str]) -> list[str]:
-    """The lines of a step; none where nothing is computed, or no expression is known. `value` writes a preview by its
-    index."""
+    """Return the lines of a step, none if nothing is computed or no expression known. `value(i)` writes a preview."""
     event = trace["events"][step]
     lines = []
     if event["kind"] == "run":
@@ -33,7 +32,7 @@ def tensor_name(trace: Trace, tensor: int | None, otherwise: str) -> str:
 
 
 class Derivative:
-    """What the derivative of a node gives for one of its inputs."""
+    """What the derivative of a node computes for one of its inputs."""
 
     def __init__(self, trace: Trace, step: int, index: int, value: Callable[[Any], str]) -> None:
         self.trace, self.index, self.value = trace, index, value
@@ -42,7 +41,7 @@ class Derivative:
         self.gradient, self.replaced = received(trace, step)
 
     def line(self, result: int | None = None) -> str:
-        """`grad of a = grad · b = [1, 1] · [5, 6] = [5, 6]`; nothing where the trace has no expression of it."""
+        """`grad of a = grad · b = [1, 1] · [5, 6] = [5, 6]`; empty where the trace has no expression for it."""
         given = self.node.get("derivatives", ())[self.index:self.index + 1]
         if not given or given[0] is None or self.node["next"][self.index] is None:
             return ""
@@ -56,7 +55,7 @@ class Derivative:
         return " = ".join([f"grad {self.whose()}", *different])
 
     def whose(self) -> str:
-        """The input that the gradient is of: its name, or the node that made it."""
+        """Return the input whose gradient this is: its name, or the node that made it."""
         inputs = self.node["inputs"]
         tensor = inputs[self.index] if len(inputs) == len(self.node["next"]) else None
         name = tensor_name(self.trace, tensor, "")
@@ -66,7 +65,7 @@ class Derivative:
         return f"of {name}" if name else f"for {made}"
 
     def saved(self, operand: str) -> tuple[int | None, int | None]:
-        """The tensor and the value of an operand that is no gradient."""
+        """Return the tensor and the value of an operand that is not a gradient."""
         at = INPUT.match(operand)
         if at and int(at[1]) < len(self.node["inputs"]):
             tensor = self.node["inputs"][int(at[1])]
@@ -90,9 +89,9 @@ class Derivative:
 
 
 def held_for(trace: Trace, node: int, tensor: int, saved: int | None = None) -> int:
-    """What a tensor held for the derivative of a node: a node keeps a tensor, which may be written to past it.
+    """Return what a tensor held for the derivative of a node: the node keeps the tensor, which may be overwritten.
 
-    `saved`: what it held when it was saved; else it is an operand, which may have been written to before, too.
+    `saved`: what it held when it was saved; without it the tensor is an operand, which may be overwritten earlier, too.
     """
     events = trace["events"]
     recorded = next((at for at, e in enumerate(events) if e["kind"] == "forward" and e["node"] == node), len(events))
@@ -107,7 +106,7 @@ def held_for(trace: Trace, node: int, tensor: int, saved: int | None = None) -> 
 
 
 def received(trace: Trace, step: int) -> tuple[Sequence[int | None] | None, bool]:
-    """What the derivative of the node of a step got, and whether a hook has replaced what it gave."""
+    """Return what the derivative of a step's node received, and whether a hook has replaced what it returned."""
     events = trace["events"]
     node, depth = events[step]["node"], events[step].get("depth", 0)
     gradient: Sequence[int | None] | None = None
@@ -125,7 +124,7 @@ def received(trace: Trace, step: int) -> tuple[Sequence[int | None] | None, bool
 
 
 def met(trace: Trace, step: int, value: Callable[[Any], str]) -> str:
-    """Where a gradient meets others: their sum."""
+    """Write the sum where a gradient meets others."""
     event = trace["events"][step]
     if event["sum"] in (None, event["gradient"]):
         return ""
@@ -140,7 +139,7 @@ def met(trace: Trace, step: int, value: Callable[[Any], str]) -> str:
 
 
 def accumulated(trace: Trace, step: int, value: Callable[[Any], str]) -> str:
-    """What is added to a `.grad`."""
+    """Write what is added to a `.grad`."""
     event = trace["events"][step]
     for at in range(step - 1, -1, -1):
         before = trace["events"][at]

@@ -1,7 +1,7 @@
 """Notes what the names of a program hold while it runs: in `h = layer(h)` the two `h` are two tensors.
 
-Python tells nobody that a variable is assigned. So at each op the functions that are running are looked at: of those
-that have come to another line since the last op, the variables that hold another tensor now are taken down.
+Python does not report that a variable is assigned. So at each op the running functions are inspected: for those that
+have reached another line since the last op, the variables that now hold another tensor are noted.
 """
 
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ from minigrad.trace.names import OPTIMIZED, empty
 
 __all__ = ["Bindings"]
 
-MOST = 10_000  # so many entries of a log: after them no more is taken down
-DEEPEST = 60  # so many functions, from the op out: a recursion that is deeper is not looked at
+MOST = 10_000  # after this many entries of a log no more are noted
+DEEPEST = 60  # how many functions, from the op outwards, are inspected: a deeper recursion is not
 PASSING = frozenset({"<lambda>", "<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"})  # their names are seen nowhere
 
 
 class Call:
-    """A function that is running: where it has come to, and the tensors that its names hold."""
+    """A running function: where it is, and the tensors that its names hold."""
 
     __slots__ = ("anew", "changed", "code", "file", "frame", "held", "last", "line", "moved", "number")
 
@@ -26,11 +26,11 @@ class Call:
         self.frame, self.code, self.file, self.number = id(frame), frame.f_code, file, number
         self.line, self.last = 0, -1  # the line, and the instruction in it
         self.held: dict[str, int] = {}
-        self.changed: list[list[Any]] = []  # what was new when it was looked at last
+        self.changed: list[list[Any]] = []  # what was new at the last inspection
         self.moved = self.anew = True
 
     def go_to(self, frame: FrameType) -> None:
-        """See where it is: whether it has moved to another line, or back, and so may run anew."""
+        """Note where the function is: whether it moved to another line, or back, so that it may run again."""
         line, last = frame.f_lineno or 0, frame.f_lasti
         self.anew = last < self.last or self.last < 0
         self.moved = line != self.line or self.anew
@@ -38,21 +38,21 @@ class Call:
 
 
 class Bindings:
-    """What the names of the running functions hold, as far as it was looked at.
+    """What the names of the running functions hold, as of the last inspection.
 
-    `tensors` are the tensors that were seen, by `id()`; `files` gives the index of a source text that the trace has.
+    `tensors` are the tensors that were seen, by `id()`; `files` maps a path to the index of its source in the trace.
     """
 
     def __init__(self, log: list[tuple[Any, ...]], tensors: Mapping[int, Any]) -> None:
         self.log, self.tensors = log, tensors
         self.files: Mapping[str, int] = {}
-        self.running: list[Call] = []  # from the outermost on
+        self.running: list[Call] = []  # outermost first
         self.count, self.left = 0, MOST
         self.rebound: set[str] = set()  # names where the recording began that have held several tensors
         self.within: int | None = None  # the frame where the recording began, if it is the user's
 
     def look(self, frame: FrameType | None, base: FrameType, copies: list[dict[str, Any]]) -> None:
-        """An op runs, called from this frame: see which functions have come to another line."""
+        """An op runs, called from this frame: find which functions have reached another line."""
         frames: list[FrameType] = []
         known = self.files.get
         while frame is not None and len(frames) < DEEPEST:
@@ -80,7 +80,7 @@ class Bindings:
                 self.log.append(("bound", call.number, call.file, call.line, call.changed))
 
     def come_to(self, at: int, frame: FrameType) -> None:
-        """See where the function at a depth is. What it had called has returned if it is at another instruction."""
+        """Note where the function at a depth is. If it is at another instruction, what it called has returned."""
         call = self.running[at] if at < len(self.running) else None
         if call is None or call.frame != id(frame) or call.code is not frame.f_code:
             call = self.new(frame)
@@ -90,15 +90,15 @@ class Bindings:
         call.go_to(frame)
 
     def new(self, frame: FrameType) -> Call:
-        """A call of a function that was not seen yet."""
+        """Make a call of a function that was not seen yet."""
         self.count += 1
         return Call(frame, self.files[frame.f_code.co_filename], self.count - 1)
 
     def look_into(self, frames: list[FrameType], copies: list[dict[str, Any]], seen: int) -> None:
-        """Look at the variables of functions that may have assigned one, from the innermost out.
+        """Inspect the variables of functions that may have assigned one, from the innermost outwards.
 
-        A function whose own caller stands where it stood may be another call of it, as in a loop of the caller's; it is
-        if the caller's variables have changed. `seen`: how many calls had been seen before.
+        A function whose caller has not moved may still be another call, as in a loop of the caller; it is one if the
+        caller's variables have changed. `seen`: how many calls had been seen before.
         """
         look = True
         for at in range(len(frames) - 1, -1, -1):
@@ -116,7 +116,7 @@ class Bindings:
             look = call.anew or bool(call.changed)
 
     def changed(self, call: Call, names: Mapping[str, Any]) -> list[list[Any]]:
-        """The names that hold another tensor than before, or none any more."""
+        """Return the names that hold another tensor than before, or no longer hold one."""
         named = names if call.code.co_flags & OPTIMIZED else [name for name in call.code.co_names if name in names]
         now, tensors = {}, self.tensors
         for name in named:
@@ -133,11 +133,11 @@ class Bindings:
                 *[[name, None] for name in before if name not in now]]
 
     def is_running(self, frame: FrameType) -> bool:
-        """Whether this is the innermost function that was seen."""
+        """Return whether this is the innermost function that was seen."""
         return bool(self.running) and self.running[-1].frame == id(frame)
 
     def leave(self, frame: int | None, names: Mapping[str, Any]) -> None:
-        """A function, known by the `id()` of its frame, is about to end: see what it has assigned last."""
+        """A function, identified by the `id()` of its frame, is about to end: note what it assigned last."""
         at = next((at for at, call in enumerate(self.running) if call.frame == frame), None)
         if at is None or not self.left:
             return

@@ -1,6 +1,6 @@
 """Builds parts of a trace: previews of values, names of files, lines of the user's code.
 
-Arrays are asked by their own methods (`shape`, `dtype`, `tolist`, …), so that nothing here imports an array library.
+Arrays are read by their own attributes (`shape`, `dtype`, `tolist`, …), so nothing here imports an array library.
 """
 
 import linecache
@@ -14,7 +14,7 @@ from minigrad._base.notebook import is_cell
 __all__ = ["CELL", "LIBRARIES", "Builder", "Large", "Parts", "Whole"]
 
 LIBRARIES = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep]  # their lines are not the user's
-CELL = "cell "  # so the names of a notebook's cells begin
+CELL = "cell "  # the names of a notebook's cells begin like this
 INSIDE = -1  # in place of a file's index: a file of this library
 
 
@@ -46,7 +46,7 @@ class Builder:
         self.files: dict[str, int] = {}  # by path; INSIDE for those of this library
 
     def value(self, array: Any) -> int:
-        """The index of the preview of a small array, or of what `large` has made of another one."""
+        """Return the index of the preview of a small array, or of a `Large` one."""
         whole = array.entries if isinstance(array, Whole) else None
         if isinstance(array, Large):
             key: Any = (array.dtype, array.shape, *array.stats.values(), None if whole is None else whole.tobytes())
@@ -62,24 +62,24 @@ class Builder:
         return index
 
     def shape(self, shape: tuple[int, ...]) -> list[int]:
-        """A shape as a list; records of one shape share it."""
+        """Return a shape as a list; records of one shape share it."""
         known = self._shapes.get(shape)
         if known is None:
             known = self._shapes[shape] = list(shape)
         return known
 
     def dtype(self, dtype: Any) -> str:
-        """The name of an array's dtype."""
+        """Return the name of an array's dtype."""
         name = self._dtypes.get(dtype)
         if name is None:
             name = self._dtypes[dtype] = str(getattr(dtype, "name", dtype)).removeprefix("torch.")
         return name
 
     def where(self, depth: int) -> tuple[int, int] | None:
-        """File index and line of the user's code: the nearest frame outside of this library.
+        """Return file index and line of the user's code: the nearest frame outside this library.
 
-        `depth`: how many callers are known to be inside. Frames are asked for one by one, since each that is looked at
-        costs its making.
+        `depth`: how many callers are known to be inside. Frames are fetched one by one, since Python creates each on
+        request.
         """
         files, getframe = self.files, sys._getframe
         try:
@@ -96,7 +96,7 @@ class Builder:
             return None
 
     def file(self, path: str) -> int:
-        """The index of a file, added with its lines if it is new; INSIDE for a file of this library."""
+        """Return the index of a file, added with its lines if it is new; INSIDE for a file of this library."""
         known = self.files.get(path)
         if known is None:
             known = self.files[path] = INSIDE if path.startswith(tuple(LIBRARIES)) else self._add_file(path)
@@ -131,25 +131,25 @@ class Whole(Large):
 
 
 def entries(array: Any) -> list[Any]:
-    """The values of a small array in row-major order, as JSON can hold them."""
+    """Return the values of a small array in row-major order, as JSON can hold them."""
     data = array.tolist() if len(array.shape) < 2 else array.ravel().tolist()
     if not array.shape:
         data = [data]
     if array.dtype.kind in "iub":
         return list(data)
-    total = sum(data)  # the quick test sends only the unusual to the slow one
+    total = sum(data)  # a quick test: only unusual data goes to the slow one
     return [plain(x) for x in data] if not isinstance(total, float) or total - total != 0 else data
 
 
 def plain(number: Any) -> Any:
-    """A number as JSON can hold it: what it does not have becomes a string."""
+    """Return a number as JSON can hold it: what JSON lacks becomes a string."""
     if isinstance(number, float):
         return number if number - number == 0 else "nan" if number != number else "inf" if number > 0 else "-inf"
     return number if isinstance(number, int) else str(number)
 
 
 def statistics(array: Any) -> dict[str, Any]:
-    """What is recorded of a large array: over its finite entries, and how many are not; the norm is over all."""
+    """What is recorded of a large array: statistics of its finite entries, the count of others, the norm of all."""
     flat = array.ravel()
     values = flat.astype("complex128" if flat.dtype.kind == "c" else "float64")
     if flat.dtype.kind == "c":

@@ -11,8 +11,8 @@ from minigrad.trace.schema import BINDING, COMMON, EVENTS, FORMAT, INDEXED, NODE
 __all__ = ["LATER", "check"]
 
 LATER = ("scopes", "storages", "expressions", "bindings")  # lists that older traces do not have
-DEEPEST, LONGEST = 100, 1_000  # calls inside of calls in one expression, and all its parts
-MANY = 1_000_000  # no node has so many outputs, nothing is so deep
+DEEPEST, LONGEST = 100, 1_000  # nested calls in one expression, and all its parts
+MANY = 1_000_000  # no node has this many outputs, nothing is this deep
 FILE = Record("A source text.", name="str: its name", lines="[str]: its lines")
 PREVIEW = Record("The preview of an array.", shape="[int]: its shape", dtype="str: its dtype")
 PROCESS = Record("Which of several processes was recorded.", rank="int: its number", ranks="int: how many there were",
@@ -33,7 +33,7 @@ PLAIN: dict[str, Test] = {
 
 @functools.cache
 def test_of(kind: str) -> Test:
-    """What a type of the schema asks of a value."""
+    """Return the test that a type of the schema requires of a value."""
     if kind.endswith("?"):
         inner = test_of(kind[:-1])
         return lambda x, sizes: x is None or inner(x, sizes)
@@ -82,14 +82,14 @@ def check(data: Any) -> None:
 
 
 def check_holder(what: int, number: int | None, sizes: Sizes, where: str) -> None:
-    """Who holds a storage is a tensor or a node of the trace; only a checkpoint and a `.grad` may have no number."""
+    """Check that a storage's holder is a tensor or node of the trace; only a checkpoint or `.grad` may lack one."""
     unknown = what > 4 or (number is None and what not in (2, 3))
     if unknown or (number is not None and not 0 <= number < sizes["nodes" if what in (2, 4) else "tensors"]):
         raise ValueError(f"this is not a whole trace: {where} names {short([what, number])} as the holder of a storage")
 
 
 def check_whole(data: Any) -> None:
-    """Format, version, and the lists themselves."""
+    """Check format, version, and the lists themselves."""
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
         found = data.get("format") if isinstance(data, Mapping) else type(data).__name__
         raise ValueError(f"this is not a trace: its format is {short(found)}, not {FORMAT!r}")
@@ -115,19 +115,19 @@ def check_whole(data: Any) -> None:
 
 
 def is_expression(x: Any, depth: int = 0) -> bool:
-    """An operand's name, a number or null, or a list of a function's name and its arguments."""
+    """Return whether a value is an operand's name, a number, null, or a list of a function's name and its arguments."""
     if type(x) is list:
         return depth < DEEPEST and x[:1] != [] and type(x[0]) is str and all(is_expression(e, depth + 1) for e in x[1:])
     return x is None or type(x) in (str, bool) or PLAIN["number"](x, {})
 
 
 def parts_of(expression: Any) -> int:
-    """How many names and numbers an expression has."""
+    """Return how many names and numbers an expression has."""
     return sum(map(parts_of, expression)) if type(expression) is list else 1
 
 
 def check_fields(entry: Mapping[str, Any], record: Record, sizes: Sizes, what: str) -> None:
-    """A record has its fields, and each is of its type."""
+    """Check that a record has its fields, and that each has its type."""
     for name, field in record.fields.items():
         if name not in entry:
             if not field.optional:
@@ -138,7 +138,7 @@ def check_fields(entry: Mapping[str, Any], record: Record, sizes: Sizes, what: s
 
 
 def check_value(value: Mapping[str, Any], what: str) -> None:
-    """A preview has as many numbers as its shape says, or statistics."""
+    """Check that a preview has as many numbers as its shape says, or statistics."""
     check_fields(value, PREVIEW, {}, what)
     found, stats, whole = value.get("data"), value.get("stats"), value.get("entries")
     if type(found) is list and stats is None:
@@ -152,18 +152,18 @@ def check_value(value: Mapping[str, Any], what: str) -> None:
 
 
 def are_entries(numbers: Sequence[Any], shape: Sequence[int]) -> bool:
-    """As many numbers as a shape says."""
+    """Return whether there are as many numbers as a shape says."""
     return len(numbers) == prod(shape) and all(is_entry(x) for x in numbers)
 
 
 def is_entry(x: Any, *also: Any) -> bool:
-    """A number, or a text that stands for one."""
+    """Return whether a value is a number, or text that stands for one."""
     return (type(x) in (int, bool) or type(x) is str and x.isprintable() or type(x) is float and isfinite(x)
             or x in also)
 
 
 def check_acyclic(targets: Sequence[Sequence[int]], what: str) -> None:
-    """Nothing leads to itself."""
+    """Check that nothing leads to itself."""
     counts = [0] * len(targets)
     for to in chain.from_iterable(targets):
         counts[to] += 1
@@ -179,7 +179,7 @@ def check_acyclic(targets: Sequence[Sequence[int]], what: str) -> None:
 
 
 def check_layout(layout: Mapping[str, Any] | None, sizes: Sizes) -> None:
-    """Positions are finite numbers, of nodes that are there."""
+    """Check that positions are finite numbers, of nodes that exist."""
     if layout is None:
         return
     point, points = test_of("(number,number)"), test_of("[(number,number)]")
@@ -193,6 +193,6 @@ def check_layout(layout: Mapping[str, Any] | None, sizes: Sizes) -> None:
 
 
 def short(value: Any) -> str:
-    """A value as an error shows it."""
+    """Return a value as an error shows it."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:59]}…"

@@ -37,13 +37,13 @@ class Trace:
         self.library = library
         self.layout: dict[str, Any] | None = None
         self.process: dict[str, Any] | None = None if encoder is None or not PROCESS else {**PROCESS, "began": None}
-        self._encoder = encoder  # has still to encode what was recorded
+        self._encoder = encoder  # has yet to encode what was recorded
         self._parts = Parts() if encoder is None else encoder.parts
         self._fold: Fold | None = None
         self._holders: Holders | None = None
 
     def _encoded(self) -> Parts:
-        """The lists, after all that was recorded so far has been encoded."""
+        """Return the lists, after everything recorded so far has been encoded."""
         if self._encoder is not None:
             self._encoder.encode()
         return self._parts
@@ -115,7 +115,7 @@ class Trace:
         return self.events
 
     def frame(self, step: int) -> Frame:
-        """The state of the world after the event `step`. Cheap when called for one step after the other.
+        """Return the state of the world after the event `step`. Cheap when called for consecutive steps.
 
         Raises:
             IndexError: if there is no such step.
@@ -128,7 +128,7 @@ class Trace:
         return self._fold.frame(events[step])
 
     def held(self, step: int) -> list[Held]:
-        """Who holds what after the event `step`: every storage once. Their bytes, by kind, are the frame's `bytes`.
+        """Return who holds what after the event `step`: every storage once. The frame's `bytes` are their sums by kind.
 
         Raises:
             IndexError: if there is no such step.
@@ -140,15 +140,14 @@ class Trace:
         return self._holders.held()
 
     def held_text(self, step: int) -> str:
-        """The same as text: by kind, the largest first, with what made each and who holds it."""
+        """Return the same as text: by kind, the largest first, with what made each and who holds it."""
         return printable(held_text(self._encoded(), step, self.held(step)))
 
     def steps(self, lens: str = "all") -> list[int]:
-        """The steps at which a lens stops.
+        """Return the steps at which a lens stops.
 
-        "all" and "checkpoint": every step. "forward": what the user's code ran, outside of passes and recomputations.
-        "backward": from the first pass or call by hand on; a trace without one has no such beginning, and the lens
-        stops at every step.
+        "all" and "checkpoint": every step. "forward": what the user's code ran, outside passes and recomputations.
+        "backward": from the first pass or call by hand on; in a trace without one, every step.
 
         Raises:
             ValueError: if there is no such lens.
@@ -163,7 +162,7 @@ class Trace:
         return list(range(first, len(self.events)))
 
     def traverse(self, calls: Sequence[int]) -> Traversal:
-        """What is known after calling these nodes by hand, in this order, in the first recorded pass.
+        """Return what is known after calling these nodes by hand, in this order, in the first recorded pass.
 
         Raises:
             ValueError: if no backward pass was recorded, or there is no such node.
@@ -171,7 +170,7 @@ class Trace:
         return traverse(self._encoded(), self.library, calls)
 
     def simulate(self, ranks: int, alpha: float, beta: float) -> Simulation:
-        """How long this step would take on so many ranks, by the alpha-beta model of docs/scale.md.
+        """Estimate how long this step would take on `ranks` ranks, by the alpha-beta model of docs/scale.md.
 
         `alpha`: seconds for each message, `beta`: seconds for each of its bytes.
 
@@ -181,12 +180,12 @@ class Trace:
         return simulate(self.events, ranks, alpha, beta)
 
     def text(self, step: int | None = None) -> str:
-        """All events in plain words, one per line, or the frame of one step; the same for every run of a program."""
+        """Return all events in plain words, one per line, or one step's frame; the same for every run of a program."""
         parts = self._encoded()
         return printable(events_text(parts) if step is None else frame_text(parts, self.frame(step)))
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole trace as a dict that JSON can hold. The lists are its own, the records in them the trace's."""
+        """Return the whole trace as a dict that JSON can hold. Its lists are copies, their records the trace's own."""
         parts = self._encoded()
         process = {} if self.process is None else {"process": dict(self.process)}
         return {"format": FORMAT, "version": VERSION, "library": self.library, **process, "files": parts.files[:],
@@ -197,10 +196,10 @@ class Trace:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Trace:
-        """A trace around such a dict.
+        """Return the trace of a dict from `to_dict`.
 
         Raises:
-            ValueError: if it is no trace, or one of another version, or a part is missing or of a wrong type.
+            ValueError: if it is not a trace or has another version, or a part is missing or of a wrong type.
         """
         check(data)
         trace = cls(str(data.get("library", "")))
@@ -213,12 +212,12 @@ class Trace:
         return trace
 
     def to_json(self) -> str:
-        """The whole trace as JSON, packed (docs/trace.md, *As a file*)."""
+        """Return the whole trace as JSON, packed (docs/trace.md, *As a file*)."""
         return written(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str) -> Trace:
-        """The trace that `to_json` wrote.
+        """Return the trace that `to_json` wrote.
 
         Raises:
             ValueError: if the text is not whole JSON, or `from_dict` refuses what it holds.
@@ -230,7 +229,7 @@ class Trace:
         return cls.from_dict(unpacked(data) if isinstance(data, dict) else data)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the trace to a file, whole or not at all."""
+        """Write the trace to a file, completely or not at all."""
         replace_file(path, self.to_json())
 
     @classmethod
@@ -250,10 +249,10 @@ class Trace:
 
 
 def printable(text: str) -> str:
-    """A text that can be printed: half of a pair of surrogates, which a name or a line can hold, as an escape."""
+    """Return text that can be printed: a lone surrogate, which a name or a line can hold, becomes an escape."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def refuse_constant(name: str) -> Any:
-    """JSON has no such number."""
+    """Raise an error for a number that JSON does not have."""
     raise ValueError(f"this is not a trace: it holds {name}, which JSON does not have")

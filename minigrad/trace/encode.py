@@ -1,8 +1,8 @@
 """Turns the log of a recording into a trace of plain data.
 
-While a program is recorded only what would be gone later is taken down: ids, sizes, copies of small arrays, one entry
-for each thing that happened. All that can wait waits until somebody looks at the trace: previews, byte counts, records
-and events are made here. So a recorder disturbs the program that it records as little as it can.
+While a program is recorded, only what would be lost later is noted: ids, sizes, copies of small arrays, one entry for
+each thing that happened. Everything else waits until somebody reads the trace: previews, byte counts, records and
+events are made here. So a recorder disturbs the program that it records as little as possible.
 """
 
 import ast
@@ -20,10 +20,10 @@ from minigrad.trace.schema import EVENTS
 
 __all__ = ["CALLS", "FORMULAS", "SAME", "Encoder"]
 
-FORMULAS: list[Any] = []  # what finds a formula for a node of another library, by its name; it registers itself
-CALLS: list[Any] = []  # what finds a call of minigrad's for an operator of another library, by its name
-VIEW = "AsStridedBackward0"  # the node that a view gets anew, once its base was written to
-SAME = "same"  # in place of a copy: the value that is known already
+FORMULAS: list[Any] = []  # functions that find a formula for another library's node, by name; registered by themselves
+CALLS: list[Any] = []  # functions that find minigrad's call for another library's operator, by name
+VIEW = "AsStridedBackward0"  # the new node of a view after a write to its base
+SAME = "same"  # in place of a copy: the value that is already known
 Place = tuple[int | None, int | None]
 Hold = tuple[int, int]  # the id() of a storage's owner, and its bytes
 
@@ -36,29 +36,29 @@ class Encoder:
         self.ledger = Ledger()
         self.parts.storages = self.ledger.sizes
         self.storages: list[tuple[Storage, int]] = []  # of each tensor, with the kind under which it holds it
-        self.held: dict[tuple[Any, ...], list[tuple[Storage, int, int | None]]] = {}  # by all but tensors: see `hold`
+        self.held: dict[tuple[Any, ...], list[tuple[Storage, int, int | None]]] = {}  # by other holders: see `hold`
         self.bytes = [0, 0, 0, 0]
         self.forwarded: dict[str, Any] = {}  # the event of the last op that made a node
         self.nodes: list[int | None] = []  # of each tensor, its node now
-        self.scope: int | None = None  # the call of a module that is running
-        self.called_by_path: set[int] = set()  # the parameters that have the names of their modules
+        self.scope: int | None = None  # the running call of a module
+        self.called_by_path: set[int] = set()  # the parameters that are named by their modules
         self.expressions: dict[str, int] = {}  # by their text
-        self.moves: list[tuple[int, Any]] = []  # operands of the op that is told next, which have other memory now
+        self.moves: list[tuple[int, Any]] = []  # operands of the next op to be noted that have other memory now
 
     def encode(self) -> None:
-        """Encode what has been logged since the last time."""
+        """Encode what has been logged since the last call."""
         entries = self.log[:]
         if not entries:
             return
         del self.log[:len(entries)]
         with ensure(gc.enable if gc.isenabled() else gc.disable):
-            gc.disable()  # what is made here stays, and has no cycles: collections would walk over it for nothing
+            gc.disable()  # what is made here stays and has no cycles: collections would be wasted
             for method, *arguments in entries:
                 getattr(self, method)(*arguments)
 
     # events
     def event(self, kind: str, at: Place, depth: int, fields: dict[str, Any]) -> None:
-        """Something happened. What is held for a backward pass may change with it."""
+        """Note that something happened. What is held for a backward pass may change with it."""
         if kind == "forward":
             fields["op"] = op_name(fields["op"])
             if self.moves:
@@ -79,7 +79,7 @@ class Encoder:
                 self.let_go(key)
 
     def append(self, kind: str, at: Place, depth: int, fields: dict[str, Any]) -> None:
-        """Add an event that is as the schema says, with the bytes if they have changed."""
+        """Add an event that follows the schema, with the bytes if they have changed."""
         schema = EVENTS[kind]
         if not schema.required <= fields.keys() <= schema.fields.keys():
             raise TypeError(f"an event {kind!r} has the fields {', '.join(schema.fields)}, not {', '.join(fields)}")
@@ -99,7 +99,7 @@ class Encoder:
         self.parts.events.append(event)
 
     def plain(self, x: Any) -> Any:
-        """A field as plain data: in place of what was copied of an array, the index of its preview."""
+        """Return a field as plain data, with the index of a preview in place of the copy of an array."""
         if x is None or isinstance(x, (int, str)):
             return x
         return [self.plain(entry) for entry in x] if isinstance(x, (list, tuple)) else self.builder.value(x)
@@ -108,7 +108,7 @@ class Encoder:
                targets: Sequence[int | None], output_nrs: Sequence[int] | None, inputs: Sequence[int | None],
                outputs: Sequence[int], saved: tuple[Any, Any] | None, formula: Any = None,
                call: Any = None, reads: Sequence[int] = ()) -> None:
-        """An op ran, and made a node; `formula` knows the expressions of its gradients, `call` those of its results."""
+        """Note an op that made a node; `formula` has the expressions of its gradients, `call` those of its results."""
         if index == len(self.parts.nodes):
             self.node(name, sequence_nr, at)
         self.link(index, targets, output_nrs)
@@ -138,8 +138,8 @@ class Encoder:
                 fields["reads"] = reads
 
     def derivatives(self, node: int, formula: Any, call: Any = None) -> None:
-        """Note the arithmetic of a node: for each input the expression of its gradient. What these name, and what is
-        no tensor of the op, is noted as an expression too, as far as `call` knows it."""
+        """Note the arithmetic of a node: for each input the expression of its gradient. Operands of these that are not
+        tensors of the op are noted as expressions too, as far as `call` knows them."""
         record, values = self.parts.nodes[node], self.parts.values
         saved = {name: (tuple(values[value]["shape"]), values[value]["dtype"]) for name, _, value in record["saved"]
                  if value is not None}
@@ -162,26 +162,26 @@ class Encoder:
                 record["parameters"] = parameters
 
     def expression(self, expression: Any) -> int:
-        """The index of an expression; equal ones are kept once."""
+        """Return the index of an expression; equal ones are stored once."""
         index = self.expressions.setdefault(repr(expression), len(self.parts.expressions))
         if index == len(self.parts.expressions):
             self.parts.expressions.append(expression)
         return index
 
     def renewed(self, tensor: int, node: int) -> None:
-        """A view that was written to has another node, since its base has."""
+        """Note that a view that was written to has another node, since its base has."""
         if self.nodes[tensor] != node:
             self.forwarded.setdefault("rebased", []).append(self.rebase(tensor, node))
 
     def rebase(self, tensor: int, node: int) -> list[int | None]:
-        """Note that a tensor has another node from now on; return what an event tells of it."""
+        """Note that a tensor has another node from now on; return what an event says about it."""
         before, self.nodes[tensor] = self.nodes[tensor], node
         self.parts.nodes[node]["outputs"] = [tensor]
         return [tensor, before, node]
 
     def looked_up(self, inputs: Sequence[int | None], targets: Sequence[int | None],
                   outputs: Sequence[int]) -> list[list[int | None]]:
-        """The views among the operands that got another node when the op asked for it: their base was written to."""
+        """Return the views among the operands that got a new node when the op read it: their base was written to."""
         found: list[list[int | None]] = []
         for tensor, node in zip(inputs, targets, strict=False) if len(inputs) == len(targets) else ():
             if tensor is None or node is None or tensor in outputs or self.nodes[tensor] == node:
@@ -192,8 +192,8 @@ class Encoder:
 
     # source
     def block(self, file: int, line: int) -> None:
-        """The recording has come to the end of the `with` block that begins at a line. Of a notebook's cell nothing is
-        shown behind it: there stands what looks at the trace, which is not the program that was recorded."""
+        """The recording has reached the end of the `with` block that begins at a line. Of a notebook cell, nothing
+        after it is shown: that code reads the trace, and is not the program that was recorded."""
         source = self.parts.files[file]
         end = end_of_block(source["lines"], line) if source["name"].startswith(CELL) else None
         if end is not None:
@@ -202,26 +202,26 @@ class Encoder:
             del source["lines"][max([end, *used]):]
 
     def bound(self, call: int, file: int, line: int | None, names: list[list[Any]]) -> None:
-        """A function that is running has come to a line, and its names hold other tensors than before."""
+        """Note that a running function has reached a line, and that its names hold other tensors than before."""
         self.parts.bindings.append({"step": len(self.parts.events), "call": call, "file": file, "line": line,
                                     "names": names})
 
     # time
     def took(self, node: int, backward: bool, seconds: float) -> None:
-        """A node's op, or its derivative, has taken so long; more runs of a derivative add up."""
+        """Note how long a node's op, or its derivative, took; several runs of a derivative add up."""
         times = self.parts.nodes[node].setdefault("seconds", [None, None])
         times[backward] = round((times[backward] or 0) + seconds, 9)
 
     def timed(self, time: float, times: Sequence[float | None] | None = None) -> None:
-        """When the last event happened; of an operation of several ranks also when it was called, begun and over."""
+        """Note when the last event happened; for one of several ranks, also when it was called, begun and over."""
         self.parts.events[-1]["time"] = round(time, 9)
         if times is not None:
             self.parts.events[-1]["times"] = [None if each is None else round(each, 9) for each in times]
 
     # what is held
     def hold(self, key: tuple[Any, ...], holds: Iterable[Hold], what: int, who: int | None = None) -> None:
-        """Something holds this memory from now on, in place of what it held before: `("saved", node)` what a node has
-        saved, `("kept", number)` what is kept for a checkpoint, `("grad", number)` a `.grad`, `("waiting", node,
+        """Note that something holds this memory from now on, instead of what it held before: `("saved", node)` what a
+        node saved, `("kept", number)` what is kept for a checkpoint, `("grad", number)` a `.grad`, `("waiting", node,
         output_nr)` a gradient that has arrived at a node and waits there until the node runs."""
         before = self.held.pop(key, ())
         self.held[key] = [(self.ledger.hold(*hold, what, who), what, who) for hold in holds]
@@ -229,7 +229,7 @@ class Encoder:
             self.ledger.drop(*held)
 
     def let_go(self, key: tuple[Any, ...]) -> None:
-        """Something does not hold anything any more."""
+        """Note that something no longer holds anything."""
         for held in self.held.pop(key, ()):
             self.ledger.drop(*held)
 
@@ -248,11 +248,11 @@ class Encoder:
             "storage": storage.number, "bytes": nbytes, "value": index})
 
     def read(self, tensor: int) -> None:
-        """The program has looked at the numbers of a tensor."""
+        """Note that the program has read the values of a tensor."""
         self.parts.tensors[tensor].setdefault("read", max(0, len(self.parts.events) - 1))
 
     def moved(self, tensor: int, key: int, size: int) -> None:
-        """A tensor has another array. Who saved the tensor has it too, unless other tensors share the old memory."""
+        """A tensor has another array. So have nodes that saved it, unless other tensors share the old memory."""
         storage, kind = self.storages[tensor]
         if storage.holders[PARAMETER] + storage.holders[ACTIVATION] == 1 and key not in self.ledger.live:
             self.ledger.move(storage, key, size)
@@ -261,19 +261,19 @@ class Encoder:
         self.storages[tensor] = self.ledger.hold(key, size, kind, tensor), kind
 
     def found(self, tensor: int, copy: Any) -> None:
-        """A tensor that is an operand of the op that is told next was given this memory."""
+        """Note that an operand of the next op to be noted was given this memory."""
         self.moves.append((tensor, copy))
 
     def shares(self, tensor: int, facts: dict[str, Any]) -> None:
-        """A tensor does not have a memory and a version counter of its own, from 0 on: how it shares them."""
+        """Note how a tensor shares memory or a version counter, if it does not have its own, starting at 0."""
         self.parts.tensors[tensor].update(facts)
 
     def gone(self, tensor: int) -> None:
         self.ledger.drop(*self.storages[tensor], tensor)
 
     def name(self, tensor: int, name: str, parameter: bool) -> None:
-        """A variable or, for a parameter, a module holds a tensor: a parameter is called by the first of its modules,
-        since `p` of `for p in net.parameters()` holds it too; any other tensor by the first of its variables."""
+        """A variable or, for a parameter, a module holds a tensor: a parameter is named after its first module, since
+        `p` in `for p in net.parameters()` holds it too; any other tensor after its first variable."""
         record = self.parts.tensors[tensor]
         if record["name"] is None or (parameter and tensor not in self.called_by_path):
             record["name"] = name
@@ -323,7 +323,7 @@ class Encoder:
 
 
 def end_of_block(lines: Sequence[str], line: int) -> int | None:
-    """The last line of the `with` block that begins at a line; None if none does."""
+    """Return the last line of the `with` block that begins at a line; None if no block begins there."""
     try:
         tree = ast.parse("\n".join(lines))
     except SyntaxError:
@@ -334,12 +334,12 @@ def end_of_block(lines: Sequence[str], line: int) -> int | None:
 
 @functools.cache
 def op_name(name: str) -> str:
-    """The name of an op as its function has it: `log_softmax` for LogSoftmax."""
+    """Return the name of an op as that of its function: `log_softmax` for LogSoftmax."""
     return "".join(["_" + c if c.isupper() and i and name[i - 1].islower() else c for i, c in enumerate(name)]).lower()
 
 
 def formula(cls: Any) -> str | None:
-    """The source text of a node's derivative; of a custom Function, that of its `backward`."""
+    """Return the source text of a node's derivative; of a custom Function, that of its `backward`."""
     owner = getattr(cls, "_forward_cls", None) or cls
     source = source_of(getattr(owner, "backward", None))
     return source if source is None or owner is not cls else without_types(source)
@@ -347,7 +347,7 @@ def formula(cls: Any) -> str | None:
 
 @functools.lru_cache(256)
 def source_of(function: Any) -> str | None:
-    """The source text of a function."""
+    """Return the source text of a function."""
     try:
         return textwrap.dedent(inspect.getsource(function)).rstrip()
     except (OSError, TypeError):  # there is no source: typed into a console, or not written in Python
@@ -356,10 +356,10 @@ def source_of(function: Any) -> str | None:
 
 @functools.lru_cache(256)
 def without_types(source: str) -> str:
-    """A function's source as one would write it on a board: without annotations, which only a type checker reads."""
+    """A function's source as one would write it on a blackboard: without annotations, which only type checkers read."""
     try:
         function = ast.parse(source).body[0]
-    except SyntaxError:  # a lambda, with what stands around it on its line
+    except SyntaxError:  # a lambda, with what is around it on its line
         return source
     if not isinstance(function, ast.FunctionDef):
         return source
@@ -370,7 +370,7 @@ def without_types(source: str) -> str:
 
 
 def operands_in(expression: Any) -> set[str]:
-    """The names in an expression, or in a list of them."""
+    """Return the names in an expression, or in a list of them."""
     if isinstance(expression, str):
         return {expression}
     parts = expression[isinstance(expression[:1], list) and isinstance(expression[0], str):] if isinstance(

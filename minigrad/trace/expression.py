@@ -1,6 +1,6 @@
 """Writes an expression of a trace (docs/trace.md) as a line, in the notation of mathematics and of PyTorch.
 
-`frontend/src/trace/expression.ts` writes the same in the browser; `tests/frontend/test_live.py` holds the two equal.
+`frontend/src/trace/expression.ts` does the same in the browser; `tests/frontend/test_live.py` checks that both agree.
 """
 
 import re
@@ -11,7 +11,7 @@ __all__ = ["expression_text"]
 
 Expression = Any
 Written = Callable[[str], str]  # how an operand is written: by its name, or by its value
-Part = tuple[str, int]  # a text, and how tightly it holds together
+Part = tuple[str, int]  # a text, and how tightly it binds
 
 LOGIC, COMPARE, SUM, PRODUCT, SIGN, POWER, ATOM = range(7)
 INFIX = {
@@ -20,14 +20,14 @@ INFIX = {
     "mul": ("·", PRODUCT), "div": ("/", PRODUCT), "matmul": ("@", PRODUCT), "remainder": ("%", PRODUCT),
     "floor_divide": ("//", PRODUCT), "pow": ("**", POWER),
 }
-OPPOSITES = {"le": "gt", "lt": "ge", "ge": "lt", "gt": "le"}  # what is not at most is greater: so it is said
+OPPOSITES = {"le": "gt", "lt": "ge", "ge": "lt", "gt": "le"}  # not (x <= y) is written x > y
 NAMES = {"concatenate": "cat", "broadcast_to": "expand", "transpose": "permute"}  # PyTorch calls them so
 DEEPEST = 40
-FAR = 2 ** 53  # an end that no index reaches: PyTorch gives the largest integer for an end that was left out
+FAR = 2 ** 53  # an end that no index reaches: PyTorch passes the largest integer for an omitted end
 
 
 def expression_text(expression: Expression, written: Written) -> str:
-    """An expression as one line."""
+    """Return an expression as one line."""
     return Writer(written).part(expression)[0]
 
 
@@ -36,13 +36,13 @@ def name_of(expression: Expression) -> str:
 
 
 def function_name(name: str) -> str:
-    """`LogSoftmaxBackward` as `log_softmax_backward`; the class of a node loses the end of its name."""
+    """Return `LogSoftmaxBackward` as `log_softmax_backward`; the class of a node loses the end of its name."""
     name = NAMES.get(name) or re.sub(r"(.)Backward\d+$", r"\1", name)
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()
 
 
 def inside(part: Part, level: int) -> str:
-    """A part in parentheses, if it holds together less tightly than that."""
+    """Return a part in parentheses, if it binds less tightly than `level`."""
     return part[0] if part[1] >= level else f"({part[0]})"
 
 
@@ -53,7 +53,7 @@ def literal(value: Any) -> Part:
 
 
 def short(x: float) -> str:
-    """A number at most four decimals long."""
+    """Return a number with at most four decimals."""
     if isinstance(x, int) or x.is_integer():
         return str(int(x))
     if abs(x) >= 1e5 or abs(x) < 1e-3:
@@ -69,7 +69,7 @@ def is_transpose(name: str, args: Sequence[Expression]) -> bool:
 
 
 def plain(x: Any) -> Any:
-    """What can be in a set."""
+    """Return a value that can be in a set, or None."""
     return x if isinstance(x, (int, float, str)) and not isinstance(x, bool) else None
 
 
@@ -95,12 +95,12 @@ class Writer:
         return self.call(name, args, write)
 
     def operand(self, name: str) -> Part:
-        """A name or a list holds together, a number nearly so, and one below zero as a sum does."""
+        """A name or a list binds tightest, a number nearly so, and a negative one as a sum does."""
         text = self.written(name)
         return text, SUM if text.startswith("-") else ATOM if text[:1].isalpha() or text[:1] in "_[" else POWER
 
     def quoted(self, name: str, args: list[Expression], write: Callable[[Expression], Part]) -> Part | None:
-        """Arguments that are no numbers and no operands."""
+        """Write an argument that is neither a number nor an operand."""
         if name == "text":
             return f'"{args[0]}"', ATOM
         if name in ("dtype", "float"):
@@ -131,7 +131,7 @@ class Writer:
         return f"{inside(write(args[0]), left)} {symbol} {inside(write(args[1]), right)}", level
 
     def method(self, name: str, args: list[Expression], write: Callable[[Expression], Part]) -> Part | None:
-        """What PyTorch's users write behind a dot or in brackets."""
+        """Write what PyTorch's users write after a dot or in brackets."""
         if not args:
             return None
         rest = [*args[1:], None]
@@ -164,7 +164,7 @@ class Writer:
         return f"{function_name(name)}({', '.join(write(each)[0] for each in args)})", ATOM
 
     def listed(self, expression: Expression, write: Callable[[Expression], Part]) -> str:
-        """The parts of a tuple without its parentheses; of anything else the thing itself."""
+        """Write the parts of a tuple without its parentheses; anything else as it is."""
         if name_of(expression) != "tuple":
             return write(expression)[0]
         return ", ".join(write(each)[0] for each in expression[1:])

@@ -1,6 +1,6 @@
 """Folds the events of a trace into frames, the state after each event, by the rules of docs/trace.md.
 
-The front end has the same fold in `frontend/src/trace/frame.ts`; a golden test holds the two equal.
+The front end has the same fold in `frontend/src/trace/frame.ts`; a golden test checks that both agree.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ class Frame(TypedDict):
 
 
 class Outer(NamedTuple):
-    """What an outer pass gets back when a nested one is over."""
+    """The state of an outer pass, restored when a nested one is over."""
 
     depth: int
     status: dict[int, str]
@@ -46,7 +46,7 @@ class Outer(NamedTuple):
 
 
 class Fold:
-    """The state after `step`; `apply` takes it one event further."""
+    """The state after `step`; `apply` advances it by one event."""
 
     def __init__(self, nodes: Sequence[Mapping[str, Any]], tensors: Sequence[Mapping[str, Any]]) -> None:
         self.nodes, self.tensors = nodes, tensors
@@ -65,7 +65,7 @@ class Fold:
         self.again = 0  # how many functions run again, one inside the other
         self.bytes: list[int] | None = None
         self.running: int | None = None
-        self.depth = 0  # of the pass that this state is about
+        self.depth = 0  # that of the pass that this state describes
         self.outer: list[Outer] = []
 
     def apply(self, event: Mapping[str, Any]) -> None:
@@ -80,7 +80,7 @@ class Fold:
             rule(self, event)
 
     def frame(self, event: Mapping[str, Any]) -> Frame:
-        """The state, as a copy; `event` is the last one that was applied."""
+        """Return the state, as a copy; `event` is the last one that was applied."""
         gradient = event.get("gradient")
         if event["kind"] in ("run", "hook", "call"):
             gradient = gradient[0] if gradient else None
@@ -184,7 +184,7 @@ class Fold:
             self.finish()
             self.needs, self.queue, self.pending = {}, {}, {}
 
-    # their parts
+    # parts of the rules
     def pile(self, node: int, output_nr: int, value: int | None) -> None:
         piled = self.pending.setdefault(node, [])
         piled.extend([None] * (output_nr + 1 - len(piled)))
@@ -196,7 +196,7 @@ class Fold:
             self.running = None
 
     def leave(self, depth: int) -> None:
-        """An event of an outer pass: the nested ones were ended by an error."""
+        """Return to an outer pass, of which this is an event: an error has ended the nested ones."""
         while self.outer and self.depth > depth:
             self.restore()
 
@@ -207,7 +207,7 @@ class Fold:
 
 
 def families(tensors: Sequence[Mapping[str, Any]]) -> list[list[int]]:
-    """By tensor: a tensor, its views, and what was detached from it have one version counter."""
+    """For each tensor, those with the same version counter: itself, its views, and what was detached from it."""
     found: list[list[int]] = []
     for index, record in enumerate(tensors):
         root = record.get("base", record.get("counter", index))
@@ -217,4 +217,4 @@ def families(tensors: Sequence[Mapping[str, Any]]) -> list[list[int]]:
 
 
 RULES: dict[str, Callable[[Fold, Mapping[str, Any]], None]] = {
-    kind: getattr(Fold, kind) for kind in EVENTS if hasattr(Fold, kind)}  # a rule is named as the kind that it is for
+    kind: getattr(Fold, kind) for kind in EVENTS if hasattr(Fold, kind)}  # a rule has the name of its kind

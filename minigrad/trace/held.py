@@ -1,8 +1,8 @@
 """Lists every storage that is alive at a step of a trace, with everything that holds it.
 
-The events say who begins and who ceases to hold a storage (`held`, `dropped` in docs/trace.md), so that one can walk
-through them both ways. The front end does the same in `frontend/src/trace/holders.ts`; a golden test holds the two
-equal.
+The events say who begins and who ceases to hold a storage (`held`, `dropped` in docs/trace.md), so one can walk through
+them in both directions. The front end does the same in `frontend/src/trace/holders.ts`; a golden test checks that both
+agree.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from minigrad.trace.text import Names
 __all__ = ["Held", "Holders", "held_text"]
 
 KINDS = ("parameters", "activations", "saved", "gradients")  # as in `bytes`
-RANK = {0: 0, 2: 2, 3: 3, 4: 3, 1: 1}  # what holds, in the order in which it decides what a storage counts as
+RANK = {0: 0, 2: 2, 3: 3, 4: 3, 1: 1}  # kinds of holders, in the order in which they decide what a storage counts as
 SHOWN = 8
 
 
@@ -37,7 +37,7 @@ class Holders:
         self.live: dict[int, list[list[int | None]]] = {}
 
     def go_to(self, step: int) -> None:
-        """Walk there, forwards or backwards."""
+        """Walk to a step, forwards or backwards."""
         while self.step < step:
             self.step += 1
             event = self.events[self.step]
@@ -48,7 +48,7 @@ class Holders:
             self.step -= 1
 
     def change(self, held: Sequence[Sequence[Any]], dropped: Sequence[Sequence[Any]]) -> None:
-        """Some hold more, some less."""
+        """Add the holders in `held`, and remove those in `dropped`."""
         for storage, *holder in held:
             self.live.setdefault(storage, []).append(holder)
         for storage, *holder in dropped:
@@ -59,20 +59,20 @@ class Holders:
                 self.live.pop(storage, None)
 
     def held(self) -> list[Held]:
-        """All storages that are held, by number."""
+        """Return all storages that are held, by number."""
         return [Held(storage=storage, bytes=self.storages[storage], holders=sorted(holders, key=order),
                      kind=KINDS[next(kind for what, kind in RANK.items() if any(h[0] == what for h in holders))])
                 for storage, holders in sorted(self.live.items())]
 
 
 def order(holder: Sequence[int | None]) -> tuple[int, int]:
-    """Holders by what they are, then by number; one without a number comes first."""
+    """Return the sort key of a holder: its kind, then its number; one without a number comes first."""
     what, number = holder
     return what or 0, -1 if number is None else number
 
 
 class Makers:
-    """Which tensor a storage was first seen with, and which op made that."""
+    """Which tensor each storage was first seen with, and which op made it."""
 
     def __init__(self, trace: Parts) -> None:
         self.trace, self.names = trace, Names(trace)
@@ -82,7 +82,7 @@ class Makers:
         self.events = {t: e for e in reversed(trace.events) if e["kind"] == "forward" for t in e["outputs"]}
 
     def text(self, held: Held) -> str:
-        """What lies in a storage, how large it is, where it comes from, and who holds it."""
+        """Return what is in a storage, how large it is, where it comes from, and who holds it."""
         tensor = self.first.get(held["storage"])
         who = ", ".join(self.holder(*holder) for holder in held["holders"])
         gradient = all((what or 0) > 2 for what, _ in held["holders"])
@@ -90,7 +90,7 @@ class Makers:
         return f"{what}, {held['bytes']} bytes{self.origin(tensor)}: {who}"
 
     def origin(self, tensor: int | None) -> str:
-        """The op that made a tensor, and the module that it ran in."""
+        """Return the op that made a tensor, and the module that it ran in."""
         event = None if tensor is None else self.events.get(tensor)
         if event is None:
             return ""
@@ -98,7 +98,7 @@ class Makers:
         return f", made by {event['op']}" + (f" in {self.path(scope)}" if scope is not None else "")
 
     def path(self, scope: int | None) -> str:
-        """The path of a module."""
+        """Return the path of a module."""
         parts: list[str] = []
         while scope is not None:
             record = self.trace.scopes[scope]
@@ -107,7 +107,7 @@ class Makers:
         return ".".join(reversed(parts))
 
     def holder(self, what: int | None, number: int | None) -> str:
-        """One that holds."""
+        """Return one holder, as text."""
         if what == 2:
             return "a checkpoint" if number is None else f"saved by {self.names.node(number)}"
         if what == 3:
@@ -129,5 +129,5 @@ def held_text(trace: Parts, step: int, held: Sequence[Held]) -> str:
 
 
 def total(held: Sequence[Held]) -> int:
-    """The bytes of several storages."""
+    """Return the bytes of several storages."""
     return sum(storage["bytes"] for storage in held)

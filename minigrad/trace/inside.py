@@ -1,7 +1,7 @@
-"""Names what lists, dicts, tuples and plain objects hold as the program would write it: `weights[0]`, `net.w`.
+"""Names what lists, dicts, tuples and plain objects hold, as the program would write it: `weights[0]`, `net.w`.
 
-Nothing of the user's runs: no property, no `__getattr__`, no method of a container. The search goes from the variables
-inwards, level by level, and ends at its bounds.
+No code of the user's runs: no property, no `__getattr__`, no method of a container. The search goes inwards from the
+variables, level by level, and ends at its bounds.
 """
 
 from collections import deque
@@ -11,22 +11,22 @@ from typing import Any
 
 __all__ = ["held_inside", "is_module"]
 
-DEEPEST = 4  # so many steps from a variable
-MOST = 2_000  # so many things are looked at
-WIDEST = 100  # so many in one container
+DEEPEST = 4  # steps from a variable
+MOST = 2_000  # objects inspected in all
+WIDEST = 100  # objects in one container
 LONGEST = 40  # characters of a key
-HEAP = 1 << 9  # the flag of a class that was made while Python runs: what has no such class holds nothing of the user's
+HEAP = 1 << 9  # the flag of a class made at run time: objects of other classes hold nothing of the user's
 MRO, OWN = type.__dict__["__mro__"].__get__, type.__dict__["__dict__"].__get__
-PARTS = ("_parameters", "_buffers", "_modules")  # of a module: what stands in these is its attribute
+PARTS = ("_parameters", "_buffers", "_modules")  # of a module: what is in these is its attribute
 
 
 def is_module(value: Any) -> bool:
-    """Whether something is a module of any library."""
+    """Return whether something is a module of any library."""
     return callable(getattr(type(value), "named_parameters", None))
 
 
 def held_inside(variables: Iterable[tuple[str, Any]]) -> Iterator[tuple[Any, str, bool]]:
-    """What is held by what variables hold, with its name, and whether it is a parameter of a module."""
+    """Yield what is inside what variables hold, with its name, and whether it is a parameter of a module."""
     waiting = deque([(name, value, 0) for name, value in variables])
     opened: set[int] = set()
     left = MOST
@@ -45,7 +45,7 @@ def held_inside(variables: Iterable[tuple[str, Any]]) -> Iterator[tuple[Any, str
 
 
 def parts(owner: Any) -> Iterator[tuple[str, Any, bool]]:
-    """What an object holds: how one gets there from it, what it is, and whether it is a parameter of a module."""
+    """Yield what an object holds: how to reach it, what it is, and whether it is a parameter of a module."""
     kind = type(owner)  # `isinstance` asks an object for its `__class__`
     if issubclass(kind, (list, tuple)):
         base: Any = tuple if issubclass(kind, tuple) else list
@@ -66,7 +66,7 @@ def parts(owner: Any) -> Iterator[tuple[str, Any, bool]]:
 
 
 def attributes(owner: Any) -> Iterator[tuple[str, Any]]:
-    """What an object has as its own, without asking it."""
+    """Yield an object's own attributes, without calling its code."""
     for cls in MRO(type(owner)):
         for name, member in list(OWN(cls).items()):
             if type(member) is GetSetDescriptorType and name == "__dict__":
@@ -74,5 +74,5 @@ def attributes(owner: Any) -> Iterator[tuple[str, Any]]:
             elif type(member) is MemberDescriptorType:  # a slot
                 try:
                     yield name, member.__get__(owner)
-                except AttributeError:  # nothing is in it
+                except AttributeError:  # the slot is empty
                     continue

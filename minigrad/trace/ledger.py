@@ -9,12 +9,11 @@ __all__ = ["ACTIVATION", "GRADIENT", "PARAMETER", "SAVED", "WAITING", "Ledger", 
 PARAMETER, ACTIVATION, SAVED, GRADIENT = range(4)  # the order of `bytes` in docs/trace.md
 WAITING = 4  # a gradient that no `.grad` holds: one that has arrived at a node
 NONE = -1
-Holder = tuple[int, int | None]  # what holds, and which tensor or node; None where it has no record
+Holder = tuple[int, int | None]  # the kind, and which tensor or node; None where it has no record
 
 
 class Storage:
-    """One storage: `holders` counts its holders of each kind, `who` them one by one; `kind` is the one under which it
-    is counted now."""
+    """One storage: `holders` counts its holders by kind, `who` one by one; `kind` is what it counts as now."""
 
     __slots__ = ("holders", "key", "kind", "number", "size", "who")
 
@@ -27,7 +26,7 @@ class Storage:
 class Ledger:
     """The storages that are alive, and `totals`: bytes of parameters, activations, saved tensors and gradients.
 
-    `sizes`: of all storages, by number. `changed`: who has begun (1) or ceased (-1) to hold one since somebody asked.
+    `sizes`: of all storages, by number. `changed`: who has begun (1) or ceased (-1) to hold one since it was last read.
     """
 
     def __init__(self) -> None:
@@ -37,7 +36,7 @@ class Ledger:
         self.changed: dict[tuple[int, int, int | None], int] = {}
 
     def hold(self, key: int, size: int, what: int, who: int | None = None) -> Storage:
-        """One more holder, of this kind, of the storage whose owner has the `id()` key."""
+        """Add a holder of this kind to the storage whose owner has the `id()` `key`."""
         storage = self.live.get(key)
         if storage is not None and storage.size != size:  # the id of one that died unnoticed
             storage.holders = [0, 0, 0, 0]
@@ -57,7 +56,7 @@ class Ledger:
         return storage
 
     def drop(self, storage: Storage | None, what: int, who: int | None = None) -> None:
-        """One holder less."""
+        """Remove a holder."""
         count = 0 if storage is None else storage.who.get((what, who), 0)
         if storage is None or not count:
             return
@@ -69,7 +68,7 @@ class Ledger:
         self.settle(storage)
 
     def move(self, storage: Storage, key: int, size: int) -> None:
-        """All holders of a storage have another one now."""
+        """Make all holders of a storage hold another one."""
         if self.live.get(storage.key) is storage:
             del self.live[storage.key]
         if storage.kind != NONE:
@@ -83,18 +82,18 @@ class Ledger:
         self.live[key] = storage
 
     def note(self, storage: Storage, by: int) -> None:
-        """All its holders have begun or ceased to hold a storage."""
+        """Note that all holders of a storage have begun or ceased to hold it."""
         for holder in storage.who:
             self.mark(storage.number, *holder, by)
 
     def mark(self, number: int, what: int, who: int | None, by: int) -> None:
-        """One holder has begun or ceased to hold a storage; what was only for a moment is left out."""
+        """Note that one holder has begun or ceased to hold a storage; the two cancel out."""
         left = self.changed.pop((number, what, who), 0) + by
         if left:
             self.changed[number, what, who] = left
 
     def settle(self, storage: Storage) -> None:
-        """Count a storage under its first kind of holder: parameter, saved, gradient, activation; or no more."""
+        """Count a storage under its first kind of holder (parameter, saved, gradient, activation), or no longer."""
         parameters, activations, saved, gradients = storage.holders
         kind = (PARAMETER if parameters else SAVED if saved else GRADIENT if gradients
                 else ACTIVATION if activations else NONE)

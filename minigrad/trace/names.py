@@ -1,7 +1,7 @@
 """Names leaves by the variables of the functions that run while a program is recorded.
 
-The variables around the recording name most tensors when it ends. A leaf that a function has made for itself is in none
-of them, and may be gone by then: it is looked for when it is first used, in the functions that are running.
+The variables around the recording name most tensors when it ends. A leaf that a function made for itself is in none of
+them, and may be gone by then: when it is first used, it is looked up in the running functions.
 """
 
 import sys
@@ -21,7 +21,7 @@ OPTIMIZED = 0x1  # the flag of a code object whose locals are not a dict: a func
 
 
 def running(base: FrameType | None) -> Iterator[FrameType]:
-    """The frames of the user's functions, from the innermost out, up to where the recording began; none without it."""
+    """Yield the frames of the user's functions, innermost first, down to `base`, where the recording began."""
     frame = None if base is None else sys._getframe(1)
     libraries = tuple(LIBRARIES)
     while frame is not None and frame is not base:
@@ -31,10 +31,10 @@ def running(base: FrameType | None) -> Iterator[FrameType]:
 
 
 def drop_copy(frame: FrameType, names: dict[str, Any], more: int = 0) -> bool:
-    """Empty the copy of a function's variables that its frame keeps, if this is one: it would keep the tensors alive.
+    """Empty the copy of a function's variables that its frame keeps, if `names` is one: it would keep tensors alive.
 
-    Before Python 3.13 `f_locals` is such a copy. Four references (the frame, the caller, this function, the call of
-    `getrefcount`) and those that are known say that nobody else has asked for it. A debugger writes it back into the
+    Before Python 3.13 `f_locals` is such a copy. If it has only four references (the frame, the caller, this function,
+    the call of `getrefcount`) and `more` known ones, nobody else asked for it. A debugger writes the copy back into the
     variables: under one it stays.
     """
     own = type(names) is dict and frame.f_code.co_flags & OPTIMIZED and sys.getrefcount(names) <= 4 + more
@@ -45,7 +45,7 @@ def drop_copy(frame: FrameType, names: dict[str, Any], more: int = 0) -> bool:
 
 
 def drop_refilled(copies: list[dict[str, Any]]) -> None:
-    """Empty copies again, which Python fills while a profile function is on; forget those whose function has ended."""
+    """Empty the copies again: Python refills them while a profile function is on. Forget those of ended functions."""
     for at in reversed(range(len(copies))):
         names = copies[at]
         holders = sys.getrefcount(names) - 3  # this function, the list, the call
@@ -56,15 +56,14 @@ def drop_refilled(copies: list[dict[str, Any]]) -> None:
 
 
 def empty(frame: FrameType, names: dict[str, Any], copies: list[dict[str, Any]]) -> None:
-    """Empty the copy of a function's variables that was looked at, and put it among `copies`; the caller holds it in
-    one variable."""
+    """Empty the copy of a function's variables, and add it to `copies`; the caller holds it in one variable."""
     known = id(names) in map(id, copies)
     if drop_copy(frame, names, known + 1) and not known:
         copies.append(names)
 
 
 class ParameterPaths:
-    """The paths of the parameters in modules: a module is walked once, and again only where one is not found.
+    """The paths of the parameters in modules: a module is walked once, and again only if one is not found.
 
     Each of the n parameters of a model is looked for when it is first used, and a walk visits all n.
     """
@@ -73,7 +72,7 @@ class ParameterPaths:
         self.walked: dict[int, tuple[ref[Any], dict[int, str]]] = {}  # by the id of a module, which must still live
 
     def find(self, owner: Any, wanted: Mapping[int, Any]) -> dict[int, str]:
-        """Those of the wanted tensors that are parameters of this module: their paths, by their ids."""
+        """Return the paths, by id, of those wanted tensors that are parameters of this module."""
         module, paths = self.walked.get(id(owner), (None, {}))
         if module is None or module() is not owner or not all(leads_to(value, owner, paths.get(key, ""))
                                                               for key, value in wanted.items()):
@@ -83,7 +82,7 @@ class ParameterPaths:
 
 
 def leads_to(value: Any, owner: Any, path: str) -> bool:
-    """Whether a path from a module ends at this object."""
+    """Return whether a path from a module leads to this object."""
     try:
         return reduce(getattr, path.split("."), owner) is value
     except AttributeError:
@@ -92,9 +91,9 @@ def leads_to(value: Any, owner: Any, path: str) -> bool:
 
 def names_in(base: FrameType | None, wanted: Mapping[int, Any], copies: list[dict[str, Any]],
              paths: ParameterPaths) -> dict[int, tuple[str, bool]]:
-    """Names for objects, by their ids, and whether each is a path from a module; the variable furthest out counts.
+    """Return names for objects, by id, and whether each is a path from a module; the outermost variable counts.
 
-    `copies` gets the copies of variables that were emptied.
+    The emptied copies of variables are added to `copies`.
     """
     found: dict[int, tuple[str, bool]] = {}
     tensors = {key: value for key, value in wanted.items() if hasattr(type(value), "requires_grad")}
@@ -115,13 +114,13 @@ def names_in(base: FrameType | None, wanted: Mapping[int, Any], copies: list[dic
 
 
 def public(names: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The variables whose names are for everybody, save classes."""
+    """Return the variables with public names, except classes."""
     return [(name, value) for name, value in list(names.items())
             if not name.startswith("_") and not issubclass(type(value), type)]
 
 
 def held_by(names: Mapping[str, Any]) -> Iterator[tuple[Any, str, bool]]:
-    """What variables hold, with its name; then the parameters of the modules among it, with their paths (True)."""
+    """Yield what variables hold, with its name; then the parameters of modules among it, with their paths (True)."""
     known = public(names)
     yield from [(value, name, False) for name, value in known]
     for name, owner in known:

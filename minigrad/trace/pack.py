@@ -1,8 +1,8 @@
 """Packs a trace into a small file: all numbers in one base64 text, and rows without the names of their fields.
 
-Half of what JSON would take goes into naming the same fields again and again, and into digits of floats that nobody
-asked for. `packed` leaves both out, `unpacked` puts them back: docs/trace.md, *As a file*. The front end reads the same
-in `frontend/src/trace/unpack.ts`.
+Half of the size as JSON comes from repeating the names of the fields, and from superfluous digits of floats. `packed`
+leaves both out, `unpacked` restores them: docs/trace.md, *As a file*. The front end reads the same in
+`frontend/src/trace/unpack.ts`.
 """
 
 import json
@@ -20,7 +20,7 @@ XP = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
 
 def packed(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The dict of a trace with its tables and previews packed."""
+    """Return the dict of a trace with its tables and previews packed."""
     numbers = bytearray()
     values = [put(value, numbers) for value in data["values"]]
     tables = {name: table(values if name == "values" else data[name]) for name in TABLES if name in data}
@@ -28,20 +28,20 @@ def packed(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def written(data: Mapping[str, Any]) -> str:
-    """The dict of a trace as JSON, packed."""
+    """Return the dict of a trace as JSON, packed."""
     text = json.dumps(packed(data), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     try:
         text.encode()
-    except UnicodeEncodeError:  # half of a pair of surrogates: no file holds it, JSON has a way to write it
+    except UnicodeEncodeError:  # a lone surrogate: no file can hold it, but JSON can write it
         return json.dumps(json.loads(text), separators=(",", ":"))
     return text
 
 
 def unpacked(data: Mapping[str, Any]) -> dict[str, Any]:
-    """What `packed` has made, as it was; a trace that is not packed stays as it is.
+    """Undo `packed`; a trace that is not packed is returned unchanged.
 
     Raises:
-        ValueError: if that cannot be.
+        ValueError: if the data is malformed.
     """
     whole = dict(data)
     try:
@@ -58,19 +58,19 @@ def unpacked(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def table(entries: list[Mapping[str, Any]]) -> dict[str, Any]:
-    """Rows: each begins with the number of its list of fields."""
+    """Return entries as rows, each of which begins with the number of its list of fields."""
     known: dict[tuple[str, ...], int] = {}
     rows = [[known.setdefault(tuple(entry), len(known)), *entry.values()] for entry in entries]
     return {"fields": [list(names) for names in known], "rows": rows}
 
 
 def rows(fields: list[list[str]], rows: list[list[Any]]) -> list[dict[str, Any]]:
-    """Such rows as dicts again."""
+    """Turn the rows of a `table` back into dicts."""
     return [dict(zip(fields[kind], entry, strict=True)) for kind, *entry in rows]
 
 
 def put(value: Mapping[str, Any], numbers: bytearray) -> Mapping[str, Any]:
-    """A preview whose numbers are in the buffer, from `at` on; as it is where its dtype cannot hold them."""
+    """Move a preview's numbers into the buffer, from `at` on; return it unchanged if its dtype cannot hold them."""
     name = name_of(value)
     data, form = value.get(name), FORMS.get(value["dtype"])
     if data is None or form is None:
@@ -88,12 +88,12 @@ def put(value: Mapping[str, Any], numbers: bytearray) -> Mapping[str, Any]:
 
 
 def name_of(value: Mapping[str, Any]) -> str:
-    """What the numbers of a preview are called: they are all that a small array has, and stand beside statistics."""
+    """Return the field with the numbers of a preview: all there is for a small array, else beside the statistics."""
     return "entries" if "stats" in value else "data"
 
 
 def check_room(values: list[Mapping[str, Any]], room: int) -> None:
-    """Refuse previews that read the same numbers again and again: a small file would fill the memory."""
+    """Refuse previews that read the same numbers again and again: a small file could fill the memory."""
     packed = [value for value in values if "at" in value]
     size = sum([abs(prod(value["shape"])) * struct.calcsize(f"<{FORMS[value['dtype']]}") for value in packed])
     if size > room:
@@ -101,7 +101,7 @@ def check_room(values: list[Mapping[str, Any]], room: int) -> None:
 
 
 def take(value: Mapping[str, Any], numbers: bytes) -> Mapping[str, Any]:
-    """Such a preview with its numbers."""
+    """Undo `put`: return a preview with its numbers."""
     if "at" not in value:
         return value
     count = prod(value["shape"])
@@ -112,7 +112,7 @@ def take(value: Mapping[str, Any], numbers: bytes) -> Mapping[str, Any]:
 
 
 def json_number(x: Any) -> Any:
-    """A number as JSON can hold it."""
+    """Return a number as JSON can hold it."""
     if isinstance(x, float) and (isnan(x) or isinf(x)):
         return "nan" if isnan(x) else "inf" if x > 0 else "-inf"
     return x

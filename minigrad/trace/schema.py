@@ -6,7 +6,7 @@ Four things are made from these tables: the check of what is read (`check.py`), 
 A field is written `"type: meaning"`, or `"type or absent: meaning"` where a record may lack it. A type is `int` (not
 negative), `nr` (a small `int`), `whole` (any integer), `number`, `str`, `bool`, or the name of what the field is an
 index of: `value`, `tensor`, `node`, `scope`, `file`, `storage`, `expression`. `type?` may be null, `[type]` is a list,
-and `(label:type,type)` is a list of that length, whose entries are called by their labels, or by their types.
+and `(label:type,type)` is a list of that length, whose entries are named by their labels, or by their types.
 """
 
 from typing import NamedTuple
@@ -28,7 +28,7 @@ class Field(NamedTuple):
 
 
 class Record:
-    """What a record or an event says, and its fields, in the order in which they are recorded and packed."""
+    """What a record or an event means, and its fields, in the order in which they are recorded and packed."""
 
     def __init__(self, meaning: str, /, **fields: str) -> None:
         self.meaning = meaning
@@ -227,5 +227,5 @@ COMMUNICATION = {  # what several processes do together
         grads="[(tensor,value)] or absent: whose `.grad` lies there, and what that holds now"),
 }
 EVENTS = FORWARD | PASS | OTHER | COMMUNICATION
-# Nobody looks when these happen. They follow from other events by a rule that is the same for minigrad and PyTorch.
+# These are not observed. They follow from other events by a rule that is the same for minigrad and PyTorch.
 DERIVED = frozenset({"ready", "release"})

@@ -1,8 +1,8 @@
-"""Says how long a recorded step would take on other ranks: the alpha-beta model of what an all-reduce costs.
+"""Estimates how long a recorded step would take on other ranks, by the alpha-beta model of the cost of an all-reduce.
 
-A message costs `alpha` seconds, whatever is in it, and `beta` seconds for each of its bytes. An all-reduce in a ring
-sends 2(p - 1) messages, one after the other, each of which holds 1/p of the bytes. What the model leaves out: that
-ranks wait for each other, and that sending takes computing time from the rank that sends (docs/scale.md).
+A message costs `alpha` seconds, whatever its size, and `beta` seconds for each of its bytes. An all-reduce in a ring
+sends 2(p - 1) messages, one after the other, each of which holds 1/p of the bytes. The model leaves out that ranks wait
+for each other, and that sending takes computing time from the sending rank (docs/scale.md).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ class Communication(NamedTuple):
 
 
 class Simulation(NamedTuple):
-    """A step on so many ranks. `exposed`: the part of `seconds` in which a rank only waits for the others."""
+    """A step on `ranks` ranks. `exposed`: the part of `seconds` in which a rank only waits for the others."""
 
     ranks: int
     seconds: float
@@ -32,15 +32,15 @@ class Simulation(NamedTuple):
 
 
 def all_reduce_seconds(size: int, ranks: int, alpha: float, beta: float) -> float:
-    """How long an all-reduce of so many bytes takes in a ring of ranks."""
+    """Return how long an all-reduce of `size` bytes takes in a ring of ranks."""
     return 2 * (ranks - 1) * (alpha + size / ranks * beta)
 
 
 def simulate(events: Sequence[Mapping[str, Any]], ranks: int, alpha: float, beta: float) -> Simulation:
-    """The recorded step on `ranks` ranks: its own computing times, and for each operation the time of the model.
+    """Simulate the recorded step on `ranks` ranks, with its own computing times and the model's time per operation.
 
-    What the recorded rank has waited is taken out of its times first. An operation begins when it is called and the one
-    before it is over; where the step waited for one, it waits for it again.
+    The recorded rank's waiting is first subtracted from its times. An operation begins when it has been called and the
+    one before it is over; where the step waited for one, it waits again.
 
     Raises:
         ValueError: if the recording has no times or no operation of several ranks, or a number makes no sense.
@@ -71,5 +71,5 @@ def simulate(events: Sequence[Mapping[str, Any]], ranks: int, alpha: float, beta
 
 
 def timed(events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The events of which the time is known."""
+    """Return the events whose time is known."""
     return [event for event in events if "time" in event]

@@ -14,7 +14,7 @@ from minigrad.trace.schema import EVENTS
 __all__ = ["events_text", "frame_text"]
 
 Event = Mapping[str, Any]
-SHOWN = 6  # of a larger array only so many values are listed
+SHOWN = 6  # how many values of a larger array are listed
 
 
 def number(x: Any) -> str:
@@ -23,20 +23,20 @@ def number(x: Any) -> str:
 
 
 class Names:
-    """How the things of one trace are called."""
+    """What the tensors, nodes and values of one trace are called."""
 
     def __init__(self, trace: Parts) -> None:
         self.trace = trace
 
     def tensor(self, index: int | None) -> str:
-        """A tensor: its name in the program, or its number; None is an operand that is no tensor."""
+        """A tensor: its name in the program, or its number; None is an operand that is not a tensor."""
         if index is None:
             return "a number"
         name: str | None = self.trace.tensors[index]["name"]
         return f"tensor {index}" if name is None else name
 
     def result(self, index: int) -> str:
-        """A result: of a view also whose."""
+        """A result; for a view, also its base."""
         base = self.trace.tensors[index].get("base")
         return self.tensor(index) + ("" if base is None else f" (a view of {self.tensor(base)})")
 
@@ -70,7 +70,7 @@ class Names:
         return ", ".join(map(self.value, indices)) or "nothing"
 
     def field(self, kind: str, x: Any) -> str:
-        """A field of an event, of a type of the schema."""
+        """A field of an event, whose `kind` is a type of the schema."""
         write: dict[str, Callable[[Any], str]] = {
             "tensor": self.tensor, "node": self.node, "value": self.value, "[value?]": self.values}
         return write.get(kind.removesuffix("?"), str)(x)
@@ -84,7 +84,7 @@ class Names:
 
 def _forward(n: Names, e: Event) -> str:
     inputs = ", ".join(map(n.tensor, e["inputs"]))
-    inplace = e["op"].endswith("_")  # what is there now, the `version` event that follows says
+    inplace = e["op"].endswith("_")  # the `version` event that follows says what is there now
     outputs = ", ".join(n.tensor(t) if inplace else f"{n.result(t)} = {n.value(n.trace.tensors[t]['value'])}"
                         for t in e["outputs"])
     rebased = "".join(f"; {n.tensor(t)} had {n.node(before)}, has {n.node(after)} now"
@@ -127,7 +127,7 @@ def _flow(n: Names, e: Event) -> str:
     return f"{n.node(e['node'])} sends {n.value(e['gradient'])} along edge {e['index']} to {target}{total}"
 
 
-# By kind of event: a sentence with its fields, each written as its type asks, or a function that gives one.
+# By kind of event: a sentence with its fields, each written according to its type, or a function that returns one.
 SENTENCES: dict[str, str | Callable[[Names, Event], str]] = {
     "forward": _forward,
     "save": _save,
@@ -160,7 +160,7 @@ SENTENCES: dict[str, str | Callable[[Names, Event], str]] = {
 
 
 def event_text(names: Names, event: Event) -> str:
-    """One event in words; a kind that this version does not know by its name."""
+    """One event in words; a kind that this version does not know, by its name."""
     text: str = event["kind"]
     sentence = SENTENCES.get(text)
     if isinstance(sentence, str):
@@ -193,7 +193,7 @@ def frame_text(trace: Parts, frame: Frame) -> str:
             lines.append(f"    {source[frame['line'] - 1].strip()}")
     lines.append(event_text(names, event).strip())
     lines += arithmetic(vars(trace), step, names.value)
-    for status in ("running", "ready", "waiting", "done"):  # those that are ready in the order of the queue
+    for status in ("running", "ready", "waiting", "done"):  # the ready ones in the order of the queue
         nodes = frame["ready"] if status == "ready" else sorted(n for n, s in frame["status"].items() if s == status)
         counts = frame["needs"] if status == "waiting" else {}
         if nodes:

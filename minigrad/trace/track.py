@@ -1,14 +1,14 @@
 """Tracks the tensors and nodes of a program while it is recorded: which numbers they have, and how long they live.
 
-Objects go in; numbers, sizes and copies of small arrays come out and are put into the log, of which `encode` makes the
-trace. `minigrad.autograd.observed` and the PyTorch reader add how tensors and nodes of their library are looked at.
+Objects go in; numbers, sizes and copies of small arrays come out and are added to the log, from which `encode` makes
+the trace. `minigrad.autograd.observed` and the PyTorch reader add how to read their library's tensors and nodes.
 
 NOTE 1 (nothing is kept alive). A log holds no tensor. Objects are known here by their `id()`, which is theirs only as
-long as they live: a weak reference to each tells when it has gone.
+long as they live: a weak reference to each reports when it has gone.
 
 NOTE 2 (interrupts). Ctrl-C raises KeyboardInterrupt where a function begins, where one written in C has returned, or at
-the end of a turn of a loop, never between two plain assignments. What must agree (a table, a count and the log's entry)
-is therefore worked out first, and then stored by assignments, of which the call of `log.append` is the last.
+the end of a loop iteration, never between two plain assignments. What must agree (a table, a count and the log's entry)
+is therefore computed first, and then stored by assignments, with the call of `log.append` as the last.
 """
 
 import gc
@@ -26,54 +26,54 @@ from minigrad.trace.names import ParameterPaths, drop_refilled, held_by, names_i
 
 __all__ = ["CHANGED", "NOWHERE", "OBSERVERS", "PROCESS", "RARER", "Log", "TrackedRef", "Tracker"]
 
-SHOWN = 64  # an array of at most so many values is copied whole
-BUDGET = 200_000  # after so many numbers, only arrays of at most FEW values are: a long trace stays small
+SHOWN = 64  # an array of at most this many values is copied whole
+BUDGET = 200_000  # after this many numbers, only arrays of at most FEW values are: a long trace stays small
 FEW = 8
-WHOLE, WHOLE_IN_ALL = 10_000, 40_000  # a large array that no op has made is copied too, up to so many values
-TRIES = 100  # so many times leaves are looked for in variables and not found
+WHOLE, WHOLE_IN_ALL = 10_000, 40_000  # a large array that no op made is copied too, up to this many values
+TRIES = 100  # how often leaves are searched for in variables without success
 NOWHERE = (None, None)  # no line of the user's code
-CHANGED = -1  # in place of how often the memory of a tensor was written to: it has other memory now
-# Makes the observer of `record`: for the class of its trace, and whether it takes the time. The core registers its own
-# here, since the recorder stands on a lower floor and cannot import it; the last one is used.
+CHANGED = -1  # in place of the count of writes to a tensor's memory: it has other memory now
+# Makes the observer of `record`, from the class of its trace and whether it measures time. The core registers its own
+# here, since the recorder is on a lower floor and cannot import it; the last one is used.
 OBSERVERS: list[Callable[[type, bool], Any]] = []
 
 
-PROCESS: dict[str, int] = {}  # the `rank` of this process and how many `ranks` there are, while it is one of several
+PROCESS: dict[str, int] = {}  # this process's `rank` and the number of `ranks`, while it is one of several
 
 
 class Log(list[tuple[Any, ...]]):
-    """What is taken down while a program runs: entries of which `Encoder` makes the trace."""
+    """What is noted while a program runs: entries from which `Encoder` makes the trace."""
 
     calls = 0  # how many operations of several ranks have begun
 
     def event(self, kind: str, at: tuple[int | None, int | None], depth: int, /, **fields: Any) -> None:
-        """Take down an event, with the fields that the schema asks for; a copy of an array stands for its preview."""
+        """Note an event, with the fields that the schema requires; a copy of an array stands for its preview."""
         self.append(("event", kind, at, depth, fields))
 
     def wait(self, node: int, output_nr: int, memory: tuple[int, int] | None) -> None:
-        """Take down what has piled up at a node for an output; None is no gradient."""
+        """Note the memory of the sum that waits at a node for an output; None if there is no gradient."""
         self.append(("hold", ("waiting", node, output_nr), () if memory is None else (memory,), WAITING, node))
 
     def grad(self, number: int, memory: tuple[int, int], tensor: int | None) -> None:
-        """Take down the memory of a tensor's `.grad`."""
+        """Note the memory of a tensor's `.grad`."""
         self.append(("let_go", ("grad", number)))
         self.append(("hold", ("grad", number), (memory,), GRADIENT, tensor))
 
 
 class TrackedRef(weakref.ref[Any]):
-    """A weak reference to a tensor or a node, with what is known of it."""
+    """A weak reference to a tensor or a node, with what is known about it."""
 
     __slots__ = ("array_id", "key", "number", "storage", "writes")
 
-    array_id: int  # of the array that the tensor had when it was last looked at
+    array_id: int  # of the array that the tensor had when it was last read
     key: int
     number: Any
-    storage: int  # of a tensor: what its memory is known by
-    writes: int  # how often it had been written to when the record of the tensor was made, or CHANGED
+    storage: int  # for a tensor: what identifies its memory
+    writes: int  # how often it had been written to when the tensor's record was made, or CHANGED
 
 
 class Tracker:
-    """What was seen and is alive. What is new goes into `log`."""
+    """What was seen and is alive. New facts go into `log`."""
 
     def __init__(self, log: Log) -> None:
         self.log = log
@@ -81,15 +81,15 @@ class Tracker:
         self.nodes: dict[int, TrackedRef] = {}
         self.grads: dict[int, TrackedRef] = {}  # of tensors that are a .grad, by id()
         self.calls: dict[int, TrackedRef] = {}  # of functions that are checkpointed, by id()
-        self.kept: dict[int, TrackedRef] = {}  # what else holds memory for a backward pass, by a number of its own
+        self.kept: dict[int, TrackedRef] = {}  # other holders of memory for a backward pass, by their own numbers
         self.writes: dict[int, int] = {}  # by storage: how often it was written to
         self.numbers: dict[int, int] = {}  # of nodes, of leaves, of their AccumulateGrads
         self.tensor_count = self.node_count = self.grad_count = self.call_count = self.kept_count = 0
-        self.modules: list[dict[int, str]] = []  # of the modules that run: what is in them, by id()
-        self.outermost: list[tuple[weakref.ref[Any], int]] = []  # modules called outside of others, with their scope
+        self.modules: list[dict[int, str]] = []  # what is in each running module, by id()
+        self.outermost: list[tuple[weakref.ref[Any], int]] = []  # modules called outside others, with their scope
         self.scope_count = 0
-        self.base: Any = None  # the frame where the recording began, if variables of functions may be looked at
-        self.unnamed: list[TrackedRef] = []  # leaves that are new since variables were looked at last
+        self.base: Any = None  # the frame where the recording began, if variables of functions may be read
+        self.unnamed: list[TrackedRef] = []  # leaves that are new since variables were last read
         self.local_names: list[tuple[Any, ...]] = []  # entries that name what variables of functions hold
         self.tries = TRIES
         self.paths = ParameterPaths()
@@ -101,7 +101,7 @@ class Tracker:
         self.on_kept_gone: Any = self.kept_gone
 
     def copy(self, array: Any) -> Any:
-        """What is kept of an array: a copy, or the statistics of a large one."""
+        """Return what is kept of an array: a copy, or the statistics of a large one."""
         if array.size > self.limit:
             return Large(array)
         self.left -= array.size
@@ -110,28 +110,28 @@ class Tracker:
         return array.copy()
 
     def copy_given(self, array: Any) -> Any:
-        """What is kept of an array that no op has made: from such arrays a reader can compute all others again."""
+        """Return what is kept of an array that no op made: from such arrays a reader can recompute all others."""
         return self.whole(self.copy(array), array)
 
     def whole(self, kept: Any, array: Any) -> Any:
-        """What is kept of an array, with all its values beside its statistics while there is room for them."""
+        """Return what is kept of an array, with all its values beside its statistics while there is room for them."""
         if not isinstance(kept, Large) or array.size > min(WHOLE, self.whole_left):
             return kept
         self.whole_left -= array.size
         return Whole(kept, array)
 
     def wrote(self, storage: int) -> None:
-        """Memory was written to: what was copied of the tensors that lie there is old."""
+        """Memory was written to: copies of the tensors stored there are out of date."""
         self.writes[storage] = self.writes.get(storage, 0) + 1
 
     def others(self, storage: int, written: Container[int]) -> list[tuple[int, Any]]:
-        """What tensors hold now that lie in memory that was written to, save those that the op itself has written."""
+        """Return what tensors stored in memory that was written to hold now, except those that the op itself wrote."""
         there = [ref for ref in list(self.tensors.values()) if ref.storage == storage and ref.key not in written]
         alive = [(ref, ref()) for ref in there]
         return [(ref.number, self.looked_at(t)) for ref, t in alive if t is not None and ref.number is not None]
 
     def lying_in(self, storages: Collection[int]) -> dict[str, list[tuple[int, Any]]]:
-        """What tensors, and the `.grad` of leaves, hold now that lie in memory that was written to by no op."""
+        """What tensors, and the `.grad` of leaves, hold now in memory that something other than an op wrote to."""
         for storage in storages:
             self.wrote(storage)
         written = [entry for storage in storages for entry in self.others(storage, ())]
@@ -141,15 +141,15 @@ class Tracker:
         return {name: entries for name, entries in (("written", written), ("grads", grads)) if entries}
 
     def storage_of(self, t: Any) -> int:
-        """The memory in which a tensor lies."""
+        """Return the memory in which a tensor is stored."""
         raise NotImplementedError
 
     def looked_at(self, t: Any) -> Any:
-        """What is kept of the values that a tensor has now."""
+        """Return what is kept of the values that a tensor has now."""
         raise NotImplementedError
 
     def is_fresh(self, ref: TrackedRef) -> bool:
-        """Whether a tensor's values are still those of its record."""
+        """Return whether a tensor's values are still those of its record."""
         return ref.writes == self.writes.get(ref.storage, 0)
 
     def tensor_gone(self, ref: TrackedRef) -> None:
@@ -170,7 +170,7 @@ class Tracker:
 
     # modules
     def module_begin(self, module: Any) -> None:
-        """A module is called; inside of another one it is known by its path from there."""
+        """A module is called; inside another one it is known by its path from there."""
         name = next((inside[id(module)] for inside in reversed(self.modules) if id(module) in inside), None)
         outermost: list[tuple[weakref.ref[Any], int]] = []
         called: list[tuple[Any, ...]] = []
@@ -187,13 +187,13 @@ class Tracker:
         self.log.append(entry)
 
     def module_end(self) -> None:
-        """The call of the module that began last is over, by its end or by an error."""
+        """The module call that began last is over: it returned or raised."""
         self.modules.pop()
         self.log.append(("module_end",))
 
     # checkpoints
     def call(self, call: Any) -> int:
-        """The number of a checkpointed call."""
+        """Return the number of a checkpointed call."""
         ref = self.calls.get(id(call))
         if ref is None or ref() is not call:
             key, ref = id(call), TrackedRef(call)
@@ -204,7 +204,7 @@ class Tracker:
         return number
 
     def keep(self, owner: Any, holds: list[tuple[int, int]]) -> None:
-        """As long as `owner` lives, this memory counts as saved."""
+        """Count this memory as saved for as long as `owner` lives."""
         ref = TrackedRef(owner, self.on_kept_gone)
         ref.number = self.kept_count
         self.kept[ref.number] = ref
@@ -217,12 +217,12 @@ class Tracker:
 
     # the end
     def tensor_number(self, value: Any) -> int | None:
-        """The number of a tensor that was seen, else None; whatever else there may be is not touched."""
+        """Return the number of a tensor that was seen, else None; any other object is left untouched."""
         ref = self.tensors.get(id(value))
         return ref.number if ref is not None and ref() is value else None
 
     def name_leaves(self) -> None:
-        """Name the leaves that are new by the variables of the functions that run, for want of others."""
+        """Name new leaves after the variables of the running functions, for want of better names."""
         refs, self.unnamed = self.unnamed, []
         leaves = {ref.key: leaf for ref in refs if (leaf := ref()) is not None}
         if not leaves or self.tries == 0:
@@ -232,22 +232,22 @@ class Tracker:
         self.local_names += [("name", ref.number, *found[ref.key]) for ref in refs if ref.key in found]
 
     def look_at_names(self, frame: FrameType) -> None:
-        """An op runs: see what the names of the running functions hold; `frame` is the one that has called."""
+        """An op runs, called from `frame`: find what the names of the running functions hold."""
         if self.base is not None:
             self.bindings.look(frame, self.base, self.copies)
 
     def leave(self, frame: FrameType) -> None:
-        """A function is about to return, as a profile function is told: the copy of its variables, which Python writes
-        back into them then, stays as it is."""
+        """A function is about to return, as a profile function is told: the copy of its variables, which Python then
+        writes back, stays unchanged."""
         self.bindings.leave(id(frame), frame.f_locals)
 
     def drop_copies(self) -> None:
-        """Let go of what functions have in their variables, where Python has copied it again."""
+        """Empty the copies of functions' variables that Python has refilled."""
         if self.copies:
             drop_refilled(self.copies)
 
     def name_tensors(self, names: Mapping[str, Any]) -> None:
-        """Name the tensors by the variables that hold them, parameters by their modules; the first name counts."""
+        """Name tensors after the variables that hold them, parameters after their modules; the first name counts."""
         scopes: dict[int, list[int]] = {}
         for module, scope in self.outermost:
             scopes.setdefault(id(module()), []).append(scope)
@@ -262,7 +262,7 @@ class Tracker:
         self.log.extend(self.local_names)
 
     def forget(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         self.base = None
         self.drop_copies()
         self.copies.clear()
@@ -272,11 +272,11 @@ class Tracker:
 
 
 class RarerCollections:
-    """A log makes many more containers than the program does. With a threshold that is as much higher, garbage
-    collections come about as often as they do without a recorder. It is the process's: recorders of several threads
-    share it, and a threshold that the user sets meanwhile stays."""
+    """Raises the threshold of garbage collections while a recorder is on: a log makes many more containers than the
+    program does. So collections run about as often as without a recorder. The threshold is that of the process:
+    recorders of several threads share it, and one that the user sets meanwhile stays."""
 
-    MORE = 8  # how many lists and tuples an op leaves behind when it is recorded, for one when it is not
+    MORE = 8  # how many containers a recorded op leaves behind for each one that an unrecorded op leaves
 
     def __init__(self) -> None:
         self.lock = new_lock()
@@ -293,7 +293,7 @@ class RarerCollections:
             self.on.add(observer)
 
     def stop(self, observer: Any) -> None:
-        """It listens no more, if it did."""
+        """An observer stops listening, if it did."""
         with self.lock:
             self.on.discard(observer)
             if not self.on and gc.get_threshold() == self.raised:

@@ -1,7 +1,7 @@
 """Works out what is known after nodes were called by hand, from the flows of a trace's first pass.
 
-The traversal lens of an inspector plays this game, and lesson 3 gives it as an exercise. The rules are in
-docs/trace.md ("Lenses"); the front end has the same ones in `frontend/src/trace/traverse.ts`.
+The traversal lens of an inspector plays this game, and lesson 3 sets it as an exercise. The rules are in docs/trace.md
+("Lenses"); the front end has the same rules in `frontend/src/trace/traverse.ts`.
 """
 
 import re
@@ -16,7 +16,7 @@ Flow = Mapping[str, Any]
 
 
 class Pile(TypedDict):
-    """What lies at a node: how many gradients arrived in full, of how many, and their sum where it is known."""
+    """What is at a node: how many gradients arrived in full, of how many, and their sum if it is known."""
 
     arrived: int
     of: int
@@ -24,7 +24,7 @@ class Pile(TypedDict):
 
 
 class Traversal(TypedDict):
-    """What is known after some calls. `early` are those that came too early and have more to come."""
+    """What is known after some calls. `early`: those that were called too early, with more gradients to come."""
 
     calls: list[int]
     pending: dict[int, Pile]
@@ -34,7 +34,7 @@ class Traversal(TypedDict):
 
 
 class Arrival(NamedTuple):
-    """A gradient that came to a node: along a recorded flow (None: a root's), its value, and how Python names it."""
+    """A gradient that arrived at a node: its recorded flow (None for a root's), its value, and how Python names it."""
 
     flow: Flow | None
     gradient: int | None
@@ -43,7 +43,7 @@ class Arrival(NamedTuple):
 
 
 class Pass:
-    """What the first pass of a trace says of its graph."""
+    """What the first pass of a trace says about its graph."""
 
     def __init__(self, trace: Parts) -> None:
         at = next((i for i, e in enumerate(trace.events) if e["kind"] == "backward_start"), None)
@@ -84,10 +84,10 @@ class Walk:
             tensor = self.root(node, output_nr)
             self.arrived.setdefault(node, []).append(Arrival(None, value, output_nr, self.gradient(tensor, value)))
         self.roots = {node: len(found) for node, found in self.arrived.items()}
-        self.finished: set[int] = set()  # all that comes to them has come, and they have passed it on
+        self.finished: set[int] = set()  # all their gradients have arrived, and were passed on
 
     def call(self, node: int) -> None:
-        """Call a node with what lies there; nothing happens where nothing does."""
+        """Call a node with what has arrived there; if nothing has, do nothing."""
         here = self.arrived.pop(node, None)
         if here is None:
             return
@@ -111,7 +111,7 @@ class Walk:
         self.finish(node)
 
     def finish(self, node: int) -> None:
-        """Note that nothing is still to come through a node, nor through those that it was the last to feed.
+        """Note that nothing more will come through a node, nor through those that it was the last to feed.
 
         A backward pass is linear in its gradients: what passed through a node in parts adds up to what the engine
         passes on at once.
@@ -130,22 +130,22 @@ class Walk:
             left += [flow["to"] for flow in self.recorded.leaving.get(node, ())]
 
     def arrivals(self, node: int) -> tuple[int, int]:
-        """How many gradients have come to a node in full, of how many."""
+        """Return how many gradients have arrived at a node in full, of how many."""
         flows, roots = self.recorded.arriving.get(node, ()), self.roots.get(node, 0)
         return sum(flow["node"] in self.finished for flow in flows) + roots, max(1, self.recorded.needs.get(node, 1))
 
     def is_complete(self, node: int) -> bool:
-        """Whether nothing more will come to a node."""
+        """Return whether nothing more will come to a node."""
         arrived, of = self.arrivals(node)
         return arrived >= of
 
     def pile(self, node: int, here: Sequence[Arrival]) -> Pile:
-        """What lies at a node, as `traverse` returns it."""
+        """Return what is at a node, as `traverse` returns it."""
         arrived, of = self.arrivals(node)
         return {"arrived": arrived, "of": of, "gradient": self.sum(node, here)}
 
     def sum(self, node: int, here: Sequence[Arrival]) -> int | None:
-        """The value of what lies at a node, where the trace holds this very sum."""
+        """Return the value of the sum at a node, where the trace holds this very sum."""
         recorded = self.recorded.arriving.get(node, [])
         if recorded and node not in self.calls and self.is_complete(node):
             return self.total(recorded)
@@ -162,13 +162,13 @@ class Walk:
 
     @staticmethod
     def total(flows: Sequence[Flow]) -> int | None:
-        """The recorded sum after these flows, the first ones that came to a node."""
+        """Return the recorded sum after these flows, the first ones that arrived at a node."""
         total: int | None = flows[-1]["sum"]
         return total
 
     # the same calls in Python
     def root(self, node: int, output_nr: int) -> str:
-        """The name of the tensor whose node a pass starts from; the node is then reached from it."""
+        """Return the name of the tensor whose node a pass starts from; the node is then reached from it."""
         record = self.trace.nodes[node]
         found = [record["variable"]] if "variable" in record else [
             i for i, t in enumerate(self.trace.tensors) if t["node"] == node and t["output_nr"] == output_nr]
@@ -176,13 +176,13 @@ class Walk:
         name = names[0] if names else f"tensor_{found[0] if found else node}"
         if not names:
             self.python.append(f"# {name} stands for the tensor that backward() was called on: it has no name")
-        leaf = "variable" in record  # a leaf's AccumulateGrad shows itself behind a view
+        leaf = "variable" in record  # a leaf's AccumulateGrad can be reached through a view
         self.names.setdefault(node, f"{name}.view_as({name}).grad_fn.next_functions[0][0]" if leaf
                               else f"{name}.grad_fn")
         return name
 
     def gradient(self, tensor: str, value: int | None) -> str:
-        """Python for a root's gradient."""
+        """Return the Python expression of a root's gradient."""
         if value is None:
             return "None"
         shown = self.trace.values[value]
@@ -200,7 +200,7 @@ class Walk:
         return f"torch.tensor([{numbers}], dtype=torch.{shown['dtype']}).reshape({tuple(shown['shape'])})"
 
     def write_call(self, node: int, here: Sequence[Arrival]) -> None:
-        """The line that makes this call."""
+        """Write the line of Python that makes this call."""
         record = self.trace.nodes[node]
         if self.names[node] != f"n{node}":
             self.python.append(f"n{node} = {self.names[node]}  # {record['name']}")
@@ -214,7 +214,7 @@ class Walk:
 
 
 def traverse(trace: Parts, library: str, calls: Sequence[int]) -> Traversal:
-    """What is known after calling these nodes by hand, in this order.
+    """Return what is known after calling these nodes by hand, in this order.
 
     Raises:
         ValueError: if no backward pass was recorded, or there is no such node.

@@ -7,5 +7,5 @@ from minigrad.utils import checkpoint, data, hooks
 
 __all__ = ["checkpoint", "data", "hooks"]
 
-if not TYPE_CHECKING:  # a type checker says what is missing by itself
+if not TYPE_CHECKING:  # a type checker reports missing names by itself
     __getattr__ = module_getattr(__name__)

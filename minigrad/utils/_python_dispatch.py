@@ -5,15 +5,14 @@
             self.count += 1
             return func(*args, **(kwargs or {}))
 
-Inside of `with Count():` each op comes to the method first, which may run it, leave it, or give something else.
+Inside `with Count():` each op goes to the method first, which may run it, skip it, or return something else.
 
-While a mode is on, somewhere in the process, there is a wrapper around the forward of every op
-(`ops/_dispatch/op_wrappers.py`), which asks whether its own thread has a mode. With no mode on, an op costs what it
-always costs.
+While a mode is on anywhere in the process, the forward of every op has a wrapper (`ops/_dispatch/op_wrappers.py`) that
+checks whether its own thread has a mode. With no mode on, ops cost nothing extra.
 
-What is seen is what ops do on tensors. A formula of a backward pass that works on arrays is not seen; an op in place
-is seen as the op of which it is made, a custom Function as the ops inside of it. Of ops that find places (`max(dim)`,
-`sort`) the search is not in the op but before it.
+A mode sees what ops do on tensors. It does not see a formula of a backward pass that works on arrays; it sees an
+in-place op as the op that it is made of, and a custom Function as the ops inside it. For ops that return indices
+(`max(dim)`, `sort`) the search happens before the op, not in it.
 """
 
 import functools
@@ -31,14 +30,14 @@ __all__ = ["TorchDispatchMode"]
 
 
 class TorchDispatchMode:
-    """A block in which this thread's ops go to `__torch_dispatch__`; inside of the method the mode is off.
+    """A block in which this thread's ops go to `__torch_dispatch__`; inside the method the mode is off.
 
-    Of nested modes the innermost is asked; what it runs comes to the next one.
+    Of nested modes the innermost is called; the ops that it runs go to the next one.
     """
 
     def __torch_dispatch__(self, func: Any, types: tuple[Any, ...], args: tuple[Any, ...] = (),
                            kwargs: dict[str, Any] | None = None) -> Any:
-        """What the op `func` gives for these arguments. `types` is always empty here."""
+        """Return the result of the op `func` for these arguments. `types` is always empty here."""
         raise NotImplementedError
 
     def __enter__(self) -> Any:
@@ -62,7 +61,7 @@ class TorchDispatchMode:
 
 
 def dispatched(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[..., Any]:
-    """The forward of an op, for the innermost mode of its thread; without `cls` the class is the first argument."""
+    """Wrap the forward of an op for the innermost mode of its thread; without `cls` the class is the first argument."""
     if is_part(forward):
         return forward
 
@@ -85,13 +84,13 @@ def dispatched(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[
 
 
 class ModesOn:
-    """The threads that have modes on: with the first all ops get the wrapper, with the last it goes."""
+    """The threads that have modes on: the first wraps all ops, the last unwraps them."""
 
     def __init__(self) -> None:
         self.lock, self.threads = new_lock(), set[int]()
 
     def update(self) -> None:
-        """Say whether this thread has modes on. Call it when `LOCAL.dispatch_modes` was changed."""
+        """Enter whether this thread has modes on. Call it after changing `LOCAL.dispatch_modes`."""
         with self.lock:
             (self.threads.add if LOCAL.dispatch_modes else self.threads.discard)(threading.get_ident())
             wrap_ops(dispatched, on=bool(self.threads))

@@ -9,6 +9,6 @@ __all__ = ["BackwardHook", "RemovableHandle", "unserializable_hook"]
 
 
 def unserializable_hook(f: Any) -> Any:
-    """Mark a hook as one that stays behind when its tensor is pickled, so that no warning says so."""
+    """Mark a hook as one that is not pickled with its tensor, so that no warning is issued."""
     f.__torch_unserializable__ = True
     return f

@@ -1,7 +1,7 @@
-"""The inspectors of minigrad: traces in, pictures that can be stepped out. They record nothing themselves.
+"""The inspectors of minigrad: they turn traces into pictures to step through, and record nothing themselves.
 
-`inspect` asks the recorder, and shows what it tells; `explain` and `checkup` say what is wrong with a program. In a
-notebook, importing this package makes `%%inspect` and `%%explain` known.
+`inspect` calls the recorder and shows the result; `explain` and `checkup` say what is wrong with a program. In a
+notebook, importing this package registers `%%inspect` and `%%explain`.
 """
 
 from IPython.core.getipython import get_ipython

@@ -1,11 +1,11 @@
-"""The alias view: which tensors look at one memory, what version it has, and who saved which version. For lesson 8.
+"""The alias view: which tensors share memory, what version it has, and which node saved which version. For lesson 8.
 
     AliasView(trace)
 
-Each storage is a row of elements, and under it the tensors that look at it: views, what `detach()` and `.data` gave.
-Nodes that have saved one of them stand below, with the version at which they did; where the counter has moved on, the
-backward pass will raise, and where the values were changed behind its back, the gradient will be wrong. Steps go both
-ways, without a kernel; what is shown is computed here, once.
+Each storage is a row of elements, with the tensors that share it below: views, and results of `detach()` and `.data`.
+Nodes that have saved one of them are at the bottom, with the version at which they did; where the counter has moved on,
+the backward pass will raise, and where the values were changed unnoticed, the gradient will be wrong. Stepping works in
+both directions, without a kernel; what is shown is computed here, once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DPI, CELL, ROW, LEFT, NAMES = 100, 54, 26, 14, 330
 MOST = 8
 
 def status(save: Save, versions: dict[int, int], step: int) -> str:
-    """What has become of a saved tensor at a step."""
+    """Return what has become of a saved tensor at a step."""
     if save["raised"] is not None and save["raised"] <= step:
         return f"✗ raised: it is at version {versions[save['counter']]}"
     if save["released"] is not None and save["released"] <= step:
@@ -55,7 +55,7 @@ class AliasView(Widget):
 
     @traitlets.validate("step")
     def _known_step(self, proposal: dict[str, Any]) -> int:
-        """The last of the steps that it stops at, at or before the one that is asked for."""
+        """Return the last stop at or before the requested step."""
         return max((each for each in self._steps if each <= int(proposal["value"])), default=self._first())
 
     def _first(self) -> int:
@@ -68,7 +68,7 @@ class AliasView(Widget):
 
     @property
     def storages(self) -> list[Storage]:
-        """The storages that are known at this step, with the tensors and saves that are known."""
+        """The storages that are known at this step, with their known tensors and saves."""
         now = self.step
         shown = []
         for each in self._found["storages"]:
@@ -102,12 +102,12 @@ class AliasView(Widget):
         return "\n".join(lines)
 
     def figure(self) -> Figure:
-        """The storages at this step as a picture."""
+        """Return the storages at this step as a picture."""
         return _Picture(self).figure
 
 
 def contents(storage: Storage) -> list[str]:
-    """The elements of a storage as far as they are known; empty for a large one."""
+    """Return the known elements of a storage; empty for a large one."""
     known: dict[int, str] = {}
     for _, cells in storage["writes"]:
         known.update(cells)
@@ -115,7 +115,7 @@ def contents(storage: Storage) -> list[str]:
 
 
 def looks_at(cells: list[int] | None, size: int) -> str:
-    """Which elements a tensor looks at, where these are not all in a row."""
+    """Return which elements a tensor shows, unless it shows all of them in order."""
     return "" if cells is None or cells == list(range(size)) else f", elements {' '.join(map(str, cells))}"
 
 

@@ -1,8 +1,8 @@
-"""Who shares whose memory, as plain data: what `AliasView` shows, made of a trace.
+"""Which tensors share memory, as plain data: what `AliasView` shows, computed from a trace.
 
-A storage is memory that one tensor or several look at. A version counter says how often something was written there:
-a tensor shares it with its views and with what `detach()` gave, not with what `.data` gave. A node that saves a tensor
-notes the version, and refuses to run when it finds another one. All this follows from the events of a trace.
+A storage is memory that one or several tensors show. A version counter counts writes to it: a tensor shares the counter
+with its views and with results of `detach()`, but not of `.data`. A node that saves a tensor notes the version, and
+raises an error if it finds another one. All this follows from the events of a trace.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CHANGED = "modified by an inplace operation"
 
 
 class Seen(TypedDict):
-    """A tensor of a storage: since which step, how it came to share, and which elements it looks at (None: unknown)."""
+    """A tensor of a storage: since which step, how it came to share it, and which elements it shows (None: unknown)."""
 
     tensor: int
     name: str
@@ -33,9 +33,9 @@ class Seen(TypedDict):
 
 
 class Save(TypedDict):
-    """A tensor that a node saved, at a version; `released`, `raised`, `wrong`: the steps of these, or None.
+    """A tensor that a node saved at a version; `released`, `raised`, `wrong`: the steps of these, or None.
 
-    `raised`: the pass found another version. `wrong`: the values were changed where the version does not tell.
+    `raised`: the pass found another version. `wrong`: the values were changed without a new version.
     """
 
     node: str
@@ -50,7 +50,7 @@ class Save(TypedDict):
 
 
 class Storage(TypedDict):
-    """One storage: how many elements of it are known, who looks at it, what was written, who has saved it."""
+    """One storage: how many of its elements are known, which tensors show it, what was written, who saved it."""
 
     storage: int
     size: int
@@ -60,7 +60,7 @@ class Storage(TypedDict):
 
 
 class Aliases(TypedDict):
-    """The storages that are shared, written or saved; the versions of the counters, by step; the steps in words."""
+    """The storages that are shared, written to or saved; the versions of the counters, by step; the steps in words."""
 
     storages: list[Storage]
     versions: list[tuple[int, int, int]]
@@ -68,7 +68,7 @@ class Aliases(TypedDict):
 
 
 def aliases(data: Data) -> Aliases:
-    """What a trace tells of shared memory."""
+    """Return what a trace says about shared memory."""
     return _Reading(data).replay()
 
 
@@ -79,7 +79,7 @@ class _Reading:
         self.data, self.words, self.tensors = data, Words(data), data["tensors"]
         self.since: dict[int, int] = {}
         self.begun = {who: step for step, event in reversed(list(enumerate(data["events"])))
-                      for _, what, who in event.get("held", ()) if what < 2}  # by tensor: when it was there first
+                      for _, what, who in event.get("held", ()) if what < 2}  # by tensor: when it first existed
         self.storages: dict[int, Storage] = {}
         self.version: dict[int, int] = {}
         self.versions: list[tuple[int, int, int]] = []
@@ -105,14 +105,14 @@ class _Reading:
         return len(storage["tensors"]) > 1 or written or bool(storage["saves"])
 
     def named(self, event: Data) -> list[int]:
-        """The tensors that an event names."""
+        """Return the tensors that an event names."""
         found = [*(event.get("inputs") or []), *event.get("outputs", []), event.get("tensor")]
         if event["kind"] == "save":
             found += [tensor for _, tensor, _ in self.data["nodes"][event["node"]]["saved"]]
         return [each for each in found if each is not None]
 
     def meet(self, tensor: int, step: int) -> None:
-        """A tensor is named for the first time; the one that it shares memory with is met before."""
+        """Note a tensor that is named for the first time, after the one that it shares memory with."""
         if tensor in self.since:
             return
         self.since[tensor] = step
@@ -131,12 +131,12 @@ class _Reading:
         if counter not in self.version:
             self.version[counter] = record.get("version", 0)
             self.versions.append((step, counter, self.version[counter]))
-        before = self.begun.get(tensor, step) < step  # what it held then may have been written to since
+        before = self.begun.get(tensor, step) < step  # what it held then may have been overwritten since
         known = {cell for _, written in storage["writes"] for cell in written} if before else set()
         self.write(storage, step, cells, record["value"], known)
 
     def counter(self, tensor: int) -> int:
-        """The tensor after which a version counter is named: the first one that has it."""
+        """Return the tensor after which a version counter is named: the first one that has it."""
         record = self.tensors[tensor]
         shared = record.get("counter", record.get("base"))
         return tensor if shared is None else self.counter(shared)
@@ -153,7 +153,7 @@ class _Reading:
         return "the first that was seen here"
 
     def cells(self, record: Data) -> list[int] | None:
-        """The places of a tensor's elements in its storage; None for a large one."""
+        """Return the places of a tensor's elements in its storage; None for a large one."""
         shape, size = record["shape"], 1
         for length in shape:
             size *= length
@@ -184,7 +184,7 @@ class _Reading:
             if tensor is None:
                 continue
             counter = self.counter(tensor)
-            # An op in place saves its result as it is after the write, of which the next event tells.
+            # An in-place op saves its result as it is after the write, which the next event reports.
             ahead = name == "result" and self.op.endswith("_") and self.written_next(step, counter)
             save: Save = {"node": self.words.node(node), "name": name, "tensor": tensor, "counter": counter,
                           "version": self.version[counter] + ahead, "step": step, "released": None, "raised": None,

@@ -1,9 +1,9 @@
-"""Ask mode: which questions an inspector asks of a trace, and where.
+"""Ask mode: which questions an inspector asks about a trace, and where.
 
 A question names a kind and the step that answers it; the inspector stops before that step until it is answered. The
-answers are judged in the browser, by the trace. `told` has the questions as text, with what was answered and whether it
-was right, never with what is right; its words are those of frontend/src/trace/questions.ts: a golden test holds the
-two equal.
+answers are judged in the browser, by the trace. `told` returns the questions as text, with the answers given and
+whether they were right, but never the right answer; its words are those of frontend/src/trace/questions.ts: a golden
+test checks that both agree.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from minigrad_widgets.text import Words
 Question = dict[str, Any]
 ANSWERS = {"next": "run", "shape": "flow", "grad": "accumulate"}  # which kind of event answers a kind of question
 OF_EACH = 3
-LARGEST = 6  # a student types at most so many numbers
+LARGEST = 6  # the most numbers that a student has to type
 CHOICES = 5
 
 
 def choose(trace: Trace, ask: bool | Iterable[str | Mapping[str, Any]]) -> list[Question]:
-    """The questions in the order of their steps: all kinds (True), some kinds, or those that are given.
+    """Return the questions in the order of their steps: all kinds (True), some kinds, or the given ones.
 
     Raises:
         ValueError: if there is no such kind of question, or its step does not answer it.
@@ -34,7 +34,7 @@ def choose(trace: Trace, ask: bool | Iterable[str | Mapping[str, Any]]) -> list[
 
 
 def given(trace: Trace, question: Mapping[str, Any]) -> Question:
-    """A question that somebody wrote, if the trace can answer it."""
+    """Return a question that the user wrote, if the trace can answer it."""
     kind, step = question.get("kind"), question.get("step")
     if kind not in ANSWERS:
         raise ValueError(f"there is no question {kind!r}; the kinds are {', '.join(map(repr, ANSWERS))}")
@@ -44,7 +44,7 @@ def given(trace: Trace, question: Mapping[str, Any]) -> Question:
 
 
 def answers(trace: Trace, kind: str, step: int) -> bool:
-    """Whether a step answers a question of this kind."""
+    """Return whether a step answers a question of this kind."""
     event = trace.events[step]
     if event["kind"] != ANSWERS[kind]:
         return False
@@ -55,7 +55,7 @@ def answers(trace: Trace, kind: str, step: int) -> bool:
 
 
 def made(trace: Trace, kind: str) -> list[Question]:
-    """A few questions of a kind, where there is something to think about.
+    """Return a few questions of a kind, where there is something to think about.
 
     Raises:
         ValueError: if there is no such kind.
@@ -68,7 +68,7 @@ def made(trace: Trace, kind: str) -> list[Question]:
 
 
 def hard(trace: Trace, kind: str, step: int) -> bool:
-    """Several nodes could run; a gradient changes its shape on the way; of `.grad` every question is worth asking."""
+    """Whether a question is worth asking: several nodes could run, a gradient changes its shape; `.grad` always is."""
     event = trace.events[step]
     if kind == "next":
         return len(trace.frame(step - 1)["ready"]) > 1
@@ -80,7 +80,7 @@ def hard(trace: Trace, kind: str, step: int) -> bool:
 
 
 def choices(trace: Trace, step: int) -> list[int]:
-    """The nodes to choose from: those that are ready, then those that wait; in the order of the trace."""
+    """Return the nodes to choose from: ready ones, then waiting ones, in the order of the trace."""
     frame, node = trace.frame(step - 1), trace.events[step]["node"]
     waiting = [each for each in frame["needs"] if frame["status"].get(each) == "waiting"]
     first = [] if node is None else [node]
@@ -88,7 +88,7 @@ def choices(trace: Trace, step: int) -> list[int]:
 
 
 def wording(trace: Trace, words: Words, question: Question) -> str:
-    """A question in words."""
+    """Return a question in words."""
     event: Mapping[str, Any] = trace.events[question["step"]]
     if question["kind"] == "shape":
         return f"What shape has the gradient that {words.node(event['node'])} sends to {words.node(event['to'])}?"
@@ -98,7 +98,7 @@ def wording(trace: Trace, words: Words, question: Question) -> str:
 
 
 def told(trace: Trace, questions: Sequence[Question], answered: Iterable[Mapping[str, Any]]) -> str:
-    """All questions as text, with what was answered to them, and the score."""
+    """Return all questions as text, with the answers given to them, and the score."""
     words, given = Words(trace.to_dict()), {answer["step"]: answer for answer in answered}
     right = sum(answer["right"] for answer in given.values())
     lines = [f"it asks: {right} of {len(given)} right, {len(questions) - len(given)} to come"]
@@ -112,13 +112,13 @@ def told(trace: Trace, questions: Sequence[Question], answered: Iterable[Mapping
 
 
 def option(trace: Trace, words: Words, node: int) -> str:
-    """A node to choose, told apart from others of its name."""
+    """Return a node to choose, distinguished from others of the same name."""
     number = trace.nodes[node]["sequence_nr"]
     return words.node(node) if number is None else f"{words.node(node)} nr {number}"
 
 
 def is_secret(trace: Trace, questions: Iterable[Question], answered: Iterable[Mapping[str, Any]], step: int) -> bool:
-    """Whether the next step answers an open question which node runs next: the ready queue would tell it."""
+    """Whether the next step answers an open question of which node runs next: the ready queue would reveal it."""
     known = {answer["step"] for answer in answered}
     return any(question["kind"] == "next" and question["step"] == step + 1 and step + 1 not in known
                for question in questions)

@@ -1,4 +1,4 @@
-"""Figures to bytes: the one place where matplotlib's canvases are asked to draw. `pyplot` is never used."""
+"""Turns figures into bytes: the only place where matplotlib's canvases draw. `pyplot` is never used."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont
 from PIL import Image, ImageDraw, ImageFont
 
-FONT: dict[Any, Any] = {"font.family": "DejaVu Sans"}  # comes with matplotlib: the same letters on every machine
+FONT: dict[Any, Any] = {"font.family": "DejaVu Sans"}  # comes with matplotlib: the same glyphs on every machine
 COLORS = 128
 MARGIN, STRIP = 14, 26  # pixels
 
 
 def to_png(figure: Figure) -> bytes:
-    """A figure as PNG, in few colours: a lesson's picture stays well under 60 kB."""
+    """Return a figure as PNG, in few colours: a lesson's picture stays well under 60 kB."""
     canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()
     return _written(Image.frombytes("RGBA", canvas.get_width_height(), bytes(canvas.buffer_rgba())).convert("RGB"))
 
 
 def with_note(png: bytes, note: str) -> bytes:
-    """The picture with one line of text on a strip below it, as wide as the wider of the two."""
+    """Return the picture with one line of text on a strip below it, as wide as the wider of the two."""
     picture = Image.open(BytesIO(png)).convert("RGB")
     font = ImageFont.truetype(findfont(FONT["font.family"]), 12)
     size = max(picture.width, ceil(font.getlength(note)) + 2 * MARGIN), picture.height + STRIP
@@ -44,7 +44,7 @@ def _written(image: Image.Image) -> bytes:
 
 
 def to_svg(figure: Figure) -> str:
-    """A figure as SVG text without a date: the same figure gives the same text."""
+    """Return a figure as SVG text without a date: the same figure gives the same text."""
     canvas: Any = FigureCanvasSVG(figure)
     out = BytesIO()
     canvas.print_svg(out, metadata={"Date": None, "Creator": None})

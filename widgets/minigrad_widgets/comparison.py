@@ -1,7 +1,7 @@
 """Several traces of one program side by side: plain, with reentrant, with non-reentrant checkpoints.
 
 `compare({"plain": one, "reentrant": other})` as the last line of a cell shows them on one axis of steps and one of
-bytes: what each holds, what runs again, where a run stops early. It needs no kernel once it is shown.
+bytes: what each holds, what runs again, where a run stops early. Once shown, it needs no kernel.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from minigrad_widgets.widget import Widget, refuse_too_many_events
 
 
 class Comparison(Widget):
-    """Shows several traces over one another; `step` can be set and observed.
+    """Shows several traces one above the other; `step` can be set and observed.
 
     Raises:
         ValueError: if there is no trace to show.
@@ -54,10 +54,10 @@ class Comparison(Widget):
         return f"Comparison of traces\n{timeline.comparison_text(self._data, self.step)}"
 
     def figure(self) -> Figure:
-        """The charts at the current step as a picture."""
+        """Return the charts at the current step as a picture."""
         return timeline.draw(self._data, self.step, f"step {self.step}")
 
 
 def compare(traces: Mapping[str, Trace], step: int = 0) -> Comparison:
-    """Several traces on one axis of steps: `compare({"plain": one, "reentrant": other})`."""
+    """Show several traces on one axis of steps: `compare({"plain": one, "reentrant": other})`."""
     return Comparison(traces, step)

@@ -1,7 +1,7 @@
 """The doctor in a notebook: `%%explain` over a cell, `explain()` after one that raised, and a card with a button.
 
-The work is done in `minigrad_widgets.doctor`, which shows nothing. Here its answers get a button that opens an
-inspector at the line that is to blame.
+The work is done in `minigrad_widgets.doctor`, which shows nothing. Here its explanations get a button that opens an
+inspector at the line to blame.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ __all__ = ["explain", "explain_magic", "register"]
 
 
 def explain(fn: Callable[..., Any] | None = None, *args: Any, rerun: bool = False, **kwargs: Any) -> Explanation:
-    """Say in plain words why a program raised, where that began, and what to do about it.
+    """Say in plain words why a program raised, what caused that, and what to do about it.
 
     explain(train, model, batch)   # runs train(model, batch), and explains what it raises
     explain()                      # in a notebook: runs the cell before, which has raised, once more
 
-    A cell that changes variables which it also reads may do something else when it runs again: then `explain()` asks
-    for `rerun=True`.
+    A cell that changes variables that it also reads may do something else when it runs again: then `explain()` asks for
+    `rerun=True`.
 
     Raises:
-        RuntimeError: without `fn` where there is no notebook, where the cell before has raised nothing, and where it
-            would have to be asked to run again.
+        RuntimeError: without `fn`, if there is no notebook, if the cell before raised nothing, or if running it again
+            needs `rerun=True`.
         TypeError: if `fn` cannot be called.
-        Exception: what the program raises, with a note that says so, where the doctor does not know it.
+        Exception: what the program raises, if the doctor does not know it, with a note that says so.
     """
     if fn is not None:
         return explain_call(fn, *args, **({"rerun": rerun} if rerun else {}), **kwargs)
@@ -63,8 +63,8 @@ def explain(fn: Callable[..., Any] | None = None, *args: Any, rerun: bool = Fals
 def explain_magic(line: str, cell: str) -> None:
     """Run a cell under the recorder, and show why it raised: `%%explain`.
 
-    The cell runs as always: it prints, it shows its last value, its variables stay. In place of a traceback there is a
-    card; an error that is none of autograd's goes on as always.
+    The cell runs as usual: it prints, shows its last value, and its variables stay. Instead of a traceback there is a
+    card; an error that is not autograd's is shown as usual.
     """
     if line.strip():
         raise UsageError(f"%%explain takes no options, and got {line.strip()!r}")
@@ -72,7 +72,7 @@ def explain_magic(line: str, cell: str) -> None:
 
 
 def explained_cell(shell: Any, cell: str) -> Explanation:
-    """Run a cell under the recorder; what it raises is explained."""
+    """Run a cell under the recorder; explain what it raises."""
     names = {name: value for name, value in shell.user_ns.items() if not name.startswith("_")}
     known = [names["torch"]] if "torch" in names else list(names.values())
 
@@ -86,7 +86,7 @@ def explained_cell(shell: Any, cell: str) -> Explanation:
 
 @contextmanager
 def quiet(shell: Any) -> Iterator[None]:
-    """No traceback is shown: the error is explained, or shown once more by who asked."""
+    """A block in which no traceback is shown: the error is explained, or shown again by the caller."""
     shell.showtraceback = lambda *args, **kwargs: None
     try:
         yield
@@ -95,7 +95,7 @@ def quiet(shell: Any) -> Iterator[None]:
 
 
 def changed_and_read(source: str) -> list[str]:
-    """The variables that a cell reads before it binds them anew, or changes by `+=` and the like."""
+    """Return the variables that a cell reads before it rebinds them, or changes by `+=` and the like."""
     read: dict[str, None] = {}
     bound: set[str] = set()
     changed: list[str] = []
@@ -111,7 +111,7 @@ def changed_and_read(source: str) -> list[str]:
 
 
 def bundle(explanation: Explanation, include: Any = None, exclude: Any = None) -> Any:
-    """An explanation as what a notebook shows: the card, and a button where there is something to inspect."""
+    """Return an explanation as a notebook shows it: the card, and a button if there is something to inspect."""
     if not explanation.trace.events:
         return {"text/plain": str(explanation), "text/html": explanation._repr_html_()}
     view, metadata = with_button(explanation)._repr_mimebundle_(), {}
@@ -121,7 +121,7 @@ def bundle(explanation: Explanation, include: Any = None, exclude: Any = None) -
 
 
 def with_button(explanation: Explanation) -> ipywidgets.VBox:
-    """The card, and a button that opens the inspector under it."""
+    """Return the card, and a button that opens the inspector under it."""
     card = ipywidgets.HTML(explanation._repr_html_())
     button = ipywidgets.Button(description="Open the inspector here", icon="search",
                                layout=ipywidgets.Layout(width="max-content"))
@@ -135,6 +135,6 @@ def with_button(explanation: Explanation) -> ipywidgets.VBox:
 
 
 def register(shell: Any) -> None:
-    """Make `%%explain` known to a notebook, and the card."""
+    """Register `%%explain` and the card with a notebook."""
     shell.register_magic_function(explain_magic, "cell", "explain")
     shell.display_formatter.mimebundle_formatter.for_type(Explanation, bundle)

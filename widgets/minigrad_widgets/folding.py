@@ -1,9 +1,9 @@
-"""What of a graph is folded: calls of modules and, where these do not help, runs of ops like the steps of a loop.
+"""Folds parts of a graph: calls of modules and, where these do not help, runs of ops such as the steps of a loop.
 
-A graph of more than `LIMIT` boxes opens with as little folded as brings it down to that, but never as one box: a module
-that is nearly all of the program is opened. A folded call is one box; the edges between two boxes are one. `Folding`
-gives the graph and its frames as they are drawn then, to pictures and, for the first look, to the browser, which folds
-and unfolds on its own from there (frontend/src/trace/groups.ts).
+A graph of more than `LIMIT` boxes opens with as little folded as needed to stay within it, but never as one box: a
+module that is nearly the whole program is opened. A folded call is one box; the edges between two boxes are one.
+`Folding` provides the graph and its frames as drawn then, to pictures and, at first, to the browser, which folds and
+unfolds on its own from there (frontend/src/trace/groups.ts).
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from typing import Any
 Data = dict[str, Any]
 ByBox = dict[int, Any]
 
-LIMIT = 60  # boxes that are drawn at first, where modules can be folded
-LARGE = 500  # nodes, from which on runs of ops are folded too
+LIMIT = 60  # boxes that are drawn at first, if modules can be folded
+LARGE = 500  # nodes: in larger graphs runs of ops are folded too
 LONG = 64  # a run of fewer ops is not folded
-PIECES = 50  # into so many boxes is a run folded, at most
-PERIODS = 64  # steps of a loop of more ops are not found
+PIECES = 50  # the most boxes that a run is folded into
+PERIODS = 64  # loops with more ops per step are not found
 STATUSES = ("early", "running", "ready", "waiting")
 
 
 def add_runs(data: Data) -> None:
-    """Makes scopes of long runs in a large graph, of ops and of calls of modules, so that they can be folded too.
+    """Make scopes for long runs of ops and calls of modules in a large graph, so that they can be folded too.
 
-    A run is cut where it repeats, into pieces that nothing else lies between: folded, they are a chain. A piece stands
-    behind the scopes that are in it: ids stay what they are, but a parent may have a higher one.
+    A run is cut where it repeats, into contiguous pieces: folded, they are a chain. A piece comes after the scopes in
+    it: ids do not change, but a parent may have a higher one.
     """
     nodes, scopes = data["nodes"], data["scopes"]
     if len(nodes) <= LARGE:
@@ -55,7 +55,7 @@ def add_runs(data: Data) -> None:
 
 
 def runs(data: Data) -> list[tuple[int | None, list[int]]]:
-    """For each scope what is directly in it, in the order in which it ran: a node, or -1 - a scope."""
+    """For each scope, what is directly in it, in the order in which it ran: a node, or -1 - scope for a scope."""
     inside: dict[int | None, dict[int, None]] = {}
     numbers = [(record["sequence_nr"], node) for node, record in enumerate(data["nodes"])
                if record["sequence_nr"] is not None]
@@ -70,7 +70,7 @@ def runs(data: Data) -> list[tuple[int | None, list[int]]]:
 
 
 def pieces(run: list[int], names: list[str]) -> Iterator[tuple[list[int], str]]:
-    """Cuts a run of ops into pieces, each with its title."""
+    """Cut a run of ops into pieces, each with its title."""
     if len(run) < LONG:
         return
     period, start = repetition(names)
@@ -84,7 +84,7 @@ def pieces(run: list[int], names: list[str]) -> Iterator[tuple[list[int], str]]:
 
 
 def repetition(names: list[str]) -> tuple[int, int]:
-    """After how many ops they repeat, and from where on; 1 and 0 where they do not."""
+    """Return the number of ops after which a run repeats, and from where on; 1 and 0 if it does not."""
     for period in range(1, min(PERIODS, len(names) // 4)):
         same = list(map(eq, names, names[period:]))
         if sum(same) >= 0.9 * len(same):
@@ -94,7 +94,7 @@ def repetition(names: list[str]) -> tuple[int, int]:
 
 
 def opening(data: Data, limit: int = LIMIT) -> list[int]:
-    """What is folded at first: nothing in a graph of up to `limit` boxes, else as little as brings it down to that."""
+    """What is folded at first: nothing in a graph of up to `limit` boxes, else as little as needed to reach that."""
     if len(data["nodes"]) <= limit:
         return []
     depths: dict[int | None, int] = {None: -1}
@@ -109,7 +109,7 @@ def opening(data: Data, limit: int = LIMIT) -> list[int]:
 
 
 def opened(data: Data, scopes: list[int]) -> list[int]:
-    """These calls, but what they call in the place of one whose calls hold more than half of all nodes."""
+    """Return these calls, but replace one whose inner calls hold more than half of all nodes by these inner calls."""
     counts = [0] * len(data["scopes"])
     for record in data["nodes"]:
         if record.get("scope") is not None:
@@ -130,7 +130,7 @@ def opened(data: Data, scopes: list[int]) -> list[int]:
 
 
 def parents_first(scopes: list[Data]) -> Iterator[tuple[int, int | None]]:
-    """Every scope with its parent, each behind its parent."""
+    """Yield every scope with its parent, parents first."""
     inside: dict[int | None, list[int]] = {}
     for at, scope in enumerate(scopes):
         inside.setdefault(scope["parent"], []).append(at)
@@ -142,7 +142,7 @@ def parents_first(scopes: list[Data]) -> Iterator[tuple[int, int | None]]:
 
 
 def owners(data: Data, folded: Iterable[int]) -> list[int]:
-    """The box of each node: its own id, or -1 - the outermost folded scope that it is in."""
+    """Return the box of each node: its own id, or -1 - the outermost folded scope that it is in."""
     shut = set(folded)
     cover: dict[int | None, int | None] = {None: None}
     for at, parent in parents_first(data["scopes"]):
@@ -152,7 +152,7 @@ def owners(data: Data, folded: Iterable[int]) -> list[int]:
 
 
 class Folding:
-    """A graph with some scopes folded: its boxes as the nodes of `data`, to be laid out and drawn like any graph."""
+    """A graph with some scopes folded: its boxes are the nodes of `data`, to be laid out and drawn like any graph."""
 
     def __init__(self, data: Data, folded: Iterable[int], compute_layout: Callable[[Data], Any]) -> None:
         self.folded = set(folded)
@@ -168,7 +168,7 @@ class Folding:
         self.data["layout"] = compute_layout(self.data)
 
     def _record(self, data: Data, at: int) -> Data:
-        """A box as a node. Its edges to another folded box are one; those within it are none."""
+        """Return a box as a node. Its edges to another folded box are one; those within it are none."""
         box = self.boxes[at]
         edges: dict[Any, int] = {}
         for node in self.members[at]:
@@ -188,7 +188,7 @@ class Folding:
         return {"name": scope["name"] or scope["module"], "caption": caption, "next": found, "outputs": [], "saved": []}
 
     def layout(self) -> Data:
-        """The positions by the names that the browser has for boxes and edges."""
+        """Return the positions, by the browser's names for boxes and edges."""
         placed = self.data["layout"]
         edges = {}
         for key, points in placed["edges"].items():
@@ -199,7 +199,7 @@ class Folding:
         return {"nodes": spots, "size": placed["size"], "edges": edges}
 
     def frame(self, frame: Data) -> Data:
-        """A frame of the trace as these boxes show it: a folded one is as far as the first of its nodes not done."""
+        """Return a frame of the trace for these boxes: a folded box has the status of its first unfinished node."""
         single = {node: at for node, at in enumerate(self.at) if self.boxes[at] >= 0}
         lit = frame["lit"]
 

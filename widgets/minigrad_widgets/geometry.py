@@ -1,4 +1,4 @@
-"""Where things are drawn on a laid-out graph: sizes of boxes, ports on them, the points of every edge.
+"""Where things are drawn in a laid-out graph: sizes of boxes, ports on them, the points of every edge.
 
 The still pictures use it; the browser has the same rules in frontend/src/layout/geometry.ts, and a golden test
 compares them.
@@ -25,7 +25,7 @@ Point = tuple[float, float]
 class Wire:
     """One edge of the graph: input `index` of `node` leads to output `output_nr` of `to` (None: no gradient needed).
 
-    Which output is not said (None) of an edge from or to a folded box: it stands for several.
+    For an edge from or to a folded box, `output_nr` is None: it stands for several edges.
     """
 
     node: int
@@ -35,7 +35,7 @@ class Wire:
     bends: list[Point] = field(default_factory=list)
     start: Point = (0.0, 0.0)
     end: Point = (0.0, 0.0)
-    left: bool = False  # its gradient stands at its left: so it does at the first of several between two boxes
+    left: bool = False  # its gradient is at its left, as at the first of several edges between two boxes
 
     @property
     def key(self) -> str:
@@ -50,7 +50,7 @@ class Wire:
 
 
 def labels(data: Data, node: int) -> tuple[str, str]:
-    """The two lines of text on a node: its name, and its tensor's name and shape."""
+    """Return the two lines of text on a node: its name, and its tensor's name and shape."""
     record = data["nodes"][node]
     if "caption" in record:  # a folded box
         return record["name"], record["caption"]
@@ -64,19 +64,19 @@ def labels(data: Data, node: int) -> tuple[str, str]:
 
 
 def width_of(data: Data, node: int) -> int:
-    """The width that holds both lines, the marks of the saved tensors, and the longest word for a state."""
+    """Return the width that fits both lines, the marks of the saved tensors, and the longest word for a state."""
     title, caption = labels(data, node)
     marks = 11 * min(4, len(data["nodes"][node]["saved"])) + 8
     return max(132, ceil(max(len(title) * 9.2 + marks, len(caption) * 6.6 + 78)) + 44)
 
 
 def fits(word: str, caption: str, width: float) -> bool:
-    """Whether a word for a state has room beside the caption of its box; its bold letters are a little wider."""
+    """Return whether a word for a state fits beside the caption of its box; its bold letters are a little wider."""
     return 5.6 * len(caption) + 6.1 * len(word) + 4 <= width - 44
 
 
 def wires(data: Data) -> list[Wire]:
-    """Every edge of the graph with the points that it passes; those to nothing have only a start."""
+    """Return every edge of the graph with the points that it passes; edges to nothing have only a start."""
     spots = {int(node): (float(x), float(y)) for node, (x, y) in data["layout"]["nodes"].items()}
     long = data["layout"].get("edges", {})
     leaving: dict[int, list[Wire]] = {}
@@ -116,7 +116,7 @@ def _last(wire: Wire, spots: dict[int, Point]) -> float:
 
 
 def _ports(group: list[Wire], x: float, width: float, toward: Callable[[Wire], float]) -> None:
-    """Spreads edges over a side of a box, close together and centred, each on the side that it comes from."""
+    """Spread edges over a side of a box, close together and centred, each on the side that it comes from."""
     group.sort(key=lambda wire: (toward(wire), wire.node, wire.index))
     gap = min(PORTS, (width - PORTS) / max(1, len(group) - 1))
     for at, wire in enumerate(group):

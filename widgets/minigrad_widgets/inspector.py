@@ -1,11 +1,11 @@
 """The inspector: step through a recorded program and its backward pass, in both directions.
 
 `Inspector(trace)` as the last line of a cell shows it. The trace is sent to the browser once and stepping runs there,
-so it goes on when the kernel is busy or gone. `step`, `lens`, `selected` and `calls` can be set and observed from
-Python; the browser sends them when it comes to rest, so an observer sees where a student stopped, not every step.
+so it still works when the kernel is busy or gone. `step`, `lens`, `selected` and `calls` can be set and observed from
+Python; the browser sends them when stepping pauses, so an observer sees where a student stopped, not every step.
 
-Where no widget can run, the same frame is a picture and a text: `to_png()`, `to_svg()`, `text`. `to_html()` gives a
-page that plays on its own, without a kernel and without asking the network for anything.
+Where no widget can run, the same frame is a picture and a text: `to_png()`, `to_svg()`, `text`. `to_html()` makes a
+page that plays on its own, without a kernel and without network requests.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class Inspector(Widget):
     """Shows a trace.
 
     `lens` is "forward" (what the user's code ran), "backward", "traversal" (call nodes by hand), "checkpoint" (what is
-    held, and what runs again) or "all" (every recorded step). With `ask` it stops before chosen steps and asks:
-    True, a list of kinds out of "next" (which node runs next?), "shape" (what arrives?) and "grad" (what is `.grad`
-    then?), or of `{"kind": …, "step": the step that answers it}`; `score` and `answers` hold what a student made of it.
+    held, and what runs again) or "all" (every recorded step). With `ask` it stops before chosen steps and asks: True, a
+    list of kinds among "next" (which node runs next?), "shape" (what arrives?) and "grad" (what is `.grad` then?), or
+    of `{"kind": …, "step": the step that answers it}`; `score` and `answers` hold how a student did.
 
     The numbers of the leaves can be changed in the browser, where all values and gradients follow without a kernel:
-    `live=True` opens the list of them, `live=False` leaves it out. The trace, and what Python says of it, stay as
+    `live=True` opens the list of leaves, `live=False` omits it. The trace, and what Python says about it, stay as
     recorded.
     """
 
@@ -87,7 +87,7 @@ class Inspector(Widget):
 
     @staticmethod
     def compare(traces: Mapping[str, Trace], step: int = 0) -> Comparison:
-        """Several traces on one axis of steps: `Inspector.compare({"plain": one, "reentrant": other})`."""
+        """Show several traces on one axis of steps: `Inspector.compare({"plain": one, "reentrant": other})`."""
         return compare(traces, step)
 
     @traitlets.validate("step")
@@ -129,19 +129,19 @@ class Inspector(Widget):
         return f"Inspector, {self._trace.text(self.step)}" + (f"\n{WORDS[mode]}" if shown else "")
 
     def to_png(self, step: int | None = None) -> bytes:
-        """The graph as a PNG picture, folded as it is, at a step or at the current one; or the checkpoint lens."""
+        """Return the graph as a PNG picture, folded as it is, at a step or the current one; or the checkpoint lens."""
         if self._is_chart(step):
             return to_png(timeline.draw({"": self._data}, self.step, self._title()))
         return picture.png(*self._drawn_at(step))
 
     def to_svg(self, step: int | None = None) -> str:
-        """The graph as SVG text, folded as it is, at a step or at the current one; or the checkpoint lens."""
+        """Return the graph as SVG text, folded as it is, at a step or the current one; or the checkpoint lens."""
         if self._is_chart(step):
             return to_svg(timeline.draw({"": self._data}, self.step, self._title()))
         return picture.svg(*self._drawn_at(step))
 
     def _drawn_at(self, step: int | None) -> tuple[dict[str, Any], dict[str, Any], str]:
-        """What a picture shows: the graph and its frame, folded as `collapsed` says, and the title."""
+        """Return what a picture shows: the graph and its frame, folded as `collapsed` says, and the title."""
         frame = self._drawn() if step is None else dict(self._trace.frame(step))
         title = self._title() if step is None else self._told_of(step)
         chosen: list[int] | None = self.collapsed
@@ -171,7 +171,7 @@ class Inspector(Widget):
         return traversal_text(self._data, dict(self._trace.traverse(self.calls)))
 
     def _told_of_asking(self) -> str:
-        """The frame and the questions; without the ready queue where it would answer one."""
+        """Return the frame and the questions; without the ready queue if it would answer one."""
         lines = self._trace.text(self.step).splitlines()
         if is_secret(self._trace, self.ask, self.answers, self.step):
             lines = [line for line in lines if not line.startswith("ready: ")]
@@ -185,7 +185,7 @@ class Inspector(Widget):
         return self._told_of(self.step)
 
     def _told_of(self, step: int) -> str:
-        """A step in words, and below it what it computes."""
+        """Return a step in words, and below it what it computes."""
         words = Words(self._data)
         lines = [] if self.ask else arithmetic(self._data, step, lambda value: few(words.value(value)))
         return "\n".join([f"step {step}: {words.describe(step)}", *lines])

@@ -1,12 +1,12 @@
-"""Where the nodes of a graph stand: computed once in Python, kept in the trace, used by every picture.
+"""Where the nodes of a graph are placed: computed once in Python, kept in the trace, used by every picture.
 
-fast-sugiyama puts the nodes into layers and each layer into order; where they stand in it is `straighten`'s. The roots
-(nothing leads to them) are at the top and every edge points down along `next_functions`, so that a backward pass runs
-down the page. Nothing here recurses: a chain of 10,000 nodes and a fan-out of 2,000 are laid out like any other graph.
+fast-sugiyama assigns the nodes to layers and orders each layer; `straighten` places them within it. The roots (nothing
+leads to them) are at the top and every edge points down along `next_functions`, so that a backward pass runs down the
+page. Nothing here recurses: a chain of 10,000 nodes and a fan-out of 2,000 are laid out like any other graph.
 
-What would take long is avoided. The total length of all edges is not minimised where longest paths already do it,
-nor in the largest graphs; and where long edges are many (each step of a loop uses the same weight), the longest get no
-room of their own: they are drawn straight, behind the boxes.
+Slow steps are avoided. The total length of all edges is not minimised where longest paths already do it, nor in the
+largest graphs; and where there are many long edges (each step of a loop uses the same weight), the longest get no room
+of their own: they are drawn straight, behind the boxes.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from minigrad_widgets.geometry import HEIGHT, width_of
 from minigrad_widgets.straighten import straighten
 
 LAYER = 98
-GAP = 56  # what is pending stands out into it
+GAP = 56  # pending gradients are drawn into it
 MARGIN = 24
 UNIT = 100.0
 DUMMY = 0.25
-LANE = 20.0  # so wide is the way of an edge that passes a layer
-TIGHT = 1.02  # so much longer than one layer may edges be on average, and their length is not worth minimising
-ROOM = 12_000  # so many layers in all may edges pass: each takes a place in one
-MANY = 4_000  # so many edges are too many to minimise their length
+LANE = 20.0  # the width for an edge that passes a layer
+TIGHT = 1.02  # edges at most this much longer than one layer on average are not worth minimising
+ROOM = 12_000  # how many layers edges may pass in all: each pass takes a place in one
+MANY = 4_000  # with this many edges, their length is not minimised
 
 Point = list[float]
 Edges = list[tuple[int, int]]
@@ -45,7 +45,7 @@ class Layout(TypedDict):
 
 
 def edges_of(trace: dict[str, Any]) -> list[tuple[int, int, int]]:
-    """Every edge as (node, index, next node)."""
+    """Return every edge as (node, index, next node)."""
     found = []
     for node, record in enumerate(trace["nodes"]):
         found += [(node, index, edge[0]) for index, edge in enumerate(record["next"]) if edge is not None]
@@ -53,7 +53,7 @@ def edges_of(trace: dict[str, Any]) -> list[tuple[int, int, int]]:
 
 
 def compute_layout(trace: dict[str, Any]) -> Layout:
-    """Positions for all nodes of a trace, in CSS pixels."""
+    """Return positions for all nodes of a trace, in CSS pixels."""
     edges = edges_of(trace)
     widths = [width_of(trace, node) for node in range(len(trace["nodes"]))]
     parts = _components(_downward(sorted({(node, to) for node, _, to in edges})))
@@ -84,7 +84,7 @@ def _written(placed: dict[int, Point], bends: dict[tuple[int, int], list[Point]]
 
 
 def _components(edges: Edges) -> list[Edges]:
-    """The connected parts of the graph, each as its edges, in the order of their first node."""
+    """Return the connected parts of the graph, each as its edges, in the order of their first node."""
     group: dict[int, int] = {}
 
     def find(node: int) -> int:
@@ -102,7 +102,7 @@ def _components(edges: Edges) -> list[Edges]:
 
 
 def _depths(edges: Edges) -> dict[int, int]:
-    """The longest path to each node, from nodes to which nothing leads."""
+    """Return the longest path to each node, from nodes to which nothing leads."""
     onward: dict[int, list[int]] = {}
     waits: dict[int, int] = {}
     for a, b in edges:
@@ -121,14 +121,14 @@ def _depths(edges: Edges) -> dict[int, int]:
 
 
 def _downward(edges: Edges) -> Edges:
-    """The edges without those that close a circle, as there may be between folded boxes."""
+    """Return the edges without those that close a cycle, as there may be between folded boxes."""
     ends = {node for edge in edges for node in edge}
     circled = ends - _depths(edges).keys()
     return [(a, b) for a, b in edges if not (circled and a in circled and b in circled and b > a)]
 
 
 def _plans(edges: Edges) -> list[tuple[Edges, Layers]]:
-    """How a connected part is laid out: in how many pieces, and from which end its layers are counted."""
+    """Decide how a connected part is laid out: in which pieces, and from which end the layers of each are counted."""
     high, deep = _depths([(b, a) for a, b in edges]), _depths(edges)
     passed = {(a, b): deep[b] - deep[a] - 1 for a, b in edges}
     if sum(high[a] - high[b] for a, b in edges) <= TIGHT * len(edges):
@@ -136,7 +136,7 @@ def _plans(edges: Edges) -> list[tuple[Edges, Layers]]:
     long = sum(passed.values())
     if long <= ROOM:
         return [(edges, "roots" if long <= (TIGHT - 1) * len(edges) or len(edges) > MANY else "shortest")]
-    # The edges that make a node as deep as it is pass no layer: they stay, and so all others still point down.
+    # The edges that determine a node's depth pass no layer: they are kept, so all others still point down.
     kept, room = [], ROOM
     for edge in sorted(edges, key=lambda edge: (passed[edge], edge)):
         room -= passed[edge]
@@ -148,10 +148,10 @@ def _plans(edges: Edges) -> list[tuple[Edges, Layers]]:
 
 def _spread(edges: Edges, widths: Sequence[int],
             layers: Layers) -> tuple[dict[int, Point], dict[tuple[int, int], list[Point]]]:
-    """One connected piece: positions of its nodes, and the points that its long edges pass."""
+    """Lay out one connected piece: return positions of its nodes, and the points that its long edges pass."""
     nodes = sorted({node for edge in edges for node in edge})
     number = {node: at for at, node in enumerate(nodes)}  # the library numbers its dummies from len(nodes) on
-    # From the leaves up: with the edges turned round the library finds half the crossings.
+    # From the leaves up: with the edges reversed, the library's result has half the crossings.
     turned = layers != "roots"
     (positions, _, tall, drawn), = from_edges(
         [(number[b], number[a]) if turned else (number[a], number[b]) for a, b in edges], vertex_spacing=UNIT,
@@ -171,7 +171,7 @@ def _spread(edges: Edges, widths: Sequence[int],
 
 
 def _places(layers: list[list[int]], widths: list[int], pieces: Edges) -> dict[int, float]:
-    """Where in its layer everything stands: the nodes, and behind them in number what long edges pass."""
+    """Return the place of everything in its layer: of the nodes, and, numbered after them, of what long edges pass."""
     links: dict[int, list[int]] = {}
     for a, b in pieces:
         links.setdefault(a, []).append(b)
@@ -185,7 +185,7 @@ def _places(layers: list[list[int]], widths: list[int], pieces: Edges) -> dict[i
 
 
 def _bends(drawn: Iterable[tuple[Any, Any]], spots: dict[int, Point], count: int) -> dict[tuple[int, int], list[Point]]:
-    """Follows each long edge through the layers that it passes; dummies are numbered from `count` on."""
+    """Follow each long edge through the layers that it passes; dummies are numbered from `count` on."""
     onward = {start: end for start, end in drawn if start >= count}
     found: dict[tuple[int, int], list[Point]] = {}
     for start, point in drawn:

@@ -1,8 +1,8 @@
 """What happens to parameters and other leaves over time, as plain data: what `ParameterLedger` shows of a trace.
 
-A moment is one line of the program that has changed some of them: a backward pass has added to their `.grad`, an
-optimizer's step or another in-place op has changed their values and raised their version, `zero_grad()` has let go of
-their `.grad`. Before the first moment all is as the recorder found it.
+A moment is one line of the program that changed some of them: a backward pass added to their `.grad`, an optimizer's
+step or another in-place op changed their values and incremented their version, or `zero_grad()` removed their `.grad`.
+Before the first moment everything is as the recorder found it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from minigrad_widgets.text import Data, Maybe, Words, brief, shape_text
 __all__ = ["Change", "Ledger", "Moment", "Row", "ledger"]
 
 UNKNOWN = "–"
-LISTED = 4  # so many values are written out
+LISTED = 4  # how many values are written out
 
 
 class Row(TypedDict):
-    """One tensor: its name, shape, and what it had at the beginning."""
+    """One tensor: its name, its shape, and what it had at the beginning."""
 
     tensor: int
     name: str
@@ -31,7 +31,7 @@ class Row(TypedDict):
 
 
 class Change(TypedDict):
-    """What a moment did to a row: what it has afterwards, and what of it is new (`value`, `grad`, `cleared`)."""
+    """What a moment did to a row: what the row has afterwards, and what is new (`value`, `grad`, `cleared`)."""
 
     row: int
     value: str
@@ -58,7 +58,7 @@ class Ledger(TypedDict):
 
 
 def ledger(data: Data, of: Iterable[str] | None = None) -> Ledger:
-    """The ledger of a trace; `of`: only the tensors of these names.
+    """Return the ledger of a trace; `of`: only the tensors with these names.
 
     Raises:
         ValueError: if no leaf of the trace has one of these names.
@@ -67,7 +67,7 @@ def ledger(data: Data, of: Iterable[str] | None = None) -> Ledger:
 
 
 def short(value: Data | None) -> str:
-    """A value in a few characters: a few numbers in their brackets, else shape and norm."""
+    """Return a value in a few characters: a few numbers in their brackets, else shape and norm."""
     if value is None or len(value.get("data", ())) not in range(1, LISTED + 1):
         return brief(value)
     texts = [brief({"shape": [], "dtype": value["dtype"], "data": [each]}) for each in value["data"]]
@@ -93,10 +93,10 @@ class _Reading:
                                    "new": []} for at, row in enumerate(self.rows)]
         self.moments: list[Moment] = []
         self.line: tuple[int, int] | None = None
-        self.open = False  # what comes next belongs to the last moment
+        self.open = False  # whether what comes next belongs to the last moment
 
     def leaves(self, names: list[str] | None) -> list[int]:
-        """The leaves that get gradients or are parameters, in the order in which they were seen."""
+        """Return the leaves that get gradients or are parameters, in the order in which they were seen."""
         events = [event for event in self.data["events"] if event["kind"] in ("accumulate", "grad")]
         wanted = {event["tensor"] for event in events}
         found = [at for at, record in enumerate(self.data["tensors"])
@@ -140,7 +140,7 @@ class _Reading:
         moment["changes"].append({**now, "new": kinds})
 
     def moment(self, step: int) -> Moment:
-        """A moment that begins at a step, on the line that was met last."""
+        """Make a moment that begins at a step, on the last line that was met."""
         if self.line is None:
             return {"start": step, "end": step, "place": "", "source": "", "changes": []}
         file, line = self.data["files"][self.line[0]], self.line[1]

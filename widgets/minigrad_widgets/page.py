@@ -1,4 +1,4 @@
-"""A widget as a page of its own: everything is inside, nothing is asked from the network."""
+"""A widget as a page of its own: everything is inside, with no network requests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ body {{ margin: 24px; background: #fff; }}
 
 # What "copy as link" leads to: the site's page that shows the recording in the address's fragment.
 PLAYER = "https://minigrad-kit.github.io/minigrad/play.html"
-# The recording comes from whoever made the link: the page runs its own script and no other, and asks for nothing.
+# The recording comes from whoever made the link: the page runs only its own script, and requests nothing.
 PLAYER_PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -61,7 +61,7 @@ body {{ margin: 24px; background: #fff; }}
 
 
 def data_of(name: str, value: Any) -> str:
-    """A trait as JSON. A trace is JSON already: as text within text it would be half as large again."""
+    """Return a trait as JSON. A trace is JSON already: as a string inside JSON it would be half as large again."""
     if name == "trace":
         return str(value)
     if name == "traces":
@@ -70,7 +70,7 @@ def data_of(name: str, value: Any) -> str:
 
 
 def write_page(state: Mapping[str, Any], path: str | os.PathLike[str] | None) -> str:
-    """The page around a widget's state, also written to `path` where one is given."""
+    """Return the page around a widget's state, also written to `path` if given."""
     fields = [f"{json.dumps(name)}: {data_of(name, value)}" for name, value in state.items()]
     written = f"{{{', '.join(fields)}}}".replace("<", "\\u003c")
     style = (STATIC / "inspector.css").read_text(encoding="utf-8")
@@ -81,7 +81,7 @@ def write_page(state: Mapping[str, Any], path: str | os.PathLike[str] | None) ->
 
 
 def player_page() -> str:
-    """The page that shows what the fragment of its address holds; `website` puts it on the site as play.html."""
+    """Return the page that shows what the fragment of its address holds; `website` puts it on the site as play.html."""
     player = (STATIC / "player.js").read_text(encoding="utf-8")
     digest = b64encode(sha256(player.encode()).digest()).decode()
     return PLAYER_PAGE.format(hash=digest, style=(STATIC / "inspector.css").read_text(encoding="utf-8"), player=player)

@@ -2,9 +2,9 @@
 
     ParameterLedger(trace)
 
-Over it a row of marks for each parameter or leaf, one place for each line of the program that changed one: a backward
-pass that added to `.grad`, a step of an optimizer, `zero_grad()`. Under it what each has at the moment that is shown.
-Steps go both ways, without a kernel.
+At the top is a row of marks for each parameter or leaf, with a place for each line of the program that changed one: a
+backward pass that added to `.grad`, a step of an optimizer, `zero_grad()`. Below is what each has at the moment shown.
+Stepping works in both directions, without a kernel.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class ParameterLedger(Widget):
 
     Args:
         trace: what was recorded.
-        step: the event that is shown at first; the last one, if it is not given.
-        of: the names of the tensors that are shown; all leaves, if it is not given.
+        step: the event that is shown at first; by default the last one.
+        of: the names of the tensors that are shown; by default all leaves.
 
     Raises:
         ValueError: if no leaf of the trace has one of these names.
@@ -61,7 +61,7 @@ class ParameterLedger(Widget):
 
     @property
     def now(self) -> list[dict[str, Any]]:
-        """What each row has at this step: `name`, `value`, `grad`, `version`, and what of it is `new`."""
+        """What each row has at this step: `name`, `value`, `grad`, `version`, and which of these are `new`."""
         rows: list[dict[str, Any]] = [{**row, "new": []} for row in self._found["rows"]]
         for moment in self.moments:
             for row in rows:
@@ -84,12 +84,12 @@ class ParameterLedger(Widget):
         return "\n".join(lines)
 
     def figure(self) -> Figure:
-        """The marks and the table at this step."""
+        """Return the marks and the table at this step."""
         return _Picture(self).figure
 
 
 def describe_change(change: Change) -> str:
-    """A change in words."""
+    """Return a change in words."""
     says = {"grad": f".grad is now {change['grad']}", "cleared": ".grad is None",
             "value": f"is now {change['value']}, version {change['version']}"}
     return "; ".join(says[each] for each in change["new"])

@@ -1,8 +1,8 @@
 """A still picture of one frame: the graph pane, from the same positions as the live view, drawn by matplotlib.
 
-It is what a notebook shows where no widget can run: on a hosting site, in a PDF, in an untrusted notebook. The light
-theme, the Okabe-Ito palette, and the same glyphs, dashes and words as in the browser. A large graph is drawn around
-the node that is lit. Only matplotlib's objects are used, never `pyplot`: a lesson's own figures are left alone.
+It is what a notebook shows where no widget can run: on a hosting site, in a PDF, in an untrusted notebook. It has the
+light theme, the Okabe-Ito palette, and the same glyphs, dashes and words as the browser. A large graph is drawn around
+the highlighted node. Only matplotlib's objects are used, never `pyplot`: a lesson's own figures are left alone.
 """
 
 from __future__ import annotations
@@ -69,25 +69,25 @@ EMPTY: Data = {
 
 
 def by_hand(data: Data, frame: Data, walk: Data) -> Data:
-    """A frame that shows a traversal: who was called, where gradients wait, who could be called now."""
+    """Return a frame that shows a traversal: which nodes were called, where gradients wait, which can be called now."""
     piles = walk["pending"]
     needs = {node: pile["of"] - pile["arrived"] for node, pile in piles.items() if pile["arrived"] < pile["of"]}
     status = {**dict.fromkeys(frame["status"], "recorded"), **dict.fromkeys(walk["calls"], "done")}
     status.update({node: "waiting" if node in needs else "ready" for node in piles})
-    # One number is not said to be the gradient of a node that waits for several outputs.
+    # A single number is not shown as the gradient of a node that waits for several outputs.
     single = {node for node in piles if len(data["nodes"][node]["outputs"]) < 2}
     pending = {node: [pile["gradient"]] for node, pile in piles.items() if node in single}
     return {**frame, **EMPTY, "status": status, "needs": needs, "pending": pending, "saved": frame["saved"]}
 
 
 def png(data: Data, frame: Data, title: str = "") -> bytes:
-    """The picture as PNG."""
+    """Return the picture as PNG."""
     with rc_context(FONT):
         return to_png(_figure(data, frame, title))
 
 
 def svg(data: Data, frame: Data, title: str = "") -> str:
-    """The picture as SVG text, the same for the same frame."""
+    """Return the picture as SVG text, the same for the same frame."""
     with rc_context({**FONT, "svg.hashsalt": "minigrad", "svg.fonttype": "none"}):
         return to_svg(_figure(data, frame, title))
 
@@ -110,7 +110,7 @@ def _figure(data: Data, frame: Data, title: str) -> Figure:
 
 
 def _window(data: Data, frame: Data) -> tuple[float, float, float, float]:
-    """The part of the graph that is drawn: all of it, or the neighbourhood of the lit node."""
+    """Return the part of the graph that is drawn: all of it, or the neighbourhood of the highlighted node."""
     width, height = data["layout"]["size"] if data["layout"]["nodes"] else (320.0, 120.0)
     width += BADGES
     wide, high = max(320.0, min(width, LARGEST[0])), max(90.0, min(height, LARGEST[1]))
@@ -208,7 +208,7 @@ class _Drawing:
                        align="right" if spot.left else "left")
 
     def output_version(self, node: int) -> tuple[int, bool]:
-        """The version of the tensor that a node made; whether that has another node by now."""
+        """Return the version of the tensor that a node made; whether that tensor has another node by now."""
         record, now = self.data["nodes"][node], self.frame["rebased"]
         made = record["outputs"] if record.get("variable") is None else [record["variable"]]
         own = [tensor for tensor in made if now.get(tensor, node) == node]
@@ -228,7 +228,7 @@ class _Drawing:
         radius = HEIGHT / 2 if leaf else 8
         if node == self.frame["lit"]:
             self.box(x, y, width + 10, HEIGHT + 10, radius + 4, edgecolor="#7fb8d8", facecolor="none", linewidth=2.5)
-        if "caption" in self.data["nodes"][node]:  # folded: a box before others
+        if "caption" in self.data["nodes"][node]:  # folded: a box in front of others
             self.box(x + 5, y - 5, width, HEIGHT, radius, edgecolor=LINE, facecolor="#f3f4f6", linewidth=1.0)
         dashes = (1.0, 3.0) if stale else style.dash
         dash = {"linestyle": (0, dashes)} if dashes else {}
@@ -260,7 +260,7 @@ class _Drawing:
         self.marks(node, x + width / 2, y - HEIGHT / 2, soft if style.face == style.edge else SAVED)
 
     def lost(self, node: int) -> str:
-        """What of a node is NaN or infinite: a gradient that it gave on, what is pending there, a result, a `.grad`."""
+        """What at a node is NaN or infinite: a gradient that it passed on, one pending there, a result, a `.grad`."""
         record, frame = self.data["nodes"][node], self.frame
         given = [frame["edges"].get(f"{node}:{index}") for index in range(len(record["next"]))]
         results = [self.data["tensors"][tensor]["value"] for tensor in record["outputs"]]
@@ -269,7 +269,7 @@ class _Drawing:
         return "nan" if "nan" in found else "inf" if "inf" in found else ""
 
     def tray(self, node: int, x: float, y: float) -> None:
-        """The `.grad` of a leaf, under its box."""
+        """Draw the `.grad` of a leaf, under its box."""
         tensor = self.data["nodes"][node]["variable"]
         value = self.words.value(self.frame["grads"].get(tensor))
         before = value is None and filled_before(self.data, tensor)

@@ -2,15 +2,15 @@
 
     QuestionCard({"label": "Prediction 1.1", "choices": [["True", "True"], ["False", "False"]], ...}, judge)
 
-It knows no question and no answer. `face` says what stands on the card; what a student clicks or types goes to `judge`,
-which gives the next face. A face holds:
+It knows no question and no answer. `face` says what is on the card; what a student clicks or types goes to `judge`,
+which returns the next face. A face holds:
 
 - `label`, `text`: whose question it is, and the question; either may be empty
-- `choices`: pairs of a value and what stands on its button; `stacked`: whether they stand below each other
-- `field`: what the field asks for; empty where there is none
-- `chosen`: the value that was chosen; `locked`: whether it may no longer be changed
-- `lines`: what is answered, as pairs of a tone (`good`, `bad`, `refused`, `code`, `quiet` or nothing) and a text
-- `done`: whether the keyboard should go on to what comes next
+- `choices`: pairs of a value and its button's text; `stacked`: whether the buttons are one below the other
+- `field`: what the field asks for; empty if there is no field
+- `chosen`: the value that was chosen; `locked`: whether it can no longer be changed
+- `lines`: the reply, as pairs of a tone (`good`, `bad`, `refused`, `code`, `quiet` or nothing) and a text
+- `done`: whether the keyboard focus should move on to what comes next
 - `plain`: the whole card as text, for a terminal and wherever no widget runs
 """
 
@@ -28,7 +28,7 @@ Face = dict[str, Any]
 
 
 class QuestionCard(anywidget.AnyWidget):
-    """Shows a face; `judge` gets each answer as text and gives the next face."""
+    """Shows a face; `judge` gets each answer as text and returns the next face."""
 
     _esm = (STATIC / "card.js").read_text(encoding="utf-8")
     _css = (STATIC / "inspector.css").read_text(encoding="utf-8")

@@ -2,10 +2,10 @@
 
     RankLanes([Trace.load("rank0.json"), Trace.load("rank1.json")])
 
-In a lane above: the backward pass, and in it the stretches in which the rank only waits. Below: each operation of
-several ranks, pale from its call until all ranks have called it, full while it runs. So one sees what communication
-backward hides, and who waits for whom. Under the lanes stands the operation that is chosen, with its parameters and
-what each rank saw of it, and what the step of one rank would take on other ranks. It needs no kernel once it is shown.
+The upper part of a lane shows the backward pass, and in it the stretches in which the rank only waits; the lower part
+each operation of several ranks, pale from its call until all ranks have called it, full while it runs. So one sees
+which communication backward hides, and who waits for whom. Under the lanes is the chosen operation, with its parameters
+and what each rank saw of it, and what the step would take on other numbers of ranks. Once shown, it needs no kernel.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Lane", "Operation", "RankLanes", "lane_of"]
 BACKWARD, WAIT, COLORS = "#9aa3af", "#d55e00", ("#0072b2", "#00714f", "#a34a7f", "#8a5a00")
 HEIGHT, WIDTH = 0.3, 9.0  # of a lane's upper bar, and of the figure in inches
 PALE = 0.3
-MOST_ROWS = 4  # of operations under one another; what is called while so many are under way lies over another one
+MOST_ROWS = 4  # of operations, one below the other; one that is called while this many are running overlaps another
 MEANINGS = (("backward", BACKWARD, 1), ("waits", WAIT, 1), ("called, not yet by all", COLORS[0], PALE),
             ("runs", COLORS[0], 1))
 KINDS = ("collective_start", "collective_wait", "collective_end")
@@ -40,15 +40,15 @@ class Operation(NamedTuple):
     bucket: int | None
     size: int
     parameters: list[str]
-    ready: list[float | None]  # when the gradient of each of them was there
+    ready: list[float | None]  # when the gradient of each of them had arrived
     wait: tuple[float, float]
     called: float
-    begun: float | None  # PyTorch does not say when all ranks had called it
+    begun: float | None  # None for PyTorch, which does not say when all ranks had called it
     ended: float
 
 
 class Lane(NamedTuple):
-    """What is drawn of one rank."""
+    """What is drawn for one rank."""
 
     rank: int
     ranks: int
@@ -56,16 +56,16 @@ class Lane(NamedTuple):
     operations: list[Operation]
 
     def start(self) -> float:
-        """When the first thing that is drawn begins."""
+        """Return when the first thing drawn begins."""
         return min([begin for begin, _ in self.passes] + [each.called for each in self.operations])
 
     def end(self) -> float:
-        """When the last thing that is drawn is over."""
+        """Return when the last thing drawn is over."""
         return max([end for _, end in self.passes] + [max(each.ended, each.wait[1]) for each in self.operations])
 
 
 def lane_of(trace: Trace) -> Lane:
-    """The lane of a trace.
+    """Return the lane of a trace.
 
     Raises:
         ValueError: if it has no times or no rank.
@@ -103,31 +103,31 @@ def lane_of(trace: Trace) -> Lane:
 
 
 def label_of(start: Mapping[str, Any]) -> str:
-    """What an operation is called, with its ranks where these are not all: others may do the same meanwhile."""
+    """Return the name of an operation, with its ranks unless these are all: others may do the same meanwhile."""
     ranks = [str(rank) for rank in start.get("group", ())]
     group = f" of rank{'s' if len(ranks) > 1 else ''} {', '.join(ranks)}" if ranks else ""
     return f"{start['label'] or start['op']}{group}"
 
 
 def shifted(times: Sequence[float | None], began: float) -> tuple[float, float | None, float]:
-    """The times of an operation on the common axis."""
+    """Return the times of an operation on the common axis."""
     called, all_called, ended = times
     return began + (called or 0.0), None if all_called is None else began + all_called, began + (ended or 0.0)
 
 
 def ready_of(parameter: str, ready: dict[str, float]) -> float | None:
-    """When the gradient of a parameter was there last; a trace names it as the program does, `model.module.0.bias`."""
+    """Return when a parameter's gradient last arrived; a trace names it as the program does, `model.module.0.bias`."""
     found = [time for name, time in ready.items() if name == parameter or name.endswith(f".{parameter}")]
     return max(found, default=None)
 
 
 class RankLanes(Widget):
-    """Shows what several ranks did on one time axis; `step` is the operation that is chosen, and can be observed.
+    """Shows what several ranks did on one time axis; `step` is the chosen operation, and can be observed.
 
-    The clocks are those of the machines.
+    Times are those of the machines' own clocks.
 
     Raises:
-        ValueError: if there is no trace, two are of one rank, or one has no times or no rank.
+        ValueError: if there is no trace, two are of the same rank, or one has no times or no rank.
     """
 
     STATE = ("lanes", "step")
@@ -155,12 +155,12 @@ class RankLanes(Widget):
         return "\n".join([f"RankLanes, {len(lines)} {'rank' if len(lines) == 1 else 'ranks'}", *lines])
 
     def figure(self) -> Figure:
-        """The lanes as a picture."""
+        """Return the lanes as a picture."""
         return draw(self._found)
 
 
 def found(lanes: Sequence[Lane], schedules: Sequence[Any]) -> dict[str, Any]:
-    """What the front end draws: times in milliseconds since the first rank began."""
+    """Return what the front end draws: times in milliseconds since the first rank began."""
     origin = min(lane.start() for lane in lanes)
 
     def at(time: float | None) -> float | None:
@@ -180,7 +180,7 @@ def found(lanes: Sequence[Lane], schedules: Sequence[Any]) -> dict[str, Any]:
                                   "ready": [*map(at, each.ready)]})
     for known in operations.values():
         last = max(seen["called"] for seen in known["seen"])
-        for seen in known["seen"]:  # a rank that does not know when all had called it: when the last one here had
+        for seen in known["seen"]:  # for a rank that does not know when all had called it: when the last one here had
             seen["begun"] = min(last, seen["ended"]) if seen["begun"] is None else seen["begun"]
     ordered = sorted(operations.values(), key=lambda each: min(seen["called"] for seen in each["seen"]))
     rows = in_rows(ordered)
@@ -191,7 +191,7 @@ def found(lanes: Sequence[Lane], schedules: Sequence[Any]) -> dict[str, Any]:
 
 
 def in_rows(operations: list[dict[str, Any]]) -> int:
-    """Give each operation a row in which no other one is under way, the same on all ranks; says how many there are."""
+    """Give each operation a row in which no other is running, the same on all ranks; return the number of rows."""
     free: list[float] = []
     for each in operations:
         called = min(seen["called"] for seen in each["seen"])
@@ -204,7 +204,7 @@ def in_rows(operations: list[dict[str, Any]]) -> int:
 
 
 def schedule(trace: Trace) -> dict[str, Any]:
-    """What `simulate` goes through: the calls, waits and ends, with their seconds, and when the last event was."""
+    """What `simulate` processes: the calls, waits and ends, with their seconds, and the time of the last event."""
     timed = [event for event in trace.events if "time" in event]
     return {"events": [[KINDS.index(event["kind"]), event["time"], event["call"], event.get("size", 0)]
                        for event in timed if event["kind"] in KINDS],
@@ -212,7 +212,7 @@ def schedule(trace: Trace) -> dict[str, Any]:
 
 
 def draw(data: dict[str, Any]) -> Figure:
-    """The still picture: one lane per rank, on one time axis in milliseconds."""
+    """Return the still picture: one lane per rank, on one time axis in milliseconds."""
     lanes, rows = data["lanes"], data["rows"]
     figure = Figure(figsize=(WIDTH, 1.0 + (0.4 + 0.17 * rows) * len(lanes)), facecolor="white", layout="constrained")
     axes = figure.add_subplot()

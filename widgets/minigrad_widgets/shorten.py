@@ -1,6 +1,6 @@
-"""Very long words of a trace, cut for display: a name of a megabyte would be neither read nor drawn by anybody.
+"""Cuts very long strings of a trace for display: nobody could read or draw a name of a megabyte.
 
-The trace itself keeps them. A name keeps its start and its end, by which one knows it; a line keeps its start.
+The trace itself keeps them. A name keeps its start and its end, which identify it; a line keeps its start.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ NAMES = ("name", "op", "hook", "type", "mode", "module", "dtype")
 
 
 def name(text: str) -> str:
-    """A name of at most 80 characters."""
+    """Return a name of at most 80 characters."""
     return text if len(text) <= NAME else f"{text[:NAME - 30]}…{text[-29:]}"
 
 
 def line(text: str) -> str:
-    """A line of at most 2,000 characters."""
+    """Return a line of at most 2,000 characters."""
     return text if len(text) <= LINE else f"{text[:LINE - 1]}…"
 
 
 def shorten(data: dict[str, Any]) -> dict[str, Any]:
-    """Cuts, in place, all that is too long in a trace as plain data; gives the same dict."""
+    """Cut, in place, everything too long in a trace as plain data; return the same dict."""
     for key in ("files", "tensors", "nodes", "scopes", "events", "values"):
         for record in data.get(key, ()):
             cut(record, NAMES)
@@ -41,14 +41,14 @@ def shorten(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def names_cut(expression: Any) -> Any:
-    """An expression with its names cut."""
+    """Return an expression with its names cut."""
     if isinstance(expression, list):
         return [names_cut(each) for each in expression]
     return name(expression) if isinstance(expression, str) else expression
 
 
 def cut(record: dict[str, Any], keys: Iterable[str]) -> None:
-    """Cuts these names of a record."""
+    """Cut these names of a record."""
     for key in keys:
         text = record.get(key)
         if isinstance(text, str) and len(text) > NAME:

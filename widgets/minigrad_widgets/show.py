@@ -1,7 +1,7 @@
 """From a program to its inspector in one line: `inspect(loss)`, `inspect(fn, *args)`, and `%%inspect` over a cell.
 
-Nothing is recorded here: minigrad's recorder listens to minigrad, the PyTorch reader to PyTorch, and both give the same
-trace. Which of them is asked follows from what is inspected.
+Nothing is recorded here: minigrad's recorder listens to minigrad, the PyTorch reader to PyTorch, and both make the same
+kind of trace. What is inspected decides which one is used.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ register_library(str(Path(__file__).parent))
 
 @runtime_checkable
 class Inspected(Protocol):
-    """What gives a record of itself to be shown, as a compiled step does."""
+    """An object that returns a record of itself to be shown, as a compiled step does."""
 
     def inspection(self) -> dict[str, Any]: ...
 
@@ -53,28 +53,28 @@ def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., An
 
 def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., Any] | None = None,
             detail: str = "values", **kwargs: Any) -> Inspector | RankLanes | CompiledStep:
-    """The inspector of a graph, of a call, of what several ranks did together, or of a compiled step.
+    """Show the inspector of a graph, of a call, of what several ranks did together, or of a compiled step.
 
     inspect(loss)       # the graph behind a tensor: its backward pass, and its nodes to call by hand
     inspect(fn, x, y)   # what fn(x, y) does, and the backward pass of the tensor that it returns
     inspect(model, batch, target=labels, loss_fn=cross_entropy)   # one training step, without its update
     inspect([trace0, trace1])   # recordings of several ranks on one time axis
-    inspect(compiled)   # what minigrad.compile gave: its lines, the eager ops, and the program after each pass
+    inspect(compiled)   # what minigrad.compile returned: its lines, the eager ops, and the program after each pass
 
     With `loss_fn` the backward pass is that of `loss_fn(output, target)`, or of `loss_fn(output)` if no target is
     given. A `target` without a `loss_fn` is an argument of the call.
 
-    `detail` says how much is kept of a PyTorch model, and so what the recording costs: "values" (all of it), "ops" (of
-    large tensors only shape and dtype) or "modules" (no values but scalars, no arithmetic).
+    `detail` says how much of a PyTorch model is kept, and so what the recording costs: "values" (everything), "ops"
+    (only shape and dtype of large tensors) or "modules" (only values of scalars, no arithmetic).
 
-    The backward pass is run for the inspector: it keeps the graph, hooks run, `retain_grad` fills, and every leaf has
-    the `.grad` afterwards that it had before. A tensor of several numbers gets a gradient of ones. Of a graph that
-    nobody recorded while it was made, the forward pass is unknown, and the inspector says so.
+    The backward pass is run for the inspector: it keeps the graph, hooks run, `retain_grad` takes effect, and
+    afterwards every leaf has the `.grad` that it had before. A tensor of several numbers gets a gradient of ones. For a
+    graph that was not recorded while it was made, the forward pass is unknown, and the inspector says so.
 
     Raises:
         TypeError: if it is neither a tensor nor something to call, nor a list of traces.
-        ValueError: if it is a tensor without a graph, if traces say nothing of ranks and times, if there is no such
-            detail, or if minigrad is to leave out some.
+        ValueError: if it is a tensor without a graph, if traces have no ranks or times, if there is no such detail, or
+            if it is other than "values" for minigrad.
         RuntimeError: if it is a compiled step that has no program.
     """
     names = sys._getframe(1).f_locals
@@ -107,14 +107,14 @@ def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., An
 
 def recorded(make: Callable[[], Any], names: Mapping[str, Any], torch: bool, known: Any = None,
              detail: str = "values") -> Trace:
-    """The trace of what `make` does and of the backward pass of the tensor that it gives, if it is not `known` already.
+    """Return the trace of what `make` does and of the backward pass of the tensor that it returns, or the `known` one.
 
-    A pass that fails ends the trace with its error: of a graph whose saved tensors are gone, the nodes are still shown.
+    A pass that fails ends the trace with its error: if saved tensors of the graph are gone, its nodes are still shown.
     """
     recording: Any = recorder(names, torch, detail)
     trace: Trace
     failed: RuntimeError | None = None
-    with ExitStack() as stack:  # no recorder is told that leaves get back what they had
+    with ExitStack() as stack:  # no recorder sees that leaves get back what they had
         if known is not None:
             stack.enter_context(kept_grads(known))
         with recording as trace:
@@ -129,7 +129,7 @@ def recorded(make: Callable[[], Any], names: Mapping[str, Any], torch: bool, kno
 
 
 def backward(root: Any) -> RuntimeError | None:
-    """Run the backward pass of a tensor, with a gradient of ones, on a graph that is kept; returns how it failed."""
+    """Run the backward pass of a tensor, with a gradient of ones, and keep the graph; return its error, if any."""
     try:
         root.backward(root.new_ones(root.shape), retain_graph=True)
     except RuntimeError as error:
@@ -138,7 +138,7 @@ def backward(root: Any) -> RuntimeError | None:
 
 
 def recorder(names: Mapping[str, Any], torch: bool, detail: str = "values") -> Any:
-    """The recorder of minigrad, or the reader of PyTorch's graphs."""
+    """Return minigrad's recorder, or the reader of PyTorch's graphs."""
     if torch:
         return importlib.import_module(READER).record(names=names, times=True, detail=detail)
     if detail != "values":
@@ -148,7 +148,7 @@ def recorder(names: Mapping[str, Any], torch: bool, detail: str = "values") -> A
 
 @contextmanager
 def kept_grads(root: Any) -> Iterator[None]:
-    """Empties the `.grad` of all leaves of a graph, and gives them back what they had."""
+    """A block in which the `.grad` of all leaves of a graph is None; restored afterwards."""
     leaves = list(leaves_of(root))
     grads = [leaf.grad for leaf in leaves]
     for leaf in leaves:
@@ -161,7 +161,7 @@ def kept_grads(root: Any) -> Iterator[None]:
 
 
 def leaves_of(root: Any) -> Iterable[Any]:
-    """The leaves to which a backward pass leads, found along `next_functions`."""
+    """Yield the leaves that a backward pass leads to, found along `next_functions`."""
     if root.grad_fn is None:
         return [root]
     leaves: list[Any] = []
@@ -177,14 +177,14 @@ def leaves_of(root: Any) -> Iterable[Any]:
 
 
 def first_tensor(value: Any) -> Any:
-    """A tensor, or the first one of a tuple, list or dict; None where there is none."""
+    """Return a tensor, or the first one in a tuple, list or dict; None if there is none."""
     while isinstance(value, (tuple, list, dict)) and value:
         value = next(iter(value.values() if isinstance(value, dict) else value))
     return value if is_tensor(value) else None
 
 
 class Options(argparse.ArgumentParser):
-    """What may stand behind `%%inspect`; what may not is an error of the cell, not the end of the kernel."""
+    """The options of `%%inspect`; a wrong one is an error of the cell, not the end of the kernel."""
 
     def __init__(self) -> None:
         super().__init__(prog="%%inspect", add_help=False)
@@ -199,13 +199,13 @@ class Options(argparse.ArgumentParser):
 def inspect_magic(line: str, cell: str) -> None:
     """Record a cell, and show it in an inspector: `%%inspect [name] [--lens LENS] [--torch]`.
 
-    The cell runs as always: it prints, it shows its last value, its variables stay. With `name`, a variable of that
-    name holds the inspector. PyTorch is recorded where the variable `torch` is PyTorch, or where --torch says so.
+    The cell runs as usual: it prints, shows its last value, and its variables stay. With `name`, a variable of that
+    name holds the inspector. PyTorch is recorded if the variable `torch` is PyTorch, or with --torch.
     """
     given = Options().parse_args(shlex.split(line))
     shell: Any = get_ipython()
     torch = given.torch or uses_torch([shell.user_ns.get("torch")])
-    with suppress(Exception), recorder(shell.user_ns, torch) as trace:  # run_cell has shown the error already
+    with suppress(Exception), recorder(shell.user_ns, torch) as trace:  # run_cell has already shown the error
         shell.run_cell(cell).raise_error()
     inspector = Inspector(trace, lens=given.lens)
     if given.name:
@@ -214,7 +214,6 @@ def inspect_magic(line: str, cell: str) -> None:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """`%load_ext minigrad_widgets` makes `%%inspect` and `%%explain` known; importing the package in a notebook does
-    so too."""
+    """Register `%%inspect` and `%%explain`: for `%load_ext minigrad_widgets`, and when a notebook imports this."""
     shell.register_magic_function(inspect_magic, "cell", "inspect")
     doctor_card.register(shell)

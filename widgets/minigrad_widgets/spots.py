@@ -1,5 +1,5 @@
-"""Where gradients stand beside their edges, and labels beside links: apart from each other and from boxes, where there
-is room.
+"""Where to put gradients beside their edges, and labels beside links: apart from each other and from boxes, if there is
+room.
 
 The browser has the same rules in frontend/src/layout/labels.ts and graph/ties.ts, and a golden test compares them.
 """
@@ -15,9 +15,9 @@ from minigrad_widgets.geometry import HEIGHT, Data, Point, Wire, width_of
 from minigrad_widgets.ties import Tie, bow, ties
 
 PARTS = (0.44, 0.3, 0.58, 0.16, 0.74)  # how far along a piece of an edge, in the order of preference
-PIECES = 12  # so many pieces of a long edge, its last ones, may have the label
+PIECES = 12  # how many pieces of a long edge, from its end, may have the label
 GAP, HALF, CELL = 5, 7, 120
-LINK_PARTS = (0.5, 0.35, 0.65, 0.2, 0.8)  # the same of a link
+LINK_PARTS = (0.5, 0.35, 0.65, 0.2, 0.8)  # the same for a link
 LINK_LETTER, LINK_GAP = 5.8, 4  # the width of a letter of its label, and the distance between them
 
 
@@ -31,36 +31,36 @@ class Region(NamedTuple):
 
 
 class Spot(NamedTuple):
-    """A label begins at this point, or ends there where it stands at the left of its edge."""
+    """A label begins at this point, or ends there if it is at the left of its edge."""
 
     x: float
     y: float
     left: bool
 
     def region(self, width: float) -> Region:
-        """What a label of this width covers."""
+        """Return what a label of this width covers."""
         return Region(self.x - width * self.left, self.y - HALF, self.x + width * (not self.left), self.y + HALF)
 
 
 class Taken:
-    """What has its place already, found by where it is."""
+    """The regions already taken, found by position."""
 
     def __init__(self) -> None:
         self.cells: dict[tuple[int, int], list[Region]] = {}
 
     def add(self, region: Region) -> None:
-        """Takes a region."""
+        """Take a region."""
         for cell in cells(region):
             self.cells.setdefault(cell, []).append(region)
 
     def add_boxes(self, data: Data) -> None:
-        """Takes the boxes of all nodes."""
+        """Take the boxes of all nodes."""
         for node, (x, y) in data["layout"]["nodes"].items():
             half = width_of(data, int(node)) / 2
             self.add(Region(x - half, y - HEIGHT / 2, x + half, y + HEIGHT / 2))
 
     def take(self, spots: Iterable[Spot], width: float) -> Spot | None:
-        """Takes the first of some spots that is free for a label of this width, or the freest."""
+        """Take the first of some spots that is free for a label of this width, or the freest."""
         best, least = None, inf
         for spot in spots:
             covered = self.overlap(spot.region(width))
@@ -73,7 +73,7 @@ class Taken:
         return best
 
     def overlap(self, region: Region) -> float:
-        """The area of a region that is taken."""
+        """Return the area of a region that is taken."""
         others = {id(other): other for cell in cells(region) for other in self.cells.get(cell, [])}
         area = 0.0
         for left, top, right, bottom in others.values():
@@ -85,7 +85,7 @@ class Taken:
 
 
 def cells(region: Region) -> Iterator[tuple[int, int]]:
-    """The cells of a grid that a region touches."""
+    """Return the cells of a grid that a region touches."""
     columns = range(floor(region.left / CELL), floor(region.right / CELL) + 1)
     rows = range(floor(region.top / CELL), floor(region.bottom / CELL) + 1)
     return product(columns, rows)
@@ -111,10 +111,10 @@ def label_spots(data: Data, wires: list[Wire], widths: Mapping[str, float]) -> d
 
 
 def tie_spots(data: Data) -> list[tuple[Tie, Spot]]:
-    """Where the labels of links stand: in no box and on no other label, where there is room."""
+    """Return the places of the labels of links: on no box and on no other label, if there is room."""
     taken, found, places = Taken(), [], data["layout"]["nodes"]
     taken.add_boxes(data)
-    for node, (x, y) in places.items():  # the version of what was written to stands at a corner
+    for node, (x, y) in places.items():  # the version of a tensor that was written to is at a corner
         left, top = x - width_of(data, int(node)) / 2, y - HEIGHT / 2
         taken.add(Region(left - 12, top - 9, left + 13, top + 9))
     for tie in ties(data):
@@ -129,7 +129,7 @@ def tie_spots(data: Data) -> list[tuple[Tie, Spot]]:
 
 
 def link_choices(left: bool, points: list[Point]) -> Iterator[Spot]:
-    """Where the label of a link may stand, in the order of preference."""
+    """Yield the possible places of the label of a link, in the order of preference."""
     for t in LINK_PARTS:
         s = 1 - t
         x, y = [s * s * s * a + 3 * s * s * t * b + 3 * s * t * t * c + t * t * t * d
@@ -138,19 +138,19 @@ def link_choices(left: bool, points: list[Point]) -> Iterator[Spot]:
 
 
 def choices(wire: Wire) -> Iterator[Spot]:
-    """Where a label may stand, in the order of preference: beside the last piece of its edge, then those before."""
+    """The possible places of a label, in the order of preference: beside its edge's last piece, then those before."""
     for end in range(len(wire.points) - 1, max(0, len(wire.points) - PIECES - 1), -1):
         for part, left in product(PARTS, (wire.left, not wire.left)):
             yield beside(along(wire.points, end, part), left)
 
 
 def beside(point: Point, left: bool) -> Spot:
-    """The spot at one side of a point."""
+    """Return the spot at one side of a point."""
     return Spot(point[0] - GAP if left else point[0] + GAP, point[1], left)
 
 
 def along(points: list[Point], end: int, t: float) -> Point:
-    """The point at the fraction `t` of the piece of an edge that ends with the point number `end`."""
+    """Return the point at the fraction `t` of the piece of an edge that ends with the point number `end`."""
     (ax, ay), (bx, by) = points[end - 1], points[end]
     s, middle = 1 - t, (ay + by) / 2
     x = s * s * s * ax + 3 * s * s * t * ax + 3 * s * t * t * bx + t * t * t * bx

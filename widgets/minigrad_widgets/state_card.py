@@ -28,7 +28,7 @@ UNTRACKED = "not tracked"
 
 
 class TensorLike(Protocol):
-    """What a tensor of either library offers; the card asks for nothing else."""
+    """What a tensor of either library offers; the card needs nothing else."""
 
     @property
     def is_leaf(self) -> bool: ...
@@ -60,13 +60,13 @@ class State:
     version: int | str
 
     def cells(self) -> dict[str, str]:
-        """The text of each column."""
+        """Return the text of each column."""
         values = (self.is_leaf, self.requires_grad, self.grad_fn, self.output_nr, self.retains_grad, self.version)
         return dict(zip(COLUMNS, map(str, values), strict=True))
 
 
 def state_of(name: str, tensor: TensorLike) -> State:
-    """Reads one tensor's state."""
+    """Read one tensor's state."""
     kind = f"{shape_text(tuple(tensor.shape))} {str(tensor.dtype).removeprefix('torch.').removeprefix('minigrad.')}"
     node = tensor.grad_fn
     grad_fn = None if node is None else str(node.name()).rpartition("::")[2]
@@ -77,12 +77,12 @@ def state_of(name: str, tensor: TensorLike) -> State:
 def _version(tensor: Any) -> int | str:
     try:
         return int(tensor._version)
-    except RuntimeError:  # tensors made in inference mode have no version counter, and say so
+    except RuntimeError:  # tensors made in inference mode have no version counter
         return UNTRACKED
 
 
 class StateCard:
-    """A table of tensors' states: `StateCard(x=x, y=y)`. Shown by a notebook as soon as it ends a cell."""
+    """A table of tensors' states: `StateCard(x=x, y=y)`. A notebook shows it at the end of a cell."""
 
     def __init__(self, **tensors: TensorLike) -> None:
         self.states = tuple(state_of(name, tensor) for name, tensor in tensors.items())
@@ -100,13 +100,13 @@ class StateCard:
         return self.text
 
     def to_html(self) -> str:
-        """The card as a table that follows the notebook's theme."""
+        """Return the card as a table that follows the notebook's theme."""
         head = "".join(f'<th scope="col" style="{HEAD}">{name}</th>' for name in ("tensor", *COLUMNS))
         rows = "".join(_row(state) for state in self.states)
         return f'<table style="{TABLE}"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
 
     def to_png(self) -> bytes:
-        """The card as a PNG picture."""
+        """Return the card as a PNG picture."""
         return _png(self.states)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
@@ -115,7 +115,7 @@ class StateCard:
 
 
 def state_card(**tensors: TensorLike) -> StateCard:
-    """Shows what autograd knows about some tensors, by the names that you give them."""
+    """Show what autograd knows about some tensors, under the names that you give them."""
     return StateCard(**tensors)
 
 

@@ -2,9 +2,9 @@
 
     StateExplorer(explore(torch))
 
-It shows what `explore` has found by running: a graph of the states, a table of what the attributes say in each, and
-what each call does there, or the error that forbids it. A student walks through it by making calls; the lines that
-lead to where one stands are written out, and run when pasted. `calls` holds the walk, `state` where it has led.
+It shows what `explore` found by running: a graph of the states, a table of the attributes in each, and what each call
+does there, or the error that forbids it. A student walks through it by making calls; the lines that lead to the current
+state are written out, and run when pasted. `calls` holds the walk, `state` where it has led.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ SIZE = (460, 330)
 RADIUS = 22
 DPI = 100
 ROW = 26
-PARTS = (6, 8, 5, 7, 10, 4, 11, 12)  # of 16 parts of an arrow: where its letters may stand, rather near its start
+PARTS = (6, 8, 5, 7, 10, 4, 11, 12)  # of 16 parts of an arrow: where its letters may be, preferably near its start
 LETTER = 6.5
 
 Point = tuple[float, float]
 
 
 def letter(call: int) -> str:
-    """How a call is named in the table: a, b, …, z, aa, …"""
+    """Return the name of a call in the table: a, b, …, z, aa, …"""
     return ascii_lowercase[call % 26] * (1 + call // 26)
 
 
 def labels_of(attribute: str) -> list[str]:
-    """What an attribute is shown as: where there is no such object or it is false, and else."""
+    """Return how an attribute is shown: if there is no such object or it is false, and otherwise."""
     return ["None", OBJECTS[attribute]] if attribute in OBJECTS else ["False", "True"]
 
 
 def draw_up(found: Exploration) -> dict[str, Any]:
-    """Where the states and the arrows between them are: on an ellipse, in pixels. The browser draws the same."""
+    """Place the states and the arrows between them: on an ellipse, in pixels. The browser draws the same."""
     width, height = SIZE
     turn = 2 * pi / max(1, len(found["states"]))
     places = [(width / 2 - (width / 2 - 42) * cos(turn * at), height / 2 - (height / 2 - 40) * sin(turn * at))
@@ -61,7 +61,7 @@ def draw_up(found: Exploration) -> dict[str, Any]:
 
 
 def lettered(arrows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Arrows with the place of their letters, where those of no arrow before stand, if there is such a place."""
+    """Return arrows with places for their letters, apart from the letters of earlier arrows if possible."""
     taken: list[tuple[float, float, float]] = []
 
     def is_free(spot: Point, half: float) -> bool:
@@ -83,7 +83,7 @@ def curve(points: list[list[float]]) -> list[Point]:
 
 
 def bend(start: Point, end: Point) -> list[list[float]]:
-    """An arrow that bows to its left, so that one there and one back stand apart: start, control point, end."""
+    """Return an arrow that bends to its left, so that one there and one back are apart: start, control point, end."""
     (ax, ay), (bx, by) = start, end
     x, y = (ax + bx) / 2 + 0.16 * (by - ay), (ay + by) / 2 - 0.16 * (bx - ax)
 
@@ -115,7 +115,7 @@ class StateExplorer(Widget):
 
     @traitlets.validate("calls")
     def _known_calls(self, proposal: dict[str, Any]) -> list[int]:
-        """As far as the walk is possible."""
+        """Return the walk, as far as it is possible."""
         start, *calls = proposal["value"] or [0]
         walk = [start if 0 <= start < len(self._found["starts"]) else 0]
         state = self._start(walk[0])
@@ -133,7 +133,7 @@ class StateExplorer(Widget):
 
     @property
     def state(self) -> int:
-        """The state that the walk has led to, a place in `exploration["states"]`."""
+        """The state that the walk has led to, an index into `exploration["states"]`."""
         start, *calls = self.calls
         state = self._start(start)
         for call in calls:
@@ -175,7 +175,7 @@ class StateExplorer(Widget):
         return cells
 
     def figure(self) -> Figure:
-        """The graph, and beside it the table and the calls."""
+        """Return the graph, and beside it the table and the calls."""
         return _Picture(self).figure
 
 

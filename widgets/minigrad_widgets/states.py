@@ -1,10 +1,10 @@
-"""The states that a tensor can be in, found by running: every call in every state, breadth first. Lesson 2 asks for it.
+"""The states that a tensor can be in, found by running every call in every state, breadth first. Lesson 2 uses it.
 
     explore(torch)
 
-It is given the library, and so runs with minigrad and with PyTorch alike; no table is typed by hand. A state is what
-some attributes of a tensor say together. Each call is a line of Python about a tensor `t`; it is run on a new `t` that
-the shortest known lines have brought into the state. What comes out is plain data.
+The library is an argument, so it runs with minigrad and with PyTorch alike; no table is typed by hand. A state is the
+combined value of some attributes of a tensor. Each call is a line of Python about a tensor `t`; it runs on a new `t`
+that the shortest known lines have brought into the state. The result is plain data.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Values = tuple[bool, ...]
 
 
 class State(TypedDict):
-    """What the attributes say, in their order (of `grad_fn` and `grad`: whether there is one), and the way there."""
+    """The attributes, in order (for `grad_fn` and `grad`: whether there is one), and the way there."""
 
     values: list[bool]
     recipe: list[str]
@@ -44,7 +44,7 @@ Move = TypedDict("Move", {"from": int, "call": int, "to": int | None, "error": s
 
 
 class Exploration(TypedDict):
-    """All that was found. States and calls are named by their place in their lists."""
+    """Everything that was found. States and calls are named by their index in their lists."""
 
     attributes: list[str]
     starts: list[str]
@@ -55,21 +55,21 @@ class Exploration(TypedDict):
 
 def explore(torch: Any, calls: Sequence[str] = CALLS, starts: Sequence[str] = STARTS,
             attributes: Sequence[str] = ATTRIBUTES) -> Exploration:
-    """All states that these calls reach from these starts, and what each call does in each of them.
+    """Find all states that these calls reach from these starts, and what each call does in each of them.
 
     Args:
-        torch: minigrad or PyTorch; the lines know it by the name `torch`.
+        torch: minigrad or PyTorch; the lines refer to it as `torch`.
         calls: lines of Python about a tensor `t`.
         starts: lines that make `t`.
         attributes: which attributes of `t` make up its state; a method is called.
 
     Raises:
-        ValueError: if two tensors are in one state and a call treats them differently, so that the attributes do not
-            say enough, or if there are more than 64 states.
+        ValueError: if a call treats two tensors in one state differently, so that the attributes are not enough to tell
+            states apart, or if there are more than 64 states.
     """
     known: dict[Values, int] = {}
     states: list[State] = []
-    outcomes: list[list[Values | str]] = []  # by state, what each call gives
+    outcomes: list[list[Values | str]] = []  # by state, the result of each call
 
     def meet(recipe: list[str]) -> None:
         values = run(torch, recipe, attributes)
@@ -102,10 +102,10 @@ def explore(torch: Any, calls: Sequence[str] = CALLS, starts: Sequence[str] = ST
 
 
 def run(torch: Any, lines: Sequence[str], attributes: Sequence[str]) -> Values | str:
-    """What the attributes of `t` say after these lines, or the error that the last one raised."""
+    """Return the attributes of `t` after these lines, or the error that the last one raised."""
     names = {"torch": torch}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # to ask a result for its .grad warns
+        warnings.simplefilter("ignore")  # reading a result's .grad warns
         try:
             for line in lines:
                 exec(line, names)
@@ -115,14 +115,14 @@ def run(torch: Any, lines: Sequence[str], attributes: Sequence[str]) -> Values |
 
 
 def as_bool(value: Any) -> bool:
-    """An attribute as yes or no: of an object, whether there is one."""
+    """Return an attribute as a bool: for an object, whether there is one."""
     if callable(value) and not hasattr(value, "next_functions"):
         value = value()
     return value if isinstance(value, bool) else value is not None
 
 
 def unlike(one: list[str], other: list[str], calls: Sequence[str], first: list[Any], second: list[Any]) -> str:
-    """Says which call tells two recipes apart."""
+    """Return a message that says which call tells two recipes apart."""
     call = next(call for call, a, b in zip(calls, first, second, strict=True) if a != b)
     return (f"the attributes do not tell two tensors apart that {call!r} does: the one made by {'; '.join(one)!r} and "
             f"the one made by {'; '.join(other)!r}. Look at one attribute more")

@@ -1,9 +1,9 @@
-"""Where the nodes of each layer stand, side to side: near their neighbours, clear of one another, in linear time.
+"""Places the nodes of each layer from side to side: near their neighbours, clear of one another, in linear time.
 
 The layers, and the order within each, are the layout library's; its own places lean to one side, so that a network of
 2,000 nodes is 77,000 pixels wide. Here each sweep, down the layers and up, moves every node to the middle of its
-neighbours, by least squares in the order of the layer (frontend/src/layout/straighten.ts does the same). What much
-hangs from stands straight and the rest gives way; edges that pass layers are straighter than all.
+neighbours, by least squares in the order of the layer (frontend/src/layout/straighten.ts does the same). Nodes with
+many others below them are kept straight and the rest gives way; edges that pass layers are the straightest.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 SWEEPS, FEWER = 24, 8
-MANY = 4_000  # so many places are swept less often
-BOTH = 4  # so many sweeps at the end look both ways
-PASSING = 20.0  # how much straighter an edge is wanted where it passes a layer
+MANY = 4_000  # with this many places there are fewer sweeps
+BOTH = 4  # this many sweeps at the end use both neighbouring layers
+PASSING = 20.0  # how much straighter an edge should be where it passes a layer
 STAY = 0.01
 
 Layers = Sequence[Sequence[int]]
@@ -23,7 +23,7 @@ Links = Mapping[int, Sequence[int]]
 
 def straighten(layers: Layers, links: Links, passes: Callable[[int], bool],
                gap: Callable[[int, int], float]) -> dict[int, float]:
-    """The place of each node. `links` leads to the layer below; `passes` says what only marks a long edge's way."""
+    """Return the place of each node. `links` leads to the layer below; `passes` tells what only marks a long edge."""
     down = {node: list(links.get(node, ())) for layer in layers for node in layer}
     up: dict[int, list[int]] = {node: [] for node in down}
     weight: dict[int, float] = {}
@@ -47,7 +47,7 @@ def straighten(layers: Layers, links: Links, passes: Callable[[int], bool],
 
 
 def packed(gaps: Sequence[float]) -> list[float]:
-    """Close together, around zero."""
+    """Return places close together, around zero."""
     found, x = [], -sum(gaps) / 2
     for gap in gaps:
         x += gap
@@ -57,7 +57,7 @@ def packed(gaps: Sequence[float]) -> list[float]:
 
 def wish(places: Mapping[int, float], node: int, pulls: Mapping[int, float],
          near: Sequence[int] | Mapping[int, float]) -> tuple[float, float]:
-    """Where a node would stand if it were alone, times how much that matters, and how much it does."""
+    """Return where a node would be if it were alone, times its weight, and the weight."""
     total, weight = places[node] * STAY, STAY
     for other in near:
         total += places[other] * pulls[other]
@@ -66,7 +66,7 @@ def wish(places: Mapping[int, float], node: int, pulls: Mapping[int, float],
 
 
 def settled(wishes: Sequence[tuple[float, float]], gaps: Sequence[float]) -> list[float]:
-    """Least squares under the order of a layer: those that would stand on one another move as a block."""
+    """Solve least squares under the order of a layer: nodes that would overlap move as a block."""
     blocks: list[tuple[float, float, int]] = []
     offset = 0.0
     offsets = []

@@ -1,7 +1,7 @@
 """A trace in words: numbers, tensors and events as deterministic text, and a traversal by hand.
 
-The sentences are the ones that the browser shows (frontend/src/trace/format.ts and describe.ts): a golden test holds
-the two equal. They hold no addresses, so that a lesson's outputs can be compared.
+The sentences are the ones that the browser shows (frontend/src/trace/format.ts and describe.ts): a golden test checks
+that both agree. They contain no addresses, so that a lesson's outputs can be compared.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 Data = dict[str, Any]
 Maybe = int | None
 
-SHORT = 6  # so many entries of an operand are listed
+SHORT = 6  # how many entries of an operand are listed
 HOOKS = {
     "tensor": "a hook of its tensor ran",
     "retain_grad": "retain_grad kept the gradient",
@@ -24,12 +24,12 @@ HOOKS = {
 
 
 def shape_text(shape: Sequence[int]) -> str:
-    """A shape as it is written on a node."""
+    """Return a shape as it is written on a node."""
     return f"[{', '.join(map(str, shape))}]" if shape else "scalar"
 
 
 def number(entry: Any, dtype: str = "float32") -> str:
-    """One number, at most four decimals, a point behind a whole float."""
+    """Return one number, with at most four decimals, and a point after a whole float."""
     if entry is None:
         return "none"
     if isinstance(entry, str):
@@ -64,7 +64,7 @@ def _statistics(stats: Data) -> str:
 
 
 def tensor(value: Data | None) -> str:
-    """A value as PyTorch prints a tensor, more or less; a large one by its statistics."""
+    """Return a value roughly as PyTorch prints a tensor; a large one by its statistics."""
     if value is None:
         return "None"
     if "data" not in value:
@@ -77,13 +77,13 @@ def tensor(value: Data | None) -> str:
 
 
 def inline(value: Data | None, limit: int = 96) -> str:
-    """The same on one line, cut where it is long."""
+    """Return the same on one line, cut if it is long."""
     text = " ".join(tensor(value).split()).replace("[ ", "[")
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def broken(value: Data | None) -> str:
-    """What a value holds that is no finite number: "nan", else "inf", else nothing."""
+    """Return what a value holds that is not a finite number: "nan", else "inf", else an empty string."""
     if value is None:
         return ""
     entries = {each for each in value.get("data", ()) if isinstance(each, str)}
@@ -94,7 +94,7 @@ def broken(value: Data | None) -> str:
 
 
 def brief(value: Data | None) -> str:
-    """A gradient in a few characters, for an edge: the number, up to three numbers, or shape and norm."""
+    """Return a gradient in a few characters, for an edge: the number, up to three numbers, or shape and norm."""
     if value is None:
         return "None"
     data, shape = value.get("data"), value["shape"]
@@ -107,14 +107,14 @@ def brief(value: Data | None) -> str:
 
 
 def few(value: Data | None) -> str:
-    """A value in a line of arithmetic: the entries of a small one, shape and norm of another."""
+    """Return a value in a line of arithmetic: the entries of a small one, shape and norm of a larger one."""
     if value is None or "data" not in value or len(value["data"]) > SHORT:
         return brief(value)
     return inline(value).removeprefix("tensor(").removesuffix(")")
 
 
 def piled(texts: Sequence[str]) -> str:
-    """What has piled up at a node, one text per output; of many outputs only how many have something."""
+    """Return what is pending at a node, one text per output; for many outputs, only how many have something."""
     if len(texts) <= 3:
         return " | ".join(texts)
     return f"{sum(text != '–' for text in texts)} of {len(texts)} outputs"
@@ -133,26 +133,26 @@ class Words:
         self.data = data
 
     def value(self, index: Maybe) -> Data | None:
-        """The preview with this id."""
+        """Return the preview with this id."""
         return None if index is None else self.data["values"][index]
 
     def values(self, ids: Iterable[Maybe]) -> str:
-        """Several previews, one behind the other."""
+        """Return several previews, one after the other."""
         return " and ".join(inline(self.value(each)) for each in ids)
 
     def tensor(self, index: Maybe) -> str:
-        """What a tensor is called: its name in the program, else its number in the trace."""
+        """Return what a tensor is called: its name in the program, else its number in the trace."""
         return "a constant" if index is None else self.data["tensors"][index]["name"] or f"tensor {index}"
 
     def node(self, index: int) -> str:
-        """What a node is called: an AccumulateGrad is told apart by its leaf."""
+        """Return what a node is called: an AccumulateGrad is distinguished by its leaf."""
         record = self.data["nodes"][index]
         if record.get("variable") is None:
             return str(record["name"])
         return f"AccumulateGrad of {self.tensor(record['variable'])}"
 
     def describe(self, step: int) -> str:
-        """What happened at a step, in plain words."""
+        """Return what happened at a step, in plain words."""
         event = self.data["events"][step]
         tell = TELL.get(event["kind"])
         return "an event of a kind that this inspector does not know" if tell is None else tell(self, event)
@@ -254,7 +254,7 @@ def _list(parts: Sequence[str]) -> str:
 
 
 def traversal_text(data: Data, walk: Data) -> str:
-    """A traversal by hand as text: the calls, what is pending, what came too early, the leaves' `.grad`."""
+    """Return a traversal by hand as text: the calls, what is pending, what came too early, the leaves' `.grad`."""
     words = Words(data)
     pending = [
         f"{words.node(node)} {pile['arrived']} of {pile['of']}" + _lies(words, data["nodes"][node], pile["gradient"])
@@ -271,7 +271,7 @@ def traversal_text(data: Data, walk: Data) -> str:
 
 
 def _lies(words: Words, node: Data, gradient: Maybe) -> str:
-    """What lies at a node; not said of one with several outputs, which are handed separate gradients."""
+    """Return what is pending at a node; empty for one with several outputs, which get separate gradients."""
     return "" if len(node["outputs"]) > 1 else f" ({_value_text(words, gradient)})"
 
 

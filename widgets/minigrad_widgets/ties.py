@@ -1,5 +1,5 @@
-"""Links between nodes that are no edges: a view's to its base's, and that of a tensor which was written to to the one
-that it had before. frontend/src/graph/ties.ts finds and draws the same: a golden test compares them."""
+"""Links between nodes that are not edges: from a view's node to its base's, and from the node of a tensor that was
+written to to its previous one. frontend/src/graph/ties.ts finds and draws the same: a golden test compares them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["Tie", "bow", "ties"]
 Box = tuple[float, float, float]  # centre and width
 
 
-# `from` is a word of Python's
+# `from` is a keyword in Python
 Tie = TypedDict("Tie", {"kind": str, "from": int, "to": int, "tensor": int, "label": str})
 
 
 def ties(data: Data) -> list[Tie]:
-    """All of a trace. One is there once the node that it comes from is."""
+    """Return all links of a trace. A link exists once the node that it starts at exists."""
     words, tensors = Words(data), data["tensors"]
     leaves = {node["variable"]: at for at, node in enumerate(data["nodes"]) if node.get("variable") is not None}
     written = {tensors[event["tensor"]].get("base", event["tensor"])
@@ -52,7 +52,7 @@ def ties(data: Data) -> list[Tie]:
 
 
 def bow(kind: str, start: Box, end: Box) -> list[Point]:
-    """The four points of a curve between two boxes: views on the left of them, what was before on the right."""
+    """The four points of a curve between two boxes: on their left for views, on their right for previous nodes."""
     side = -1 if kind == "view" else 1
     (x, y, width), (to_x, to_y, to_width) = start, end
     ax, bx = x + side * width / 2, to_x + side * to_width / 2

@@ -1,6 +1,6 @@
 """The checkpoint lens in words and as a picture: bytes held over the steps, and the runs of checkpointed functions.
 
-frontend/src/trace/spans.ts computes the same in the browser: a golden test holds the two equal.
+frontend/src/trace/spans.ts computes the same in the browser: a golden test checks that both agree.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from minigrad_widgets.text import Words
 
 Data = dict[str, Any]
 KINDS = ("parameters", "activations", "saved", "gradients")
-STACKED = (2, 0, 1, 3)  # from the floor up, as frontend/src/trace/types.ts has it
+STACKED = (2, 0, 1, 3)  # from the bottom up, as in frontend/src/trace/types.ts
 COLORS = ("#66c4ac", "#b5bac1", "#cc79a7", "#56b4e9")
 INK, SOFT, LINE, AGAIN, STOP = "#1d2127", "#5b626d", "#7a828e", "#0072b2", "#d55e00"
 DPI = 100
@@ -38,7 +38,7 @@ class Span(TypedDict):
 
 
 def spans(data: Data) -> list[Span]:
-    """All runs, in the order in which they begin; a run inside another one has a higher level."""
+    """Return all runs, in the order in which they begin; a run inside another has a higher level."""
     found: list[Span] = []
     open_runs: list[Span] = []
     first: dict[int, Span] = {}
@@ -68,13 +68,13 @@ def spans(data: Data) -> list[Span]:
 
 
 def series(data: Data) -> list[list[int]]:
-    """The last bytes given, for every step."""
+    """Return the latest bytes, for every step."""
     last = [0, 0, 0, 0]
     return [last := event.get("bytes", last) for event in data["events"]]
 
 
 def summary(data: Data) -> dict[str, int | None]:
-    """Steps, the most bytes and where, what is held when the first pass begins, ops, ops that ran again."""
+    """Steps, the peak of bytes and its step, the bytes when the first pass begins, ops, ops that ran again."""
     held = series(data)
     sums = [sum(each) for each in held]
     peak = max(sums, default=0)
@@ -87,7 +87,7 @@ def summary(data: Data) -> dict[str, int | None]:
 
 
 def describe_span(span: Span) -> str:
-    """One run in plain words."""
+    """Return one run in plain words."""
     way = "reentrant" if span["reentrant"] else "non-reentrant"
     run = "runs again" if span["again"] else "first run"
     stop = "" if span["stop"] is None else f", stops early at {span['stop']}"
@@ -95,14 +95,14 @@ def describe_span(span: Span) -> str:
 
 
 def amount(count: int) -> str:
-    """Bytes as a student reads them; the front end's `bytes` writes the same."""
+    """Return bytes in readable units; the front end's `bytes` writes the same."""
     if count < 1024:
         return f"{count} B"
     return f"{count / 1024:.1f} kB" if count < 1024 * 1024 else f"{count / 1024 / 1024:.1f} MB"
 
 
 def lens_text(data: Data, step: int) -> str:
-    """The checkpoint lens at a step."""
+    """Return the checkpoint lens at a step."""
     held = series(data)[step]
     figures = summary(data)
     lines = [f"step {step} of {len(data['events']) - 1}: {Words(data).describe(step)}",
@@ -114,7 +114,7 @@ def lens_text(data: Data, step: int) -> str:
 
 
 def comparison_text(traces: Mapping[str, Data], step: int) -> str:
-    """Several traces at one step: what each holds, and what it cost."""
+    """Return several traces at one step: what each holds, and what it cost."""
     lines = []
     for name, data in traces.items():
         figures, held = summary(data), series(data)
@@ -126,7 +126,7 @@ def comparison_text(traces: Mapping[str, Data], step: int) -> str:
 
 
 def draw(traces: Mapping[str, Data], step: int, title: str) -> Figure:
-    """One chart per trace on one axis of steps and one of bytes, with the playhead."""
+    """Draw one chart per trace on one axis of steps and one of bytes, with the playhead."""
     with rc_context(FONT):
         levels = [1 + max((span["level"] for span in spans(data)), default=-1) for data in traces.values()]
         heights = [112 + 22 * count for count in levels]

@@ -1,7 +1,7 @@
-"""What all widgets have in common: beside the view in the browser each has a picture and a text.
+"""What all widgets have in common: besides the view in the browser, each has a picture and a text.
 
-A notebook gets all three: the widget, a PNG where none can run, and a text that is the same on every machine. SVG is a
-method only, since in the bundle it breaks the export to PDF.
+A notebook gets all three: the widget, a PNG where none can run, and a text that is the same on every machine. SVG is
+only a method, since in the bundle it breaks the export to PDF.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def refuse_too_many_events(trace: Trace) -> None:
 
 
 class Widget(anywidget.AnyWidget):
-    """A widget; `frontend/src/index.ts` knows by its traits which view it is. A subclass says its text and figure."""
+    """A widget; its traits tell `frontend/src/index.ts` which view it is. A subclass defines its text and figure."""
 
-    # As text: of a path anywidget would watch the file, by a callback that keeps every instance alive.
+    # As text: with a path anywidget would watch the file, by a callback that keeps every instance alive.
     _esm = (STATIC / "inspector.js").read_text(encoding="utf-8")
     _css = (STATIC / "inspector.css").read_text(encoding="utf-8")
 
     STATE: ClassVar[tuple[str, ...]] = ()
-    """The traits that make the view: a page of its own gets these."""
+    """The traits that make up the view, which a page of its own gets."""
 
     @property
     def text(self) -> str:
@@ -45,21 +45,21 @@ class Widget(anywidget.AnyWidget):
         raise NotImplementedError
 
     def figure(self) -> Figure:
-        """The widget as a still picture."""
+        """Return the widget as a still picture."""
         raise NotImplementedError
 
     def to_png(self) -> bytes:
-        """The picture as PNG."""
+        """Return the picture as PNG."""
         with rc_context(FONT):
             return to_png(self.figure())
 
     def to_svg(self) -> str:
-        """The picture as SVG text, the same for the same state."""
+        """Return the picture as SVG text, the same for the same state."""
         with rc_context({**FONT, "svg.hashsalt": "minigrad", "svg.fonttype": "none"}):
             return to_svg(self.figure())
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """A page that shows this widget on its own, with nothing asked from the network; also written to `path`."""
+        """Return a page that shows this widget on its own, without network requests; also written to `path`."""
         return write_page({name: getattr(self, name) for name in self.STATE}, path)
 
     def __repr__(self) -> str:

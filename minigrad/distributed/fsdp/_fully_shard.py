@@ -1,14 +1,14 @@
 """Divides parameters among the ranks, and gathers them when they are needed: mirrors PyTorch's FSDP2 (`fully_shard`).
 
 Between steps each rank holds some rows of each parameter, and the optimizer sees nothing else. A module gathers the
-whole parameters before its forward and lets go of them afterwards; before its backward it gathers them again, and when
-their gradients are there it sums these over the ranks, of which each keeps its own rows. DistributedDataParallel sends
-as much in one all-reduce as this does in one reduce-scatter and one all-gather; the second all-gather is the price for
-the memory.
+whole parameters before its forward and frees them afterwards; before its backward it gathers them again, and when their
+gradients have arrived it sums these over the ranks, each of which keeps its own rows. DistributedDataParallel sends as
+much in one all-reduce as this does in one reduce-scatter and one all-gather; the second all-gather is the price for the
+saved memory.
 
 NOTE 1 (what the graph holds). The graph of a forward pass would keep the whole parameters alive, since its nodes save
 them. So a hook on saved tensors (`pack`) saves in their place which parameter it was, and which view of it; `unpack`
-takes the view again, of what the backward pass has gathered. The leaf in the graph is always the same tensor,
+takes that view of what the backward pass has gathered. The leaf in the graph is always the same tensor,
 `ShardedParameter.full`: between passes it has a shape but no memory.
 """
 
@@ -34,37 +34,37 @@ __all__ = ["FSDPModule", "fully_shard"]
 
 SCALAR = "fully_shard doesn't support scalar parameters. Change {} to a 1D tensor with numel equal to 1."
 DTYPES = "FSDP expects uniform original parameter dtype but got {}"
-OWNER = "_sharded_by"  # the attribute by which a whole parameter knows its group
-RUNNING: list[ShardedGroup] = []  # the groups whose forward runs, from the outermost one on
+OWNER = "_sharded_by"  # the attribute in which a whole parameter stores its group
+RUNNING: list[ShardedGroup] = []  # the groups whose forward is running, outermost first
 
 
 class FSDPModule:
-    """What a module becomes, besides what it was."""
+    """What a module becomes, in addition to what it was."""
 
     _group: ShardedGroup
 
     def unshard(self) -> None:
-        """Gather the whole parameters, and put them where the module has its own."""
+        """Gather the whole parameters, and put them in place of the module's own."""
         self._group.gather()
         self._group.show(full=True)
 
     def reshard(self) -> None:
-        """Let go of them."""
+        """Free the whole parameters."""
         self._group.release()
 
     def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
-        """Whether backward passes sum gradients; if not, whole ones add up on each rank, for the next that does."""
+        """Set whether backward passes sum gradients; if not, whole ones add up on each rank until one that does."""
         for module in cast(Module, self).modules() if recurse else [self]:
             if isinstance(module, FSDPModule):
                 module._group.syncs = requires_gradient_sync
 
 
 def fully_shard(module: Module, *, reshard_after_forward: bool | None = None) -> Module:
-    """Divide the parameters of a module among all ranks, along dimension 0; returns the module, changed.
+    """Divide the parameters of a module among all ranks, along dimension 0; return the module, changed.
 
-    Parts of it to which `fully_shard` was applied before stay as they are: apply it to the layers first, then to the
-    whole. Make the optimizer afterwards. `reshard_after_forward`: whether the whole parameters go after forward, to be
-    gathered again for backward (default: not those of the outermost module, which backward needs at once).
+    Parts to which `fully_shard` was applied before stay as they are: apply it to the layers first, then to the whole.
+    Make the optimizer afterwards. `reshard_after_forward`: whether the whole parameters are freed after forward, and
+    gathered again for backward (default: all but those of the outermost module, which backward needs at once).
 
     Raises:
         ValueError: for a parameter without dimensions; if there is no process group.
@@ -105,7 +105,7 @@ class ShardedParameter:
                               parameter.requires_grad)
 
     def padded(self, array: Any, rows: int) -> Any:
-        """An array with rows of zeros below, as one dimension."""
+        """Return an array with rows of zeros appended, flattened."""
         result = np.zeros((rows, *self.shape[1:]), array.dtype)
         result[:len(array)] = array
         return result.reshape(-1)
@@ -118,7 +118,7 @@ class ShardedGroup:
         self.group, self.parameters, self.reshard_after_forward = group, parameters, reshard
         self.gathered = self.in_backward = False
         self.syncs = True
-        self.waiting: set[int] = set()  # the parameters whose gradients this pass has not brought yet
+        self.waiting: set[int] = set()  # the parameters whose gradients have not arrived yet in this pass
         self.label = ", ".join(each.label for each in parameters)
         for i, each in enumerate(parameters):
             setattr(each.full, OWNER, self)
@@ -127,18 +127,18 @@ class ShardedGroup:
         self.show(full=False)
 
     def owned(self) -> Iterable[tuple[Module, Tensor]]:
-        """The parameters where they are in their modules now."""
+        """Return the parameters that the modules hold now, with these modules."""
         return [(module, cast(Tensor, module._parameters[name]))
                 for each in self.parameters for module, name in each.owners]
 
     def show(self, full: bool) -> None:
-        """Put the whole parameters, or the rows of this rank, where the modules have their own."""
+        """Make the modules hold the whole parameters, or the rows of this rank."""
         for each in self.parameters:
             for module, name in each.owners:
                 module._parameters[name] = each.full if full else each.sharded
 
     def gather(self) -> None:
-        """Bring the rows of all ranks together."""
+        """Gather the rows of all ranks."""
         if self.gathered or not self.parameters:
             return
         mine = np.concatenate([each.padded(each.sharded.array, each.rows) for each in self.parameters])
@@ -151,14 +151,14 @@ class ShardedGroup:
         self.gathered = True
 
     def release(self) -> None:
-        """Give back the memory of the whole parameters; each rank has its rows."""
+        """Free the memory of the whole parameters; each rank has its rows."""
         for each in self.parameters:
             each.full.array = np.broadcast_to(each.sharded.array.dtype.type(0), each.shape)
         self.gathered = False
         self.show(full=False)
 
     def before_forward(self, module: Module, args: Any) -> None:
-        """Gather, and save views of whole parameters by name alone (NOTE 1)."""
+        """Gather, and save only the names of views of whole parameters (NOTE 1)."""
         self.gather()
         self.show(full=True)
         if self.reshard_after_forward is None:
@@ -168,7 +168,7 @@ class ShardedGroup:
         self.saving.__enter__()
 
     def after_forward(self, module: Module, args: Any, output: Any) -> None:
-        """Release, and ask to be told when the gradient of an output arrives."""
+        """Release, and register a hook for when the gradient of an output arrives."""
         if not RUNNING or RUNNING[-1] is not self:
             return  # an error came before this forward had begun
         RUNNING.pop()
@@ -192,7 +192,7 @@ class ShardedGroup:
             queue_callback(self.after_backward)
 
     def after_accumulate(self, index: int, parameter: Tensor) -> None:
-        """A whole gradient is there. After the last one: sum all over the ranks, and release."""
+        """Note that a whole gradient has arrived. After the last one, sum all over the ranks, and release."""
         self.waiting.discard(index)
         if not self.waiting and self.in_backward:
             self.scatter()
@@ -216,7 +216,7 @@ class ShardedGroup:
         self.works.append((work, mine, trained))
 
     def after_backward(self) -> None:
-        """At the end of the pass: what some parameter did not take part in, then wait for the sums."""
+        """At the end of the pass, sum groups of which some parameter took no part; then wait for the sums."""
         if self.waiting:
             self.scatter()
             self.release()
@@ -230,7 +230,7 @@ class ShardedGroup:
 
 
 def pack(tensor: Tensor) -> Any:
-    """What is saved: a view of a whole parameter as its place and form, anything else as it is."""
+    """Return what to save: for a view of a whole parameter its place and form, anything else unchanged."""
     base = tensor if tensor._base is None else tensor._base
     if not hasattr(base, OWNER):
         return tensor
@@ -240,7 +240,7 @@ def pack(tensor: Tensor) -> Any:
 
 
 def unpack(saved: Any) -> Any:
-    """The saved tensor; of a parameter that was released too early it is gathered once more."""
+    """Return the saved tensor; a parameter that was released too early is gathered once more."""
     if isinstance(saved, Tensor):
         return saved
     whole, offset, shape, strides = saved

@@ -1,6 +1,6 @@
 """The modules, each in PyTorch's file: mirrors `torch/nn/modules/__init__.py`."""
 
-# ruff: noqa: F403, F405 - each file says in its `__all__` what is public
+# ruff: noqa: F403, F405 - the `__all__` of each file says what is public
 
 from minigrad.nn.modules.activation import *
 from minigrad.nn.modules.attention import *

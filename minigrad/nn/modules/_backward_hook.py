@@ -42,7 +42,7 @@ class IdentityNode:
     count = 0
 
     def apply(self, values: tuple[Any, ...], hook: Callable[..., Any]) -> tuple[Any, ...]:
-        """The values, with the tensors replaced by the outputs of a node that has the hook."""
+        """Return the values, with the tensors replaced by the outputs of a node that has the hook."""
         self.count = len(values)
         indices = [i for i, value in enumerate(values) if isinstance(value, Tensor)]
         tensors = [values[i] for i in indices]
@@ -56,12 +56,12 @@ class IdentityNode:
         return tuple(result) if type(values) is tuple else type(values)(*result)
 
     def for_all_values(self, grads: Sequence[Any]) -> tuple[Any, ...]:
-        """The gradients of the tensors, where these are; None elsewhere."""
+        """Return the gradients of the tensors at their positions; None elsewhere."""
         by_index = dict(zip(self.indices or (), grads, strict=True))
         return tuple([by_index.get(i) for i in range(self.count)])
 
     def for_tensors(self, grads: Sequence[Any]) -> tuple[Any, ...]:
-        """Of the gradients of all values those of the tensors."""
+        """Return the gradients of the tensors, from those of all values."""
         return tuple([grads[i] for i in self.indices or ()])
 
 
@@ -74,10 +74,10 @@ class BackwardHook:
         self.grad_outputs: Any = None
 
     def setup_input_hook(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The module's arguments, to be passed to `forward`."""
+        """Return the module's arguments, to be passed to `forward`."""
         def hook(grad_inputs: tuple[Any, ...], _: Any) -> Any:  # its name is in PyTorch's errors
             if self.grad_outputs is None:
-                return None  # the pass did not come through the outputs, as one through gradients of gradients
+                return None  # the pass did not come through the outputs, as with gradients of gradients
             grads = self.inputs.for_all_values(grad_inputs)
             for user_hook in self.hooks:
                 grads = replaced_by(user_hook(self.module, grads, self.grad_outputs), grads, "hook", "grad_input")
@@ -86,7 +86,7 @@ class BackwardHook:
         return self.inputs.apply(args, hook)
 
     def setup_output_hook(self, result: Any) -> Any:
-        """The output of `forward`, to be returned by the module."""
+        """Return the output of `forward`, to be returned by the module."""
         def hook(_: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> Any:
             grads = self.outputs.for_all_values(grad_outputs)
             for user_hook in self.pre_hooks:
@@ -100,7 +100,7 @@ class BackwardHook:
         return outputs if is_tuple else outputs[0]
 
     def call_without_inputs(self) -> None:
-        """Call the hooks at the outputs, since no pass will come to the inputs."""
+        """Call the hooks at the outputs, since no pass will reach the inputs."""
         warn(NO_INPUT_GRAD)
         for hook in self.hooks:
             replaced = hook(self.module, self.inputs.for_all_values(()), self.grad_outputs)
@@ -110,7 +110,7 @@ class BackwardHook:
 
 
 def replaced_by(returned: Any, grads: Any, kind: str, name: str) -> Any:
-    """The gradients, or what a hook returned instead; PyTorch's error for a wrong number of them."""
+    """Return the gradients, or what a hook returned instead; raise PyTorch's error for a wrong number of them."""
     if returned is not None and len(returned) != len(grads):
         raise RuntimeError(f"Backward {kind} returned an invalid number of {name}, got {len(returned)}, but expected "
                            f"{len(grads)}")

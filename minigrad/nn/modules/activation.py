@@ -20,7 +20,7 @@ __all__ = [
 
 
 class _Activation(Layer):
-    """An activation prints `inplace` only where it is set."""
+    """An activation, which prints `inplace` only if it is set."""
 
     def extra_repr(self) -> str:
         printed = self._arguments if self._printed is None else self._printed
@@ -138,7 +138,7 @@ class LeakyReLU(_Activation, function=F.leaky_relu):
 
 
 class GELU(Layer, printed=("approximate",)):
-    """x · Φ(x), Φ that of the normal distribution; `approximate` is 'none' or 'tanh'."""
+    """x · Φ(x), with the Φ of the normal distribution; `approximate` is 'none' or 'tanh'."""
 
     approximate: str = "none"
 
@@ -150,7 +150,7 @@ class GELU(Layer, printed=("approximate",)):
 
 
 class Softplus(_Activation, function=F.softplus):
-    """log(1 + exp(β x)) / β, and x itself where β x > threshold."""
+    """log(1 + exp(β x)) / β, or x itself where β x > threshold."""
 
     beta: float = 1.0
     threshold: float = 20.0
@@ -168,11 +168,11 @@ class Hardshrink(_Shrink, function=F.hardshrink):
 
 
 class Softshrink(_Shrink, function=F.softshrink):
-    """x drawn towards 0 by λ: sign(x) · max(|x| - λ, 0)."""
+    """x shrunk towards 0 by λ: sign(x) · max(|x| - λ, 0)."""
 
 
 class PReLU(Module):
-    """max(x, 0) + weight · min(x, 0): one slope for all, or one per channel, that is learned."""
+    """max(x, 0) + weight · min(x, 0), with a learned slope: one for all, or one per channel."""
 
     weight: Parameter
 
@@ -195,7 +195,7 @@ class PReLU(Module):
 
 
 class GLU(_Activation, function=F.glu):
-    """a · sigmoid(b), a and b the halves of the input along `dim`."""
+    """a · sigmoid(b), where a and b are the halves of the input along `dim`."""
 
     dim: int = -1
 
@@ -217,7 +217,7 @@ class LogSoftmax(_AlongDim, function=partial(F.log_softmax, _stacklevel=5)):
 
 
 class Softmax2d(Module):
-    """Softmax over the channels, at each place of a picture: (N, C, H, W) or (C, H, W)."""
+    """Softmax over the channels, at each pixel of an image: (N, C, H, W) or (C, H, W)."""
 
     def forward(self, input: Tensor) -> Tensor:
         if input.ndim not in (3, 4):

@@ -1,4 +1,4 @@
-"""Attention of several heads: MultiheadAttention, which PyTorch has in `torch/nn/modules/activation.py`.
+"""Attention with several heads: MultiheadAttention, which PyTorch has in `torch/nn/modules/activation.py`.
 
 What it computes is in minigrad/nn/_multi_head.py.
 """
@@ -18,14 +18,14 @@ __all__ = ["MultiheadAttention"]
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """Linear, by the name under which PyTorch prints this one."""
+    """Linear, under the name that PyTorch prints here."""
 
 
 class MultiheadAttention(Module):
-    """softmax(q @ k.T / sqrt(head size)) @ v in `num_heads` heads, between projections of what comes in and goes out.
+    """softmax(q @ k.T / sqrt(head size)) @ v in `num_heads` heads, between projections of inputs and outputs.
 
-    `kdim`, `vdim`: the features of keys and values, where they differ from `embed_dim`. `add_bias_kv`: one more key and
-    value, learned; `add_zero_attn`: one more of zeros. `batch_first`: (batch, time, features) in and out.
+    `kdim`, `vdim`: the features of keys and values, if they differ from `embed_dim`. `add_bias_kv`: add a learned key
+    and value; `add_zero_attn`: add one of zeros. `batch_first`: (batch, time, features) in and out.
     """
 
     in_proj_weight: Parameter | None
@@ -65,7 +65,7 @@ class MultiheadAttention(Module):
         self._reset_parameters()
 
     def _reset_parameters(self) -> None:
-        """Draw the projections of what comes in, and what `add_bias_kv` adds; biases are 0."""
+        """Draw the projections of the inputs, and what `add_bias_kv` adds; biases are 0."""
         for weight in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
             if weight is not None:
                 init.xavier_uniform_(weight)
@@ -79,11 +79,11 @@ class MultiheadAttention(Module):
     def forward(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None = None,
                 need_weights: bool = True, attn_mask: Tensor | None = None, average_attn_weights: bool = True,
                 is_causal: bool = False) -> tuple[Tensor, Tensor | None]:
-        """What each query finds, (time, batch, embed_dim), and the weights, (batch, time, keys), if `need_weights`.
+        """Return what queries find, (time, batch, embed_dim), and, if `need_weights`, the weights, (batch, time, keys).
 
         `key_padding_mask`: (batch, keys), True where a key is only padding. `attn_mask`: (time, keys), or one for each
-        of batch * heads: True where a query is not to look, or numbers to add. `is_causal`: that `attn_mask` is the one
-        of `Transformer.generate_square_subsequent_mask`.
+        of batch * heads: True where a query must not look, or numbers to add. `is_causal`: states that `attn_mask` is
+        the one of `Transformer.generate_square_subsequent_mask`.
         """
         batched = query.dim() == 3
         key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", dtype_of(attn_mask), "attn_mask",
@@ -100,7 +100,7 @@ class MultiheadAttention(Module):
 
 
 def time_first(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The three with time first; what was one tensor stays one, since then one product projects it."""
+    """Return the three with time first; what was one tensor stays one, so that one product projects it."""
     if key is not value:
         return query.transpose(1, 0), key.transpose(1, 0), value.transpose(1, 0)
     memory = key.transpose(1, 0)

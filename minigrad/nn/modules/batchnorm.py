@@ -1,7 +1,7 @@
 """Norms of each channel over a batch: mirrors `torch/nn/modules/batchnorm.py`.
 
-In training a batch is normed by its own mean and variance, and these are noted in `running_mean` and `running_var`;
-in evaluation it is normed by what was noted.
+In training a batch is normalised by its own mean and variance, which update `running_mean` and `running_var`; in
+evaluation it is normalised by these.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d"]
 class _NormBase(_Affine):
     """A norm with `num_features` channels; `momentum` is the weight of the latest batch, None for the mean of all.
 
-    The second version of its state holds `num_batches_tracked`.
+    Version 2 of its state holds `num_batches_tracked`.
     """
 
     _version = 2
@@ -49,7 +49,7 @@ class _NormBase(_Affine):
             self.num_batches_tracked.zero_()
 
     def reset_parameters(self) -> None:
-        """Forget all batches and all that was learned."""
+        """Forget all batches and everything that was learned."""
         self.reset_running_stats()
         super().reset_parameters()
 

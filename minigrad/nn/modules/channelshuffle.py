@@ -7,6 +7,6 @@ __all__ = ["ChannelShuffle"]
 
 
 class ChannelShuffle(Layer, function=F.channel_shuffle):
-    """The first channel of each group, then the second of each, and so on."""
+    """Reorders channels: the first of each group, then the second of each, and so on."""
 
     groups: int

@@ -1,8 +1,8 @@
 """Modules that hold modules or parameters: mirrors `torch/nn/modules/container.py`.
 
 A Sequential calls its modules one after the other; a ModuleList and a ModuleDict are a list and a dict whose modules
-are found by `parameters()` and `state_dict()`, which those in a plain list are not. A ParameterList and a ParameterDict
-are the same for parameters; they may hold anything, and a tensor that is put in becomes a Parameter.
+`parameters()` and `state_dict()` find, unlike those in a plain list. A ParameterList and a ParameterDict are the same
+for parameters; they may hold anything, and a tensor that is added becomes a Parameter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequen
 
 
 def checked_index(index: Any, size: int) -> int:
-    """An index into a list of this size, counted from its start; an IndexError if it is out of range."""
+    """Return an index into a list of this size, counted from its start; raise IndexError if it is out of range."""
     number = operator.index(index)
     if not -size <= number < size:
         raise IndexError(f"index {number} is out of range")
@@ -30,7 +30,7 @@ def checked_index(index: Any, size: int) -> int:
 
 
 def pairs(items: Any, mappings: tuple[type, ...], called: str, name: str) -> Iterator[tuple[str, Any]]:
-    """The names and values in the argument of `update`: a mapping or pairs; PyTorch's errors for anything else."""
+    """Yield the names and values in the argument of `update`, a mapping or pairs; raise PyTorch's errors otherwise."""
     if not isinstance(items, Iterable):
         raise TypeError(f"{called}.update should be called with an iterable of key/value pairs, but got "
                         f"{type(items).__name__}")
@@ -47,12 +47,12 @@ def pairs(items: Any, mappings: tuple[type, ...], called: str, name: str) -> Ite
 
 
 def as_parameter(value: Any) -> Any:
-    """A tensor as a Parameter; anything else as it is."""
+    """Return a tensor as a Parameter, anything else unchanged."""
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
 def row(name: Any, value: Any, kind: str) -> str:
-    """The line that is printed of an element; `kind`: the type of a tensor."""
+    """Return the line that is printed for an element; `kind`: the type of a tensor."""
     if not isinstance(value, Tensor):
         return f"  ({name}): Object of type: {type(value).__name__}"
     size = "x".join(map(str, value.shape))
@@ -69,7 +69,7 @@ class _Row(Module):
         return iter(self._modules.values())
 
     def _name(self, index: Any) -> str:
-        """The name of the module at an index."""
+        """Return the name of the module at an index."""
         return list(self._modules)[checked_index(index, len(self))]
 
     def __getitem__(self, index: int | slice) -> Any:
@@ -84,18 +84,18 @@ class _Row(Module):
         self._modules = {str(i): module for i, module in enumerate(self._modules.values())}
 
     def append(self, module: Module) -> Self:
-        """Put a module at the end."""
+        """Append a module."""
         self.add_module(str(len(self)), module)
         return self
 
     def _shift(self, index: int, module: Any) -> None:
-        """Put a module at an index; those from there on get the next number."""
+        """Put a module at an index; those from there on move up by one."""
         for i in range(len(self), index, -1):
             self._modules[str(i)] = self._modules[str(i - 1)]
         self._modules[str(index)] = module
 
     def pop(self, key: Any) -> Any:
-        """Take out a module, or those of a slice, and return it."""
+        """Remove and return a module, or those of a slice."""
         removed = self[key]
         del self[key]
         return removed
@@ -112,7 +112,7 @@ class Sequential(_Row):
             self.add_module(name, module)
 
     def forward(self, input: Any) -> Any:
-        """The input sent through all modules."""
+        """Send the input through all modules."""
         for module in self:
             input = module(input)
         return input
@@ -121,7 +121,7 @@ class Sequential(_Row):
         return type(self)(OrderedDict(list(self._modules.items())[index]))
 
     def insert(self, index: int, module: Module) -> Self:
-        """Put a module before the one at an index; an IndexError beyond the end, an AssertionError for no module."""
+        """Insert a module before an index. Raises IndexError beyond the end, AssertionError for a non-module."""
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
         count = len(self)
@@ -177,11 +177,11 @@ class ModuleList(_Row):
         return str(checked_index(index, len(self)))
 
     def insert(self, index: int, module: Module) -> None:
-        """Put a module before the one at an index, which must not be negative."""
+        """Insert a module before the one at an index, which must not be negative."""
         self._shift(index, module)
 
     def extend(self, modules: Iterable[Module]) -> Self:
-        """Put modules at the end; a TypeError for what cannot be iterated, or holds what is no module."""
+        """Append modules. Raises TypeError for what is not iterable, or holds something that is not a module."""
         if not isinstance(modules, Iterable):
             raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
         for index, module in enumerate(list(modules), len(self)):
@@ -205,7 +205,7 @@ class ModuleList(_Row):
 
 
 class _Dict(Module):
-    """What ModuleDict and ParameterDict share; they define `keys`, and how an item is got, set and deleted."""
+    """What ModuleDict and ParameterDict share; they define `keys`, and how to get, set and delete an item."""
 
     def __len__(self) -> int:
         return len(self.keys())
@@ -229,7 +229,7 @@ class _Dict(Module):
 
 
 class ModuleDict(_Dict):
-    """A dict of modules, by strings that are names of attributes too."""
+    """A dict of modules, whose keys are strings that are also names of attributes."""
 
     def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:
         super().__init__()
@@ -246,23 +246,23 @@ class ModuleDict(_Dict):
         del self._modules[key]
 
     def keys(self) -> Any:
-        """The names."""
+        """Return the names."""
         return self._modules.keys()
 
     def values(self) -> Any:
-        """The modules."""
+        """Return the modules."""
         return self._modules.values()
 
     def items(self) -> Any:
-        """The names with the modules."""
+        """Return the names with the modules."""
         return self._modules.items()
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
-        """Add modules, from a mapping or from pairs of name and module; they replace those of the same names.
+        """Add modules, from a mapping or from pairs of name and module; they replace those with the same names.
 
         Raises:
-            TypeError: for what cannot be iterated, or holds what is no module.
-            ValueError: for an element that is no pair.
+            TypeError: for what is not iterable, or holds something that is not a module.
+            ValueError: for an element that is not a pair.
         """
         for name, module in pairs(modules, (ModuleDict, Mapping), "ModuleDict", "ModuleDict"):
             self[name] = module
@@ -292,13 +292,13 @@ class ParameterList(Module):
         setattr(self, str(checked_index(index, len(self))), as_parameter(value))
 
     def append(self, value: Any) -> Self:
-        """Put a value at the end."""
+        """Append a value."""
         self._size += 1
         self[-1] = value
         return self
 
     def extend(self, values: Iterable[Any]) -> Self:
-        """Put values at the end; a TypeError for a tensor, and for what cannot be iterated."""
+        """Append values. Raises TypeError for a tensor, and for what is not iterable."""
         if isinstance(values, Tensor) or not isinstance(values, Iterable):
             raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
         for value in values:
@@ -309,7 +309,7 @@ class ParameterList(Module):
         return self.extend(values)
 
     def extra_repr(self) -> str:
-        """One line for each element."""
+        """Return one line for each element."""
         return "\n".join([row(i, value, str(getattr(value, "dtype", ""))) for i, value in enumerate(self)])
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -317,7 +317,7 @@ class ParameterList(Module):
 
 
 class ParameterDict(_Dict):
-    """A dict of parameters, by strings that are names of attributes too."""
+    """A dict of parameters, whose keys are strings that are also names of attributes."""
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()
@@ -346,48 +346,48 @@ class ParameterDict(_Dict):
         return reversed(self._keys)
 
     def copy(self) -> ParameterDict:
-        """Another dict of the same parameters."""
+        """Return another dict of the same parameters."""
         return ParameterDict(list(self.items()))
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The value of a key, which is put in first if it is not there."""
+        """Return the value of a key, which is first set to the default if it is missing."""
         if key not in self:
             self[key] = default
         return self[key]
 
     def popitem(self) -> tuple[str, Any]:
-        """Take out the last key and its value."""
+        """Remove and return the last key and its value."""
         key = next(reversed(self))
         return key, self.pop(key)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value of a key, or the default."""
+        """Return the value of a key, or the default."""
         return self[key] if key in self else default
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
-        """A new dict with one value for all keys."""
+        """Return a new dict with one value for all keys."""
         return ParameterDict([(key, default) for key in keys])
 
     def keys(self) -> Any:
-        """The keys."""
+        """Return the keys."""
         return self._keys.keys()
 
     def items(self) -> Iterable[tuple[str, Any]]:
-        """The keys with the values."""
+        """Return the keys with the values."""
         return ((key, self[key]) for key in self)
 
     def values(self) -> Iterable[Any]:
-        """The values."""
+        """Return the values."""
         return (self[key] for key in self)
 
     def update(self, parameters: Any) -> None:
-        """Add values, from a mapping or from pairs of key and value; they replace those of the same keys.
+        """Add values, from a mapping or from pairs of key and value; they replace those with the same keys.
 
-        Those of a plain dict come in the order of their keys.
+        Those of a plain dict are added in the order of their keys.
 
         Raises:
-            TypeError: for what cannot be iterated.
-            ValueError: for an element that is no pair.
+            TypeError: for what is not iterable.
+            ValueError: for an element that is not a pair.
         """
         if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
             parameters = sorted(parameters.items())
@@ -395,7 +395,7 @@ class ParameterDict(_Dict):
             self[key] = value
 
     def extra_repr(self) -> str:
-        """One line for each value."""
+        """Return one line for each value."""
         return "\n".join([row(key, value, typename(value)) for key, value in self.items()])
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:

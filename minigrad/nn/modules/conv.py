@@ -1,6 +1,6 @@
 """Convolutions: mirrors `torch/nn/modules/conv.py`.
 
-`weight` is (out_channels, in_channels / groups, *kernel_size), and the other way round where transposed.
+`weight` is (out_channels, in_channels / groups, *kernel_size), with the channels swapped if transposed.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "
 
 
 class _ConvNd(Family):
-    """What all convolutions have; sizes are tuples, one number for each dimension of space."""
+    """What all convolutions share; sizes are tuples, with a number for each spatial dimension."""
 
     weight: Parameter
     bias: Parameter | None
@@ -50,7 +50,7 @@ class _ConvNd(Family):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw weight and bias anew."""
+        """Redraw weight and bias."""
         reset_weight_and_bias(self.weight, self.bias)
 
     def extra_repr(self) -> str:
@@ -64,7 +64,7 @@ class _ConvNd(Family):
 
 
 def sides(padding: str | tuple[int, ...], kernel_size: tuple[int, ...], dilation: tuple[int, ...]) -> list[int]:
-    """By how much `F.pad` has to pad: before and after, the last dimension first."""
+    """Return how much `F.pad` has to pad: before and after, the last dimension first."""
     if not isinstance(padding, str):
         return [n for n in reversed(padding) for _ in range(2)]
     if padding == "valid":
@@ -93,15 +93,15 @@ class _Conv(_ConvNd):
 
 
 class Conv1d(_Conv, dims=1, function=F.conv1d):
-    """Each output channel is the sum of the input's channels, each slid over by a kernel: (N, C, L) or (C, L)."""
+    """Each output channel is a sum over input channels, each with a kernel slid over it: (N, C, L) or (C, L)."""
 
 
 class Conv2d(_Conv, dims=2, function=F.conv2d):
-    """Each output channel is the sum of the input's channels, each slid over by a kernel: (N, C, H, W) or (C, H, W)."""
+    """Each output channel is a sum over input channels, each with a kernel slid over it: (N, C, H, W) or (C, H, W)."""
 
 
 class Conv3d(_Conv, dims=3, function=F.conv3d):
-    """As Conv2d, with a third dimension of space: (N, C, D, H, W) or (C, D, H, W)."""
+    """As Conv2d, with a third spatial dimension: (N, C, D, H, W) or (C, D, H, W)."""
 
 
 class _ConvTransposeNd(_ConvNd):
@@ -115,7 +115,7 @@ class _ConvTransposeNd(_ConvNd):
                          tuple_of(dilation), True, tuple_of(output_padding), groups, bias, padding_mode, device, dtype)
 
     def _output_padding(self, input: Tensor, output_size: Sequence[int] | None) -> Sequence[int]:
-        """What has to be added on one side to come to this size; several sizes shrink to the same where strided."""
+        """Return what to add on one side to get this size; with a stride, several sizes shrink to the same one."""
         if output_size is None:
             return self.output_padding
         dims = self._dims
@@ -139,12 +139,12 @@ class _ConvTransposeNd(_ConvNd):
 
 
 class ConvTranspose1d(_ConvTransposeNd, dims=1, function=F.conv_transpose1d):
-    """What Conv1d does to gradients: each input element spreads a kernel. `output_size` picks among sizes."""
+    """What Conv1d does to gradients: each input element spreads a kernel. `output_size` picks one of several sizes."""
 
 
 class ConvTranspose2d(_ConvTransposeNd, dims=2, function=F.conv_transpose2d):
-    """What Conv2d does to gradients: each input element spreads a kernel. `output_size` picks among sizes."""
+    """What Conv2d does to gradients: each input element spreads a kernel. `output_size` picks one of several sizes."""
 
 
 class ConvTranspose3d(_ConvTransposeNd, dims=3, function=F.conv_transpose3d):
-    """What Conv3d does to gradients: each input element spreads a kernel. `output_size` picks among sizes."""
+    """What Conv3d does to gradients: each input element spreads a kernel. `output_size` picks one of several sizes."""

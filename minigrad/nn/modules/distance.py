@@ -19,7 +19,7 @@ class PairwiseDistance(Module):
 
 
 class CosineSimilarity(Module):
-    """x1 · x2 / (‖x1‖ ‖x2‖) along `dim`, each norm at least eps."""
+    """x1 · x2 / (‖x1‖ ‖x2‖) along `dim`, where each norm is at least eps."""
 
     def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
         super().__init__()

@@ -16,7 +16,7 @@ class _DropoutNd(Layer, arguments=("p", "training", "inplace"), printed=("p", "i
 
 
 class Dropout(_DropoutNd, function=F.dropout):
-    """Each element is 0 with probability p; the others grow by 1 / (1 - p), so that the mean stays."""
+    """Sets each element to 0 with probability p; the others are scaled by 1 / (1 - p), so that the mean stays."""
 
 
 class Dropout1d(_DropoutNd, function=F.dropout1d):
@@ -32,7 +32,7 @@ class Dropout3d(_DropoutNd, function=F.dropout3d):
 
 
 class AlphaDropout(_DropoutNd, function=F.alpha_dropout, arguments=("p", "training")):
-    """Dropout to SELU's lowest value, scaled and moved so that mean and variance stay."""
+    """Dropout to SELU's lowest value, then scaled and shifted so that mean and variance stay."""
 
 
 class FeatureAlphaDropout(_DropoutNd, function=F.feature_alpha_dropout, arguments=("p", "training")):

@@ -9,7 +9,7 @@ __all__ = ["Flatten", "Unflatten"]
 
 
 class Flatten(Layer, printed=("start_dim", "end_dim")):
-    """The dimensions from `start_dim` to `end_dim` as one; by default (N, *) becomes (N, product of *)."""
+    """Joins the dimensions from `start_dim` to `end_dim`; by default (N, *) becomes (N, product of *)."""
 
     start_dim: int = 1
     end_dim: int = -1
@@ -20,7 +20,7 @@ class Flatten(Layer, printed=("start_dim", "end_dim")):
 
 
 class Unflatten(Layer, printed=("dim", "unflattened_size")):
-    """The dimension `dim` split into dimensions of these sizes, a tuple or list of ints, of which one may be -1."""
+    """Splits the dimension `dim` into dimensions of these sizes, a tuple or list of ints, of which one may be -1."""
 
     dim: int
     unflattened_size: tuple[int, ...] | list[int]

@@ -18,7 +18,7 @@ class Unfold(Layer, function=F.unfold):
 
 
 class Fold(Layer, function=F.fold):
-    """The windows of `Unfold`, each added where it came from, into a picture of `output_size`."""
+    """Adds the windows of `Unfold`, each where it came from, to an image of `output_size`."""
 
     output_size: Any
     kernel_size: Any

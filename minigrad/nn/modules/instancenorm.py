@@ -45,7 +45,7 @@ class _InstanceNorm(_NormBase):
             old_buffers = [name for name in ("running_mean", "running_var") if prefix + name in state_dict]
             if old_buffers:
                 names = " and ".join([f'"{prefix}{name}"' for name in old_buffers])
-                rest[-1].append(OLD.format(names=names, kind=type(self).__name__))  # the texts of all errors
+                rest[-1].append(OLD.format(names=names, kind=type(self).__name__))  # the messages of all errors
             for name in old_buffers:
                 del state_dict[prefix + name]
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
@@ -60,4 +60,4 @@ class InstanceNorm2d(_InstanceNorm, input_dims=(3, 4)):
 
 
 class InstanceNorm3d(_InstanceNorm, input_dims=(4, 5)):
-    """As InstanceNorm2d, with a third dimension of space: (N, C, D, H, W) or (C, D, H, W)."""
+    """As InstanceNorm2d, with a third spatial dimension: (N, C, D, H, W) or (C, D, H, W)."""

@@ -1,7 +1,7 @@
 """Layers that learn the sizes of their parameters from their first input: mirrors `torch/nn/modules/lazy.py`.
 
-PyTorch has each beside the layer that it becomes; here they stand together. Until the first call the parameters are
-`UninitializedParameter`s. An optimiser that is made before still holds the right ones afterwards.
+PyTorch has each beside the layer that it becomes; here they are together. Until the first call the parameters are
+`UninitializedParameter`s. An optimiser made before that still holds the right ones afterwards.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ __all__ = ["LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d"
 
 
 class LazyModuleMixin(Module):
-    """What a lazy module does before its first call; at that it becomes a module of the class `cls_to_become`."""
+    """What a lazy module does until its first call, at which it becomes a module of the class `cls_to_become`."""
 
     cls_to_become: ClassVar[type[Module] | None] = None
-    size: ClassVar[str]  # the attribute that the first input tells
+    size: ClassVar[str]  # the attribute that the first input determines
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -52,7 +52,7 @@ class LazyModuleMixin(Module):
                 destination[prefix + name] = tensor if whole else tensor.detach()
 
     def _lazy_load_hook(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
-        """Give the parameters the shapes that a state has."""
+        """Give the parameters the shapes in a state dict."""
         for name, tensor in (*self._parameters.items(), *self._buffers.items()):
             given = state_dict.get(prefix + name)
             if given is not None and isinstance(tensor, Uninitialized) and not isinstance(given, Uninitialized):
@@ -60,11 +60,11 @@ class LazyModuleMixin(Module):
                     tensor.materialize(given.shape)
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
-        """Give the parameters the shapes that the first input asks for."""
+        """Give the parameters the shapes that the first input requires."""
         raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
 
     def has_uninitialized_params(self) -> bool:
-        """Whether a parameter or buffer has no shape yet."""
+        """Return whether a parameter or buffer has no shape yet."""
         return any(isinstance(tensor, Uninitialized)
                    for tensor in (*self._parameters.values(), *self._buffers.values()))
 
@@ -74,7 +74,7 @@ class LazyModuleMixin(Module):
             super().reset_parameters()  # type: ignore[misc]  # the layer's own
 
     def _infer_parameters(self, module: Any, args: Any, kwargs: Any = None) -> None:
-        """The hook before the first call."""
+        """Set the shapes: the hook before the first call."""
         module.initialize_parameters(*args, **(kwargs or {}))
         if module.has_uninitialized_params():
             raise RuntimeError(f"module {self._get_name()} has not been fully initialized")
@@ -114,7 +114,7 @@ class LazyLinear(LazyModuleMixin, Linear):
 
 
 class _LazyConvNd(LazyModuleMixin, _ConvNd):
-    """A convolution whose `in_channels` are those of its first input; without them the arguments are its own."""
+    """A convolution whose `in_channels` are those of its first input; its other arguments are those of the layer."""
 
     size = "in_channels"
 
@@ -190,7 +190,7 @@ class _LazyNorm(LazyModuleMixin, _NormBase):
 
 
 def lazy(of: type[Module], kind: type[LazyModuleMixin]) -> Any:
-    """The lazy class of a layer."""
+    """Make the lazy class of a layer."""
     doc = f"{of.__name__} whose `{kind.size}` are the channels of its first input, which it learns from that."
     return type(f"Lazy{of.__name__}", (kind, of), {"cls_to_become": of, "__doc__": doc, "__module__": __name__})
 

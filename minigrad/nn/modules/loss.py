@@ -1,6 +1,6 @@
 """Losses: mirrors `torch/nn/modules/loss.py`.
 
-`reduction` is 'mean', 'sum' or 'none'. The two flags `size_average` and `reduce`, PyTorch's way of old, warn.
+`reduction` is 'mean', 'sum' or 'none'. The two flags `size_average` and `reduce`, PyTorch's old way, warn.
 """
 
 import warnings
@@ -32,7 +32,7 @@ class _Loss(Layer, printed=()):
 
 
 class _LossOfPair(_Loss):
-    """A loss of an input and a target, whose function gets the settings by their names."""
+    """A loss of an input and a target, whose function gets the settings as keyword arguments."""
 
     def forward(self, input: Tensor, target: Tensor) -> Any:
         return self._function(input, target, **{name: getattr(self, name) for name in self._arguments})
@@ -70,7 +70,7 @@ class HuberLoss(_LossOfPair, function=F.huber_loss, arguments=("reduction", "del
 
 
 class NLLLoss(_WeightedLoss, function=F.nll_loss, arguments=("weight", "ignore_index", "reduction")):
-    """-x[target]: `input` holds log-probabilities (N, C, *), `target` classes (N, *); `ignore_index` counts nothing."""
+    """-x[target]: `input` holds log-probabilities (N, C, *), `target` classes (N, *); `ignore_index` does not count."""
 
     def __init__(self, weight: Tensor | None = None, size_average: Flag = None, ignore_index: int = -100,
                  reduce: Flag = None, reduction: str = "mean") -> None:
@@ -79,7 +79,7 @@ class NLLLoss(_WeightedLoss, function=F.nll_loss, arguments=("weight", "ignore_i
 
 
 class NLLLoss2d(NLLLoss):
-    """NLLLoss by its old name, which warns."""
+    """The old name of NLLLoss, which warns."""
 
     def __init__(self, weight: Tensor | None = None, size_average: Flag = None, ignore_index: int = -100,
                  reduce: Flag = None, reduction: str = "mean") -> None:
@@ -112,7 +112,7 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """(log(var) + (x - y)² / var) / 2, var at least eps; `full` adds log(2π) / 2."""
+    """(log(var) + (x - y)² / var) / 2, with var at least eps; `full` adds log(2π) / 2."""
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(None, None, reduction)
@@ -123,13 +123,13 @@ class GaussianNLLLoss(_Loss):
 
 
 class KLDivLoss(_LossOfPair, function=F.kl_div):
-    """y (log y - x), x and where `log_target` also y logarithms; the mean over the batch is 'batchmean'."""
+    """y (log y - x), where x is a logarithm, and y too if `log_target`; 'batchmean' is the mean over the batch."""
 
     log_target: bool = False
 
 
 class BCELoss(_WeightedLoss, function=F.binary_cross_entropy):
-    """-(y log x + (1 - y) log(1 - x)), logarithms at least -100."""
+    """-(y log x + (1 - y) log(1 - x)), with logarithms of at least -100."""
 
 
 class BCEWithLogitsLoss(_WeightedLoss, function=F.binary_cross_entropy_with_logits,
@@ -143,7 +143,7 @@ class BCEWithLogitsLoss(_WeightedLoss, function=F.binary_cross_entropy_with_logi
 
 
 class SoftMarginLoss(_LossOfPair, function=F.soft_margin_loss):
-    """log(1 + exp(-y x)), y of 1 and -1."""
+    """log(1 + exp(-y x)), where y is 1 or -1."""
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss, function=F.multilabel_soft_margin_loss):
@@ -160,7 +160,7 @@ class HingeEmbeddingLoss(_LossOfPair, function=F.hinge_embedding_loss, arguments
 
 
 class _MarginLoss(_Loss):
-    """A loss of two inputs and of a target that says how they are to compare."""
+    """A loss of two inputs and a target that says how they should compare."""
 
     def __init__(self, margin: float = 0.0, size_average: Flag = None, reduce: Flag = None,
                  reduction: str = "mean") -> None:
@@ -176,7 +176,7 @@ class CosineEmbeddingLoss(_MarginLoss, function=F.cosine_embedding_loss):
 
 
 class MarginRankingLoss(_MarginLoss, function=F.margin_ranking_loss):
-    """max(0, -y (x1 - x2) + margin), y of 1 and -1."""
+    """max(0, -y (x1 - x2) + margin), where y is 1 or -1."""
 
 
 class MultiLabelMarginLoss(_LossOfPair, function=F.multilabel_margin_loss):
@@ -200,7 +200,7 @@ class MultiMarginLoss(_WeightedLoss, function=F.multi_margin_loss, arguments=("p
 
 
 class TripletMarginLoss(_Loss):
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin), d the distance of the p-norm."""
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), where d is the distance in the p-norm."""
 
     def __init__(self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
                  size_average: Flag = None, reduce: Flag = None, reduction: str = "mean") -> None:
@@ -215,7 +215,7 @@ class TripletMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """TripletMarginLoss with a distance of one's own."""
+    """TripletMarginLoss with your own distance."""
 
     def __init__(self, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0,
                  swap: bool = False, reduction: str = "mean") -> None:
@@ -233,9 +233,9 @@ class TripletMarginWithDistanceLoss(_Loss):
 
 
 class CTCLoss(_Loss):
-    """-log of the chance that a sequence says its targets, over all ways to place them: log_probs (T, N, C) or (T, C).
+    """-log of the probability of the targets, over all alignments with the sequence: log_probs (T, N, C) or (T, C).
 
-    `zero_infinity`: 0, and no gradient, where the targets do not fit into the sequence.
+    `zero_infinity`: 0, and no gradient, if the targets do not fit into the sequence.
     """
 
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:

@@ -1,7 +1,7 @@
 """`Module`, the base class of all layers and models: mirrors `torch/nn/modules/module.py`.
 
-It is read from top to bottom: the hooks of all modules; what is assigned to a module and how it is kept, the call with
-its hooks, conversion to another dtype or device, the walk through a tree of modules, `state_dict` and
+Read it from top to bottom: the hooks of all modules; what is assigned to a module and how it is stored; the call with
+its hooks; conversion to another dtype or device; the walk through a tree of modules; `state_dict` and
 `load_state_dict`.
 """
 
@@ -44,7 +44,7 @@ GLOBAL_FORWARD_HOOKS_ALWAYS_CALLED = Flags()
 GLOBAL_FORWARD_HOOKS_WITH_KWARGS = Flags()
 GLOBAL_BACKWARD_PRE_HOOKS = Hooks()
 GLOBAL_BACKWARD_HOOKS = Hooks()
-EVERY_MODULE = SimpleNamespace(_is_full_backward_hook=None)  # None until a global backward hook was registered
+EVERY_MODULE = SimpleNamespace(_is_full_backward_hook=None)  # None until a global backward hook is registered
 
 HOOK_ATTRIBUTES = ("_backward_pre_hooks", "_backward_hooks", "_is_full_backward_hook", "_forward_hooks",
                    "_forward_hooks_with_kwargs", "_forward_hooks_always_called", "_forward_pre_hooks",
@@ -80,7 +80,7 @@ def add_hook(hooks: Hooks, hook: Hook, *flags: tuple[Flags, bool], prepend: bool
 
 
 def set_kind_of_hook(owner: Any, full: bool, where: str) -> None:
-    """Note whether the backward hooks of a module, or of all, are full ones; an error if some are of the other kind."""
+    """Note whether backward hooks of a module, or of all, are full; raise an error if some are of the other kind."""
     if owner._is_full_backward_hook not in (None, full):
         raise RuntimeError(f"Cannot use both regular backward hooks and full backward hooks {where}. Please use only "
                            "one of them.")
@@ -103,36 +103,36 @@ def register_module_parameter_registration_hook(hook: Hook) -> RemovableHandle:
 
 
 def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
-    """`Module.register_forward_pre_hook` on all modules; it runs before the module's own hooks."""
+    """`Module.register_forward_pre_hook` on all modules; the hook runs before the module's own."""
     return add_hook(GLOBAL_FORWARD_PRE_HOOKS, hook)
 
 
 def register_module_forward_hook(hook: Hook, *, with_kwargs: bool = False,
                                  always_call: bool = False) -> RemovableHandle:
-    """`Module.register_forward_hook` on all modules; it runs before the module's own hooks."""
+    """`Module.register_forward_hook` on all modules; the hook runs before the module's own."""
     return add_hook(GLOBAL_FORWARD_HOOKS, hook, (GLOBAL_FORWARD_HOOKS_WITH_KWARGS, with_kwargs),
                     (GLOBAL_FORWARD_HOOKS_ALWAYS_CALLED, always_call))
 
 
 def register_module_backward_hook(hook: Hook) -> RemovableHandle:
-    """`Module.register_backward_hook` on all modules: the non-full kind, which excludes full ones on all modules."""
+    """`Module.register_backward_hook` on all modules: the non-full kind, which excludes global full ones."""
     set_kind_of_hook(EVERY_MODULE, False, "as a global Module hook")
     return add_hook(GLOBAL_BACKWARD_HOOKS, hook)
 
 
 def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
-    """`Module.register_full_backward_pre_hook` on all modules; it runs before the module's own hooks."""
+    """`Module.register_full_backward_pre_hook` on all modules; the hook runs before the module's own."""
     return add_hook(GLOBAL_BACKWARD_PRE_HOOKS, hook)
 
 
 def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
-    """`Module.register_full_backward_hook` on all modules; it runs before the module's own hooks."""
+    """`Module.register_full_backward_hook` on all modules; the hook runs before the module's own."""
     set_kind_of_hook(EVERY_MODULE, True, "as a global Module hook")
     return add_hook(GLOBAL_BACKWARD_HOOKS, hook)
 
 
 class WrappedHook:
-    """A hook that is called with a module as first argument, to which it holds a weak reference."""
+    """A hook that is called with a module as its first argument; it holds a weak reference to the module."""
 
     def __init__(self, hook: Hook, module: Any = None) -> None:
         functools.update_wrapper(self, hook)
@@ -171,7 +171,7 @@ class _IncompatibleKeys(NamedTuple):
 
 
 def indented(text: str, spaces: int = 2) -> str:
-    """The lines of a text after the first one moved to the right; empty ones stay empty."""
+    """Indent the lines of a text after the first; empty ones stay empty."""
     first, *others = text.split("\n")
     return "\n".join([first, *[" " * spaces + line if line.strip() else "" for line in others]])
 
@@ -192,7 +192,7 @@ def check_name(module: Module, kind: str, name: Any, registry: dict[str, Any]) -
 
 
 def call_registration_hooks(hooks: Hooks, module: Module, name: str, value: Any) -> Any:
-    """The value that a module is to keep: each global registration hook may return another."""
+    """Return the value that a module will keep: each global registration hook may replace it."""
     for hook in hooks.values():
         replacement = hook(module, name, value)
         value = value if replacement is None else replacement
@@ -200,7 +200,7 @@ def call_registration_hooks(hooks: Hooks, module: Module, name: str, value: Any)
 
 
 def unseen_by(node: Any, args: tuple[Any, ...], result: Any) -> tuple[str, str, str] | None:
-    """What a non-full backward hook on `node` does not see of this call, for the warning; None if it sees all."""
+    """What a non-full backward hook on `node` misses of this call, for the warning; None if it sees everything."""
     results = (result,) if isinstance(result, Tensor) else result
     if not (isinstance(results, tuple) and all(isinstance(t, Tensor) for t in results)):
         return ("non-full backward hooks on a Module", "that does not return a single Tensor or a tuple of Tensors",
@@ -217,7 +217,7 @@ def unseen_by(node: Any, args: tuple[Any, ...], result: Any) -> tuple[str, str, 
 
 
 def snapshot(module: Module) -> Callable[[], None]:
-    """Copy the tensors of a module and of all its submodules; the returned function puts them back."""
+    """Copy the tensors of a module and of all its submodules; the returned function restores them."""
     dicts = [tensors for m in module.modules() for tensors in (m._parameters, m._buffers)]
     entries: list[tuple[dict[str, Any], dict[str, Any]]] = [(tensors, dict(tensors)) for tensors in dicts]
     copies = {t: t.detach().clone() for _, tensors in entries for t in tensors.values() if t is not None}
@@ -236,9 +236,9 @@ class Module:
     """A layer or a model: derive from this class, call `super().__init__()`, assign parameters and modules, and write
     `forward`.
 
-    Assigned parameters, buffers and modules do not live among the attributes (`__dict__`), but in three dicts of
-    their own: there `parameters()`, `modules()` and `state_dict()` find them. Call the module, not its `forward`: only
-    the call runs the hooks.
+    Assigned parameters, buffers and modules are not stored among the attributes (`__dict__`), but in three separate
+    dicts, where `parameters()`, `modules()` and `state_dict()` find them. Call the module, not its `forward`: only the
+    call runs the hooks.
     """
 
     training: bool
@@ -309,7 +309,7 @@ class Module:
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
-        try:  # no loop: every `self.weight` comes here
+        try:  # no loop: every `self.weight` goes through here
             if name in (registry := own["_parameters"]):
                 return registry[name]
             if name in (registry := own["_buffers"]):
@@ -334,16 +334,16 @@ class Module:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        for name in HOOK_ATTRIBUTES:  # an older state may not have them all
+        for name in HOOK_ATTRIBUTES:  # an older state may lack some
             self.__dict__.setdefault(name, None if name == "_is_full_backward_hook" else OrderedDict())
         self.__dict__.setdefault("_non_persistent_buffers_set", set())
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter, or None for one that a layer does without.
+        """Add a parameter, or None for one that the layer does not use.
 
         Raises:
             KeyError: if the name is empty, has a dot or is taken.
-            TypeError: for what is no Parameter.
+            TypeError: if it is not a Parameter.
             ValueError: for a parameter with a graph.
         """
         if "_parameters" not in self.__dict__:
@@ -361,13 +361,13 @@ class Module:
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Add a tensor that is part of the module's state, but no parameter; it moves along with `to`.
+        """Add a tensor that is part of the module's state but not a parameter; `to` moves it with the module.
 
         `persistent`: whether it is part of `state_dict()`.
 
         Raises:
             KeyError: if the name is empty, has a dot or is taken.
-            TypeError: for what is no tensor.
+            TypeError: if it is not a tensor.
         """
         if "_buffers" not in self.__dict__:
             raise AttributeError(TOO_EARLY.format("buffer"))
@@ -382,11 +382,11 @@ class Module:
             self._non_persistent_buffers_set.add(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Add a module, or None, under a name by which it is an attribute.
+        """Add a module, or None, under the name of an attribute.
 
         Raises:
             KeyError: if the name is empty, has a dot or is taken.
-            TypeError: for what is no Module.
+            TypeError: if it is not a Module.
         """
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{typename(module)} is not a Module subclass")
@@ -410,7 +410,7 @@ class Module:
         return self.forward(*args, **kwargs)
 
     def _call_impl(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """`_call_with_hooks`, between a beginning and an end that an observer sees, if one listens."""
+        """Call `_call_with_hooks`, and report its beginning and end to an observer, if there is one."""
         observer = LOCAL.observer
         if observer is None:
             return self._call_with_hooks(args, kwargs)
@@ -421,7 +421,7 @@ class Module:
             observer.seen.module_end()
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Forward pre-hooks, `forward`, forward hooks, and the nodes for backward hooks; global hooks come first.
+        """Run forward pre-hooks, `forward` and forward hooks; add nodes for backward hooks. Global hooks come first.
 
         The node at the input is recorded before `forward`, the one at the output after the forward hooks.
         """
@@ -461,7 +461,7 @@ class Module:
         return result
 
     def _call_remaining_hooks(self, called: set[int], args: Any, kwargs: dict[str, Any], result: Any) -> None:
-        """After an error: call the hooks with `always_call` that have not been; their own errors become warnings."""
+        """After an error, call the remaining hooks with `always_call`; their own errors become warnings."""
         for scope, hooks, always_called, with_kwargs in (
                 ("global ", GLOBAL_FORWARD_HOOKS, GLOBAL_FORWARD_HOOKS_ALWAYS_CALLED, {}),
                 ("", self._forward_hooks, self._forward_hooks_always_called, self._forward_hooks_with_kwargs)):
@@ -471,11 +471,11 @@ class Module:
                         replaced = (hook(self, args, kwargs, result) if hook_id in with_kwargs else
                                     hook(self, args, result))
                         result = result if replaced is None else replaced
-                    except Exception as error:  # noqa: BLE001 (whichever it is: the first error is the one to show)
+                    except Exception as error:  # noqa: BLE001 (whatever it is: the first error is the one to show)
                         warn(SILENCED.format(scope, error))
 
     def _get_backward_hooks(self, full: bool) -> list[Hook]:
-        """The full backward hooks, global ones first; or those of the older kind."""
+        """Return the full backward hooks, global ones first; or those of the older kind."""
         return [*(GLOBAL_BACKWARD_HOOKS.values() if EVERY_MODULE._is_full_backward_hook is full else ()),
                 *(self._backward_hooks.values() if self._is_full_backward_hook is full else ())]
 
@@ -494,7 +494,7 @@ class Module:
 
     def register_forward_pre_hook(self, hook: Hook, *, prepend: bool = False,
                                   with_kwargs: bool = False) -> RemovableHandle:
-        """Call `hook(module, args)` before `forward`; it may return other arguments, as a tuple or one alone.
+        """Call `hook(module, args)` before `forward`; it may return other arguments, as a tuple or a single value.
 
         `with_kwargs`: call `hook(module, args, kwargs)`, which returns None or both. `prepend`: before the others.
         """
@@ -506,20 +506,20 @@ class Module:
         """Call `hook(module, args, output)` after `forward`; it may return another output.
 
         `with_kwargs`: call `hook(module, args, kwargs, output)`. `prepend`: before the others. `always_call`: also
-        after an error, with the output as far as there is one.
+        after an error, with the output so far.
         """
         return add_hook(self._forward_hooks, hook, (self._forward_hooks_with_kwargs, with_kwargs),
                         (self._forward_hooks_always_called, always_call), prepend=prepend)
 
     def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call `hook(module, grad_output)` when the gradients of the output are known; it may return others."""
+        """Call `hook(module, grad_output)` when the gradients of the outputs are known; it may return others."""
         return add_hook(self._backward_pre_hooks, hook, prepend=prepend)
 
     def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` when the inputs' gradients are known; it may return others.
 
-        Both are tuples, of the positional arguments and of the outputs, None for what is no tensor. The module's
-        inputs and outputs go through a node for it, and cannot be changed in place.
+        Both are tuples, for the positional arguments and for the outputs, with None for what is not a tensor. The
+        module's inputs and outputs go through nodes for this, and cannot be changed in place.
 
         Raises:
             RuntimeError: if this module has a non-full backward hook.
@@ -530,7 +530,7 @@ class Module:
     def register_backward_hook(self, hook: Hook) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` as a hook of the node that computed the output: the older kind.
 
-        Where `forward` does more than one op, `grad_input` is that of the last one only.
+        If `forward` runs more than one op, `grad_input` is that of the last one only.
 
         Raises:
             RuntimeError: if this module has a full backward hook.
@@ -538,7 +538,7 @@ class Module:
         set_kind_of_hook(self, False, "on a single Module")
         return add_hook(self._backward_hooks, hook)
 
-    # conversion: a parameter stays the same object and gets new data, so that an optimiser that holds it goes on
+    # conversion: a parameter stays the same object and gets new data, so an optimiser that holds it still works
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """Replace the data of each parameter and of its gradient, and each buffer, by `fn` of it."""
         if recurse:
@@ -561,9 +561,10 @@ class Module:
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """`to(device, dtype, non_blocking)`, `to(dtype, non_blocking)` or `to(tensor, non_blocking)`.
+        """Convert by `to(device, dtype, non_blocking)`, `to(dtype, non_blocking)` or `to(tensor, non_blocking)`.
 
-        Only floating point parameters and buffers change their dtype; a TypeError for one that is not floating point.
+        Only floating point parameters and buffers change dtype. Raises TypeError for a dtype that is not floating
+        point.
         """
         device, dtype, _, format = parse_to(*args, **kwargs)
         if dtype is not None and not dtype.is_floating_point:
@@ -578,23 +579,23 @@ class Module:
         return self._apply(moved)
 
     def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
-        """Move parameters and buffers to a device without their values, which are undefined then."""
+        """Move parameters and buffers to a device without their values, which are then undefined."""
         return self._apply(lambda t: empty_like(t, device=device), recurse)
 
     def type(self, dst_type: Any) -> Self:
-        """Convert all parameters and buffers, of whichever dtype, to this one."""
+        """Convert all parameters and buffers, whatever their dtype, to this one."""
         return self._apply(lambda t: t.type(dst_type))
 
     def float(self) -> Self:
-        """Floating point parameters and buffers as `float32`."""
+        """Convert floating point parameters and buffers to `float32`."""
         return self._apply(lambda t: t.float() if t.is_floating_point() else t)
 
     def double(self) -> Self:
-        """Floating point parameters and buffers as `float64`."""
+        """Convert floating point parameters and buffers to `float64`."""
         return self._apply(lambda t: t.double() if t.is_floating_point() else t)
 
     def half(self) -> Self:
-        """Floating point parameters and buffers as `float16`."""
+        """Convert floating point parameters and buffers to `float16`."""
         return self._apply(lambda t: t.half() if t.is_floating_point() else t)
 
     def bfloat16(self) -> Self:
@@ -602,16 +603,16 @@ class Module:
         return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
 
     def cpu(self) -> Self:
-        """Parameters and buffers on the CPU."""
+        """Move parameters and buffers to the CPU."""
         return self._apply(lambda t: t.cpu())
 
     def cuda(self, device: Any = None) -> Self:
-        """Parameters and buffers on a GPU."""
+        """Move parameters and buffers to a GPU."""
         return self._apply(lambda t: t.cuda(device))
 
     # the tree of modules, by dotted names
     def get_submodule(self, target: str) -> Module:
-        """The module of a dotted name, `"net.0.conv"`, or an AttributeError; the module itself for `""`."""
+        """Return the module of a dotted name, `"net.0.conv"`, or this one for `""`; raise AttributeError for others."""
         module: Module = self
         for name in target.split(".") if target else ():
             if not hasattr(module, name):
@@ -623,11 +624,11 @@ class Module:
         return module
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Put a module where a dotted name says; with `strict` only in the place of another.
+        """Put a module where a dotted name says; with `strict`, only in place of another.
 
         Raises:
             AttributeError: if there is no module to put it into, or, with `strict`, none to replace.
-            ValueError: for an empty name, or what is no module.
+            ValueError: for an empty name, or what is not a module.
         """
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
@@ -642,7 +643,7 @@ class Module:
         setattr(parent, name, module)
 
     def get_parameter(self, target: str) -> Parameter:
-        """The parameter of a dotted name; an AttributeError if there is none."""
+        """Return the parameter with a dotted name; raise AttributeError if there is none."""
         module, name = self._owner(target)
         param = getattr(module, name)
         if not isinstance(param, Parameter):
@@ -650,7 +651,7 @@ class Module:
         return param
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer of a dotted name; an AttributeError if there is none."""
+        """Return the buffer with a dotted name; raise AttributeError if there is none."""
         module, name = self._owner(target)
         if name not in module._buffers:
             raise AttributeError(f"`{name}` is not a buffer")
@@ -658,7 +659,7 @@ class Module:
         return buffer
 
     def _owner(self, target: str) -> tuple[Module, str]:
-        """The module in which a dotted name ends, and the name of the attribute there."""
+        """Return the module in which a dotted name ends, and the name of the attribute there."""
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         if not hasattr(module, name):
@@ -668,9 +669,9 @@ class Module:
     # the tree of modules, all of it
     def named_modules(self, memo: set[Any] | None = None, prefix: str = "",
                       remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
-        """This module and all in it, with dotted names that begin with `prefix`.
+        """Yield this module and all in it, with dotted names that begin with `prefix`.
 
-        Each comes once, under its first name, unless `remove_duplicate` is False. `memo`: those that came already.
+        Each comes once, under its first name, unless `remove_duplicate` is False. `memo`: those already yielded.
         """
         memo = set() if memo is None else memo
         if self in memo:
@@ -683,12 +684,12 @@ class Module:
                 yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
-        """This module and all in it, each once unless `remove_duplicate` is False."""
+        """Yield this module and all in it, each once unless `remove_duplicate` is False."""
         for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules right below this one with their names, each once."""
+        """Yield the modules directly in this one with their names, each once."""
         seen: set[Module] = set()
         for name, module in self._modules.items():
             if module is not None and module not in seen:
@@ -696,13 +697,13 @@ class Module:
                 yield name, module
 
     def children(self) -> Iterator[Module]:
-        """The modules right below this one, each once."""
+        """Yield the modules directly in this one, each once."""
         for _, module in self.named_children():
             yield module
 
     def _named_members(self, get_members_fn: Callable[[Any], Iterable[tuple[str, Any]]], prefix: str = "",
                        recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
-        """What `get_members_fn` returns for this module and, with `recurse`, all in it, with dotted names; no None."""
+        """Yield `get_members_fn`'s results for this module and, with `recurse`, all in it, by dotted name, no None."""
         seen = set()
         modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
         for path, module in modules:
@@ -715,24 +716,24 @@ class Module:
 
     def named_parameters(self, prefix: str = "", recurse: bool = True,
                          remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
-        """The parameters of this module and, with `recurse`, of all in it, with dotted names that begin with `prefix`.
+        """Yield the parameters of this module and, with `recurse`, all in it; dotted names begin with `prefix`.
 
-        One that is used twice comes once, under its first name, unless `remove_duplicate` is False.
+        A parameter used twice comes once, under its first name, unless `remove_duplicate` is False.
         """
         yield from self._named_members(lambda module: module._parameters.items(), prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """The parameters of this module and, with `recurse`, of all in it, each once."""
+        """Yield the parameters of this module and, with `recurse`, of all in it, each once."""
         for _, param in self.named_parameters(recurse=recurse):
             yield param
 
     def named_buffers(self, prefix: str = "", recurse: bool = True,
                       remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """The buffers, as `named_parameters` returns the parameters."""
+        """Yield the buffers, as `named_parameters` does the parameters."""
         yield from self._named_members(lambda module: module._buffers.items(), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """The buffers of this module and, with `recurse`, of all in it, each once."""
+        """Yield the buffers of this module and, with `recurse`, of all in it, each once."""
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
@@ -744,7 +745,7 @@ class Module:
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Set training mode for this module and all in it; a ValueError for a mode that is no bool."""
+        """Set training mode for this module and all in it. Raises ValueError for a mode that is not a bool."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
@@ -753,7 +754,7 @@ class Module:
         return self
 
     def eval(self) -> Self:
-        """Set evaluation mode: layers like dropout behave differently; gradients are recorded as before."""
+        """Set evaluation mode: layers like dropout behave differently; ops are recorded as before."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
@@ -780,7 +781,7 @@ class Module:
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """What stands between the brackets when the module is printed; may have many lines."""
+        """Return what is printed between the brackets of the module; it may have several lines."""
         return ""
 
     def __repr__(self) -> str:
@@ -795,15 +796,15 @@ class Module:
 
     # state_dict: an OrderedDict from dotted names to tensors, which share their data with the module
     def get_extra_state(self) -> Any:
-        """What a class wants in its state besides tensors; to be overridden along with `set_extra_state`."""
+        """Return what a class adds to its state besides tensors; override it together with `set_extra_state`."""
         raise RuntimeError(NO_EXTRA_STATE.format("get_extra_state()"))
 
     def set_extra_state(self, state: Any) -> None:
-        """Take what `get_extra_state` gave."""
+        """Restore what `get_extra_state` returned."""
         raise RuntimeError(NO_EXTRA_STATE.format("set_extra_state()"))
 
     def _state(self) -> dict[str, Tensor]:
-        """The parameters and persistent buffers of this module alone, without None."""
+        """Return the parameters and persistent buffers of this module alone, without None."""
         buffers = {k: v for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set}
         return {k: v for k, v in [*self._parameters.items(), *buffers.items()] if v is not None}
 
@@ -815,9 +816,9 @@ class Module:
             destination[prefix + EXTRA_STATE] = self.get_extra_state()
 
     def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
-        """The state of this module and all in it, by dotted names that begin with `prefix`.
+        """Return the state of this module and all in it, by dotted names that begin with `prefix`.
 
-        `destination`: a dict to write into, in place of a new OrderedDict. `keep_vars`: the parameters themselves, not
+        `destination`: a dict to write into, instead of a new OrderedDict. `keep_vars`: the parameters themselves, not
         detached.
         """
         if args:
@@ -847,13 +848,13 @@ class Module:
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """Copy a state dict into the parameters and buffers of this module and all in it.
 
-        `strict`: the names must be the same on both sides. `assign`: the tensors take the place of those that are
-        there, in place of being copied. Returns `missing_keys` and `unexpected_keys`. After an error all tensors are as
-        they were (in PyTorch those that fit have been loaded).
+        `strict`: the names must be the same on both sides. `assign`: the tensors replace the present ones instead of
+        being copied into them. Returns `missing_keys` and `unexpected_keys`. After an error all tensors are as they
+        were (in PyTorch those that fit have been loaded).
 
         Raises:
-            RuntimeError: that lists all names and shapes that do not fit.
-            TypeError: for what is no mapping.
+            RuntimeError: with a list of all names and shapes that do not fit.
+            TypeError: if `state_dict` is not a mapping.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
@@ -894,7 +895,7 @@ class Module:
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any],
                               strict: bool, missing_keys: list[str], unexpected_keys: list[str],
                               error_msgs: list[str]) -> None:
-        """Load this module alone; what does not fit is added to the three lists. For subclasses to extend."""
+        """Load this module alone; what does not fit is added to the three lists. Subclasses may extend it."""
         for hook in self._load_state_dict_pre_hooks.values():
             hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         state = self._state()
@@ -926,7 +927,7 @@ class Module:
                     unexpected_keys.append(key)
 
     def _load_tensor(self, name: str, key: str, value: Any, target: Tensor, assign: bool) -> str | None:
-        """Copy a value into one of this module's tensors, or replace the tensor; the error's text if that fails."""
+        """Copy a value into one of this module's tensors, or replace the tensor; return the error message, if any."""
         if not (isinstance(value, Tensor) or hasattr(type(value), "__torch_function__")):
             return (f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
                     f"checkpoint but received {type(value)}")
@@ -969,10 +970,10 @@ class Module:
 
     def register_load_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)`
-        before this module takes its part of a state dict; it may change all of these in place."""
+        before this module loads its part of a state dict; it may change all of these in place."""
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def register_load_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
-        """Call `hook(module, incompatible_keys)` after this module and all below it were loaded; it may empty the
-        lists in there, and no error is raised for these keys."""
+        """Call `hook(module, incompatible_keys)` after this module and all in it were loaded; if it empties the lists
+        in there, no error is raised for these keys."""
         return add_hook(self._load_state_dict_post_hooks, hook)

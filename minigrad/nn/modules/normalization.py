@@ -1,4 +1,4 @@
-"""Norms of each sample by itself: mirrors `torch/nn/modules/normalization.py`."""
+"""Norms of each sample separately: mirrors `torch/nn/modules/normalization.py`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,7 +26,7 @@ class _Affine(Family):
         self.register_parameter("bias", empty_parameter(shape, device, dtype) if weight and bias else None)
 
     def reset_parameters(self) -> None:
-        """Scale by one, shift by nothing."""
+        """Reset the scale to 1 and the shift to 0."""
         if self.weight is not None:
             init.ones_(self.weight)
         if self.bias is not None:
@@ -37,7 +37,7 @@ class _Affine(Family):
 
 
 class LayerNorm(_Affine):
-    """(x - mean) / √(variance + eps) · weight + bias, over the last dimensions, which have `normalized_shape`."""
+    """(x - mean) / √(variance + eps) · weight + bias, over the last dimensions, of shape `normalized_shape`."""
 
     def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True,
                  bias: bool = True, device: Any = None, dtype: dtype_type | None = None) -> None:
@@ -74,7 +74,7 @@ class GroupNorm(_Affine):
 
 
 class RMSNorm(Module):
-    """x / √(mean of x² + eps) · weight, over the last dimensions; eps: by default the dtype's own."""
+    """x / √(mean of x² + eps) · weight, over the last dimensions; eps is by default that of the dtype."""
 
     weight: Parameter | None
 
@@ -88,7 +88,7 @@ class RMSNorm(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Scale by one."""
+        """Reset the scale to 1."""
         if self.weight is not None:
             init.ones_(self.weight)
 
@@ -100,7 +100,7 @@ class RMSNorm(Module):
 
 
 class LocalResponseNorm(Layer, function=F.local_response_norm):
-    """input / (k + alpha · mean)^beta, the mean that of the squares of `size` channels around each one: (N, C, *)."""
+    """input / (k + alpha · mean)^beta, with the mean of the squares of `size` channels around each one: (N, C, *)."""
 
     size: int
     alpha: float = 1e-4

@@ -38,39 +38,39 @@ class _CircularPadNd(_PadNd, mode="circular"):
 
 
 class CircularPad1d(_CircularPadNd, dims=1):
-    """What leaves on one side comes in on the other: (N, C, L) or (C, L)."""
+    """Wraps around, padding each side from the opposite one: (N, C, L) or (C, L)."""
 
 
 class CircularPad2d(_CircularPadNd, dims=2):
-    """What leaves on one side comes in on the other: (N, C, H, W) or (C, H, W)."""
+    """Wraps around, padding each side from the opposite one: (N, C, H, W) or (C, H, W)."""
 
 
 class CircularPad3d(_CircularPadNd, dims=3):
-    """What leaves on one side comes in on the other: (N, C, D, H, W) or (C, D, H, W)."""
+    """Wraps around, padding each side from the opposite one: (N, C, D, H, W) or (C, D, H, W)."""
 
 
 class ReflectionPad1d(_PadNd, dims=1, mode="reflect"):
-    """As in a mirror, without the border itself: (N, C, L) or (C, L)."""
+    """Mirrors the input, without the border itself: (N, C, L) or (C, L)."""
 
 
 class ReflectionPad2d(_PadNd, dims=2, mode="reflect"):
-    """As in a mirror, without the border itself: (N, C, H, W) or (C, H, W)."""
+    """Mirrors the input, without the border itself: (N, C, H, W) or (C, H, W)."""
 
 
 class ReflectionPad3d(_PadNd, dims=3, mode="reflect"):
-    """As in a mirror, without the border itself: (N, C, D, H, W) or (C, D, H, W)."""
+    """Mirrors the input, without the border itself: (N, C, D, H, W) or (C, D, H, W)."""
 
 
 class ReplicationPad1d(_PadNd, dims=1, mode="replicate"):
-    """The border again and again: (N, C, L) or (C, L)."""
+    """Repeats the border: (N, C, L) or (C, L)."""
 
 
 class ReplicationPad2d(_PadNd, dims=2, mode="replicate"):
-    """The border again and again: (N, C, H, W) or (C, H, W)."""
+    """Repeats the border: (N, C, H, W) or (C, H, W)."""
 
 
 class ReplicationPad3d(_PadNd, dims=3, mode="replicate"):
-    """The border again and again: (N, C, D, H, W) or (C, D, H, W)."""
+    """Repeats the border: (N, C, D, H, W) or (C, D, H, W)."""
 
 
 class _ConstantPadNd(_PadNd, mode="constant"):

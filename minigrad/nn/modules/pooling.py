@@ -12,7 +12,7 @@ __all__ = ["AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "Adapt
 
 
 class _PoolNd(Layer, printed=("kernel_size", "stride", "padding")):
-    """Pooling over windows; without a `stride` the windows lie side by side."""
+    """Pooling over windows; without a `stride` the windows are side by side."""
 
     kernel_size: Any
     stride: Any = None
@@ -42,7 +42,7 @@ class MaxPool3d(_MaxPoolNd, function=F.max_pool3d):
 
 
 class _MaxUnpoolNd(Family):
-    """Zeros with each element where a pool of the same windows took it from: `forward(input, indices, output_size)`."""
+    """Puts each element where a pool with the same windows took it from: `forward(input, indices, output_size)`."""
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
         super().__init__()

@@ -30,7 +30,7 @@ ONE_LAYER = ("dropout option adds dropout after all but last recurrent layer, so
 
 def check_arguments(dropout: Any, num_layers: int, bias: Any, batch_first: Any, input_size: Any, hidden_size: Any,
                     proj_size: int) -> None:
-    """PyTorch's errors and warning for a layer that cannot be built as asked."""
+    """Raise PyTorch's errors, or issue its warning, for arguments that do not fit."""
     if isinstance(dropout, bool) or not 0 <= float(dropout) <= 1:
         raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element being "
                          "zeroed")
@@ -61,10 +61,10 @@ class _Recurrent(Family):
 
 
 class RNNBase(_Recurrent):
-    """What RNN, LSTM and GRU share: layers of weights, drawn from ±1/√hidden_size, and the checks of what comes in.
+    """What RNN, LSTM and GRU share: layers of weights, drawn from ±1/√hidden_size, and the checks of inputs.
 
     Layer 2 has its weights in `weight_ih_l1`, `weight_hh_l1`, `bias_ih_l1`, `bias_hh_l1`, with `proj_size` also in
-    `weight_hr_l1`; those of the backward direction end in `_reverse`. The rows of all gates stand in one matrix: in an
+    `weight_hr_l1`; those of the backward direction end in `_reverse`. The rows of all gates are in one matrix: in an
     LSTM those of i, f, g, o, in a GRU those of r, z, n.
     """
 
@@ -112,10 +112,10 @@ class RNNBase(_Recurrent):
         super().__setstate__({name: value for name, value in state.items() if not name.startswith("_flat_weight")})
 
     def flatten_parameters(self) -> None:
-        """Does nothing: only cuDNN wants the weights to lie in one piece."""
+        """Do nothing: only cuDNN wants the weights in one block of memory."""
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
-        """PyTorch's errors for an input that does not fit."""
+        """Raise PyTorch's errors for an input that does not fit."""
         kind, ndim = self._flat_weights[0].dtype, 3 if batch_sizes is None else 2
         if input.dtype != kind:
             raise ValueError(f"RNN input dtype ({input.dtype}) does not match weight dtype ({kind}). Convert input: "
@@ -127,39 +127,39 @@ class RNNBase(_Recurrent):
                                f"{input.size(-1)}")
 
     def get_expected_hidden_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
-        """The shape of the hidden state: (layers * directions, batch, size)."""
+        """Return the shape of the hidden state: (layers * directions, batch, size)."""
         batch = int(batch_sizes[0]) if batch_sizes is not None else input.size(0 if self.batch_first else 1)
         return self.num_layers * (2 if self.bidirectional else 1), batch, self.proj_size or self.hidden_size
 
     def check_hidden_size(self, hx: Tensor, expected_hidden_size: tuple[int, int, int],
                           msg: str = "Expected hidden size {}, got {}") -> None:
-        """PyTorch's error for a state of another shape."""
+        """Raise PyTorch's error for a state of another shape."""
         if hx.size() != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
-        """PyTorch's errors for an input and a state that do not fit."""
+        """Raise PyTorch's errors for an input and a state that do not fit."""
         self.check_input(input, batch_sizes)
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
     def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
-        """A state with its sequences in another order."""
+        """Return a state with its sequences in another order."""
         if permutation is None:
             return hx
         return tuple([index_select(v, 1, permutation) for v in hx]) if self.pair else index_select(hx, 1, permutation)
 
     def zero_state(self, input: Tensor, batch_sizes: Tensor | None) -> Any:
-        """A state of zeros."""
+        """Return a state of zeros."""
         shape = self.get_expected_hidden_size(input, batch_sizes)
         dtype, device = input.dtype, input.device
         h = zeros(shape, dtype=dtype, device=device)
         return (h, zeros((*shape[:2], self.hidden_size), dtype=dtype, device=device)) if self.pair else h
 
     def forward(self, input: Sequences, hx: Any = None) -> tuple[Sequences, Any]:
-        """The outputs of all steps, and the last state.
+        """Return the outputs of all steps, and the last state.
 
         `input`: (time, batch, features), with `batch_first` (batch, time, features), without a batch (time, features),
-        or packed. `hx`: the first state, (layers * directions, batch, size); zeros if it is not given.
+        or packed. `hx`: the first state, (layers * directions, batch, size); zeros by default.
 
         Raises:
             RuntimeError: if the shapes do not fit; ValueError for other dimensions or another dtype.
@@ -187,7 +187,7 @@ class RNNBase(_Recurrent):
         return y, tuple(last) if self.pair else last[0]
 
     def check_dims(self, input: Tensor, hx: Any) -> bool:
-        """Whether the input has a batch; PyTorch's errors for other dimensions."""
+        """Return whether the input has a batch; raise PyTorch's errors for other dimensions."""
         if input.dim() not in (2, 3):
             kind = self.mode.split("_")[0]
             raise ValueError(f"{kind}: Expected input to be 2D or 3D, got {input.dim()}D "
@@ -227,7 +227,7 @@ class RNN(RNNBase):
 
 
 class LSTM(RNNBase):
-    """Long short-term memory: beside its hidden state h a layer has a cell c, which gates write to.
+    """Long short-term memory: besides its hidden state h, a layer has a cell c, which gates write to.
 
     i, f, g, o = w_ih @ x + b_ih + w_hh @ h + b_hh; c' = sigmoid(f) * c + sigmoid(i) * tanh(g);
     h' = sigmoid(o) * tanh(c'), with `proj_size` w_hr @ h'. Takes `input_size, hidden_size, num_layers, bias,
@@ -240,7 +240,7 @@ class LSTM(RNNBase):
         super().__init__("LSTM", *args, **kwargs)
 
     def get_expected_cell_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
-        """The shape of the cell's state: (layers * directions, batch, hidden_size)."""
+        """Return the shape of the cell's state: (layers * directions, batch, hidden_size)."""
         return *self.get_expected_hidden_size(input, batch_sizes)[:2], self.hidden_size
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
@@ -252,7 +252,7 @@ class LSTM(RNNBase):
 
 class GRU(RNNBase):
     """Gated recurrent unit: r = sigmoid(w_ir @ x + w_hr @ h), z = sigmoid(w_iz @ x + w_hz @ h),
-    n = tanh(w_in @ x + r * (w_hn @ h)), h' = (1 - z) * n + z * h; biases beside all products.
+    n = tanh(w_in @ x + r * (w_hn @ h)), h' = (1 - z) * n + z * h; each product has a bias.
 
     Takes `input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional`.
     """
@@ -288,7 +288,7 @@ class RNNCellBase(_Recurrent):
         return f"{self.input_size}, {self.hidden_size}{bias}{'' if kind == 'tanh' else f', nonlinearity={kind}'}"
 
     def step(self, function: Callable[..., Any], input: Tensor, hx: Any, names: tuple[str, ...]) -> Any:
-        """One step from a state of as many tensors as it has names; an input without a batch gets one for the op."""
+        """Make one step from a state with a tensor for each name; an input without a batch gets one for the op."""
         self.check("input", input)
         for name, v in zip(names, hx or (), strict=False):
             self.check(name, v)
@@ -304,13 +304,13 @@ class RNNCellBase(_Recurrent):
         return tuple([v.squeeze(0) for v in output]) if len(names) > 1 else output.squeeze(0)
 
     def check(self, name: str, v: Tensor) -> None:
-        """PyTorch's error for what has neither one dimension nor two."""
+        """Raise PyTorch's error for a tensor that has neither one nor two dimensions."""
         if v.dim() not in (1, 2):
             raise ValueError(f"{type(self).__name__}: Expected {name} to be 1D or 2D, got {v.dim()}D instead")
 
 
 class RNNCell(RNNCellBase):
-    """One step of an RNN: tanh(w_ih @ x + b_ih + w_hh @ h + b_hh), or relu of it."""
+    """One step of an RNN: tanh(w_ih @ x + b_ih + w_hh @ h + b_hh), or relu instead of tanh."""
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",
                  device: Any = None, dtype: dtype_type | None = None) -> None:
@@ -318,7 +318,7 @@ class RNNCell(RNNCellBase):
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Any:
-        """The next hidden state; shapes (batch, features) and (batch, size), or without batch."""
+        """Return the next hidden state; shapes are (batch, features) and (batch, size), or without batch."""
         function = {"tanh": rnn_tanh_cell, "relu": rnn_relu_cell}.get(self.nonlinearity)
         if function is None:
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
@@ -335,7 +335,7 @@ class LSTMCell(_GatedCell, gates=4):
     """One step of an LSTM."""
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> Any:
-        """The next (h, c)."""
+        """Return the next (h, c)."""
         return self.step(lstm_cell, input, hx, ("hx[0]", "hx[1]"))
 
 
@@ -343,5 +343,5 @@ class GRUCell(_GatedCell, gates=3):
     """One step of a GRU."""
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Any:
-        """The next hidden state."""
+        """Return the next hidden state."""
         return self.step(gru_cell, input, None if hx is None else (hx,), ("hidden",))

@@ -17,10 +17,10 @@ __all__ = ["Embedding", "EmbeddingBag"]
 
 
 class Embedding(Module):
-    """The rows of `weight` that integers name: (*) → (*, embedding_dim).
+    """Looks up the rows of `weight` with integers: (*) → (*, embedding_dim).
 
-    The row `padding_idx` starts as zeros and gets no gradient. `max_norm`: rows that are asked for and are longer are
-    scaled down first, in place. `scale_grad_by_freq`: the mean of a row's gradients rather than their sum.
+    The row `padding_idx` starts as zeros and gets no gradient. `max_norm`: requested rows that are longer are scaled
+    down first, in place. `scale_grad_by_freq`: the mean of a row's gradients rather than their sum.
     """
 
     weight: Parameter
@@ -46,7 +46,7 @@ class Embedding(Module):
         self.weight = Parameter(_weight, requires_grad=not _freeze)
 
     def reset_parameters(self) -> None:
-        """Draw all rows from the normal distribution, but for that of `padding_idx`."""
+        """Draw all rows from the normal distribution, except that of `padding_idx`."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with no_grad():
@@ -65,7 +65,7 @@ class Embedding(Module):
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None,
                         max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
                         sparse: bool = False) -> Embedding:
-        """A layer around a table that is there; it learns nothing unless `freeze` is False."""
+        """Return a layer around a table that is there; it learns nothing unless `freeze` is False."""
         if embeddings.ndim != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings.shape
@@ -73,7 +73,7 @@ class Embedding(Module):
 
 
 class EmbeddingBag(Module):
-    """The sum, mean or maximum of the rows of `weight` that each bag of integers names: `F.embedding_bag`.
+    """The sum, mean or maximum of the rows of `weight` for each bag of integers: `F.embedding_bag`.
 
     The row `padding_idx` starts as zeros and does not count. `max_norm` and `scale_grad_by_freq`: as in Embedding.
     """
@@ -118,7 +118,7 @@ class EmbeddingBag(Module):
                         norm_type: float = 2.0, scale_grad_by_freq: bool = False, mode: str = "mean",
                         sparse: bool = False, include_last_offset: bool = False,
                         padding_idx: int | None = None) -> EmbeddingBag:
-        """A layer around a table that is there; it learns nothing unless `freeze` is False."""
+        """Return a layer around a table that is there; it learns nothing unless `freeze` is False."""
         if embeddings.ndim != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings.shape

@@ -1,6 +1,6 @@
 """Transformers: mirrors `torch/nn/modules/transformer.py`.
 
-A layer is attention and two linear layers, each with dropout, added to what came in, and normalised. An encoder and a
+A layer is attention and two linear layers, each with dropout, added to its input, and normalised. An encoder and a
 decoder are stacks of copies of one layer.
 """
 
@@ -37,7 +37,7 @@ Mask = Tensor | None
 
 
 def is_subsequent(mask: Mask, is_causal: bool | None, x: Tensor, batch_first: bool) -> bool:
-    """Whether a mask is that of `generate_square_subsequent_mask`: as it is said, or else by looking at it."""
+    """Return whether a mask is `generate_square_subsequent_mask`'s: as `is_causal` says, or else by comparison."""
     if is_causal is not None or mask is None:
         return is_causal is True
     size = x.shape[1 if batch_first and x.dim() == 3 else 0]
@@ -46,9 +46,9 @@ def is_subsequent(mask: Mask, is_causal: bool | None, x: Tensor, batch_first: bo
 
 
 class _TransformerLayer(Family):
-    """What layers of encoder and decoder share: attention, once or twice, then two linear layers, all of them steps.
+    """What layers of encoder and decoder share: steps of attention, one or two, and a step of two linear layers.
 
-    What a step computes goes through dropout, is added to what went in, and normalised.
+    What a step computes goes through dropout, is added to the step's input, and normalised.
     """
 
     def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
@@ -78,7 +78,7 @@ class _TransformerLayer(Family):
         self.activation_relu_or_gelu = 1 if is_relu else 2 if is_gelu else 0
 
     def _run(self, x: Tensor, *steps: Callable[[Tensor], Any]) -> Tensor:
-        """`x` plus what each step makes of it, and then the linear layers."""
+        """Add to `x` the result of each step, then of the linear layers."""
         for i, step in enumerate((*steps, self._ff_block), 1):
             norm = getattr(self, f"norm{i}")
             x = x + step(norm(x)) if self.norm_first else norm(x + step(x))
@@ -94,15 +94,15 @@ class _TransformerLayer(Family):
 
 
 class TransformerEncoderLayer(_TransformerLayer, attentions=("self_attn",)):
-    """Each position looks at all of its sequence, then two linear layers follow.
+    """Each position attends to its whole sequence, then two linear layers follow.
 
-    `dim_feedforward`: the size between them, `activation` what comes between them ("relu", "gelu" or a function).
-    `norm_first`: normalise what goes into a step, not the sum. `batch_first`: (batch, time, d_model) in and out.
+    `dim_feedforward`: the size between them; `activation`: what is between them ("relu", "gelu" or a function).
+    `norm_first`: normalise the input of a step, not the sum. `batch_first`: (batch, time, d_model) in and out.
     """
 
     def forward(self, src: Tensor, src_mask: Mask = None, src_key_padding_mask: Mask = None,
                 is_causal: bool = False) -> Tensor:
-        """The sequences, each position changed by what it saw. Masks as in MultiheadAttention."""
+        """Return the sequences, each position changed by what it saw. Masks as in MultiheadAttention."""
         padding = canonical_mask(src_key_padding_mask, "src_key_padding_mask", dtype_of(src_mask), "src_mask",
                                  src.dtype)
         mask = canonical_mask(src_mask, "src_mask", None, "", src.dtype, False)
@@ -110,12 +110,12 @@ class TransformerEncoderLayer(_TransformerLayer, attentions=("self_attn",)):
 
 
 class TransformerDecoderLayer(_TransformerLayer, attentions=("self_attn", "multihead_attn")):
-    """As a layer of the encoder; between its steps each position looks at `memory`, what the encoder gave."""
+    """As a layer of the encoder; between its steps each position attends to `memory`, the encoder's output."""
 
     def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Mask = None, memory_mask: Mask = None,
                 tgt_key_padding_mask: Mask = None, memory_key_padding_mask: Mask = None, tgt_is_causal: bool = False,
                 memory_is_causal: bool = False) -> Tensor:
-        """The sequences, each position changed by what it saw. Masks as in MultiheadAttention."""
+        """Return the sequences, each position changed by what it saw. Masks as in MultiheadAttention."""
         return self._run(
             tgt, lambda x: self._sa_block(x, tgt_mask, tgt_key_padding_mask, tgt_is_causal),
             lambda x: self._mha_block(x, memory, memory_mask, memory_key_padding_mask, memory_is_causal))
@@ -127,12 +127,12 @@ class TransformerDecoderLayer(_TransformerLayer, attentions=("self_attn", "multi
 
 
 def copies(layer: Module, count: int) -> ModuleList:
-    """So many copies of a layer."""
+    """`count` copies of a layer."""
     return ModuleList([copy.deepcopy(layer) for _ in range(count)])
 
 
 def reason_against_nested(layer: Any) -> str:
-    """Why PyTorch would not leave padding out in the layers of an encoder; nothing where it would."""
+    """Return why PyTorch would not skip padding in the layers of an encoder; empty if it would."""
     if not isinstance(layer, TransformerEncoderLayer):
         return "encoder_layer was not TransformerEncoderLayer"
     attention, norms = layer.self_attn, (layer.norm1, layer.norm2)
@@ -152,9 +152,9 @@ def reason_against_nested(layer: Any) -> str:
 
 
 class TransformerEncoder(Module):
-    """`num_layers` copies of a layer, one after the other, and a norm at the end if it is given.
+    """`num_layers` copies of a layer, one after the other, with a norm at the end if given.
 
-    As in PyTorch, evaluated without gradients an encoder with `enable_nested_tensor` gives zeros for padding.
+    As in PyTorch, an encoder with `enable_nested_tensor`, evaluated without gradients, returns zeros for padding.
     """
 
     def __init__(self, encoder_layer: Module, num_layers: int, norm: Module | None = None,
@@ -171,7 +171,7 @@ class TransformerEncoder(Module):
 
     def forward(self, src: Tensor, mask: Mask = None, src_key_padding_mask: Mask = None,
                 is_causal: bool | None = None) -> Tensor:
-        """The sequences through all layers. `is_causal`: that `mask` is that of `generate_square_subsequent_mask`."""
+        """Send the sequences through all layers. `is_causal`: `mask` is that of `generate_square_subsequent_mask`."""
         padding = canonical_mask(src_key_padding_mask, "src_key_padding_mask", dtype_of(mask), "mask", src.dtype)
         numbers = canonical_mask(mask, "mask", None, "", src.dtype, False)
         attention = getattr(self.layers[0], "self_attn", None)
@@ -184,7 +184,7 @@ class TransformerEncoder(Module):
         return output if self.norm is None else self.norm(output)
 
     def skips_padding(self, src: Tensor, padding: Tensor) -> bool:
-        """Whether PyTorch computes nothing for padding here: evaluated, without gradients, padding at the end."""
+        """Return whether PyTorch skips padding here: in evaluation, without gradients, with padding at the end."""
         if not self.use_nested_tensor or self.layers[0].training or src.dim() != 3:
             return False
         if is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in self.layers[0].parameters())):
@@ -194,7 +194,7 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """`num_layers` copies of a layer, one after the other, and a norm at the end if it is given."""
+    """`num_layers` copies of a layer, one after the other, with a norm at the end if given."""
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
@@ -204,7 +204,7 @@ class TransformerDecoder(Module):
     def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Mask = None, memory_mask: Mask = None,
                 tgt_key_padding_mask: Mask = None, memory_key_padding_mask: Mask = None,
                 tgt_is_causal: bool | None = None, memory_is_causal: bool = False) -> Tensor:
-        """The sequences through all layers, which look at `memory`."""
+        """Send the sequences through all layers, which attend to `memory`."""
         causal = is_subsequent(tgt_mask, tgt_is_causal, tgt, self.layers[0].self_attn.batch_first)
         output = tgt
         for layer in self.layers:
@@ -215,7 +215,7 @@ class TransformerDecoder(Module):
 
 
 class Transformer(Module):
-    """An encoder and a decoder that looks at what the encoder gives. Matrices are drawn by `xavier_uniform_`."""
+    """An encoder and a decoder that attends to the encoder's output. Matrices are drawn by `xavier_uniform_`."""
 
     def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
                  dim_feedforward: int = 2048, dropout: float = 0.1, activation: Activation = F.relu,
@@ -237,7 +237,7 @@ class Transformer(Module):
                 src_key_padding_mask: Mask = None, tgt_key_padding_mask: Mask = None,
                 memory_key_padding_mask: Mask = None, src_is_causal: bool | None = None,
                 tgt_is_causal: bool | None = None, memory_is_causal: bool = False) -> Tensor:
-        """What the decoder makes of `tgt`, (time, batch, d_model), where it sees what the encoder made of `src`."""
+        """Return the decoder's output for `tgt`, (time, batch, d_model), given the encoder's output for `src`."""
         batch = 0 if self.batch_first else 1
         if src.dim() == 3 and src.size(batch) != tgt.size(batch):
             raise RuntimeError("the batch number of src and tgt must be equal")
@@ -252,11 +252,11 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: dtype_type | None = None) -> Tensor:
-        """A mask that lets no position look at one after it: -inf above the diagonal, 0 elsewhere."""
+        """Return a mask that lets no position attend to a later one: -inf above the diagonal, 0 elsewhere."""
         return triu(full((sz, sz), -math.inf, dtype=dtype, device=device), 1)
 
     def _reset_parameters(self) -> None:
-        """Draw all matrices anew."""
+        """Redraw all matrices."""
         for weight in self.parameters():
             if weight.dim() > 1:
                 init.xavier_uniform_(weight)

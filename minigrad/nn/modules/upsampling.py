@@ -9,7 +9,7 @@ __all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
 
 
 class Upsample(Layer, function=F.interpolate):
-    """To a size, or by a factor; `mode` is one of `F.interpolate`."""
+    """Resizes to a size, or by a factor; `mode` is one of those of `F.interpolate`."""
 
     size: Any = None
     scale_factor: Any = None
@@ -30,14 +30,14 @@ class Upsample(Layer, function=F.interpolate):
 
 
 class UpsamplingNearest2d(Upsample):
-    """Each pixel again and again."""
+    """Repeats each pixel."""
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, "nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Between pixels by their distances; corners stay corners."""
+    """Interpolates between pixels by distance; corners stay corners."""
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, "bilinear", align_corners=True)

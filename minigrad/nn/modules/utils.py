@@ -1,4 +1,4 @@
-"""Declares, creates and prints layers, with what several share: mirrors `torch/nn/modules/utils.py`."""
+"""Declares, creates and prints layers, with helpers that several share: mirrors `torch/nn/modules/utils.py`."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -16,7 +16,7 @@ from minigrad.ops.factory.sizes import empty
 
 
 def _ntuple(n: int) -> Callable[[Any], tuple[Any, ...]]:
-    """The function that makes one value a tuple of n, and any other iterable a tuple as it is."""
+    """Return a function that makes a tuple of `n` from one value, and a plain tuple from an iterable."""
     def parse(x: Any) -> tuple[Any, ...]:
         return tuple(x) if isinstance(x, Iterable) else (x,) * n
     return parse
@@ -26,7 +26,7 @@ _single, _pair, _triple, _quadruple = [_ntuple(n) for n in (1, 2, 3, 4)]
 
 
 def attributes(module: object, *names: str) -> str:
-    """These attributes as `name=value`, for `extra_repr`."""
+    """Return these attributes as `name=value`, for `extra_repr`."""
     return ", ".join([f"{name}={getattr(module, name)}" for name in names])
 
 
@@ -41,7 +41,7 @@ class Family(Module):
 
 @dataclass_transform(eq_default=False, field_specifiers=(field,))
 class Layer(Family):
-    """A module that stores its settings, and calls one function with its input and with them.
+    """A module that stores its settings, and calls one function with its input and the settings.
 
     Its settings are declared as the fields of a dataclass, which writes `__init__`:
 
@@ -50,7 +50,7 @@ class Layer(Family):
             inplace: bool = False
 
     `arguments` are the attributes that the function gets after the input, by default all settings; `printed` those that
-    are printed, by default the arguments. What a user derives has no such keywords, and is a class like any other.
+    are printed, by default the arguments. A user's subclass has no such keywords, and is a class like any other.
     """
 
     _function: ClassVar[Callable[..., Any]]
@@ -76,7 +76,7 @@ class Layer(Family):
 
 
 def after_module_init(store_settings: Callable[..., None]) -> Callable[..., None]:
-    """The `__init__` of a layer: that of Module, then the one that stores the settings."""
+    """Make the `__init__` of a layer: that of Module, then the one that stores the settings."""
     @wraps(store_settings)
     def __init__(self: Module, *args: Any, **kwargs: Any) -> None:
         Module.__init__(self)
@@ -85,8 +85,8 @@ def after_module_init(store_settings: Callable[..., None]) -> Callable[..., None
 
 
 def calling(function: Callable[..., Any], names: tuple[str, ...]) -> Callable[..., Any]:
-    """A `forward` that calls a function with its input and these attributes, as fast as one that spells them out."""
-    values: Any = attrgetter(*names) if names else None  # of one name its value, of several a tuple
+    """Make a `forward` that calls a function with its input and these attributes, as fast as one written out."""
+    values: Any = attrgetter(*names) if names else None  # a value for one name, a tuple for several
 
     def forward(self: Module, input: Any) -> Any:
         return function(input)
@@ -102,12 +102,12 @@ def calling(function: Callable[..., Any], names: tuple[str, ...]) -> Callable[..
 
 def empty_parameter(shape: int | tuple[int, ...], device: Any, dtype: dtype_type | None,
                     requires_grad: bool = True) -> Parameter:
-    """A Parameter whose values are still to be set."""
+    """Make a Parameter whose values are still to be set."""
     return Parameter(empty(shape, device=device, dtype=dtype), requires_grad)
 
 
 def reset_weight_and_bias(weight: Parameter, bias: Parameter | None) -> None:
-    """Draw weight and bias uniformly from ±1/√n, n the number of inputs of one output."""
+    """Draw weight and bias uniformly from ±1/√n, where n is the number of inputs of an output."""
     init.kaiming_uniform_(weight, a=math.sqrt(5))
     if bias is not None:
         inputs = init.fans(weight)[0]

@@ -13,7 +13,7 @@ __all__ = ["DataParallel", "DistributedDataParallel"]
 
 
 def __getattr__(name: str) -> Any:
-    """`DistributedDataParallel`, which is loaded when it is first asked for."""
+    """Import `DistributedDataParallel` on first access."""
     if name == "DistributedDataParallel":
         return importlib.import_module("minigrad.nn.parallel.distributed").DistributedDataParallel
     missing("module 'minigrad.nn.parallel'", name)

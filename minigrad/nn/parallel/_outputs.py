@@ -1,4 +1,4 @@
-"""Looks into what a module returns: the tensors in it, and the parameters that they were computed from."""
+"""Inspects what a module returns: the tensors in it, and the parameters that they were computed from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["reached_from", "tensors_in", "through_sink"]
 
 
 class Sink(Function):
-    """Hands all outputs on, so that one without influence on the loss gives None to its parameters, not nothing."""
+    """Passes all outputs on, so that the parameters of one without influence on the loss still get a None."""
 
     @staticmethod
     def forward(ctx: Any, *outputs: Tensor) -> Any:
@@ -25,7 +25,7 @@ class Sink(Function):
 
 
 def through_sink(output: Any) -> Any:
-    """The same output, whose tensors have gone through one Sink."""
+    """Return an output whose tensors have gone through one Sink."""
     through = dict[int, Any]()
     inner = [each for each in tensors_in(output) if each.grad_fn is not None]
     if inner:
@@ -34,7 +34,7 @@ def through_sink(output: Any) -> Any:
 
 
 def rebuilt(output: Any, tensors: dict[int, Any]) -> Any:
-    """A list, tuple, dict or tensor with other tensors in it."""
+    """Return a list, tuple, dict or tensor with its tensors replaced."""
     if isinstance(output, dict):
         return type(output)({key: rebuilt(each, tensors) for key, each in output.items()})
     if isinstance(output, list | tuple):
@@ -44,7 +44,7 @@ def rebuilt(output: Any, tensors: dict[int, Any]) -> Any:
 
 
 def tensors_in(output: Any) -> Iterator[Tensor]:
-    """The tensors in lists, tuples and dicts, however deep."""
+    """Yield the tensors in lists, tuples and dicts, at any depth."""
     if isinstance(output, Tensor):
         yield output
     elif isinstance(output, list | tuple | dict):
@@ -53,7 +53,7 @@ def tensors_in(output: Any) -> Iterator[Tensor]:
 
 
 def reached_from(outputs: Iterable[Tensor], named: Sequence[tuple[str, Tensor]]) -> set[int]:
-    """Which of the parameters have a path in the graph of these outputs."""
+    """Return the indices of the parameters that the graph of these outputs reaches."""
     known, seen, outputs = {id(p): i for i, (_, p) in enumerate(named)}, set[Any](), list(outputs)
     found = {known[id(each)] for each in outputs if id(each) in known}
     stack = [each.grad_fn for each in outputs if each.grad_fn is not None]

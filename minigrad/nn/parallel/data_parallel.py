@@ -1,4 +1,4 @@
-"""A module whose batches are split among GPUs: mirrors `torch/nn/parallel/data_parallel.py`, where there is none."""
+"""A module whose batches are split among GPUs: mirrors `torch/nn/parallel/data_parallel.py` without a GPU."""
 
 from typing import Any
 
@@ -12,10 +12,10 @@ SEVERAL = ("minigrad does not split batches among GPUs.\n\nCall the module itsel
 
 
 class DataParallel(Module):
-    """Calls `module`. Its parameters are those of `module`, their names begin with "module.".
+    """Calls `module`. Its parameters are those of `module`, with names that begin with "module.".
 
     Raises:
-        RuntimeError: where there are several GPUs, among which PyTorch would split the batch.
+        RuntimeError: if there are several GPUs, among which PyTorch would split the batch.
     """
 
     def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0) -> None:

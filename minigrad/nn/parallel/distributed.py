@@ -1,14 +1,14 @@
 """A module whose copies on several ranks are trained as one: mirrors `torch/nn/parallel/distributed.py`, `reducer.cpp`.
 
-Each rank runs the module on its own part of a batch. What keeps the copies equal happens inside of `backward`: a hook
-on each AccumulateGrad puts the gradient, divided by the number of ranks, into a *bucket*, and a bucket that is full is
-summed over all ranks while backward goes on. At the end of the pass each `.grad` gets its part of the sums; equal
-gradients then make equal steps.
+Each rank runs the module on its own part of a batch. What keeps the copies equal happens inside `backward`: a hook on
+each AccumulateGrad puts the gradient, divided by the number of ranks, into a *bucket*, and a full bucket is summed over
+all ranks while backward goes on. At the end of the pass each `.grad` gets its part of the sums; equal gradients then
+make equal steps.
 
-NOTE 1 (the order of buckets). All ranks must sum the same buckets in the same order, whatever becomes ready first. The
-first pass uses one bucket for each dtype and notes in which order the gradients arrive. From then on the buckets hold
-them in the order of rank 0's first pass: the first bucket up to 1 MiB, each other one up to `bucket_cap_mb`. With
-`find_unused_parameters` their order is that of `parameters()`, backwards, from the beginning.
+NOTE 1 (the order of buckets). All ranks must sum the same buckets in the same order, whichever is ready first. The
+first pass uses one bucket for each dtype and notes the order in which the gradients arrive. From then on the buckets
+hold them in the order of rank 0's first pass: up to 1 MiB in the first bucket, up to `bucket_cap_mb` in each other.
+With `find_unused_parameters` their order is the reverse of `parameters()` from the beginning.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["DistributedDataParallel"]
 class DistributedDataParallel(Module):
     """Calls `module`, and makes its backward pass average gradients over the ranks.
 
-    Parameters and buffers get the values of rank 0 now; buffers do so again before each forward.
+    Parameters and buffers get the values of rank 0 when it is made; buffers get them again before each forward.
     """
 
     def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0,
@@ -52,7 +52,7 @@ class DistributedDataParallel(Module):
         self.module, self.broadcast_buffers = module, broadcast_buffers
         self.find_unused_parameters = find_unused_parameters
         self.require_backward_grad_sync = self.require_forward_param_sync = True
-        self.divides_by_all: bool | None = None  # inside of `join`, what it was told
+        self.divides_by_all: bool | None = None  # inside `join`, its argument
         if init_sync:
             self._synchronize(module.state_dict(keep_vars=True).items(), 0)
         first, cap = (1, 25) if bucket_cap_mb is None else (bucket_cap_mb, bucket_cap_mb)
@@ -64,14 +64,14 @@ class DistributedDataParallel(Module):
             broadcast(each, group=self.process_group, group_src=source, label=name)
 
     def _before_forward(self, source: int, with_grad: bool) -> None:
-        """What all ranks do before they run the module, and a rank that has no inputs left does with them."""
+        """Do what all ranks do before running the module; a rank with no inputs left joins in."""
         if with_grad:
             self.reducer.rebuild_buckets(source)
         if self.broadcast_buffers and self.require_forward_param_sync:
             self._synchronize(self.module.named_buffers(), source)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """The output of the module."""
+        """Return the output of the module."""
         syncs, source = is_grad_enabled() and self.require_backward_grad_sync, 0
         if syncs:
             self.reducer.check_finished()
@@ -86,7 +86,7 @@ class DistributedDataParallel(Module):
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """A block in which backward only adds to the `.grad` of this rank; the next pass outside averages it all."""
+        """A block in which backward only adds to this rank's `.grad`; the next pass outside averages everything."""
         before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
         try:
             yield
@@ -103,7 +103,7 @@ class DistributedDataParallel(Module):
 
     @contextmanager
     def join(self, divide_by_initial_world_size: bool = True, enable: bool = True) -> Iterator[None]:
-        """A block for ranks that have different numbers of inputs: one that has none left takes part with zeros.
+        """A block for ranks with different numbers of inputs: one that has none left takes part with zeros.
 
         At the end all get the parameters and buffers of the last rank that had inputs.
         """
@@ -123,7 +123,7 @@ class DistributedDataParallel(Module):
         self._synchronize(self.module.state_dict(keep_vars=True).items(), self.last_active)
 
     def _active(self, flag: int) -> list[int]:
-        """Tell all ranks whether this one has inputs (1, or 2 if it will average gradients); give those that have."""
+        """Tell all ranks whether this one has inputs (1, or 2 if it will average gradients); return those that have."""
         self.flags = flags = np.zeros(self.process_group.size(), np.int64)
         all_gather_single(plain(flags), plain(np.array([flag])), self.process_group, label="join")
         active = [int(rank) for rank in np.flatnonzero(flags)]
@@ -158,7 +158,7 @@ class Reducer:
         self.place = {i: (number, k) for number, indices in enumerate(assignment) for k, i in enumerate(indices)}
 
     def rebuild_buckets(self, source: int) -> None:
-        """After the first pass: order the buckets as the gradients have arrived on one rank (NOTE 1)."""
+        """After the first pass, order the buckets as the gradients arrived on one rank (NOTE 1)."""
         if self.rebuilt or self.find_unused or not self.order:
             return
         self.rebuilt, order = True, np.array(self.order)
@@ -166,7 +166,7 @@ class Reducer:
         self.set_buckets(assign_buckets(self.sizes, order.tolist(), self.limits))
 
     def check_finished(self) -> None:
-        """Refuse a new forward while a bucket of the last one has waited in vain."""
+        """Refuse a new forward if a bucket of the last one was never filled."""
         if self.expects_hooks and self.launched:
             names = ", ".join(self.named[i][0] for i in sorted(self.waiting))
             raise RuntimeError(UNFINISHED.format(self.group.rank(), names))
@@ -178,7 +178,7 @@ class Reducer:
         self.unused = self.waiting - (self.waiting if outputs is None else reached_from(outputs, self.named))
 
     def hook(self, index: int, param: Tensor) -> None:
-        """After the accumulation: the gradient is ready. Before the first one, so are those of unused parameters."""
+        """Mark a gradient as ready after its accumulation; before the first one, also those of unused parameters."""
         if self.expects_hooks:
             self.launched = True
             while self.unused:
@@ -218,7 +218,7 @@ class Reducer:
         return future
 
     def finish(self) -> None:
-        """At the end of the pass: wait for the sums, and give each parameter its part."""
+        """At the end of the pass, wait for the sums, and give each parameter its part."""
         self.receive()
         for i, (_, param) in enumerate(self.named):
             number, k = self.place[i]
@@ -230,7 +230,7 @@ class Reducer:
                 param.grad = plain(view if self.as_view else view.copy())
 
     def receive(self) -> None:
-        """Wait for the sums of all buckets, and learn which parameters any rank has used."""
+        """Wait for the sums of all buckets, and find out which parameters any rank used."""
         self.expects_hooks = False
         if self.find_unused:
             all_reduce(plain(self.used), group=self.group, label="which parameters were used")

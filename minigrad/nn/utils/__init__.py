@@ -24,11 +24,11 @@ MODULES = ("parametrizations", "parametrize", "prune", "stateless")
 
 
 def __getattr__(name: str) -> Any:
-    """What few programs use: there without being loaded by `import minigrad.nn`."""
+    """Import rarely used functions on first access: `import minigrad.nn` does not load them."""
     if name in MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     if name in LATER:
         function = getattr(importlib.import_module(f"{__name__}.{LATER[name]}"), name)
-        globals()[name] = function  # the file `spectral_norm` would stand under the name otherwise
+        globals()[name] = function  # otherwise the name would be that of the file `spectral_norm`
         return function
     missing(f"module {__name__!r}", name)

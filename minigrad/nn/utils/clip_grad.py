@@ -29,13 +29,13 @@ def grads_of(parameters: Tensors) -> list[Tensor]:
 
 
 def on_device_of(like: Tensor, norm: Tensor) -> Tensor:
-    """A norm on the device of another tensor: gradients may lie on several."""
+    """Return a norm on the device of another tensor: gradients may be on several."""
     return norm if type(norm.array) is type(like.array) and norm.device == like.device else norm.to(like.device)
 
 
 def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False,
                    foreach: bool | None = None) -> Tensor:
-    """The norm of all tensors as one vector: of each tensor's norm the norm. `foreach` changes nothing here.
+    """Return the norm of all tensors as one vector: the norm of their norms. `foreach` changes nothing here.
 
     Raises:
         RuntimeError: if it is infinite or NaN, and `error_if_nonfinite`.
@@ -52,7 +52,7 @@ def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite:
 
 def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tensor,
                           foreach: bool | None = None) -> None:
-    """Scale the gradients by `max_norm / (total_norm + 1e-6)` where that is below 1."""
+    """Scale the gradients by `max_norm / (total_norm + 1e-6)` if that is below 1."""
     with no_grad():
         factor = clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
         for grad in grads_of(parameters):
@@ -61,7 +61,7 @@ def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tens
 
 def clip_grad_norm_(parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
                     foreach: bool | None = None) -> Tensor:
-    """Scale the gradients so that their norm, all of them as one vector, is at most `max_norm`; return what it was.
+    """Scale the gradients so that their norm as one vector is at most `max_norm`; return the norm before.
 
     Raises:
         RuntimeError: if it is infinite or NaN, and `error_if_nonfinite`.
@@ -76,14 +76,14 @@ def clip_grad_norm_(parameters: Tensors, max_norm: float, norm_type: float = 2.0
 
 def clip_grad_norm(parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
                    foreach: bool | None = None) -> Tensor:
-    """`clip_grad_norm_`, by its old name."""
+    """The old name of `clip_grad_norm_`."""
     warnings.warn("`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
                   FutureWarning, stacklevel=2)
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 
 def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
-    """Bring each element of the gradients into [-clip_value, clip_value]."""
+    """Clamp each element of the gradients to [-clip_value, clip_value]."""
     bound = float(clip_value)
     with no_grad():
         for grad in grads_of(parameters):

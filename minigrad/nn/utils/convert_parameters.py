@@ -10,7 +10,7 @@ __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All parameters, one after the other, as one vector in their graph."""
+    """Return all parameters, one after the other, as one vector in their graph."""
     return cat([p.view(-1) for p in parameters])
 
 
@@ -18,7 +18,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Make the parameters views of a vector, one part after the other.
 
     Raises:
-        TypeError: if it is no tensor; RuntimeError if it is too short.
+        TypeError: if it is not a tensor; RuntimeError if it is too short.
     """
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {type_name(vec)}")

@@ -1,7 +1,7 @@
 """Folds a batch norm into the layer before it: mirrors `torch/nn/utils/fusion.py`.
 
 In evaluation a batch norm is y = (x - mean) · weight / √(variance + eps) + bias: a scale and a shift of each channel,
-which the layer before can do with a weight and a bias of its own.
+which the weight and bias of the layer before can include.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Fused = tuple[Parameter, Parameter]
 
 
 def statistics(layer: _ConvNd | Linear, bn: _BatchNorm) -> tuple[Tensor, Tensor]:
-    """The running mean and variance of a norm; PyTorch's errors for what cannot be folded."""
+    """Return the running mean and variance of a norm; raise PyTorch's errors for what cannot be folded."""
     if layer.training or bn.training:
         raise AssertionError("Fusion only for eval!")
     if bn.running_mean is None or bn.running_var is None:
@@ -34,7 +34,7 @@ def statistics(layer: _ConvNd | Linear, bn: _BatchNorm) -> tuple[Tensor, Tensor]
 
 def fused_weights(weight: Tensor, bias: Tensor | None, mean: Tensor, variance: Tensor, eps: float,
                   bn_weight: Tensor | None, bn_bias: Tensor | None, shape: tuple[int, ...]) -> Fused:
-    """The weight scaled by each channel's factor, which has this shape there, and the bias scaled and shifted."""
+    """Return the weight scaled by each channel's factor, given this shape, and the bias scaled and shifted."""
     given = zeros_like(mean) if bias is None else bias
     scale = rsqrt(variance + eps) * (ones_like(mean) if bn_weight is None else bn_weight)
     shift = zeros_like(mean) if bn_bias is None else bn_bias
@@ -46,11 +46,11 @@ def fused_weights(weight: Tensor, bias: Tensor | None, mean: Tensor, variance: T
 
 def fuse_conv_bn_weights(conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float,
                          bn_w: Tensor | None, bn_b: Tensor | None, transpose: bool = False) -> Fused:
-    """The weight and bias of a convolution that does what a convolution and a batch norm did.
+    """Return the weight and bias of a convolution that does what a convolution and a batch norm did.
 
     Args:
         bn_rm: the running mean, and `bn_rv` the running variance, of each output channel.
-        transpose: the convolution is a transposed one, whose output channels are dimension 1 of its weight.
+        transpose: whether the convolution is transposed: its output channels are dimension 1 of its weight.
     """
     shape = ((1, -1) if transpose else (-1, 1)) + (1,) * (conv_w.ndim - 2)
     return fused_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, shape)
@@ -58,12 +58,12 @@ def fuse_conv_bn_weights(conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, b
 
 def fuse_linear_bn_weights(linear_w: Tensor, linear_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float,
                            bn_w: Tensor | None, bn_b: Tensor | None) -> Fused:
-    """The weight and bias of a linear layer that does what a linear layer and a batch norm did."""
+    """Return the weight and bias of a linear layer that does what a linear layer and a batch norm did."""
     return fused_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, (-1, 1))
 
 
 def fuse_conv_bn_eval(conv: C, bn: _BatchNorm, transpose: bool = False) -> C:
-    """A convolution that does what `conv` and `bn` do in evaluation.
+    """Return a convolution that does what `conv` and `bn` do in evaluation.
 
     Raises:
         AssertionError: if one of them is in training, or `bn` has no running statistics.
@@ -76,10 +76,10 @@ def fuse_conv_bn_eval(conv: C, bn: _BatchNorm, transpose: bool = False) -> C:
 
 
 def fuse_linear_bn_eval(linear: Linear, bn: _BatchNorm) -> Linear:
-    """A linear layer that does what `linear` and `bn` do in evaluation.
+    """Return a linear layer that does what `linear` and `bn` do in evaluation.
 
     Raises:
-        AssertionError: as `fuse_conv_bn_eval`, and if their numbers of features do not fit.
+        AssertionError: as `fuse_conv_bn_eval`, and if their numbers of features do not match.
     """
     mean, variance = statistics(linear, bn)
     if bn.num_features not in (1, linear.out_features):

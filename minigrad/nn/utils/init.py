@@ -10,10 +10,10 @@ __all__ = ["skip_init"]
 
 
 def skip_init(module_cls: type[Module], *args: Any, **kwargs: Any) -> Module:
-    """A module whose parameters may hold anything: making it draws no random numbers.
+    """Return a module with uninitialised parameters: making it draws no random numbers.
 
     Raises:
-        RuntimeError: for what is no module, and for a module that takes no `device`.
+        RuntimeError: for a class that is not a module, or one that takes no `device`.
     """
     if not issubclass(module_cls, Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")

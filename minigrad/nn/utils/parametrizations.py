@@ -1,4 +1,4 @@
-"""Parametrizations that are ready to use: mirrors `torch/nn/utils/parametrizations.py`."""
+"""Ready-made parametrizations: mirrors `torch/nn/utils/parametrizations.py`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ M = TypeVar("M", bound=Module)
 
 
 def tensor_of(module: Module, name: str) -> Tensor:
-    """The parameter or buffer of this name; PyTorch's error where there is none."""
+    """Return the parameter or buffer of this name; raise PyTorch's error if there is none."""
     found = getattr(module, name, None)
     if not isinstance(found, Tensor):
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
@@ -67,7 +67,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
 
 
 class _SpectralNorm(Module):
-    """Divides by the greatest singular value, of which each step in training makes a better estimate."""
+    """Divides by the greatest singular value, whose estimate each step in training improves."""
 
     _u: Tensor
     _v: Tensor
@@ -123,7 +123,7 @@ def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, 
     Args:
         n_power_iterations: by how many steps of the power method the estimate is improved at each access in training.
         eps: keeps norms from being 0.
-        dim: the dimension of outputs; by default 0, and 1 of a transposed convolution.
+        dim: the dimension of outputs; by default 0, or 1 for a transposed convolution.
     """
     weight = tensor_of(module, name)
     dim = int(isinstance(module, _ConvTransposeNd)) if dim is None else dim
@@ -131,8 +131,8 @@ def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, 
 
 
 def reflections(a: Tensor, scales: Tensor) -> Tensor:
-    """The first columns of the product of the reflections 1 - τ v vᵀ; v are the columns of `a` below its diagonal,
-    with 1 on the diagonal (`torch.linalg.householder_product`)."""
+    """Return the first columns of the product of the reflections 1 - τ v vᵀ, where v are the columns of `a` below its
+    diagonal, with 1 on the diagonal (`torch.linalg.householder_product`)."""
     n, k = a.shape[-2:]
     unit = eye(n, k, dtype=a.dtype, device=a.device)
     vectors = a.tril(-1) + unit
@@ -144,7 +144,7 @@ def reflections(a: Tensor, scales: Tensor) -> Tensor:
 
 
 def factored(a: Tensor) -> tuple[Tensor, Tensor]:
-    """The reflections of a QR decomposition, as LAPACK packs them, and their scales (`torch.geqrf`)."""
+    """Return the reflections of a QR decomposition, as LAPACK packs them, and their scales (`torch.geqrf`)."""
     packed, scales = np.linalg.qr(host(a.array), mode="raw")
     where = device_like(a.array)
     return plain(moved(np.ascontiguousarray(packed.swapaxes(-1, -2)), where)), plain(moved(scales, where))
@@ -156,13 +156,13 @@ def by_cayley(a: Tensor) -> Tensor:
     return solve(unit.add(a, alpha=-0.5), unit.add(a, alpha=0.5))
 
 
-# How each map makes an orthogonal matrix of a skew-symmetric one; "householder" has no need of that.
+# How each map makes an orthogonal matrix from a skew-symmetric one; "householder" does not need that.
 MAPS: dict[str, Callable[[Tensor], Tensor] | None] = {
     "matrix_exp": matrix_exp, "cayley": by_cayley, "householder": None}
 
 
 class _Orthogonal(Module):
-    """A matrix with orthonormal columns, or rows where it is wide, computed from one that is free."""
+    """A matrix with orthonormal columns, or rows if it is wide, computed from an unconstrained one."""
 
     base: Tensor
 
@@ -193,7 +193,7 @@ class _Orthogonal(Module):
 
     @no_grad()  # type: ignore[untyped-decorator]  # as above
     def right_inverse(self, Q: Tensor) -> Tensor:
-        """The free matrix that gives Q; with a base, Q (made orthonormal where it is not) becomes the base."""
+        """Return the free matrix that yields Q; with a base, Q (made orthonormal if it is not) becomes the base."""
         if Q.shape != self.shape:
             raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape "
                              f"{Q.shape}.")
@@ -218,14 +218,14 @@ class _Orthogonal(Module):
 
 
 def is_orthogonal(Q: Tensor) -> bool:
-    """Whether the columns are orthonormal, up to rounding."""
+    """Return whether the columns are orthonormal, up to rounding."""
     n, k = Q.size(-2), Q.size(-1)
     unit = eye(k, dtype=Q.dtype, device=Q.device)
     return bool(allclose(Q.mH @ Q, unit, atol=10.0 * n * finfo(Q.dtype).eps))
 
 
 def made_orthogonal(A: Tensor) -> Tensor:
-    """The orthogonal factor of the QR decomposition whose R has a diagonal above 0: that is the only one."""
+    """Return the orthogonal factor of the QR decomposition whose R has a positive diagonal, which is unique."""
     packed, scales = factored(A)
     signs = packed.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
     result: Tensor = reflections(packed, scales) * signs
@@ -234,7 +234,7 @@ def made_orthogonal(A: Tensor) -> Tensor:
 
 def orthogonal(module: M, name: str = "weight", orthogonal_map: str | None = None, *,
                use_trivialization: bool = True) -> M:
-    """Keep a matrix orthogonal, or each of a batch; of one that is not square its columns or rows are orthonormal.
+    """Keep a matrix, or each of a batch, orthogonal; if it is not square, its columns or rows are orthonormal.
 
     The maps are those of Lezcano-Casado (2019).
 
@@ -244,7 +244,7 @@ def orthogonal(module: M, name: str = "weight", orthogonal_map: str | None = Non
         use_trivialization: multiply by a fixed base, so that the free matrix starts near 0.
 
     Raises:
-        ValueError: if there is no such tensor, it is no matrix, or there is no such map.
+        ValueError: if there is no such tensor, it is not a matrix, or there is no such map.
     """
     weight = tensor_of(module, name)
     if weight.ndim < 2:

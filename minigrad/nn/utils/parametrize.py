@@ -1,8 +1,8 @@
 """Computes parameters of a module from others: mirrors `torch/nn/utils/parametrize.py`.
 
 `register_parametrization(module, "weight", Symmetric())` moves the parameter to
-`module.parametrizations.weight.original`, and makes `module.weight` what `Symmetric()` computes of it, anew at each
-access. You need it to keep a weight symmetric, orthogonal or of norm 1 while an optimiser moves what it is made of.
+`module.parametrizations.weight.original`, and makes `module.weight` what `Symmetric()` computes from it, anew at each
+access. Use it to keep a weight symmetric, orthogonal or of norm 1 while an optimiser changes the original.
 
 To make `weight` a property, a module gets a class of its own, `ParametrizedLinear`, which is a subclass of `Linear`.
 """
@@ -39,9 +39,9 @@ class Cache:
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """Inside, each parametrized tensor is computed at its first access and kept until the outermost block ends.
+    """A block in which each parametrized tensor is computed at its first access and kept until the outermost one ends.
 
-    You need it where a weight is read often, as in a loop over time steps.
+    Use it where a weight is read often, as in a loop over time steps.
     """
     Cache.depth += 1
     try:
@@ -53,7 +53,7 @@ def cached() -> Iterator[None]:
 
 
 def keep(module: Module, name: str, tensor: Tensor) -> None:
-    """Register a tensor as what it is: a parameter, or else a buffer."""
+    """Register a tensor as a parameter if it is one, else as a buffer."""
     if isinstance(tensor, Parameter):
         module.register_parameter(name, tensor)
     else:
@@ -61,7 +61,7 @@ def keep(module: Module, name: str, tensor: Tensor) -> None:
 
 
 def check_kept(new: Tensor, dtype: Any, shape: Any, unless: str, names: tuple[str, str]) -> None:
-    """PyTorch's errors for a parametrization that changes the dtype or the shape of what it is given."""
+    """Raise PyTorch's errors for a parametrization that changes the dtype or the shape of its input."""
     for what, given, got in (("dtype", dtype, new.dtype), ("shape", shape, new.shape)):
         if given != got:
             raise ValueError(f"Registering a parametrization may not change the {what} of the tensor, unless {unless} "
@@ -71,15 +71,15 @@ def check_kept(new: Tensor, dtype: Any, shape: Any, unless: str, names: tuple[st
 class ParametrizationList(ModuleList):
     """The parametrizations of one tensor, in the order in which they are applied, and what the first is applied to.
 
-    That is `original`, or `original0`, `original1`, … where `right_inverse` of the first gives several tensors.
+    That is `original`, or `original0`, `original1`, … if `right_inverse` of the first returns several tensors.
 
     Args:
         modules: the parametrizations; at least one.
-        original: the parameter or buffer. Its values become what `right_inverse` of the modules makes of them.
+        original: the parameter or buffer. `right_inverse` of the modules transforms its values.
         unsafe: allow a result of another dtype or shape.
 
     Raises:
-        ValueError: if one of them gives no tensor, or changes the dtype or the shape.
+        ValueError: if one of them does not return a tensor, or changes the dtype or the shape.
     """
 
     original: Tensor
@@ -117,7 +117,7 @@ class ParametrizationList(ModuleList):
 
     @no_grad()  # type: ignore[untyped-decorator]  # it takes functions and generators
     def _inverse_of(self, value: Any) -> Any:
-        """What the modules that can be inverted make of the original."""
+        """Apply `right_inverse` of the modules that have one to a value."""
         for module in reversed(list(self)):
             if hasattr(module, "right_inverse"):
                 try:
@@ -175,7 +175,7 @@ class ParametrizationList(ModuleList):
 
 
 def give_class(module: Module) -> None:
-    """Make a module the one instance of a class of its own, which is a subclass of its class."""
+    """Make a module the only instance of a new subclass of its class."""
     cls = type(module)
 
     def refuse(self: Module) -> None:
@@ -195,7 +195,7 @@ def give_class(module: Module) -> None:
 
 
 def give_property(module: Module, name: str) -> None:
-    """Let `module.name` compute the parametrized tensor, and an assignment to it set the original."""
+    """Make `module.name` compute the parametrized tensor, and an assignment to it set the original."""
     def computed(self: Any) -> Tensor:
         parametrization = self.parametrizations[name]
         if not Cache.depth:
@@ -213,7 +213,7 @@ def give_property(module: Module, name: str) -> None:
 
 
 def check_further(module: Module, name: str, parametrization: Module) -> None:
-    """PyTorch's errors for a parametrization that does not fit behind those that a tensor has."""
+    """Raise PyTorch's errors for a parametrization that does not fit after those that a tensor has."""
     old = getattr(module, name)
     new = parametrization(old)
     if not isinstance(new, Tensor):
@@ -236,13 +236,12 @@ def check_further(module: Module, name: str, parametrization: Module) -> None:
 
 
 def register_parametrization(module: M, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> M:
-    """Let a module compute a parameter or buffer by `parametrization`; a second one is applied to the result of the
-    first.
+    """Make a module compute a parameter or buffer by `parametrization`; a second one is applied to the first's result.
 
     Args:
-        tensor_name: of a parameter, a buffer, or a tensor that is parametrized already.
-        parametrization: its `forward` computes the tensor; its `right_inverse`, if it has one, is asked for the
-            original that gives the present values, and at each assignment.
+        tensor_name: the name of a parameter, a buffer, or a tensor that is already parametrized.
+        parametrization: its `forward` computes the tensor; its `right_inverse`, if it has one, computes the original
+            from the present values, and at each assignment.
         unsafe: allow a result of another dtype or shape.
 
     Raises:
@@ -270,7 +269,7 @@ def register_parametrization(module: M, tensor_name: str, parametrization: Modul
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Whether a tensor of a module is parametrized; without a name, whether any is."""
+    """Return whether a tensor of a module is parametrized; without a name, whether any is."""
     known = getattr(module, "parametrizations", None)
     if not isinstance(known, ModuleDict):
         return False
@@ -281,10 +280,10 @@ def remove_parametrizations(module: M, tensor_name: str, leave_parametrized: boo
     """Make a tensor a plain parameter or buffer again.
 
     Args:
-        leave_parametrized: with the values that the parametrizations give; otherwise with those of the original.
+        leave_parametrized: with the values that the parametrizations compute; otherwise with those of the original.
 
     Raises:
-        ValueError: if it is not parametrized, or its originals are several and should stay.
+        ValueError: if it is not parametrized, or has several originals that should stay.
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
@@ -310,7 +309,7 @@ def remove_parametrizations(module: M, tensor_name: str, leave_parametrized: boo
 
 
 def type_before_parametrizations(module: Module) -> type:
-    """The class of a module as it was before its first parametrization."""
+    """Return the class of a module as it was before its first parametrization."""
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 

@@ -1,7 +1,7 @@
 """Sets weights to 0 and keeps them there: mirrors `torch/nn/utils/prune.py`.
 
 A pruned parameter `weight` becomes `weight_orig`, which is trained, times the buffer `weight_mask` of zeros and ones; a
-hook before `forward` multiplies them anew. `remove` makes the product a plain parameter again.
+hook multiplies them before each `forward`. `remove` makes the product a plain parameter again.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ M = TypeVar("M", bound=Module)
 
 
 def hooks_of(module: Module, name: str) -> dict[int, BasePruningMethod]:
-    """The hooks by which a parameter of a module is pruned, by their keys."""
+    """Return the hooks by which a parameter of a module is pruned, by their keys."""
     return {key: hook for key, hook in module._forward_pre_hooks.items()
             if isinstance(hook, BasePruningMethod) and hook._tensor_name == name}
 
 
 class BasePruningMethod(ABC):
-    """A way to choose what is pruned; a subclass says how in `compute_mask`.
+    """A way to choose what is pruned; a subclass defines it in `compute_mask`.
 
-    `PRUNING_TYPE`: "unstructured" where single elements are chosen, "structured" where whole slices along `dim` are,
-    "global" where a mask is given. When a parameter is pruned again, it says what of it is still looked at.
+    `PRUNING_TYPE`: "unstructured" if single elements are chosen, "structured" if whole slices along `dim` are, "global"
+    if a mask is given. When a parameter is pruned again, it says which part of it is still considered.
     """
 
     PRUNING_TYPE: ClassVar[str]
@@ -47,10 +47,10 @@ class BasePruningMethod(ABC):
 
     @abstractmethod
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """A mask of the shape of the scores `t`: 0 where `default_mask` is, and where this method prunes."""
+        """Return a mask of the shape of the scores `t`: 0 where `default_mask` is, and where this method prunes."""
 
     def apply_mask(self, module: Module) -> Tensor:
-        """The product of the original and the mask."""
+        """Return the product of the original and the mask."""
         if self._tensor_name is None:
             raise AssertionError(f"Module {module} has to be pruned")
         mask, original = [getattr(module, f"{self._tensor_name}_{part}") for part in ("mask", "orig")]
@@ -64,7 +64,7 @@ class BasePruningMethod(ABC):
 
         Args:
             args, kwargs: the arguments of the method.
-            importance_scores: what the method looks at, by default the parameter itself.
+            importance_scores: what the method compares, by default the parameter itself.
         """
         original = getattr(module, name)
         scores = original if importance_scores is None else importance_scores
@@ -100,7 +100,7 @@ class BasePruningMethod(ABC):
         return method
 
     def prune(self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Tensor | None = None) -> Tensor:
-        """A tensor times the mask that this method computes, without a module."""
+        """Return a tensor times the mask that this method computes, without a module."""
         scores = t if importance_scores is None else importance_scores
         if scores.shape != t.shape:
             raise AssertionError(f"importance_scores should have the same shape as tensor t, got {scores.shape} vs "
@@ -121,7 +121,7 @@ class BasePruningMethod(ABC):
 
 
 class PruningContainer(BasePruningMethod):
-    """The methods by which one parameter was pruned, in order; the last looks at what the others have left."""
+    """The methods by which one parameter was pruned, in order; the last considers what the others have left."""
 
     def __init__(self, *args: BasePruningMethod) -> None:
         self._pruning_methods: tuple[BasePruningMethod, ...] = ()
@@ -160,7 +160,7 @@ class PruningContainer(BasePruningMethod):
 
     @staticmethod
     def left_by_others(method: BasePruningMethod, t: Tensor, mask: Tensor) -> Any:
-        """Which part of a tensor a further method looks at: an index."""
+        """Return the part of a tensor that a further method considers, as an index."""
         if method.PRUNING_TYPE == "unstructured":
             return mask.eq(1)
         everything = [slice(None)] * t.ndim
@@ -179,7 +179,7 @@ class PruningContainer(BasePruningMethod):
 
 
 def check_amount(amount: Any) -> None:
-    """PyTorch's errors for what is neither a count nor a fraction."""
+    """Raise PyTorch's errors for what is neither a count nor a fraction."""
     if not isinstance(amount, Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     if float(amount) < 0 or (not isinstance(amount, Integral) and float(amount) > 1):
@@ -187,7 +187,7 @@ def check_amount(amount: Any) -> None:
 
 
 def count_of(amount: Any, size: int) -> int:
-    """How many of so many a count or a fraction means."""
+    """Return how many of `size` elements a count or a fraction means."""
     count = int(amount) if isinstance(amount, Integral) else round(amount * size)
     if count > size:
         raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
@@ -195,7 +195,7 @@ def count_of(amount: Any, size: int) -> int:
 
 
 def check_structured(t: Tensor, dim: int) -> None:
-    """PyTorch's errors for a tensor without slices along a dimension."""
+    """Raise PyTorch's errors for a tensor without slices along a dimension."""
     if t.ndim <= 1:
         raise ValueError("Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
                          f"{t.shape} with {t.ndim} dims")
@@ -204,7 +204,7 @@ def check_structured(t: Tensor, dim: int) -> None:
 
 
 def slices_kept(t: Tensor, dim: int, index: Any, default_mask: Tensor) -> Tensor:
-    """A mask that keeps the slices along a dimension that an index names, as far as another mask does."""
+    """Return a mask that keeps the slices of an index along a dimension, where another mask keeps them too."""
     mask = zeros_like(t)
     where: list[Any] = [slice(None)] * t.ndim
     where[dim] = index
@@ -234,7 +234,7 @@ class Unstructured(Amount):
     PRUNING_TYPE = "unstructured"
 
     def without(self, scores: Tensor, count: int, largest: bool, default_mask: Tensor) -> Tensor:
-        """A mask without the elements whose scores are the largest, or the smallest."""
+        """Return a mask without the elements whose scores are the largest, or the smallest."""
         mask: Tensor = default_mask.clone()
         if count:
             mask.view(-1)[topk(scores.view(-1), k=count, largest=largest).indices] = 0
@@ -242,7 +242,7 @@ class Unstructured(Amount):
 
 
 class RandomUnstructured(Unstructured):
-    """Prunes elements that are drawn."""
+    """Prunes elements at random."""
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         count = count_of(self.amount, t.numel())
@@ -250,14 +250,14 @@ class RandomUnstructured(Unstructured):
 
 
 class L1Unstructured(Unstructured):
-    """Prunes the elements of the smallest magnitude."""
+    """Prunes the elements with the smallest magnitude."""
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         return self.without(t.abs(), count_of(self.amount, t.numel()), False, default_mask)
 
 
 class RandomStructured(Amount):
-    """Prunes slices along `dim` that are drawn."""
+    """Prunes slices along `dim` at random."""
 
     PRUNING_TYPE = "structured"
 
@@ -294,7 +294,7 @@ class LnStructured(Amount):
 
 
 class CustomFromMask(BasePruningMethod):
-    """Prunes where a mask of one's own is 0."""
+    """Prunes where a given mask is 0."""
 
     PRUNING_TYPE = "global"
 
@@ -316,25 +316,25 @@ def identity(module: M, name: str) -> M:
 
 
 def random_unstructured(module: M, name: str, amount: Any) -> M:
-    """Prune elements that are drawn: `amount` is a fraction or a count."""
+    """Prune elements at random: `amount` is a fraction or a count."""
     RandomUnstructured.apply(module, name, amount)
     return module
 
 
 def l1_unstructured(module: M, name: str, amount: Any, importance_scores: Tensor | None = None) -> M:
-    """Prune the elements of the smallest magnitude: `amount` is a fraction or a count."""
+    """Prune the elements with the smallest magnitude: `amount` is a fraction or a count."""
     L1Unstructured.apply(module, name, amount=amount, importance_scores=importance_scores)
     return module
 
 
 def random_structured(module: M, name: str, amount: Any, dim: int) -> M:
-    """Prune slices along `dim` that are drawn: `amount` is a fraction or a count of them."""
+    """Prune slices along `dim` at random: `amount` is a fraction or a count of them."""
     RandomStructured.apply(module, name, amount, dim)
     return module
 
 
 def ln_structured(module: M, name: str, amount: Any, n: Any, dim: int, importance_scores: Tensor | None = None) -> M:
-    """Prune the slices along `dim` of the smallest n-norm: `amount` is a fraction or a count of them."""
+    """Prune the slices along `dim` with the smallest n-norm: `amount` is a fraction or a count of them."""
     LnStructured.apply(module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores)
     return module
 
@@ -352,7 +352,7 @@ def global_unstructured(parameters: Any, pruning_method: type[BasePruningMethod]
     Args:
         parameters: pairs of a module and a name.
         pruning_method: an unstructured one; `kwargs` are its arguments.
-        importance_scores: by such pairs, what the method looks at; by default the parameters.
+        importance_scores: by such pairs, what the method compares; by default the parameters.
 
     Raises:
         TypeError: if an argument is of another kind.
@@ -391,6 +391,6 @@ def remove(module: M, name: str) -> M:
 
 
 def is_pruned(module: Module) -> bool:
-    """Whether a parameter of a module, or of one inside it, is pruned."""
+    """Return whether a parameter of a module, or of one inside it, is pruned."""
     return any(isinstance(hook, BasePruningMethod) for each in module.modules()
                for hook in each._forward_pre_hooks.values())

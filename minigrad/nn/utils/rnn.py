@@ -1,6 +1,6 @@
 """Packs and pads sequences of different lengths: mirrors `torch/nn/utils/rnn.py`.
 
-A batch of them is one padded tensor, or a PackedSequence, over which a recurrent layer makes no step that is padding.
+A batch of them is one padded tensor, or a PackedSequence, for which a recurrent layer makes no steps over padding.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class _Packed(NamedTuple):
 
 
 def converting(method: str, dtype: str) -> Callable[[Any], Any]:
-    """A method of PackedSequence that converts its data by the method of Tensor of the same name."""
+    """Make a method of PackedSequence that converts its data by the method of Tensor with the same name."""
 
     def convert(self: PackedSequence) -> PackedSequence:
         return self.to(getattr(self.data, method)().dtype)
@@ -40,9 +40,9 @@ def converting(method: str, dtype: str) -> Callable[[Any], Any]:
 
 
 class PackedSequence(_Packed):
-    """Packed data, the number of rows of each step, and where sequences were sorted by length: how, and the way back.
+    """Packed data, the number of rows of each step, and if sequences were sorted by length, the order and its inverse.
 
-    Made by `pack_sequence` and `pack_padded_sequence`.
+    `pack_sequence` and `pack_padded_sequence` make them.
     """
 
     def __new__(cls, data: Any, batch_sizes: Tensor | None = None, sorted_indices: Tensor | None = None,
@@ -56,8 +56,8 @@ class PackedSequence(_Packed):
         return super().__new__(cls, data[0], data[1], sorted_indices, unsorted_indices)
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """The same with its data converted, as by `Tensor.to`; itself where nothing changes. The batch sizes stay on
-        the CPU, the indices go along."""
+        """Return the sequence with its data converted as by `Tensor.to`; itself if nothing changes. The batch sizes
+        stay on the CPU, the indices move along."""
         data = self.data.to(*args, **kwargs)
         if data is self.data:
             return self
@@ -65,11 +65,11 @@ class PackedSequence(_Packed):
         return type(self)(data, self.batch_sizes, *indices)
 
     def cpu(self, *args: Any, **kwargs: Any) -> Self:
-        """The same on the CPU."""
+        """Return the sequence on the CPU."""
         return self.to("cpu", *args, **kwargs)
 
     def cuda(self, *args: Any, **kwargs: Any) -> Self:
-        """The same on a GPU."""
+        """Return the sequence on a GPU."""
         return self.to(self.data.cuda(*args, **kwargs).device)
 
     double = converting("double", "float64")
@@ -83,20 +83,20 @@ class PackedSequence(_Packed):
 
     @property
     def is_cuda(self) -> bool:
-        """Whether the data lies on a GPU."""
+        """Whether the data is on a GPU."""
         return bool(self.data.is_cuda)
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
-    """The permutation that undoes another; None of None."""
+    """Return the permutation that undoes another; None for None."""
     return None if permutation is None else plain(np.argsort(permutation.array))
 
 
 def pack_padded_sequence(input: Tensor, lengths: Tensor | Sequence[int], batch_first: bool = False,
                          enforce_sorted: bool = True) -> PackedSequence:
-    """Padded sequences of these lengths, packed; `input` is (time, batch, …), with `batch_first` (batch, time, …).
+    """Pack padded sequences of these lengths; `input` is (time, batch, …), with `batch_first` (batch, time, …).
 
-    `enforce_sorted`: the sequences come in descending order of length; else they are sorted first.
+    `enforce_sorted`: the sequences are in descending order of length; else they are sorted first.
 
     Raises:
         RuntimeError: if there is nothing to pack, or the lengths do not match or do not descend.
@@ -112,10 +112,10 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor | Sequence[int], batch_f
 
 def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0,
                         total_length: int | None = None) -> tuple[Tensor, Tensor]:
-    """The padded tensor, (time, batch, …) or with `batch_first` (batch, time, …), and the lengths of its sequences.
+    """Return the padded tensor, (time, batch, …) or with `batch_first` (batch, time, …), and its sequences' lengths.
 
     Raises:
-        ValueError: if `total_length`, to which they are filled up, is less than the longest sequence has.
+        ValueError: if `total_length`, to which they are padded, is less than the longest length.
     """
     sizes = sequence.batch_sizes.tolist()
     longest = len(sizes)
@@ -132,7 +132,7 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, pad
 
 def pad_sequence(sequences: Tensor | Iterable[Tensor], batch_first: bool = False, padding_value: float = 0.0,
                  padding_side: str = "right") -> Tensor:
-    """Sequences of shape (length, …) as one tensor, (longest, count, …) or with `batch_first` (count, longest, …).
+    """Pad sequences of shape (length, …) to one tensor, (longest, count, …) or with `batch_first` (count, longest, …).
 
     Raises:
         RuntimeError: if there are none, or their other dimensions differ.
@@ -145,19 +145,19 @@ def pad_sequence(sequences: Tensor | Iterable[Tensor], batch_first: bool = False
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
-    """The sequences in a padded tensor, each as long as `lengths` says."""
+    """Return the sequences in a padded tensor, each as long as `lengths` says."""
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     masks = np.arange(rows.shape[1], like=lengths.array) < lengths.array[:, None]
     return [row[plain(mask)] for row, mask in zip(rows.unbind(0), masks, strict=True)]
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
-    """Sequences of shape (length, …), packed. See `pack_padded_sequence`."""
+    """Pack sequences of shape (length, …). See `pack_padded_sequence`."""
     lengths = [v.array.shape[0] for v in sequences]
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """The sequences in packed data."""
+    """Return the sequences in packed data."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

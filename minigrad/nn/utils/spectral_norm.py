@@ -1,6 +1,6 @@
 """Normalises weights by their spectral norm, in a hook before `forward`: mirrors `torch/nn/utils/spectral_norm.py`.
 
-PyTorch names `torch.nn.utils.parametrizations.spectral_norm` as its successor.
+Its successor in PyTorch is `torch.nn.utils.parametrizations.spectral_norm`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class SpectralNorm:
     The buffers `…_u` and `…_v` are estimates of the singular vectors; each call in training improves them.
     """
 
-    _version = 1  # a state dict carries it; states of version 0, older than 2019, have no `…_v` and are refused
+    _version = 1  # stored in state dicts; states of version 0, older than 2019, have no `…_v` and are refused
 
     def __init__(self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
         if n_power_iterations <= 0:
@@ -35,14 +35,14 @@ class SpectralNorm:
         self.name, self.dim, self.n_power_iterations, self.eps = name, dim, n_power_iterations, eps
 
     def reshape_weight_to_matrix(self, weight: Tensor) -> Tensor:
-        """The weight with its dimension of outputs first and all others as one."""
+        """Return the weight with its dimension of outputs first and all others joined."""
         order = [self.dim, *[d for d in range(weight.ndim) if d != self.dim]]
         turned = weight.permute(order) if self.dim else weight
         matrix: Tensor = turned.reshape(turned.size(0), -1)
         return matrix
 
     def compute_weight(self, module: Module, do_power_iteration: bool) -> Tensor:
-        """The weight over the estimate."""
+        """Return the weight divided by the estimate."""
         weight, u, v = [getattr(module, f"{self.name}_{part}") for part in ("orig", "u", "v")]
         matrix = self.reshape_weight_to_matrix(weight)
         if do_power_iteration:
@@ -55,7 +55,7 @@ class SpectralNorm:
         return result
 
     def remove(self, module: Module) -> None:
-        """The weight as a parameter again."""
+        """Make the weight a parameter again."""
         with no_grad():
             weight = self.compute_weight(module, do_power_iteration=False)
         for name in (self.name, *[f"{self.name}_{part}" for part in ("u", "v", "orig")]):
@@ -77,10 +77,10 @@ def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, 
     Args:
         n_power_iterations: by how many steps of the power method each call in training improves the estimate.
         eps: keeps norms from being 0.
-        dim: the dimension of outputs; by default 0, and 1 of a transposed convolution.
+        dim: the dimension of outputs; by default 0, or 1 for a transposed convolution.
 
     Raises:
-        RuntimeError: if this parameter is normalised already.
+        RuntimeError: if this parameter is already normalised.
         ValueError: if it is None.
     """
     dim = int(isinstance(module, _ConvTransposeNd)) if dim is None else dim

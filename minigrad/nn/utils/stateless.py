@@ -1,4 +1,4 @@
-"""Calls a module with other parameters than its own: mirrors `torch/nn/utils/stateless.py`."""
+"""Calls a module with parameters other than its own: mirrors `torch/nn/utils/stateless.py`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEPRECATED = (
 
 
 def names_of_tied(module: Module) -> dict[str, set[str]]:
-    """By name: all names of a tensor that a module holds under several."""
+    """For each name of a tensor that a module holds under several names, all of them."""
     names: dict[int, set[str]] = defaultdict(set)
     for name, tensor in (*module.named_parameters(remove_duplicate=False),
                          *module.named_buffers(remove_duplicate=False)):
@@ -28,7 +28,7 @@ def names_of_tied(module: Module) -> dict[str, set[str]]:
 
 
 def untied(module: Module, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """What was given for one name of a tied tensor, for all of its names."""
+    """Return what was given for one name of a tied tensor, for all of its names."""
     result = dict(given)
     for name, group in names_of_tied(module).items():
         chosen = {id(given[other]): given[other] for other in group if other in given}
@@ -41,7 +41,7 @@ def untied(module: Module, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def check_names(module: Module, given: Mapping[str, Tensor]) -> None:
-    """PyTorch's error where names are missing or too many."""
+    """Raise PyTorch's error if names are missing or superfluous."""
     known = {name for name, _ in (*module.named_parameters(remove_duplicate=False),
                                   *module.named_buffers(remove_duplicate=False))}
     texts = [f"{what} key(s): {', '.join(map(repr, names))}." for what, names in (
@@ -51,7 +51,7 @@ def check_names(module: Module, given: Mapping[str, Tensor]) -> None:
 
 
 def exchange(module: Module, name: str, tensor: Any) -> Any:
-    """Put a tensor in the place of a parameter, a buffer or an attribute of a module; what was there."""
+    """Replace a parameter, a buffer or an attribute of a module by a tensor; return what was there."""
     *path, last = name.split(".")
     for part in path:
         module = getattr(module, part)
@@ -66,7 +66,7 @@ def exchange(module: Module, name: str, tensor: Any) -> Any:
 
 @contextmanager
 def exchanged(module: Module, tensors: Mapping[str, Tensor]) -> Iterator[None]:
-    """Inside, these tensors are in the places of a module's own."""
+    """A block in which these tensors replace a module's own."""
     own: dict[str, Any] = {}
 
     def put_back() -> None:
@@ -81,19 +81,19 @@ def exchanged(module: Module, tensors: Mapping[str, Tensor]) -> Iterator[None]:
 
 def functional_call(module: Module, parameters_and_buffers: dict[str, Tensor], args: Any = None,
                     kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False) -> Any:
-    """Call a module with the given tensors in the places of its parameters and buffers, which stay as they are.
+    """Call a module with the given tensors in place of its parameters and buffers, which stay unchanged.
 
-    You need it where parameters are the results of ops, as in a step of meta-learning.
+    Use it where parameters are the results of ops, as in a step of meta-learning.
 
     Args:
         parameters_and_buffers: by the names of `named_parameters` and `named_buffers`; others keep their own.
         args: the arguments, a tuple; anything else is the one argument.
-        tie_weights: what is given for one name of a tensor with several holds for all.
-        strict: refuse names that are missing or too many.
+        tie_weights: what is given for one name of a tensor with several names applies to all.
+        strict: refuse missing or superfluous names.
 
     Raises:
         ValueError: if tied names are given different tensors.
-        RuntimeError: if `strict`, for other names than the module's.
+        RuntimeError: if `strict`, for names other than the module's.
     """
     warnings.warn(DEPRECATED, FutureWarning, stacklevel=2)
     given = untied(module, parameters_and_buffers) if tie_weights else dict(parameters_and_buffers)

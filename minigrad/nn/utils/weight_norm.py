@@ -15,7 +15,7 @@ DEPRECATED = "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.u
 
 
 class WeightNorm:
-    """The hook: makes the weight anew from its length `…_g` and its direction `…_v`."""
+    """The hook: recomputes the weight from its length `…_g` and its direction `…_v`."""
 
     def __init__(self, name: str, dim: int | None) -> None:
         self.name, self.dim = name, -1 if dim is None else dim
@@ -28,7 +28,7 @@ class WeightNorm:
         setattr(module, self.name, self.compute_weight(module))
 
     def remove(self, module: Module) -> None:
-        """The weight as a parameter again."""
+        """Make the weight a parameter again."""
         weight = self.compute_weight(module)
         for name in (self.name, f"{self.name}_g", f"{self.name}_v"):
             delattr(module, name)
@@ -39,7 +39,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """Replace a parameter by two: the lengths `name_g` along `dim` (None: one length), and the direction `name_v`.
 
     Raises:
-        RuntimeError: if this parameter is normalised already.
+        RuntimeError: if this parameter is already normalised.
     """
     warnings.warn(DEPRECATED, FutureWarning, stacklevel=2)
     if any(isinstance(hook, WeightNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
@@ -65,7 +65,7 @@ def remove_weight_norm(module: M, name: str = "weight") -> M:
 
 
 def remove_hook(module: Module, kind: type[Any], name: str, what: str) -> Any:
-    """Let the hook of this kind that computes a parameter make it a plain one again, and take the hook away."""
+    """Find the hook of this kind that computes a parameter, make the parameter a plain one again, remove the hook."""
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, kind) and hook.name == name:
             hook.remove(module)

@@ -32,8 +32,8 @@ __all__ = ["CheckpointError", "CheckpointFunction", "CheckpointPolicy", "GraphEx
            "detach_variable", "noop_context_fn", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop"]
 
 Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
-EARLY_STOP: list[bool] = []  # what set_checkpoint_early_stop says, the innermost block last
-DEBUG: list[bool | None] = []  # the same of set_checkpoint_debug_enabled
+EARLY_STOP: list[bool] = []  # the settings of set_checkpoint_early_stop, innermost block last
+DEBUG: list[bool | None] = []  # those of set_checkpoint_debug_enabled
 CHECKS: dict[str, Callable[[Any], Any]] = {
     "default": lambda tensor: {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device},
     "none": lambda tensor: None,
@@ -57,7 +57,7 @@ SUPPRESSED = (
 
 
 def noop_context_fn() -> Contexts:
-    """Two contexts that do nothing: the default `context_fn`."""
+    """Return two contexts that do nothing: the default `context_fn`."""
     return nullcontext(), nullcontext()
 
 
@@ -74,7 +74,7 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
 
 @contextmanager
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
-    """A block whose checkpoints go by this, whatever their `debug` says; None: each goes by its own."""
+    """A block whose checkpoints use this setting, whatever their `debug` says; None: each uses its own."""
     before = list(DEBUG)
     try:
         DEBUG.append(enabled)
@@ -86,16 +86,16 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
 def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None,
                context_fn: Callable[[], Contexts] = noop_context_fn, determinism_check: str = "default",
                debug: bool = False, early_stop: bool = True, **kwargs: Any) -> Any:
-    """`function(*args, **kwargs)`, with what it saves for the backward pass computed again instead of kept.
+    """Return `function(*args, **kwargs)`, with what it saves for the backward pass recomputed instead of kept.
 
-    `use_reentrant`: the way to do it, see the module; say it, the default (True) is going to change.
+    `use_reentrant`: which of the module's two ways; pass it explicitly, since the default (True) is going to change.
     `preserve_rng_state=True`: the second run draws the random numbers of the first. The others are for
-    `use_reentrant=False` alone: `context_fn` makes the contexts of the first and the second run;
-    `determinism_check="none"` compares nothing, "default" shapes, dtypes and devices of what is saved; `early_stop`:
-    the second run ends at the last tensor that is needed; `debug`: an error lists the ops of both runs.
+    `use_reentrant=False` only: `context_fn` makes the contexts of the first and the second run;
+    `determinism_check="none"` compares nothing, "default" the shapes, dtypes and devices of what is saved;
+    `early_stop`: the second run stops at the last tensor that is needed; `debug`: an error lists the ops of both runs.
 
     Raises:
-        ValueError: for arguments that the chosen way does not know.
+        ValueError: for arguments that the chosen way does not have.
         CheckpointError: in the backward pass, if the second run saves other tensors than the first.
     """
     if use_reentrant is None:
@@ -115,7 +115,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
 
 def non_reentrant(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], preserve: bool,
                   context_fn: Callable[[], Contexts], determinism_check: str, early_stop: bool, debug: bool) -> Any:
-    """The first run, under hooks that keep nothing; without grad mode there is nothing to keep."""
+    """Do the first run, under hooks that keep nothing; with grad mode off there is nothing to keep."""
     logs = Logs() if debug else None
     if logs is not None:
         if context_fn is not noop_context_fn:
@@ -145,10 +145,10 @@ def non_reentrant(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
 
 def checkpoint_sequential(functions: Sequential | Sequence[Callable[[Any], Any]], segments: int, input: Any,
                           use_reentrant: bool | None = None, **kwargs: Any) -> Any:
-    """`input` sent through all functions, in so many segments; all but the last are checkpointed.
+    """Send `input` through all functions, in `segments` segments, of which all but the last are checkpointed.
 
     Raises:
-        ValueError: for other keyword arguments than `preserve_rng_state`.
+        ValueError: for keyword arguments other than `preserve_rng_state`.
     """
     if use_reentrant is None:
         warnings.warn(NOT_SAID_OF_SEQUENTIAL, stacklevel=2)

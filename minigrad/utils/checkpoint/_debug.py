@@ -1,6 +1,6 @@
 """Implements `debug=True`: the error of a function that does not repeat itself lists the ops of both runs.
 
-PyTorch's error, and its form; the lines in it are of the user's code only, the innermost first.
+The error and its form are PyTorch's; it shows only lines of the user's code, the innermost first.
 """
 
 import os
@@ -70,7 +70,7 @@ class Log(TorchDispatchMode):
         self.run = run
         self.ops: list[tuple[str, list[str]]] = []
         self.numbers: dict[int, int] = {}
-        self.alive: list[Any] = []  # so that an id stays that of its tensor
+        self.alive: list[Any] = []  # so that ids are not reused
 
     def __enter__(self) -> Any:
         self.ops, self.numbers, self.alive = [], {}, []
@@ -82,7 +82,7 @@ class Log(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: tuple[Any, ...], args: tuple[Any, ...] = (),
                            kwargs: dict[str, Any] | None = None) -> Any:
-        """Run the op and note it; one that the end of a recomputation interrupts has no results."""
+        """Run the op and note it; an op that the end of a recomputation interrupts has no results."""
         given, result = ", ".join([self.text_of(x) for x in args]), None
         try:
             result = func(*args, **(kwargs or {}))
@@ -93,7 +93,7 @@ class Log(TorchDispatchMode):
             self.ops.append((f"{results or '?'} = torch._ops.{func}({given})", list(users_lines())))
 
     def text_of(self, x: Any) -> str:
-        """A tensor by its number, anything else as it is printed."""
+        """Return a tensor by its number, anything else as it is printed."""
         if isinstance(x, (tuple, list)) and any(isinstance(each, Tensor) for each in x):
             return f"[{', '.join([self.text_of(each) for each in x])}]"
         if not isinstance(x, Tensor):
@@ -104,7 +104,7 @@ class Log(TorchDispatchMode):
         return f"${self.numbers[id(x)]}"
 
     def traces(self) -> str:
-        """Each op with where it came from."""
+        """Return each op with the lines that it came from."""
         blocks = []
         for i, (op, lines) in enumerate(self.ops):
             blocks.append("".join([f"{op}   ({i + 1} of {len(self.ops)} in {self.run})\n\n",
@@ -119,7 +119,7 @@ def kind(x: Tensor) -> str:
 
 
 def users_lines() -> Iterator[str]:
-    """The lines of the user's code that are running, the innermost first."""
+    """Yield the lines of the user's code that are running, the innermost first."""
     frame = sys._getframe(1)
     while frame.f_back is not None:
         frame = frame.f_back
@@ -134,11 +134,11 @@ class Logs:
         self.first, self.second = Log("original"), Log("recompute")
 
     def contexts(self) -> tuple[Log, Log]:
-        """As a `context_fn`."""
+        """Return both modes, as a `context_fn`."""
         return self.first, self.second
 
     def explaining(self, unpack: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """A hook whose error is the long one."""
+        """Wrap an unpack hook so that its error is the long one."""
         def explained(holder: Any) -> Any:
             try:
                 return unpack(holder)
@@ -148,7 +148,7 @@ class Logs:
         return explained
 
     def error(self) -> CheckpointError:
-        """What to raise in place of the short error."""
+        """Return the error to raise in place of the short one."""
         ops = [each for log in (self.first, self.second) for each in ("\n".join([op for op, _ in log.ops]), "")]
         return CheckpointError("\n".join([
             HEAD, WAVE, TITLES[0], RULE, "", self.first.traces() + WAVE, TITLES[1], RULE, "",

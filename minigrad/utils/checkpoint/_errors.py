@@ -18,17 +18,17 @@ OVERLAP = (
 
 
 class CheckpointError(RuntimeError):
-    """A function did not do the same when it was run again."""
+    """Raised when a function did not do the same on its second run."""
 
 
 def too_many() -> CheckpointError:
-    """The second run saves more tensors."""
+    """Return the error for a second run that saves more tensors."""
     return CheckpointError("torch.utils.checkpoint: trying to save more tensors during recomputation than during the "
                            f"original forward pass.\n{TIP}")
 
 
 def another_number(then: int, now: int) -> CheckpointError:
-    """The second run saved another number of tensors."""
+    """Return the error for a second run that saved a different number of tensors."""
     return CheckpointError(
         "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
         f"recomputation.\nNumber of tensors saved during forward: {then}\nNumber of tensors saved during "
@@ -36,7 +36,7 @@ def another_number(then: int, now: int) -> CheckpointError:
 
 
 def other_facts(differing: Iterable[tuple[int, Any, Any]]) -> CheckpointError:
-    """The second run saved tensors of another kind: their places, what was noted, and what is found."""
+    """Return the error for tensors of another kind: with their positions, what was noted, and what was found."""
     rows = [f"tensor at position {index}:\nsaved metadata: {then}\nrecomputed metadata: {now}\n"
             for index, then, now in differing]
     return CheckpointError("torch.utils.checkpoint: Recomputed values for the following tensors have different "
@@ -44,7 +44,7 @@ def other_facts(differing: Iterable[tuple[int, Any, Any]]) -> CheckpointError:
 
 
 def unpacked_twice(in_group: bool) -> CheckpointError:
-    """A pass asks twice for one saved tensor."""
+    """Return the error for a pass that needs one saved tensor twice."""
     return CheckpointError(
         "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. "
         f"{OVERLAP if in_group else ''}If you are calling ctx.saved_tensors in backward, make sure to do so only once. "

@@ -14,10 +14,10 @@ GROUP = threading.local()
 class GraphExecGroup:
     """A block in which several passes count as one: what they need of a checkpointed call is computed once.
 
-    No two of them may need the same saved tensor, also where the graph is retained.
+    No two of them may need the same saved tensor, even if the graph is retained.
 
     Raises:
-        RuntimeError: on entering a block inside of another one.
+        RuntimeError: on entering a block inside another one.
     """
 
     def __enter__(self) -> GraphExecGroup:
@@ -32,5 +32,5 @@ class GraphExecGroup:
 
     @classmethod
     def current(cls) -> GraphExecGroup | None:
-        """The block that this thread is in."""
+        """Return the block that this thread is in."""
         return getattr(GROUP, "current", None)

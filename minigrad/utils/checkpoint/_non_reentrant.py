@@ -1,20 +1,19 @@
-"""Implements `use_reentrant=False` with hooks on saved tensors, which compute again what they did not keep.
+"""Implements `use_reentrant=False` with hooks on saved tensors, which recompute what they did not keep.
 
-The function runs and is recorded as always, so flags and graph are those of the plain function. But every tensor that
-a node inside of it saves is exchanged for an empty `Holder`. When the backward pass first opens a holder, the function
-is run again, the tensors that it saves this time are put into the holders in the same order, and it is stopped as soon
-as the last holder is filled.
+The function runs and is recorded as always, so flags and graph are those of the plain function. But every tensor that a
+node inside it saves is replaced by an empty `Holder`. When the backward pass first opens a holder, the function runs
+again, the tensors that it saves this time are put into the holders in the same order, and it is stopped as soon as the
+last holder is filled.
 
-NOTE 4 (nested checkpoint). A checkpointed function may call checkpoint itself. Four rules say what happens.
+NOTE 4 (nested checkpoint). A checkpointed function may itself call checkpoint. Four rules say what happens.
 1. A saved tensor belongs to the innermost checkpoint: of nested hooks only the innermost pair counts.
-2. The arguments of an inner call are saved before its own hooks are set, so they belong to the outer call as every
-   other tensor that is saved there. They are kept by a node of their own, `Arguments`. To open an inner holder the
-   inner function must run, for which its arguments are opened, for which the outer function must run: each of them
-   once in a pass.
-3. A recomputation starts as if no checkpoint were on: it sets hooks of its own over those that are there. An inner
-   call that it meets is a checkpoint again.
-4. What was computed again belongs to one pass, and goes when its node has taken it, also where the graph is retained:
-   a second pass computes it again. The pass itself is the key, held weakly.
+2. The arguments of an inner call are saved before its own hooks are set, so they belong to the outer call, like every
+other tensor that is saved there. They are kept by a node of their own, `Arguments`. To open an inner holder the inner
+function must run, which opens its arguments, for which the outer function must run: each of them once in a pass.
+3. A recomputation starts as if no checkpoint were on: it sets its own hooks over those that are there. An inner call
+that it meets is a checkpoint again.
+4. What was recomputed belongs to one pass, and is freed when its node has taken it, even if the graph is retained: a
+second pass computes it again. The pass itself is the key, held weakly.
 """
 
 import weakref
@@ -35,11 +34,11 @@ __all__ = ["Frame"]
 
 
 class StopRecomputation(Exception):
-    """No error: the last holder is filled, and the rest of the function is not needed."""
+    """Not an error: the last holder is filled, and the rest of the function is not needed."""
 
 
 class Arguments(Node, number=None):
-    """Tensors kept as a node keeps its inputs: through the hooks that are on, and checked for changes in place."""
+    """Tensors kept as a node keeps its inputs: packed by the hooks that are on, and checked for in-place changes."""
 
     own_input_grads = True
 
@@ -51,8 +50,7 @@ class Arguments(Node, number=None):
 
 
 class Holder:
-    """Stands in a graph for a tensor that is not kept. `found`: what the recomputation in a pass found, until it is
-    taken (None)."""
+    """Stands in a graph for a tensor that is not kept. `found`: what each pass recomputed, None once taken."""
 
     __slots__ = ("__weakref__", "found")
 
@@ -61,14 +59,15 @@ class Holder:
 
 
 class Outside:
-    """Stands for a pass where a saved tensor is looked at outside of one."""
+    """Stands for a pass where a saved tensor is read outside one."""
 
 
 class Frame:
-    """One checkpointed call: how to run it again, and for each tensor that it saved a holder and what is known of it.
+    """One checkpointed call: how to run it again, and for each tensor that it saved a holder and what is known about
+    it.
 
-    `run(*args)` runs the function from the random state of the first time; `facts(tensor)` is what must be the same
-    again. `complete`: the first run has come to its end.
+    `run(*args)` runs the function from the random state of the first run; `facts(tensor)` is what must be the same
+    again. `complete`: whether the first run has ended.
     """
 
     def __init__(self, run: Callable[..., Any], args: Sequence[Any], early_stop: bool,
@@ -90,7 +89,7 @@ class Frame:
         return holder
 
     def unpack(self, holder: Holder) -> Any:
-        """The tensor that belongs into a holder; the first one that a pass asks for is what runs the function again."""
+        """Return the tensor that belongs in a holder; the first that a pass asks for makes the function run again."""
         task = GraphExecGroup.current() or LOCAL.graph_task or Outside()
         if task not in self.done:
             count = self.recompute(task)
@@ -102,7 +101,7 @@ class Frame:
         return tensor
 
     def recompute(self, task: Any) -> int:
-        """Run the function again and fill the holders that are still there; how many tensors it saved."""
+        """Run the function again and fill the holders that still exist; return how many tensors it saved."""
         args, count = list(self.others), 0
         for place, tensor in zip(self.places, saved_tensors(self.arguments), strict=True):
             args[place] = tensor
@@ -114,10 +113,10 @@ class Frame:
             if count > len(self.holders):
                 if self.complete:
                     raise too_many()
-                self.may_differ = True  # a pass inside of the first run asks, which has not saved all yet
+                self.may_differ = True  # asked by a pass inside the first run, which has not saved everything yet
                 return tensor
             holder = self.holders[count - 1]()
-            if holder is not None:  # else its node is gone: a pass inside of the function has used it
+            if holder is not None:  # else its node is gone: a pass inside the function has used it
                 holder.found[task] = tensor
                 emit("holder_filled", self, count - 1, tensor)
             if self.early_stop and count == len(self.holders):
@@ -131,7 +130,7 @@ class Frame:
         return count
 
     def compare(self, task: Any, count: int) -> None:
-        """Raise CheckpointError if the function saved another number of tensors than the first time, or of others."""
+        """Raise CheckpointError if the function saved more, fewer or other tensors than the first time."""
         if self.may_differ:
             return
         if count != len(self.holders):

@@ -1,7 +1,7 @@
 """Restores the random state for a recomputation, so that dropout repeats: mirrors parts of `torch/utils/checkpoint.py`.
 
-A function that is run again must draw the numbers that it drew the first time, and what comes after it must draw as if
-nothing had been run again.
+A function that is run again must draw the same numbers as the first time, and code after it must draw as if nothing had
+been run again.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,8 +18,8 @@ __all__ = ["random_state"]
 
 
 def random_state(preserve: bool, args: Sequence[Any]) -> Callable[[], AbstractContextManager[None]]:
-    """Take down the random state of this moment, on the CPU and where the tensors among the arguments lie; return what
-    makes a block that starts from it, and leaves no trace."""
+    """Note the present random state of the CPU and of the devices of the tensor arguments; return a function that makes
+    a block that starts from it and leaves no trace."""
     if not preserve:
         return nullcontext
     state, devices = get_rng_state(), devices_of(args)
@@ -36,7 +36,7 @@ def random_state(preserve: bool, args: Sequence[Any]) -> Callable[[], AbstractCo
 
 
 def devices_of(args: Any) -> list[Any]:
-    """The devices but the CPU on which tensors lie, also those in tuples, lists and dicts."""
+    """Return the devices of tensors, other than the CPU, also of those in tuples, lists and dicts."""
     if isinstance(args, Tensor):
         return [] if is_host(device_like(args.array)) else [device_of(args.array)]
     inner = args.values() if isinstance(args, dict) else args if isinstance(args, (tuple, list)) else ()

@@ -1,10 +1,9 @@
 """Implements `use_reentrant=True`: one node stands for the function; its backward runs it again, and a pass through it.
 
-In the forward pass the function runs as the forward of a custom Function: without grad mode, so that nothing inside of
-it is recorded, and nothing saved but the tensors that it was given. Its outputs are outputs of that one node, which is
-why all of them require grad if an input does. In the backward pass the node runs the function once more, with grad
-mode, on detached inputs, and then calls `backward` from inside of the pass that is running: that is what "reentrant"
-says.
+In the forward pass the function runs as the forward of a custom Function: with grad mode off, so nothing inside it is
+recorded, and only its tensor arguments are saved. Its outputs are outputs of that one node, which is why all of them
+require grad if an input does. In the backward pass the node runs the function once more, with grad mode on, on detached
+inputs, and then calls `backward` inside the running pass: that is what "reentrant" means.
 """
 
 import warnings
@@ -29,10 +28,10 @@ NO_INPUTS_ARGUMENT = (
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Leaves of the same values that require grad where the inputs do; what is no tensor stays as it is.
+    """Return leaves with the same values that require grad where the inputs do; what is not a tensor stays as it is.
 
     Raises:
-        RuntimeError: if `inputs` is no tuple.
+        RuntimeError: if `inputs` is not a tuple.
     """
     if not isinstance(inputs, tuple):
         raise RuntimeError("Only tuple of tensors is supported. Got Unsupported input type: "
@@ -41,7 +40,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def check_backward_validity(inputs: Iterable[Any]) -> None:
-    """Warn if none of these requires grad: then no gradient will come out, not even to parameters."""
+    """Warn if no input requires grad: then there will be no gradients, not even for parameters."""
     if not any(x.requires_grad for x in inputs if isinstance(x, Tensor)):
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
 
@@ -51,7 +50,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def forward(ctx: Any, run_function: Callable[..., Any], preserve_rng_state: bool, *args: Any) -> Any:
-        """What the function returns. The `no_grad` changes nothing under `apply`: it is for a direct call."""
+        """Return what the function returns. The `no_grad` changes nothing under `apply`: it is for a direct call."""
         check_backward_validity(args)
         ctx.run_function = run_function
         ctx.random_state = random_state(preserve_rng_state, args)
@@ -63,11 +62,11 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *args: Any) -> Any:
-        """The gradients of the tensors among the arguments; those of parameters go into their `.grad` on the way.
+        """Return the gradients of the tensor arguments; those of parameters are added to their `.grad` on the way.
 
         Raises:
-            RuntimeError: inside of `grad()` or a pass with `inputs`, which would reach the parameters all the same;
-                if no output requires grad.
+            RuntimeError: inside `grad()` or a pass with `inputs`, since it would reach the parameters anyway; if no
+                output requires grad.
         """
         if not inside_full_passes():
             raise RuntimeError(NO_INPUTS_ARGUMENT)

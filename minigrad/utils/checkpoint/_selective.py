@@ -1,11 +1,11 @@
-"""Selective checkpointing: a policy decides for each op whether its result is kept or computed again.
+"""Selective checkpointing: a policy decides for each op whether its result is kept or recomputed.
 
     contexts = functools.partial(create_selective_checkpoint_contexts, [torch.ops.aten.mm.default])
     y = checkpoint(function, x, use_reentrant=False, context_fn=contexts)
 
 Both runs of the function are under a mode that sees every op. In the first, the results of chosen ops are kept; in the
-second they are handed out in the same order, and the op does not run. It still gets its node, which saves what it
-always saves: an op computes and records, and here these two are taken apart (`Recorded`).
+second they are returned in the same order, and the op does not run. It still gets its node, which saves what it always
+saves: an op computes and records, and here these two are separated (`Recorded`).
 """
 
 import enum
@@ -28,9 +28,9 @@ MUTATED = "Tensor cached during selective activation checkpoint has been mutated
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told besides the op and its arguments: `op_output`, what the op gave.
+    """What a policy gets besides the op and its arguments: `op_output`, what the op returned.
 
-    `is_recompute` is always False: a policy is asked in the first run only.
+    `is_recompute` is always False: a policy is called only in the first run.
     """
 
     def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
@@ -39,8 +39,8 @@ class SelectiveCheckpointContext:
 
 
 class CheckpointPolicy(enum.Enum):
-    """What a policy says: SAVE keeps a result, the others have it computed again. MUST and PREFER mean the same here;
-    in PyTorch a compiler may overrule PREFER. Nothing is offloaded, as in PyTorch without a compiler."""
+    """What a policy returns: SAVE keeps a result, the others have it recomputed. MUST and PREFER mean the same here; in
+    PyTorch a compiler may overrule PREFER. Nothing is offloaded, as in PyTorch without a compiler."""
 
     MUST_SAVE = 0
     PREFER_SAVE = 1
@@ -57,7 +57,7 @@ Store = defaultdict[OpOverload, list[Any]]
 
 
 class Listener:
-    """Hears, in place of a recorder, what an op says of itself: its node, its inputs and its outputs."""
+    """Receives, in place of a recorder, what an op reports: its node, its inputs and its outputs."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[str, Node | None, Sequence[Any], Sequence[Any]]] = []
@@ -67,12 +67,12 @@ class Listener:
         self.heard.append((op, node, inputs, outputs))
 
     def view(self, tensor: Any, source: Any = None) -> None:
-        """A result was made a view; the recorder will see so."""
+        """A result was made a view; the recorder will see that later."""
 
-    created = constant = aliased = to_be_written = view  # the recorder will see them, too
+    created = constant = aliased = to_be_written = view  # the recorder will see these too
 
     def pass_on(self) -> None:
-        """Have the hooks pack what was saved, and tell the recorder: what would have happened at once."""
+        """Let the hooks pack what was saved, and report to the recorder, as would have happened at once."""
         for op, node, inputs, outputs in self.heard:
             if node is not None and node.saved and LOCAL.saved_tensors_hooks:
                 if not isinstance(node, ManyOutputs):
@@ -83,7 +83,7 @@ class Listener:
 
 
 def unheard(func: OpOverload, args: Any, kwargs: Any) -> tuple[Any, Listener]:
-    """What an op returns, before any hook or recorder knows of it."""
+    """Return the result of an op before any hook or recorder knows of it, and the listener that heard the op."""
     hooks, observer, listener = LOCAL.saved_tensors_hooks, LOCAL.observer, Listener()
     LOCAL.saved_tensors_hooks, LOCAL.observer = (), listener
     try:
@@ -93,7 +93,7 @@ def unheard(func: OpOverload, args: Any, kwargs: Any) -> tuple[Any, Listener]:
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:
-    """The tensors among an op's arguments, also those in lists."""
+    """Yield the tensors among an op's arguments, also those in lists."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, (tuple, list)):
@@ -102,17 +102,17 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
 
 
 class Argument(int):
-    """Stands for the tensor that an op gets as argument number so-and-so."""
+    """Stands for the tensor argument of an op with this number."""
 
 
 class Output(int):
-    """Stands for output number so-and-so of an op."""
+    """Stands for the output of an op with this number."""
 
 
 class Recorded:
-    """What an op gave and said of itself in the first run, so that the second can have it without the op.
+    """What an op returned and reported in the first run, so that the second can reuse it without the op.
 
-    Tensors that the op was given are not kept, only their numbers: the second run has other tensors.
+    The op's tensor arguments are not kept, only their numbers: the second run has other tensors.
     """
 
     def __init__(self, node: Node | None, inputs: Sequence[Any], outputs: Sequence[Any], result: Any,
@@ -135,11 +135,11 @@ class Recorded:
         self.versions = [counter.value for counter in self.counters]
 
     def whole(self) -> bool:
-        """Whether nothing else was at work inside of the op, whose history would be lost."""
+        """Return whether nothing else was recorded inside the op, whose history would be lost."""
         return not any(isinstance(x, Tensor) and x._requires_grad for x in (*self.inputs, *self.saved, *self.result))
 
     def again(self, given: Sequence[Tensor], may_change: bool) -> Any:
-        """The result for these tensors, recorded as the op records it.
+        """Return the result for these tensors, recorded as the op records it.
 
         Raises:
             RuntimeError: if it was written to since.
@@ -164,7 +164,7 @@ class Recorded:
 
 
 def recorded(listener: Listener, result: Any, given: Sequence[Tensor]) -> Recorded | None:
-    """What can be given again of an op that ran; None for a view, which holds no memory and is made again."""
+    """Return what can be reused of an op that ran; None for a view, which holds no memory and is made again."""
     if not listener.heard or not (isinstance(result, Tensor) or type(result) is tuple):
         return None
     _, node, inputs, outputs = listener.heard[-1]
@@ -175,14 +175,14 @@ def recorded(listener: Listener, result: Any, given: Sequence[Tensor]) -> Record
 
 
 class Keeping(TorchDispatchMode):
-    """The mode of the first run. `store`: by op, what becomes of each of its runs."""
+    """The mode of the first run. `store`: for each op, what is kept of each of its runs."""
 
     def __init__(self, policy: Policy, store: Store) -> None:
         self.policy, self.store = policy, store
 
     def __torch_dispatch__(self, func: Any, types: tuple[Any, ...], args: tuple[Any, ...] = (),
                            kwargs: dict[str, Any] | None = None) -> Any:
-        """Run the op, ask the policy, then let the op's node be packed and told of."""
+        """Run the op, call the policy, then let the op's node be packed and reported."""
         kwargs = kwargs or {}
         result, listener = unheard(func, args, kwargs)
         if result is NotImplemented:
@@ -209,7 +209,7 @@ class Giving(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: tuple[Any, ...], args: tuple[Any, ...] = (),
                            kwargs: dict[str, Any] | None = None) -> Any:
-        """Give what was kept, or run the op."""
+        """Return what was kept, or run the op."""
         kwargs, index, runs = kwargs or {}, self.count[func], self.store.get(func)
         if runs is None:
             raise RuntimeError(f"{func} encountered during backward but not found in storage. {MISMATCH}")
@@ -229,17 +229,16 @@ class Giving(TorchDispatchMode):
 def create_selective_checkpoint_contexts(
         policy_fn_or_list: Policy | list[Any],
         allow_cache_entry_mutation: bool = False) -> tuple[TorchDispatchMode, TorchDispatchMode]:
-    """The two contexts of a checkpoint, of its first and its second run, in which chosen ops run only once.
+    """Return two contexts, for the first and the second run of a checkpoint, in which chosen ops run only once.
 
-    `policy_fn_or_list`: `policy(context, op, *args, **kwargs)` gives a `CheckpointPolicy`, or a bool: whether to save;
-    or a list of the ops whose results are to be saved, as `torch.ops.aten.mm.default` or as minigrad's own class,
-    `minigrad.ops.linalg.matmul.Mm`. Arguments are those of the op's `forward`.
-    Results that are chosen and then changed in
-    place are an error in the backward pass, unless `allow_cache_entry_mutation`; a second pass always is one.
+    `policy_fn_or_list`: `policy(context, op, *args, **kwargs)` returns a `CheckpointPolicy`, or a bool: whether to
+    save; or a list of the ops whose results are to be saved, as `torch.ops.aten.mm.default` or as minigrad's own class,
+    `minigrad.ops.linalg.matmul.Mm`. Arguments are those of the op's `forward`. If a chosen result is changed in place,
+    the backward pass raises an error, unless `allow_cache_entry_mutation`; a second pass always raises.
 
     Raises:
-        TypeError: for what is neither a function nor a list.
-        ValueError: for a list of what is no op.
+        TypeError: for an argument that is neither a function nor a list.
+        ValueError: for a list with an entry that is not an op.
     """
     if isinstance(policy_fn_or_list, list):
         policy = one_of([sure_op(x) for x in policy_fn_or_list])
@@ -252,7 +251,7 @@ def create_selective_checkpoint_contexts(
 
 
 def one_of(ops: list[OpOverload]) -> Policy:
-    """The policy to save what these ops give."""
+    """Return the policy that saves what these ops return."""
     def policy(context: SelectiveCheckpointContext, op: OpOverload, *args: Any, **kwargs: Any) -> CheckpointPolicy:
         return CheckpointPolicy.MUST_SAVE if op in ops else CheckpointPolicy.PREFER_RECOMPUTE
 
@@ -260,7 +259,7 @@ def one_of(ops: list[OpOverload]) -> Policy:
 
 
 def sure_op(x: Any) -> OpOverload:
-    """An op of a list."""
+    """Return an entry of a list of ops; raise an error if it is not an op."""
     if isinstance(x, type) and issubclass(x, Node):
         return of_class(x, x)
     if isinstance(x, OpOverload):

@@ -1,8 +1,8 @@
 """Defines `DataLoader`: mirrors `torch/utils/data/dataloader.py`.
 
-`for inputs, targets in DataLoader(dataset, batch_size=32, shuffle=True)`: an order of indices, cut into batches, whose
-samples are put together. A pass draws one seed, and a shuffled one a second, so that the random numbers that follow
-are PyTorch's. `_utils/worker.py` says what workers are here: threads.
+`for inputs, targets in DataLoader(dataset, batch_size=32, shuffle=True)`: an order of indices is cut into batches,
+whose samples are collated. A pass draws one seed, and a shuffled pass a second, so that the random numbers that follow
+are PyTorch's. Workers are threads here: see `_utils/worker.py`.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ FIXED = {"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "pers
 class DataLoader(Generic[Item]):
     """Batches of a data set, pass after pass.
 
-    `batch_size`: None for single samples. `shuffle`: in random order, of `generator` where one is given. `sampler`: an
-    order of one's own; `batch_sampler`: one of lists of indices. `num_workers`: threads that make batches ahead of the
-    loop, `prefetch_factor` each (2), kept from pass to pass if `persistent_workers`; `worker_init_fn(i)` is called in
-    each; `timeout`: seconds to wait for a batch. `in_order=False`: batches come as they are ready. `collate_fn`: from a
-    list of samples to a batch. `drop_last`: without a last batch that is smaller. Memory is never pinned, as in PyTorch
-    without a GPU.
+    `batch_size`: None for single samples. `shuffle`: in random order, from `generator` if given. `sampler`: your own
+    order; `batch_sampler`: one of lists of indices. `num_workers`: threads that make batches ahead of the loop,
+    `prefetch_factor` each (2), kept from pass to pass if `persistent_workers`; `worker_init_fn(i)` is called in each;
+    `timeout`: seconds to wait for a batch. `in_order=False`: batches come as they are ready. `collate_fn`: makes a
+    batch from a list of samples. `drop_last`: drop a smaller last batch. Memory is never pinned, as in PyTorch without
+    a GPU.
     """
 
     batch_size: int | None
@@ -99,17 +99,17 @@ class DataLoader(Generic[Item]):
         return made
 
     def __len__(self) -> int:
-        """The number of batches of a pass; of a stream, what its own length comes to."""
+        """Return the number of batches in a pass; for a stream, as follows from its own length."""
         if not isinstance(self.dataset, IterableDataset):
             return len(self._index_sampler)
-        length: Any = len(self.dataset)  # type: ignore[arg-type]  # a stream that has no length says so itself
+        length: Any = len(self.dataset)  # type: ignore[arg-type]  # a stream without a length raises the error itself
         self._IterableDataset_len_called = length
         if self.batch_size is None:
             return int(length)
         return int(length // self.batch_size if self.drop_last else math.ceil(length / self.batch_size))
 
     def check_worker_number_rationality(self) -> None:
-        """Warn where there are more workers than processors."""
+        """Warn if there are more workers than processors."""
         processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         if self.num_workers > processors:
             unknown = "" if hasattr(os, "sched_getaffinity") else " (`cpuset` is not taken into account)"
@@ -125,7 +125,7 @@ TOO_MANY = (
 
 def check_workers(num_workers: int, timeout: float, prefetch_factor: int | None, persistent: bool,
                   context: Any) -> None:
-    """Refuse what makes no sense for workers."""
+    """Refuse arguments that make no sense for workers."""
     if num_workers < 0:
         raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
     if timeout < 0:
@@ -146,7 +146,7 @@ def check_workers(num_workers: int, timeout: float, prefetch_factor: int | None,
 
 def check_order(dataset: Any, batch_size: int | None, shuffle: bool | None, sampler: Any, batch_sampler: Any,
                 drop_last: bool) -> None:
-    """Refuse an order that is given twice, or for a stream, which has its own."""
+    """Refuse an order that is given twice, or given for a stream, which has its own."""
     if isinstance(dataset, IterableDataset):
         for name, given in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
             if given is not None:
@@ -161,7 +161,7 @@ def check_order(dataset: Any, batch_size: int | None, shuffle: bool | None, samp
 
 
 class Endless:
-    """The sampler of a stream: as many indices as somebody asks for, each None."""
+    """The sampler of a stream: as many indices as are asked for, each None."""
 
     def __iter__(self) -> Iterator[None]:
         return itertools.repeat(None)
@@ -199,7 +199,7 @@ class _BaseDataLoaderIter:
         raise NotImplementedError
 
     def __len__(self) -> int:
-        return len(self._index_sampler)  # type: ignore[arg-type]  # a sampler that has no length says so itself
+        return len(self._index_sampler)  # type: ignore[arg-type]  # a sampler without a length raises the error itself
 
     def __getstate__(self) -> Any:
         raise NotImplementedError("{} cannot be pickled", type(self).__name__)
@@ -213,7 +213,7 @@ REPLICAS = (
 
 
 def warn_pinned(loader: DataLoader[Any]) -> None:
-    """PyTorch's warnings where there is no GPU to pin memory for."""
+    """Issue PyTorch's warnings if there is no GPU to pin memory for."""
     if loader.pin_memory and loader.pin_memory_device:
         warnings.warn("pin_memory_device is deprecated, the current accelerator will be used as the device,ignore "
                       f"pin_memory_device='{loader.pin_memory_device}'.", stacklevel=5)
@@ -238,7 +238,7 @@ class _SingleDataLoaderIter(_BaseDataLoaderIter):
 class _ThreadsDataLoaderIter(_BaseDataLoaderIter):
     """Passes whose batches are made by threads, ahead of the loop.
 
-    Orders are numbered from the first pass on, so that what an earlier pass left behind is told from what is awaited.
+    Orders are numbered from the first pass on, so that leftovers of an earlier pass can be told from what is awaited.
     """
 
     def __init__(self, loader: DataLoader[Any]) -> None:
@@ -272,7 +272,7 @@ class _ThreadsDataLoaderIter(_BaseDataLoaderIter):
             self._send(next(self._turns))
 
     def _send(self, worker: int) -> None:
-        """Order the next batch of this worker, or of the next one whose stream is not at its end."""
+        """Order the next batch from this worker, or from the next one whose stream has not ended."""
         indices = next(self._indices, Ended)
         if indices is Ended or not self._active:
             return

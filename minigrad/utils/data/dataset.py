@@ -1,7 +1,7 @@
 """Defines datasets: mirrors `torch/utils/data/dataset.py`.
 
-A data set is anything with `__getitem__` and `__len__`, or an `IterableDataset` with `__iter__`. A reader finds here
-the ready-made ones, and how `random_split` cuts one into parts: the same seed gives PyTorch's parts.
+A data set is anything with `__getitem__` and `__len__`, or an `IterableDataset` with `__iter__`. This file has the
+ready-made ones, and `random_split`, which cuts one into parts: the same seed gives PyTorch's parts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Item = TypeVar("Item", covariant=True)
 class Dataset(Generic[Item]):
     """Samples by index. A subclass writes `__getitem__`, and `__len__` for samplers.
 
-    Where it also writes `__getitems__(indices)`, a loader asks it for a whole batch of samples at once.
+    If it also writes `__getitems__(indices)`, a loader asks it for a whole batch of samples at once.
     """
 
     def __getitem__(self, index: Any) -> Item:
@@ -44,7 +44,7 @@ class IterableDataset(Dataset[Item], Iterable[Item]):
 
 
 def items_of(dataset: Any, indices: list[Any]) -> Any:
-    """The samples at these indices, by the data set's `__getitems__` where it has one."""
+    """Return the samples at these indices, from the data set's `__getitems__` if it has one."""
     together = getattr(dataset, "__getitems__", None)
     return together(indices) if together else [dataset[index] for index in indices]
 
@@ -67,7 +67,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
 
 class StackDataset(Dataset[Any]):
-    """Data sets side by side: a sample is a tuple of theirs, or a dict where they are given by name."""
+    """Data sets side by side: a sample is a tuple of theirs, or a dict if they are given by name."""
 
     datasets: Any
 
@@ -110,7 +110,7 @@ class ConcatDataset(Dataset[Item]):
 
     @staticmethod
     def cumsum(sequence: Iterable[Any]) -> list[int]:
-        """Where each data set ends."""
+        """Return where each data set ends."""
         return list(itertools.accumulate([len(dataset) for dataset in sequence]))
 
     def __init__(self, datasets: Iterable[Any]) -> None:
@@ -134,7 +134,7 @@ class ConcatDataset(Dataset[Item]):
 
     @property
     def cummulative_sizes(self) -> list[int]:
-        """The name of early PyTorch."""
+        """The misspelt name of early PyTorch."""
         warnings.warn("`cummulative_sizes` attribute is renamed to `cumulative_sizes`", FutureWarning, stacklevel=2)
         return self.cumulative_sizes
 
@@ -146,7 +146,7 @@ class ChainDataset(IterableDataset[Item]):
         self.datasets = datasets
 
     def _streams(self) -> Iterator[Any]:
-        """The data sets, each of which must be a stream."""
+        """Yield the data sets, each of which must be a stream."""
         for dataset in self.datasets:
             if not isinstance(dataset, IterableDataset):
                 raise AssertionError("ChainDataset only supports IterableDataset")
@@ -191,10 +191,10 @@ def random_split(dataset: Any, lengths: Sequence[int | float],
                  generator: Generator | None = default_generator) -> list[Subset[Any]]:
     """Cut a data set at random into parts of these lengths, or of these fractions if they add up to 1.
 
-    Fractions are rounded down; what is left over goes to the parts in turn, one sample each.
+    Fractions are rounded down; the remaining samples go to the parts in turn, one each.
 
     Raises:
-        ValueError: if the lengths do not add up to that of the data set, or a fraction is not one.
+        ValueError: if the lengths do not add up to that of the data set, or a fraction is not between 0 and 1.
     """
     sizes = lengths
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
@@ -207,7 +207,7 @@ def random_split(dataset: Any, lengths: Sequence[int | float],
 
 
 def lengths_of(fractions: Sequence[float], total: int) -> list[int]:
-    """How many samples each fraction of `total` gets; warns of a part that gets none."""
+    """Return how many samples each fraction of `total` gets; warn of a part that gets none."""
     for i, fraction in enumerate(fractions):
         if not 0 <= fraction <= 1:
             raise ValueError(f"Fraction at index {i} is not between 0 and 1")

@@ -23,7 +23,7 @@ Index = TypeVar("Index", covariant=True)
 
 
 def drawn_seed(generator: Generator | None) -> int:
-    """A seed of 63 bits out of a generator."""
+    """Draw a seed of 63 bits from a generator."""
     return int(empty((), dtype=int64).random_(generator=generator).item())
 
 
@@ -35,7 +35,7 @@ class Sampler(Generic[Index]):
 
 
 class SequentialSampler(Sampler[int]):
-    """From the first sample to the last."""
+    """All indices from the first to the last."""
 
     data_source: Sized
 
@@ -50,9 +50,9 @@ class SequentialSampler(Sampler[int]):
 
 
 class RandomSampler(Sampler[int]):
-    """In random order; `replacement`: each draw from all samples, so that some come twice and some never.
+    """All indices in random order; `replacement`: each is drawn from all, so some come twice and some never.
 
-    Without a `generator` each pass seeds one of its own from the default generator.
+    Without a `generator`, each pass seeds its own from the default generator.
     """
 
     data_source: Sized
@@ -68,7 +68,7 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """How many indices a pass gives: as many as there are samples, unless told otherwise."""
+        """How many indices a pass has: as many as there are samples, unless given."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
@@ -105,7 +105,7 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """`num_samples` indices, each drawn with a probability in proportion to its weight."""
+    """`num_samples` indices, each drawn with a probability proportional to its weight."""
 
     weights: Tensor
     num_samples: int
@@ -130,7 +130,7 @@ class WeightedRandomSampler(Sampler[int]):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """The indices of another sampler in lists of `batch_size`; `drop_last`: without a last list that is shorter."""
+    """The indices of another sampler in lists of `batch_size`; `drop_last`: drop a shorter last list."""
 
     def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
         check_count("batch_size", batch_size)
@@ -152,6 +152,6 @@ class BatchSampler(Sampler[list[int]]):
 
 
 def check_count(name: str, value: Any) -> None:
-    """Refuse what is no positive integer."""
+    """Refuse a value that is not a positive integer."""
     if type(value) is bool or not isinstance(value, int) or value <= 0:
         raise ValueError(f"{name} should be a positive integer value, but got {name}={value}")

@@ -14,14 +14,14 @@ LINE, WIDTH = 0.2, 11.0  # inches
 
 
 def statements_of(record: Any, step: int) -> list[str]:
-    """The statements after a pass, each with the op and the line that asked for it."""
+    """Return the statements after a pass, each with its op and the line that it comes from."""
     found = [record["statements"][place] for place in record["steps"][step]["statements"]]
     width = min(max([len(each["code"]) for each in found], default=0), 60)
     return [f"{each['code']:<{width}}  # {each['origin']}" for each in found]
 
 
 def draw(record: Any, step: int) -> Figure:
-    """Bars to the left, statements to the right; of a long program the first."""
+    """Draw bars on the left, statements on the right; of a long program, the first ones."""
     steps, shown = record["steps"], statements_of(record, step)
     lines = [line if len(line) <= MOST_SIGNS else f"{line[:MOST_SIGNS - 1]}…" for line in shown[:MOST_LINES]]
     if len(shown) > MOST_LINES:

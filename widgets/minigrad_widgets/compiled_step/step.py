@@ -1,7 +1,7 @@
 """A compiled step: the user's lines, the eager ops that they call, and the program after each pass, side by side.
 
-What is shown is a record, plain data that `inspection()` of a compiled step gives (docs/compiler.md); the browser draws
-it (frontend/src/views/compiledview.ts).
+What is shown is a record, plain data that `inspection()` of a compiled step returns (docs/compiler.md); the browser
+draws it (frontend/src/views/compiledview.ts).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from minigrad_widgets.widget import Widget
 
 __all__ = ["CompiledStep"]
 
-MOST_LINES = 24  # of a program, in the text
+MOST_LINES = 24  # lines of a program, in the text
 
 
 class CompiledStep(Widget):
-    """Shows how passes made a program of a step; `step` is the pass that is shown, and can be observed.
+    """Shows how passes turned a step into a program; `step` is the pass that is shown, and can be observed.
 
     CompiledStep(compiled.inspection())   # the same as inspect(compiled)
     """
@@ -52,5 +52,5 @@ class CompiledStep(Widget):
         return "\n".join([*lines, f"    ... and {rest:,} more"] if rest > 0 else lines)
 
     def figure(self) -> Figure:
-        """The passes as bars, and the program that is shown."""
+        """Return the passes as bars, and the program that is shown."""
         return draw(self._record, self.step)

@@ -1,6 +1,6 @@
 """The autograd doctor: `explain` says why a program raised, `checkup` what is wrong with a training step.
 
-It reads the traces of both recorders and imports no widget, so that it runs in a script, in CI and under pytest too.
+It reads the traces of both recorders and imports no widget, so it also runs in a script, in CI and under pytest.
 """
 
 from minigrad_widgets.doctor.checkup import checkup

@@ -1,4 +1,4 @@
-"""What the doctor says as HTML: cards, bars, and a page of their own, light and dark as their surroundings are."""
+"""The doctor's output as HTML: cards, bars, and a page for them, light or dark like their surroundings."""
 
 from __future__ import annotations
 
@@ -58,17 +58,17 @@ PAGE = """<!doctype html>
 
 
 def styled(body: str) -> str:
-    """Some HTML in the doctor's style."""
+    """Return some HTML in the doctor's style."""
     return f"<div class='mgd'><style>{STYLE}</style>{body}</div>"
 
 
 def page(title: str, body: str) -> str:
-    """A page that asks nothing of the network."""
+    """Return a page that requests nothing from the network."""
     return PAGE.format(title=escape(title), body=body)
 
 
 def card(told: Any) -> str:
-    """A finding or an explanation as a card: what it is, where, and what to do."""
+    """Return a finding or an explanation as a card: what it is, where, and what to do."""
     severity = getattr(told, "severity", "error")
     parts = [f"<span class='mgd-rule'>{escape(severity)}: {escape(told.rule)}</span>", f"<p>{escape(told.what)}</p>"]
     error = getattr(told, "error", "")
@@ -91,7 +91,7 @@ def card(told: Any) -> str:
 
 
 def bars(title: str, values: Mapping[str, float], text: Callable[[Any], str], log: bool = False) -> str:
-    """Numbers by name as bars; with `log`, their lengths by their logarithms."""
+    """Return numbers by name as bars; with `log`, of logarithmic length."""
     positive = [v for v in values.values() if 0 < v < math.inf]
     low, high = (min(positive), max(positive)) if positive else (1.0, 1.0)
 

@@ -36,22 +36,22 @@ def checkup(step: Callable[[], Any], *, model: Any = None, optimizer: Any = None
     report = checkup(step, model=model, optimizer=optimizer)
     assert report.ok, str(report)
 
-    `step` is any code that does one iteration, as PyTorch or minigrad. Parameters, buffers, gradients, optimizers,
-    random states and flags are afterwards as they were before, unless `keep`; what else the step changes (a list, an
+    `step` is any code that does one iteration, in PyTorch or minigrad. Parameters, buffers, gradients, optimizers,
+    random states and flags are restored afterwards, unless `keep`; anything else that the step changes (a list, an
     iterator) stays changed.
 
     Args:
         step: one iteration: forward pass, backward pass, update.
         model: the module that it trains, or several; without it, those that `step` mentions by name.
         optimizer: the optimizer, or several; without it, those that `step` mentions by name.
-        steps: how many times to run it; what grows from step to step needs 3.
-        keep: whether what the step has changed is to stay.
+        steps: how many times to run it; detecting growth from step to step needs 3.
+        keep: whether to keep what the step has changed.
 
     Raises:
         TypeError: if `step` cannot be called without arguments, or `model` or `optimizer` is something else.
         ValueError: if `steps` is less than 1.
-        Exception: what the step itself raises, where it is none of autograd's errors; its `report` holds what was
-            found so far.
+        Exception: what the step itself raises, if it is not an error of autograd; its `report` holds what was found so
+            far.
     """
     check(step, steps)
     names = surroundings(step)
@@ -76,17 +76,17 @@ def checkup(step: Callable[[], Any], *, model: Any = None, optimizer: Any = None
 
 
 def attach(error: BaseException, report: Report, iteration: int) -> None:
-    """Give an error of the step's own the report of what was found until then."""
+    """Attach to an error of the step itself the report of what was found until then."""
     said = f"checkup ended in iteration {iteration}: this error is the step's own."
     try:
-        error.report = report  # type: ignore[attr-defined]  # most exceptions have room for it
+        error.report = report  # type: ignore[attr-defined]  # most exceptions allow attributes
         error.add_note(f"{said} What was found so far is in its `report`.")
-    except (AttributeError, TypeError):  # of a class that takes no attributes
+    except (AttributeError, TypeError):  # its class allows no attributes
         warnings.warn(f"{said} What was found so far:\n{report}", stacklevel=3)
 
 
 def check(step: Any, steps: int) -> None:
-    """Whether checkup can run this so many times."""
+    """Raise an error unless checkup can run this step this many times."""
     if not callable(step):
         raise TypeError(f"checkup takes a function that does one training step, not {type(step).__name__}")
     if inspect.isgeneratorfunction(step) or inspect.iscoroutinefunction(step):
@@ -97,14 +97,14 @@ def check(step: Any, steps: int) -> None:
     except TypeError as error:
         raise TypeError(f"checkup calls step() without arguments: {error}. Wrap it: "
                         "checkup(lambda: step(x, y))") from error
-    except ValueError:  # a built-in without a signature: it may be callable so
+    except ValueError:  # a built-in without a signature: it may be callable like this
         pass
     if steps < 1:
         raise ValueError(f"steps must be at least 1, not {steps}")
 
 
 def named_objects(value: Any, what: str, wanted: Callable[[Any], bool], names: dict[str, Any]) -> list[Named]:
-    """The models or optimizers that were given, by the names that the step has for them; else those that it names."""
+    """Return the given models or optimizers, by the names that the step has for them; else those that it names."""
     known = found_in(names, wanted)
     if value is None:
         return outermost(known) if what == "model" else known
@@ -120,7 +120,7 @@ def named_objects(value: Any, what: str, wanted: Callable[[Any], bool], names: d
 
 
 def outermost(models: Sequence[Named]) -> list[Named]:
-    """The modules that are in no other one of these."""
+    """Return the modules that are not inside another one of these."""
     inner = {id(part) for _, model in models for path, part in model.named_modules() if path}
     return [each for each in models if id(each.value) not in inner]
 
@@ -139,7 +139,7 @@ def recorded(library: Library, step: Callable[[], Any], steps: int, models: Sequ
 
 
 def examined(facts: Facts) -> Report:
-    """The report of all rules."""
+    """Apply all rules, and return the report."""
     findings: list[Finding] = []
     told = facts.recording.told
     if told is not None:
@@ -150,7 +150,7 @@ def examined(facts: Facts) -> Report:
     if told is not None and findings and findings[0].rule == "own-error" and told.kind == "TypeError" and (
             "NoneType" in told.text and any(each.rule == "not-a-leaf" for each in findings)):
         del findings[0]  # the .grad of a tensor that is not a leaf was None
-    if any(each.rule == "checkpoint-without-grad" for each in findings):  # the same fault, by its better name
+    if any(each.rule == "checkpoint-without-grad" for each in findings):  # the same fault, under its better name
         findings = [each for each in findings if each.rule != "cut-graph"]
     findings = [in_own_names(each, facts.own_names) for each in findings]
     if findings and findings[0].rule != "own-error":
@@ -161,5 +161,5 @@ def examined(facts: Facts) -> Report:
 
 
 def own_error(kind: str, text: str) -> Finding:
-    """An error that has nothing to do with autograd."""
+    """Return an error that has nothing to do with autograd."""
     return Finding("own-error", "error", f"The step raised an error of its own, {kind}: {text}")

@@ -1,4 +1,4 @@
-"""From an error to its explanation: what the text says, and the places that only the recording knows."""
+"""Explains an error: from its text, and from the places that only the recording knows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["diagnosis"]
 
 
 def diagnosis(facts: Facts, told: Told) -> Finding | None:
-    """What an error or a warning means, and where it comes from; None if the table does not know it."""
+    """Return what an error or a warning means, and where it comes from; None if the table does not know it."""
     entry = text_for(told.text)
     if entry is None:
         return None
@@ -41,7 +41,7 @@ Found = tuple[list[Place], str, list[Mend]]
 
 
 def failing_node(facts: Facts) -> tuple[int | None, int]:
-    """The node at which the last pass ended with an error, and the step of that."""
+    """Return the node at which the last pass ended with an error, and the step at which it did."""
     for i in range(len(facts.events) - 1, -1, -1):
         if facts.events[i]["kind"] == "run":
             return facts.events[i]["node"], i
@@ -49,7 +49,7 @@ def failing_node(facts: Facts) -> tuple[int | None, int]:
 
 
 def changed_places(facts: Facts) -> Found:
-    """Of a tensor that was changed after it was saved: where it was changed, and where it was saved."""
+    """For a tensor that was changed after it was saved: where it was changed, and where it was saved."""
     node, _ = failing_node(facts)
     if node is None:
         return [], "", []
@@ -70,7 +70,7 @@ def changed_places(facts: Facts) -> Found:
 
 
 def rewritten(source: str) -> list[Mend]:
-    """A line that changes a tensor, as one that makes a new one instead; empty for a line of another form."""
+    """Rewrite a line that changes a tensor as one that makes a new one; empty for a line of another form."""
     update = re.fullmatch(r"([\w.]+) ([-+*/@]|\*\*)= (.+?)(\s*#.*)?", source)
     call = re.fullmatch(r"([\w.]+)\.(\w+[^\W_])_\((.*)\)(\s*#.*)?", source)
     if re.search(r"\.step\(.*\)", source):
@@ -88,7 +88,7 @@ def rewritten(source: str) -> list[Mend]:
 
 
 def relatives(facts: Facts, tensors: set[int]) -> set[int]:
-    """The tensors that share their memory and version with one of these."""
+    """Return the tensors that share their memory and version with one of these."""
     def root(t: int) -> int:
         record: dict[str, int] = facts.tensors[t]
         return record.get("base", record.get("counter", t))
@@ -97,7 +97,7 @@ def relatives(facts: Facts, tensors: set[int]) -> set[int]:
 
 
 def again_places(facts: Facts) -> Found:
-    """Of a second pass through one graph: where the graph is used again, where it was made, and the first pass."""
+    """For a second pass through one graph: where the graph is used again, where it was made, and the first pass."""
     node, _ = failing_node(facts)
     last = facts.passes[-1] if facts.passes else None
     if last is None:
@@ -121,7 +121,7 @@ def again_places(facts: Facts) -> Found:
 
 
 def reuse(facts: Facts, needs: frozenset[int], old: set[int]) -> At | None:
-    """The line of the first op that was computed of results of an older graph."""
+    """Return the line of the first op that was computed from results of an older graph."""
     for node in sorted(n for n in needs - old if "variable" not in facts.nodes[n]):
         if any(edge is not None and edge[0] in old for edge in facts.nodes[node]["next"]):
             return facts.node_at(node)
@@ -129,7 +129,7 @@ def reuse(facts: Facts, needs: frozenset[int], old: set[int]) -> At | None:
 
 
 def cut_places(facts: Facts) -> Found:
-    """Of a loss without a graph: where the graph was cut."""
+    """For a loss without a graph: where the graph was cut."""
     calls = facts.of_kind("backward", "grad")
     cut = cut_before(facts, calls[-1].tensor if calls else None)
     if cut is None:
@@ -140,7 +140,7 @@ def cut_places(facts: Facts) -> Found:
 
 
 def distinct(places: list[Place]) -> list[Place]:
-    """Each line once, with its first role."""
+    """Return each line once, with its first role."""
     found: dict[Any, Place] = {}
     for each in places:
         found.setdefault((each.file, each.line), each)

@@ -1,4 +1,4 @@
-"""`explain`: runs a program under the recorder, and says in plain words why it raised, and where that began."""
+"""`explain`: runs a program under the recorder, and says in plain words why it raised, and what caused that."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Explanation:
     """Why a program raised.
 
     `rule` is a slug of docs/doctor.md, `error` the text of the error, `what` one sentence in plain words, `where` the
-    places with the culprit first; `lesson` is the number of a lesson and a heading in it; `warnings` explains
-    the warnings that came up, and `step` is the event of the trace at which to open an inspector.
+    places with the culprit first; `lesson` is the number of a lesson and a heading in it; `warnings` explains the
+    warnings that were issued, and `step` is the event of the trace at which to open an inspector.
     """
 
     rule: str
@@ -48,11 +48,11 @@ class Explanation:
 
     @property
     def severity(self) -> str:
-        """How grave it is: "error", or "note" where nothing was raised."""
+        """How serious it is: "error", or "note" if nothing was raised."""
         return "note" if self.rule == FINE else "error"
 
     def to_html(self) -> str:
-        """The explanation as a page of its own."""
+        """Return the explanation as a page of its own."""
         return page("explanation", self._repr_html_())
 
 
@@ -61,11 +61,11 @@ def explain(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
 
     print(explain(train, model, batch))
 
-    The program runs as always: what it changes stays changed. Warnings of autograd that come up are explained too.
+    The program runs as usual: what it changes stays changed. Warnings from autograd are explained too.
 
     Raises:
         TypeError: if `fn` cannot be called.
-        Exception: what `fn` raises, with a note that says so, where the doctor does not know it.
+        Exception: what `fn` raises, if the doctor does not know it, with a note that says so.
     """
     if not callable(fn):
         raise TypeError(f"explain takes a function and its arguments, not {type(fn).__name__}")
@@ -76,7 +76,7 @@ def explain(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
 
 
 def variables(names: dict[str, Any], values: list[Any]) -> dict[str, Any]:
-    """The variables by which tensors are named."""
+    """Return the variables that tensors are named after."""
     found = {name: value for name, value in names.items() if not inspect.ismodule(value) and name != "self"}
     for value in values:
         if is_module(value) and all(value is not each for each in found.values()):
@@ -85,10 +85,10 @@ def variables(names: dict[str, Any], values: list[Any]) -> dict[str, Any]:
 
 
 def explained(recording: Recording, names: dict[str, Any], program: Any) -> Explanation:
-    """What a recording says about the error in it.
+    """Return what a recording says about the error in it.
 
     Raises:
-        Exception: the error itself, where the table does not know it.
+        Exception: the error itself, if the table does not know it.
     """
     facts = Facts(recording, names=names, program=program)
     warnings = list(filter(None, (diagnosis(facts, told) for told in recording.warnings)))
@@ -106,7 +106,7 @@ def explained(recording: Recording, names: dict[str, Any], program: Any) -> Expl
 
 
 def unknown(recording: Recording) -> BaseException:
-    """The error of a recording, with the line that says that the doctor does not know it."""
+    """Return the error of a recording, with a line that says that the doctor does not know it."""
     error = recording.error
     if error is None:
         raise RuntimeError("nothing was raised")
@@ -115,7 +115,7 @@ def unknown(recording: Recording) -> BaseException:
 
 
 def text_of(told: Told) -> str:
-    """An error as Python prints it."""
+    """Return an error as Python prints it."""
     return f"{told.kind}: {told.text}"
 
 

@@ -1,8 +1,8 @@
-"""A recording made easy to ask: who made which tensor, what became of it, which parameters a backward pass reached.
+"""Makes a recording easy to query: what made each tensor, what became of it, which parameters a backward pass reached.
 
-NOTE (what nobody kept). In `torch.tanh(x).detach()` nobody keeps the result of tanh. PyTorch's reader tells of an op
+NOTE (what nobody kept). In `torch.tanh(x).detach()` nobody keeps the result of tanh. PyTorch's reader reports an op
 when the next thing happens, and the result is gone by then: its record has no node, and the `detach` has no operand.
-It is the op before that it belongs to.
+The operand is the result of the op before it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LIKE_CONSTANTS = frozenset({"zeros_like", "ones_like", "empty_like", "full_like"
 
 
 class Cut(NamedTuple):
-    """A place where values went on without their graph: by an op, or by a call that took them out."""
+    """A place where values left their graph: by an op, or by a call that took them out."""
 
     op: str
     at: At | None
@@ -49,7 +49,7 @@ class Pass(NamedTuple):
 
 
 class Facts:
-    """A recording, with what was given to the doctor: `models`, `optimizers`, the program and its variables."""
+    """A recording, with what the doctor was given: `models`, `optimizers`, the program and its variables."""
 
     def __init__(self, recording: Recording, models: Sequence[Named] = (), optimizers: Sequence[Named] = (),
                  names: dict[str, Any] | None = None, program: Any = None) -> None:
@@ -60,12 +60,12 @@ class Facts:
 
     # time
     def iteration(self, step: int) -> int:
-        """In which iteration an event happened."""
+        """Return the iteration in which an event happened."""
         return max(sum(start <= step for start in self.recording.starts) - 1, 0)
 
     @cached_property
     def forwards(self) -> list[tuple[int, Event]]:
-        """The ops of the user's code, outside of passes, with their steps."""
+        """The ops of the user's code, outside passes, with their steps."""
         found: list[tuple[int, Event]] = []
         for i, e in enumerate(self.events):
             if e["kind"] == "forward" and not e.get("depth"):
@@ -76,7 +76,7 @@ class Facts:
 
     @cached_property
     def passes(self) -> list[Pass]:
-        """The backward passes, in order; those inside of others are left out."""
+        """The backward passes, in order; those inside others are left out."""
         found: list[Pass] = []
         for i, e in enumerate(self.events):
             if e["kind"] == "backward_start" and not e.get("depth"):
@@ -89,7 +89,7 @@ class Facts:
     # tensors
     @cached_property
     def made_by(self) -> dict[int, tuple[int, Event]]:
-        """By tensor, the op that made it; of one that ops in place have changed, still the first."""
+        """By tensor, the op that made it; for one that in-place ops have changed, still the first."""
         found: dict[int, tuple[int, Event]] = {}
         for step, event in self.forwards:
             for tensor in event["outputs"]:
@@ -99,7 +99,7 @@ class Facts:
 
     @cached_property
     def moves(self) -> tuple[dict[int, set[int]], dict[int, set[int]]]:
-        """Which tensors were computed of which, and the other way round; whether a graph has it or not."""
+        """Which tensors were computed from which, and the reverse, whether inside a graph or not."""
         forth: dict[int, set[int]] = defaultdict(set)
         back: dict[int, set[int]] = defaultdict(set)
         pairs = [(e["inputs"], e["outputs"]) for _, e in self.forwards]
@@ -114,18 +114,18 @@ class Facts:
         return forth, back
 
     def reached_from(self, tensors: Iterable[int], graph_only: bool = False) -> set[int]:
-        """The tensors that were computed of these, these included; `graph_only`: along recorded ops."""
+        """Return the tensors that were computed from these, including these; `graph_only`: by recorded ops only."""
         if graph_only:
             return closure(tensors, self.graph_moves)
         return closure(tensors, self.moves[0])
 
     def sources_of(self, tensors: Iterable[int]) -> set[int]:
-        """The tensors of which these were computed, these included."""
+        """Return the tensors that these were computed from, including these."""
         return closure(tensors, self.moves[1])
 
     @cached_property
     def graph_moves(self) -> dict[int, set[int]]:
-        """Which tensors were computed of which by recorded ops, gradients flowing between the two."""
+        """Which tensors were computed from which by recorded ops, with gradients flowing between the two."""
         found: dict[int, set[int]] = defaultdict(set)
         for _, event in self.forwards:
             if event["node"] is not None:
@@ -136,32 +136,32 @@ class Facts:
         return found
 
     def in_graph(self, tensor: int) -> bool:
-        """Whether a tensor takes part in a graph."""
+        """Return whether a tensor takes part in a graph."""
         record = self.tensors[tensor]
         return bool(record["requires_grad"]) or record["node"] is not None or tensor in self.recorded_first
 
     @cached_property
     def recorded_first(self) -> set[int]:
-        """The first results of recorded ops, also of those that nobody kept."""
+        """The first results of recorded ops, including results that nobody kept."""
         return {e["outputs"][0] for _, e in self.forwards if e["node"] is not None and e["outputs"]}
 
     def outputs_of(self, node: int) -> list[int]:
-        """The tensors that a node has made."""
+        """Return the tensors that a node has made."""
         return [t for t in self.nodes[node]["outputs"] if t is not None]
 
     def name(self, tensor: int) -> str:
-        """What a tensor is called: by its model, else by the trace."""
+        """Return what a tensor is called: by its model, else by the trace."""
         known = self.parameter_names.get(tensor) or self.tensors[tensor]["name"]
         return known or f"a tensor of shape {tuple(self.tensors[tensor]['shape'])}"
 
     def value(self, index: int | None) -> dict[str, Any] | None:
-        """The preview of an array."""
+        """Return the preview of an array."""
         return None if index is None else self.trace.values[index]
 
     # parameters
     @cached_property
     def parameters(self) -> dict[str, Any]:
-        """The parameters of the models that require grad, by their names; a shared one has its first."""
+        """The parameters of the models that require grad, by name; a shared one has its first name."""
         found: dict[int, tuple[str, Any]] = {}
         for name, model in self.models:
             for path, parameter in model.named_parameters():
@@ -177,14 +177,14 @@ class Facts:
 
     @cached_property
     def leaves_with_gradient(self) -> set[int]:
-        """The leaves that got a gradient, or were asked for by `autograd.grad`."""
+        """The leaves that got a gradient, or whose gradient `autograd.grad` returned."""
         found = {e["tensor"] for e in self.events if e["kind"] in ("accumulate", "capture") and e["tensor"] is not None}
         return found | {self.nodes[n]["variable"] for p in self.passes for n in p.needs
                         if "variable" in self.nodes[n] and n not in self.without_gradient}
 
     @cached_property
     def without_gradient(self) -> set[int]:
-        """The nodes that ran, and to which no gradient ever came: a backward above them gave None."""
+        """The nodes that ran without ever receiving a gradient: a backward above them returned None."""
         runs = [e for e in self.events if e["kind"] == "run"]
         return {e["node"] for e in runs} - {e["node"] for e in runs if any(g is not None for g in e["gradient"])}
 
@@ -196,7 +196,7 @@ class Facts:
     # cuts
     @cached_property
     def cuts(self) -> list[Cut]:
-        """Where values went on without their graph, in order."""
+        """Where values left their graph, in order."""
         found = []
         for _, event in self.forwards:
             given = tuple(t for t in event["inputs"] if t is not None and self.in_graph(t))
@@ -212,7 +212,7 @@ class Facts:
 
     @cached_property
     def own_names(self) -> dict[str, str]:
-        """What the program calls its optimizer, its model and its loss, where it has a name for them."""
+        """What the program calls its optimizer, its model and its loss, if it has names for them."""
         found = {"optimizer": [o.name for o in self.optimizers], "model": [m.name for m in self.models],
                  "loss": [name for call in self.of_kind("backward") if call.tensor is not None
                           and (name := self.tensors[call.tensor]["name"] or "").isidentifier()]}
@@ -223,11 +223,11 @@ class Facts:
         return {usual: own[0] for usual, own in found.items() if own}
 
     def of_kind(self, *kinds: str) -> list[Call]:
-        """The calls of some kinds."""
+        """Return the calls of some kinds."""
         return [call for call in self.calls if call.kind in kinds]
 
     def without_grad(self, order: int) -> At | None:
-        """The line of the innermost `no_grad` block that was on when so many tensors had been seen."""
+        """Return the line of the innermost `no_grad` block that was on when `order` tensors had been seen."""
         open_blocks: list[At | None] = []
         for call in self.of_kind("grad_off", "grad_on"):
             if call.order > order:
@@ -240,7 +240,7 @@ class Facts:
 
     # modules
     def path(self, node: int | None, event: Event | None = None) -> str:
-        """The path of the module in which an op ran, or nothing."""
+        """Return the path of the module in which an op ran, or an empty string."""
         scope = None if node is None else self.nodes[node].get("scope")
         if scope is None and event is not None:
             scope = event.get("scope")
@@ -252,14 +252,14 @@ class Facts:
         return ".".join(reversed(parts))
 
     def node_at(self, node: int) -> At | None:
-        """The user's line that made a node."""
+        """Return the user's line that made a node."""
         record = self.nodes[node]
         if record.get("line") is None:
             return None
         return record["file"], record["line"]
 
     def norm(self, value: int | None) -> float | None:
-        """The norm of an array; None if it is unknown, inf if it is not finite."""
+        """Return the norm of an array; None if it is unknown, inf if it is not finite."""
         preview = self.value(value)
         if preview is None:
             return None
@@ -271,12 +271,12 @@ class Facts:
         return math.inf if isinstance(norm, str) else norm
 
     def walk(self) -> Iterator[tuple[int, Event]]:
-        """All events, with their steps."""
+        """Return all events, with their steps."""
         return iter(enumerate(self.events))
 
 
 def closure(start: Iterable[int], edges: dict[int, set[int]]) -> set[int]:
-    """All that can be reached."""
+    """Return everything that can be reached from `start`."""
     found = set(start)
     waiting = list(found)
     while waiting:
@@ -287,12 +287,12 @@ def closure(start: Iterable[int], edges: dict[int, set[int]]) -> set[int]:
 
 
 def at_of(event: Event) -> At | None:
-    """The user's line of an event."""
+    """Return the user's line of an event."""
     return (event["file"], event["line"]) if event.get("file") is not None else None
 
 
 def finite(preview: dict[str, Any] | None) -> bool:
-    """Whether all entries of an array are finite."""
+    """Return whether all entries of an array are finite."""
     if preview is None:
         return True
     if "data" in preview:

@@ -17,7 +17,7 @@ SEVERITIES = ("error", "warning", "note")
 
 @dataclass(frozen=True)
 class Place:
-    """A line of the user's code, and the part that it plays."""
+    """A line of the user's code, and its role."""
 
     file: str
     line: int
@@ -60,7 +60,7 @@ class Finding:
 
 
 def in_own_names(finding: Finding, names: Mapping[str, str]) -> Finding:
-    """A finding whose snippets call things as the program does: `names` has the program's name for the usual one."""
+    """Return a finding whose snippets use the program's names: `names` maps the usual name to the program's."""
     def own(code: str) -> str:
         return re.sub(r"(?<![\w.])(optimizer|model|loss)(?=\.)|\bloss\b(?= =)",
                       lambda found: names.get(found.group(), found.group()), code)
@@ -79,22 +79,22 @@ def details(told: Any) -> list[str]:
 
 
 def lesson_text(lesson: tuple[int, str]) -> str:
-    """Where it is taught."""
+    """Return the text that says which lesson teaches it."""
     return f"Lesson {lesson[0]} teaches it, under “{lesson[1]}”."
 
 
 def number(value: Any) -> str:
-    """A number as text."""
+    """Return a number as text."""
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def indented(text: str) -> str:
-    """Two spaces before each line."""
+    """Indent each line by two spaces."""
     return "\n".join(f"  {line}" for line in text.split("\n"))
 
 
 def line_at(trace: Trace, at: tuple[int | None, int | None] | None, role: str) -> list[Place]:
-    """A line of the trace as a list of one place; empty where there is no such line."""
+    """Return a line of the trace as a list of one place; empty if there is no such line."""
     if at is None or at[0] is None or at[1] is None:
         return []
     file = trace.files[at[0]]

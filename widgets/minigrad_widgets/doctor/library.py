@@ -1,6 +1,6 @@
-"""The library that a program uses, PyTorch or minigrad, and what the doctor asks of it.
+"""The library that a program uses, PyTorch or minigrad, and what the doctor needs from it.
 
-Neither is imported here: the program has imported the one it uses, and the recorders of both give the same trace.
+Neither is imported here: the program has imported the one it uses, and the recorders of both make the same trace.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ READER = "minigrad_widgets.torch_reader"
 
 
 class Named(NamedTuple):
-    """Something that a program holds, and the variable or attribute by which it does."""
+    """Something that a program holds, and the variable or attribute that holds it."""
 
     name: str
     value: Any
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether this is a tensor of either library."""
+    """Return whether this is a tensor of either library."""
     return not isinstance(value, type) and all(hasattr(value, name) for name in ("grad_fn", "backward",
                                                                                  "requires_grad"))
 
 
 def is_module(value: Any) -> bool:
-    """Whether this is a module of either library."""
+    """Return whether this is a module of either library."""
     return not isinstance(value, type) and callable(getattr(value, "named_parameters", None))
 
 
 def is_optimizer(value: Any) -> bool:
-    """Whether this is an optimizer of either library."""
+    """Return whether this is an optimizer of either library."""
     return not isinstance(value, type) and hasattr(value, "param_groups") and callable(getattr(value, "step", None))
 
 
 def is_helper(value: Any) -> bool:
-    """Whether this is a library's own object, neither module nor optimizer, whose state can be kept and put back: a
-    schedule of learning rates, or a scaler of gradients."""
+    """Whether this is a library's own object, neither module nor optimizer, whose state can be saved and restored: a
+    learning rate schedule, or a gradient scaler."""
     return (not isinstance(value, type) and not is_module(value) and not is_optimizer(value)
             and any(name.startswith(("torch.", "minigrad.")) for name in packages_of(value))
             and callable(getattr(value, "state_dict", None)) and callable(getattr(value, "load_state_dict", None)))
 
 
 def surroundings(function: Any) -> dict[str, Any]:
-    """What a Python function uses beside its arguments, by name: globals and closure, the object of a method, and what
-    `functools.partial` was given."""
+    """What a Python function uses besides its arguments, by name: globals and closure, the object of a method, and the
+    arguments of a `functools.partial`."""
     given: dict[str, Any] = {}
     while isinstance(function, functools.partial):
         given = {**bound(function), **given}
@@ -74,7 +74,7 @@ def surroundings(function: Any) -> dict[str, Any]:
 
 
 def bound(partial: functools.partial[Any]) -> dict[str, Any]:
-    """The arguments of a `functools.partial`, by the names of the function's parameters."""
+    """Return the arguments of a `functools.partial`, by the names of the function's parameters."""
     try:
         return inspect.signature(partial.func).bind_partial(*partial.args, **partial.keywords).arguments
     except (TypeError, ValueError):  # a built-in without a signature, or arguments that it does not take
@@ -82,17 +82,17 @@ def bound(partial: functools.partial[Any]) -> dict[str, Any]:
 
 
 def uses_torch(values: Iterable[Any]) -> bool:
-    """Whether one of these is of PyTorch: a tensor, a module, or the package itself."""
+    """Return whether one of these is from PyTorch: a tensor, a module, or the package itself."""
     return any(name == "torch" or name.startswith("torch.") for value in values for name in packages_of(value))
 
 
 def packages_of(value: Any) -> list[str]:
-    """The names of the modules in which a value's class and its bases are defined."""
+    """Return the names of the modules in which a value's class and its bases are defined."""
     return [value.__name__] if inspect.ismodule(value) else [cls.__module__ for cls in type(value).__mro__]
 
 
 def library_of(values: Iterable[Any]) -> Library:
-    """The library of these values; where they do not say, PyTorch if it has been imported."""
+    """Return the library of these values; if they do not tell, PyTorch if it has been imported."""
     values = list(values)
     torch = uses_torch(values)
     if not torch and "torch" in sys.modules:
@@ -110,13 +110,13 @@ class Library:
         self.folder = os.path.dirname(os.path.abspath(str(self.package.__file__))) + os.sep
 
     def record(self, names: Mapping[str, Any]) -> Any:
-        """The recorder, which names tensors by these variables."""
+        """Return the recorder, which names tensors after these variables."""
         if self.name == "torch":
             return importlib.import_module(READER).record(names=names)
         return record(names=names)
 
     def array(self, tensor: Any) -> Any:
-        """The values of a tensor as a NumPy array, without anybody being told."""
+        """Return the values of a tensor as a NumPy array, unseen by any recorder."""
         if self.name == "torch":
             return importlib.import_module(READER).array_of(tensor)
         array = tensor.array
@@ -124,7 +124,7 @@ class Library:
 
     @contextmanager
     def every_warning(self) -> Iterator[None]:
-        """A block in which warnings that come once per program come again, whatever ran before."""
+        """A block in which warnings that are issued once per program are issued again, whatever ran before."""
         before = self.package.is_warn_always_enabled()
         self.package.set_warn_always(True)
         try:
@@ -133,16 +133,16 @@ class Library:
             self.package.set_warn_always(before)
 
     def grad_enabled(self) -> bool:
-        """Whether ops are recorded now."""
+        """Return whether ops are recorded now."""
         return bool(self.package.is_grad_enabled())
 
     def owns(self, filename: str) -> bool:
-        """Whether a file of source is the library's."""
+        """Return whether a source file belongs to the library."""
         return filename.startswith(self.folder)
 
 
 def held_tensors(names: Mapping[str, Any], depth: int = 2) -> Iterator[Named]:
-    """The tensors that variables hold, directly or in lists, dicts and plain objects, with where they stand."""
+    """Yield the tensors that variables hold, directly or in lists, dicts and plain objects, by their paths."""
     for name, value in list(names.items()):
         if is_tensor(value):
             yield Named(name, value)
@@ -152,7 +152,7 @@ def held_tensors(names: Mapping[str, Any], depth: int = 2) -> Iterator[Named]:
 
 
 def contents(value: Any) -> Mapping[str, Any]:
-    """What a container or a plain object of the user's holds."""
+    """Return what a container or a plain object of the user's holds, by the path to it."""
     if isinstance(value, dict):
         return {f"[{key!r}]": inner for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -163,7 +163,7 @@ def contents(value: Any) -> Mapping[str, Any]:
 
 
 def found_in(names: Mapping[str, Any], wanted: Callable[[Any], bool]) -> list[Named]:
-    """The modules or optimizers that variables hold, also those one step inside of lists, dicts and objects."""
+    """Return the modules or optimizers that variables hold, also those directly inside lists, dicts and objects."""
     found = {id(value): Named(name, value) for name, value in names.items() if wanted(value)}
     for name, value in names.items():
         if not wanted(value) and not is_tensor(value):

@@ -16,7 +16,7 @@ __all__ = ["Recording", "Told", "run"]
 
 
 class Told(NamedTuple):
-    """A warning or an error: its class, its text, and the user's line at which it came up."""
+    """A warning or an error: its class, its text, and the user's line at which it was raised."""
 
     kind: str
     text: str
@@ -24,12 +24,11 @@ class Told(NamedTuple):
 
 
 class Recording:
-    """What was recorded of a program.
+    """What was recorded from a program.
 
-    `starts`: the index of the first event of each iteration; `alive`: how many nodes lived at the end of each;
-    `numbers`: the number in the trace of each tensor that was asked for, by its id(); `assigned`: the id() of those
-    that hold another `.grad` than before; `lines`: the user's lines that were running when the error came up, the
-    innermost first.
+    `starts`: the index of the first event of each iteration; `alive`: how many nodes were alive at the end of each;
+    `numbers`: the number in the trace of each requested tensor, by its id(); `assigned`: the id() of those with another
+    `.grad` than before; `lines`: the user's lines that were running when the error was raised, the innermost first.
     """
 
     def __init__(self, library: Library) -> None:
@@ -45,15 +44,15 @@ class Recording:
         self.error: BaseException | None = None
         self.told: Told | None = None
         self.lines: list[At] = []
-        self.paths: list[str] = []  # of each file of the trace, where it lies
+        self.paths: list[str] = []  # where each file of the trace is
         self.result: Any = None
 
 
 def run(library: Library, program: Callable[[], Any], names: Mapping[str, Any], times: int,
         watched: Callable[[], Iterable[Any]] = tuple) -> Recording:
-    """Run a program so many times under the recorder; it ends with the first error, which is kept.
+    """Run a program `times` times under the recorder, up to the first error, which is kept.
 
-    `watched` gives the tensors whose numbers will be needed. Warnings are kept and shown again afterwards.
+    `watched` returns the tensors whose numbers will be needed. Warnings are kept and shown again afterwards.
     """
     done = Recording(library)
     before = {id(t): t.grad for t in watched()}
@@ -87,24 +86,24 @@ def run(library: Library, program: Callable[[], Any], names: Mapping[str, Any], 
 
 
 def repeat(program: Callable[[], Any], times: int, watch: Watch, trace: Trace, done: Recording) -> None:
-    """Run a program so many times, and note where each iteration begins and what lives at its end."""
+    """Run a program `times` times, and note where each iteration begins and what is alive at its end."""
     for iteration in range(times):
         watch.iteration = iteration
         done.starts.append(len(trace.events))
         try:
             done.result = program()
-        except Exception as error:  # noqa: BLE001 - whatever the user's code raises is what is asked about
+        except Exception as error:  # noqa: BLE001 - whatever the user's code raises is to be explained
             done.error = error
             return
         finally:
             watch.settle()
         watch.seen.drop_copies()
         if done.alive and len(watch.seen.nodes) > done.alive[-1]:
-            gc.collect()  # what waits in cycles is held by nobody
+            gc.collect()  # garbage in reference cycles is held by nobody
         done.alive.append(len(watch.seen.nodes))
 
 
 def lines_of(error: BaseException, files: Mapping[str, int]) -> list[At]:
-    """The user's lines in an error's traceback, the innermost first."""
+    """Return the user's lines in an error's traceback, the innermost first."""
     found = [(files.get(frame.filename, -1), frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
     return [at for at in reversed(found) if at[0] >= 0]

@@ -22,9 +22,9 @@ KINDS = ("parameters", "activations", "saved", "gradients")
 class Report:
     """What a checkup found.
 
-    `findings` begin with the gravest; `steps` is how many iterations ran to their end; `gradients` gives the norm of
-    each weight's gradient, from the loss down; `held` the bytes of each kind when most were held; `notes` say what
-    could not be looked at.
+    `findings` begin with the most serious; `steps` is how many iterations were completed; `gradients` has the norm of
+    each weight's gradient, from the loss down; `held` the bytes of each kind at the maximum; `notes` say what could not
+    be checked.
     """
 
     findings: list[Finding]
@@ -50,7 +50,7 @@ class Report:
 
     @property
     def title(self) -> str:
-        """One line that says how it stands."""
+        """A one-line summary."""
         count = {severity: sum(f.severity == severity for f in self.findings) for severity in ("error", "warning",
                                                                                                "note")}
         said = ", ".join(f"{n} {severity}{'s' if n > 1 else ''}" for severity, n in count.items() if n)
@@ -61,7 +61,7 @@ class Report:
         return styled(self.body())
 
     def body(self) -> str:
-        """The page's contents: findings first, then gradients, then bytes."""
+        """Return the page's contents: findings first, then gradients, then bytes."""
         parts = [f"<h3>{self.title}</h3>", *[card(finding) for finding in self.findings]]
         if self.gradients:
             parts.append(bars("Norm of the gradient, from the loss down", self.gradients, "{:.3g}".format, log=True))
@@ -70,7 +70,7 @@ class Report:
         return "".join([*parts, *[f"<p class='mgd-soft'>{note}</p>" for note in self.notes]])
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The report as a page of its own, also written to `path` where one is given."""
+        """Return the report as a page of its own, also written to `path` if given."""
         text = page("checkup", self._repr_html_())
         if path is not None:
             replace_file(path, text)
@@ -78,11 +78,11 @@ class Report:
 
 
 def gradients_of(facts: Facts) -> dict[str, float]:
-    """The norm of the gradient of each weight, from the loss down, in the last iteration."""
+    """Return the norm of the gradient of each weight, from the loss down, in the last iteration."""
     return {layer.name: layer.norm for layer in layers(facts)}
 
 
 def held_bytes(facts: Facts) -> dict[str, int]:
-    """The bytes of each kind at the step at which most were held."""
+    """Return the bytes of each kind at the step at which most were held."""
     counts: list[Any] = [e["bytes"] for e in facts.events if "bytes" in e]
     return dict(zip(KINDS, max(counts, key=sum), strict=True)) if counts else {}

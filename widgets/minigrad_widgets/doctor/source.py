@@ -1,4 +1,4 @@
-"""Lines of the user's source that no recording saw run: where an attribute or a variable was assigned."""
+"""Finds lines of the user's source that no recording saw run: where an attribute or a variable was assigned."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["assigned", "attribute_line", "mentions", "module_of"]
 
 
 def tree_of(path: str) -> ast.Module | None:
-    """The syntax tree of a file, or of a notebook's cell."""
+    """Return the syntax tree of a file, or of a notebook cell."""
     try:
         return ast.parse("".join(linecache.getlines(path)))
     except SyntaxError:  # a cell with magics
@@ -22,18 +22,18 @@ def tree_of(path: str) -> ast.Module | None:
 
 
 def place_at(path: str, line: int, role: str) -> Place:
-    """A line of a file as a place."""
+    """Return a line of a file as a place."""
     return Place(path.replace("\\", "/").rpartition("/")[2], line, linecache.getline(path, line).strip(), role)
 
 
 def path_of(function: Any) -> tuple[str, int] | None:
-    """The file and the first line of a function."""
+    """Return the file and the first line of a function."""
     code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
     return None if code is None else (code.co_filename, code.co_firstlineno)
 
 
 def attribute_line(owner: Any, attribute: str, role: str) -> list[Place]:
-    """The line in an object's class that assigns one of its attributes, `self.attribute = …`."""
+    """Return the line in an object's class that assigns one of its attributes, `self.attribute = …`."""
     for cls in type(owner).__mro__:
         init = cls.__dict__.get("__init__")
         start = None if init is None else path_of(init)
@@ -50,7 +50,7 @@ def attribute_line(owner: Any, attribute: str, role: str) -> list[Place]:
 
 
 def assigned(function: Any, name: str, role: str) -> list[Place]:
-    """The line around a function, above it, that last assigned a variable; empty where there is none."""
+    """Return the line around a function, above it, that last assigned a variable; empty where there is none."""
     start = path_of(function)
     tree = None if start is None else tree_of(start[0])
     if start is None or tree is None:
@@ -66,7 +66,7 @@ def assigned(function: Any, name: str, role: str) -> list[Place]:
 
 
 def mentions(function: Any, name: str, role: str) -> list[Place]:
-    """The line of a function that puts something into a variable or attribute: an assignment, or a call of one of its
+    """The line of a function that stores something in a variable or attribute: an assignment, or a call of one of its
     methods that add."""
     start = path_of(function)
     tree = None if start is None else tree_of(start[0])
@@ -79,7 +79,7 @@ def mentions(function: Any, name: str, role: str) -> list[Place]:
 
 
 def stores(body: ast.AST, name: str) -> Iterator[int]:
-    """The lines that store into a name: `name = …`, `name += …`, `name[0] = …`, `name.append(…)`, `self.name = …`."""
+    """Yield lines that store into a name: `name = …`, `name += …`, `name[0] = …`, `name.append(…)`, `self.name = …`."""
     for node in ast.walk(body):
         targets: list[ast.expr] = []
         if isinstance(node, ast.Assign):
@@ -95,7 +95,7 @@ def stores(body: ast.AST, name: str) -> Iterator[int]:
 
 
 def root_of(target: ast.expr) -> str | None:
-    """The variable at the root of `a[0].b`; of `self.b` it is `self.b`."""
+    """Return the variable at the root of `a[0].b`; for `self.b` it is `self.b`."""
     while isinstance(target, (ast.Subscript, ast.Attribute, ast.Starred)):
         if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
             return f"self.{target.attr}"
@@ -104,8 +104,8 @@ def root_of(target: ast.expr) -> str | None:
 
 
 def module_of(model: Any, path: str) -> tuple[Any, str]:
-    """The user's own module that holds a parameter or a part of it, and the name of its attribute there: the innermost
-    one whose class is not the library's."""
+    """Return the user's own module that holds a parameter or a part with it, and the name of its attribute there: the
+    innermost one whose class is not the library's."""
     owner, found = model, (model, path.partition(".")[0])
     for part in path.split("."):
         if not type(owner).__module__.startswith(("torch.", "minigrad.")):

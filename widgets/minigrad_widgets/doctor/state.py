@@ -1,4 +1,4 @@
-"""What a step changes, kept before it runs and put back afterwards."""
+"""What a step changes, saved before it runs and restored afterwards."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["State"]
 
 class State:
     """The values, gradients and flags of tensors and modules, the state of optimizers, random states, and whether
-    gradients and anomaly mode are on. `helpers` are schedules of learning rates and scalers of gradients."""
+    gradients and anomaly mode are on. `helpers` are learning rate schedules and gradient scalers."""
 
     def __init__(self, library: Library, models: Sequence[Named], optimizers: Sequence[Named],
                  tensors: Sequence[Any], helpers: Sequence[Any] = ()) -> None:
@@ -41,19 +41,19 @@ class State:
         self.generator = library.package.get_rng_state()
 
     def anomaly(self) -> tuple[bool, bool]:
-        """Whether anomaly mode is on, and whether it looks for NaN."""
+        """Return whether anomaly mode is on, and whether it checks for NaN."""
         package = self.library.package
         return package.is_anomaly_enabled(), package.is_anomaly_check_nan_enabled()
 
     def keep(self, tensor: Any) -> None:
-        """Keep the values of a tensor, and its `.grad` with the values of that."""
+        """Save the values of a tensor, and its `.grad` with its values."""
         if id(tensor) not in self.tensors and not tensor.is_inference():
             grad = tensor.grad
             self.tensors[id(tensor)] = (tensor, tensor.detach().clone(), grad,
                                         None if grad is None else grad.detach().clone(), tensor.requires_grad)
 
     def restore(self) -> None:
-        """Put everything back as it was; versions go on counting."""
+        """Restore everything; versions are not restored but keep counting."""
         with self.library.package.no_grad():
             for tensor, values, grad, grad_values, requires_grad in self.tensors.values():
                 if tensor.shape == values.shape and tensor.dtype == values.dtype:

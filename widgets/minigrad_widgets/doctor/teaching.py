@@ -1,4 +1,4 @@
-"""Which lesson teaches what a rule is about: its number, and the heading of the part.
+"""Which lesson teaches the subject of each rule: its number, and the heading of the part.
 
 What no lesson teaches (losses, activations, the sizes of gradients along the depth) has no entry.
 """

@@ -1,6 +1,6 @@
-"""The errors and warnings that autograd, checkpoint, Function, hooks and the rules for changes in place can raise.
+"""The errors and warnings that autograd, checkpoint, Function, hooks and the rules for in-place changes can raise.
 
-One table for both libraries, whose texts are the same. An entry says by which words a text is known, the rule's slug,
+One table for both libraries, whose texts are the same. An entry has the words that identify a text, the rule's slug,
 what it means in plain words, what to do, and which part of which lesson teaches it.
 """
 
@@ -33,7 +33,7 @@ __all__ = ["TEXTS", "Text", "text_for"]
 
 
 class Text(NamedTuple):
-    """What is known of one error or warning; `words` is a regular expression that is searched for in its text."""
+    """What is known about one error or warning; `words` is a regular expression to search for in its text."""
 
     words: str
     rule: str
@@ -44,7 +44,7 @@ class Text(NamedTuple):
 
 
 TEXTS = [
-    # what the recording says most about: errors.py adds the places
+    # errors that the recording says most about: errors.py adds the places
     Text(r"modified by an inplace operation: \[.*is at version|has been modified by an inplace operation",
          "inplace-on-saved", "A tensor that a derivative needs was changed after it had been saved.",
          (("Make a new tensor instead of changing this one.", "h = h + shift   # not h += shift"),
@@ -62,7 +62,7 @@ TEXTS = [
          "A leaf that requires grad was changed in place while gradients are recorded.",
          (("Change it where nothing is recorded.", "with torch.no_grad():\n    w -= lr * w.grad"),
           ("Or let an optimizer do it.", "optimizer.step()")), INPLACE, "changed here"),
-    # changes in place
+    # in-place changes
     Text(r"a view of a leaf Variable that requires grad is being used in an in-place", "inplace-on-leaf",
          "A part of a leaf that requires grad was changed in place while gradients are recorded.",
          (("Change it where nothing is recorded.", "with torch.no_grad():\n    w[0] = 0.0"),), INPLACE, "changed here"),
@@ -271,10 +271,10 @@ TEXTS = [
 
 
 def text_for(text: str) -> Text | None:
-    """The entry that knows an error's or a warning's text; None if none does."""
+    """Return the entry for the text of an error or a warning; None if there is none."""
     return next((entry for entry in TEXTS if re.search(entry.words, text)), None)
 
 
 def mends_in(entry: Text) -> list[Mend]:
-    """What an entry says to do."""
+    """Return what an entry says to do."""
     return [Mend(*mend) for mend in entry.mends]

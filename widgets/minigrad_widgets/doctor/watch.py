@@ -1,7 +1,7 @@
-"""What a trace does not tell: the calls of optimizers, of `zero_grad`, of clipping, of modules, and values taken out.
+"""Notes what a trace lacks: calls of optimizers, `zero_grad`, clipping and modules, and values taken out of a graph.
 
-A profile function sees each call of a Python function and of a built-in one. It only looks: nothing of the program is
-replaced. A recorder's own profile function, where it has one, is called first.
+A profile function sees each call of a Python function or a built-in one. It only observes: nothing in the program is
+replaced. A recorder's own profile function, if it has one, is called first.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ ACTIVATIONS = {"relu": "relu", "relu_": "relu", "sigmoid": "sigmoid", "sigmoid_"
 class Call(NamedTuple):
     """A call that the doctor is interested in.
 
-    `order`: how many tensors the recorder had seen then; `iteration`: of the step, from 0; `tensor`: the number of the
-    tensor that it was about, `result`: of the one that it gave.
+    `order`: how many tensors the recorder had seen by then; `iteration`: that of the step, from 0; `tensor`: the number
+    of the tensor that it was about; `result`: that of the one that it returned.
     """
 
     kind: str
@@ -39,11 +39,11 @@ class Call(NamedTuple):
     tensor: int | None = None
     result: int | None = None
     mode: bool = False  # whether gradients were on
-    training: bool = False  # of a call of a module: whether it was in train mode
+    training: bool = False  # for a call of a module: whether it was in train mode
 
 
 class Activation(NamedTuple):
-    """What an activation function gave: which units were dead for the whole batch, and what share was saturated."""
+    """What an activation function returned: which units were dead for the whole batch, and what share was saturated."""
 
     kind: str
     at: At | None
@@ -53,7 +53,7 @@ class Activation(NamedTuple):
 
 
 class Watch:
-    """Looks at the calls of one thread while a recorder is on."""
+    """Watches the calls of one thread while a recorder is on."""
 
     def __init__(self, library: Library, observer: Any) -> None:
         self.library, self.observer = library, observer
@@ -63,12 +63,12 @@ class Watch:
         self.iteration = 0
         self.roles: dict[CodeType, Callable[[FrameType, str, Any], None] | None] = {}
         self.module_call = library.package.nn.Module.__call__.__code__
-        self.depth = 0  # of calls of modules
+        self.depth = 0  # nesting of calls of modules
         self.inner: Any = None
 
     # on and off
     def start(self) -> None:
-        """Begin to look."""
+        """Begin to watch."""
         self.inner = sys.getprofile()
         if self.library.name == "torch":
             self.listen(self.observer.ops, "run", self.torch_op)
@@ -77,7 +77,7 @@ class Watch:
         sys.setprofile(self.profile)
 
     def stop(self) -> None:
-        """Look no more; what was wrapped of the recorder is as it was."""
+        """Stop watching; unwrap the methods of the recorder."""
         sys.setprofile(self.inner)
         for owner, name in ((self.observer, "forward"), (getattr(self.observer, "ops", None), "run")):
             if owner is not None:
@@ -85,7 +85,7 @@ class Watch:
 
     @staticmethod
     def listen(owner: Any, name: str, tell: Callable[..., Any]) -> None:
-        """Have a method of this one recorder go through `tell`, which gets the method first."""
+        """Route a method of this one recorder through `tell`, whose first argument is the method."""
         method = getattr(owner, name)
         setattr(owner, name, lambda *args: tell(method, *args))
 
@@ -125,13 +125,13 @@ class Watch:
 
     # calls
     def profile(self, frame: FrameType, event: str, arg: Any) -> None:
-        """A function is called or left."""
+        """A function is called or returns."""
         if self.inner is not None:
             self.inner(frame, event, arg)
         if event == "c_call":
             name = getattr(arg, "__name__", "")
             if name == "detach":
-                self.settle()  # its operand may be gone when the reader looks next
+                self.settle()  # its operand may be gone by the reader's next look
             elif name in CONVERSIONS:
                 self.converted(name, getattr(arg, "__self__", None), frame)
             return
@@ -146,7 +146,7 @@ class Watch:
             role(frame, event, arg)
 
     def role_of(self, code: CodeType) -> Callable[[FrameType, str, Any], None] | None:
-        """What to do when a function with this code is called and left."""
+        """Return what to do when a function with this code is called and when it returns."""
         name = code.co_name
         if code is self.module_call:
             return self.module
@@ -168,17 +168,17 @@ class Watch:
         self.calls.append(Call(kind, at, self.iteration, self.seen.tensor_count, **fields))
 
     def settle(self) -> None:
-        """Have PyTorch's reader tell the op that has run last."""
+        """Make PyTorch's reader report the op that ran last."""
         if self.library.name == "torch":
             self.observer.ops.settle()
 
     def number(self, tensor: Any) -> int:
-        """The number of a tensor in the trace."""
+        """Return the number of a tensor in the trace."""
         self.settle()
         return int(self.seen.tensor(tensor))
 
     def where(self, frame: FrameType | None) -> At | None:
-        """The user's line from which a frame was called."""
+        """Return the user's line from which a frame was called."""
         while frame is not None:
             index = self.builder.file(frame.f_code.co_filename)
             if index >= 0:
@@ -187,7 +187,7 @@ class Watch:
         return None
 
     def user_called(self, frame: FrameType) -> bool:
-        """Whether the user's own code has made this call."""
+        """Return whether the user's own code made this call."""
         return frame.f_back is not None and self.builder.file(frame.f_back.f_code.co_filename) >= 0
 
     def step(self, frame: FrameType, event: str, arg: Any) -> None:
@@ -214,7 +214,7 @@ class Watch:
             self.add("eval", self.where(frame.f_back), subject=id(frame.f_locals.get("self")))
 
     def backward(self, frame: FrameType, event: str, arg: Any) -> None:
-        """A backward pass is asked for."""
+        """A backward pass is requested."""
         root = frame.f_locals.get("self")
         if event == "call" and self.user_called(frame) and is_tensor(root):
             self.add("backward", self.where(frame.f_back), tensor=self.number(root))
@@ -232,18 +232,18 @@ class Watch:
             self.add("grad", self.where(frame.f_back), tensor=self.number(first))
 
     def scale(self, frame: FrameType, event: str, arg: Any) -> None:
-        """A gradient scaler scales a loss: by what, is known when it has done so."""
+        """A gradient scaler scales a loss; the factor is known afterwards."""
         factor = getattr(frame.f_locals.get("self"), "get_scale", None)
         if event == "return" and factor is not None:
             self.add("scale", self.where(frame.f_back), subject=float(factor()))
 
     def transform(self, frame: FrameType, event: str, arg: Any) -> None:
-        """A transform of torch.func asks for gradients, as grad, vjp and jacrev do."""
+        """A transform of torch.func computes gradients, as grad, vjp and jacrev do."""
         if event == "call":
             self.add("transform", self.where(frame.f_back))
 
     def module(self, frame: FrameType, event: str, arg: Any) -> None:
-        """A module is called or left."""
+        """A module is called or returns."""
         if event == "return":
             self.depth -= 1
             if is_tensor(arg) and self.library.name == "minigrad":
@@ -272,14 +272,14 @@ class Watch:
 
     # values that leave the graph
     def converted(self, name: str, tensor: Any, frame: FrameType) -> None:
-        """A built-in function takes the values of a tensor out."""
+        """A built-in function takes the values of a tensor out of the graph."""
         if is_tensor(tensor):
             self.cut(name, tensor, None, self.where(frame))
 
     def op(self, frame: FrameType, event: str, arg: Any) -> None:
-        """A function of minigrad, called by the user: what its result was computed of, and whether it has a graph.
+        """Note what the result of a minigrad function called by the user comes from, and whether it has a graph.
 
-        minigrad's recorder is told of no op that has no derivative, and of no operand that has none.
+        minigrad's recorder hears of no op, and of no operand, without a derivative.
         """
         if event != "return" or not self.user_called(frame):
             return
@@ -289,7 +289,7 @@ class Watch:
             self.flow(name, frame, None if leaves else arg)
 
     def flow(self, name: str, frame: FrameType, result: Any) -> None:
-        """Note what a result was computed of; where gradients come to an end there, it is a cut."""
+        """Note what a result was computed from; if gradients stop there, it is a cut."""
         operands = [each for value in frame.f_locals.values()
                     for each in (value if isinstance(value, (tuple, list)) else (value,))
                     if is_tensor(each) and each is not result]
@@ -300,7 +300,7 @@ class Watch:
                 self.add("flow", None, tensor=self.number(operand), result=self.number(result))
 
     def cut(self, name: str, source: Any, result: Any, at: At | None) -> None:
-        """Values have left the graph here."""
+        """Note that values have left the graph here."""
         if at is None or at[0] is None:
             return
         given = None if result is None else self.number(result)

@@ -1,6 +1,6 @@
 """The same trace from PyTorch: `record()` reads PyTorch's own graph while a program runs, and changes nothing.
 
-It mirrors `minigrad.recorder`: what it gives is told by the same code, has the same schema (docs/trace.md), and is
+It mirrors `minigrad.recorder`: its traces are described by the same code, have the same schema (docs/trace.md), and are
 shown by the same inspectors. PyTorch is imported here and nowhere else in the kit.
 """
 

@@ -1,8 +1,8 @@
-"""The forward pass of PyTorch's programs as expressions: minigrad's function of an operator's name stands in for it.
+"""The forward pass of PyTorch programs as expressions: minigrad's function of the same name stands for an operator.
 
-PyTorch computes in C++. minigrad has its functions in Python, which run over symbols: an operator is the call of the
-function of the same name, with its arguments in another order where the two differ. What stands for nothing has no
-expression, and the front end holds each to the numbers that PyTorch computed.
+PyTorch computes in C++. minigrad's functions are in Python and run over symbols: an operator becomes the call of the
+function of the same name, with its arguments rearranged where the two differ. An operator without such a function has
+no expression, and the front end checks each expression against the numbers that PyTorch computed.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ __all__ = ["call_of"]
 
 Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 IGNORED = ("layout", "device", "pin_memory", "non_blocking", "memory_format", "implicit", "out_dtype")
-REDUCTIONS = ("none", "mean", "sum")  # PyTorch's numbers for them
+REDUCTIONS = ("none", "mean", "sum")  # indexed by PyTorch's numbers for them
 
 
 def loss(name: str) -> Callable[..., Call]:
-    """A loss of two tensors."""
+    """Return a loss of two tensors."""
     return lambda x, y, reduction=1: (f"nn.functional.{name}", (x, y), {"reduction": REDUCTIONS[reduction]})
 
 
@@ -48,7 +48,7 @@ def copied(x: Any, dtype: Any = None) -> Call:
     return ("Tensor.to", (x, dtype), {}) if dtype is not None else ("clone", (x,), {})
 
 
-# PyTorch's operators whose arguments are not those of the function of their name.
+# PyTorch's operators whose arguments differ from those of the function of the same name.
 OTHERS: dict[str, Callable[..., Call]] = {
     "_softmax": lambda x, dim, half: ("softmax", (x, dim), {}),
     "_log_softmax": lambda x, dim, half: ("log_softmax", (x, dim), {}),
@@ -79,7 +79,7 @@ OTHERS: dict[str, Callable[..., Call]] = {
 
 
 def call_of(name: str, args: tuple[Any, ...], options: dict[str, Any], operands: list[Any], outputs: list[Any]) -> Any:
-    """The call that stands for an operator, and holds no tensor; None if none does."""
+    """Return the call that stands for an operator, and holds no tensor; None if there is none."""
     if not CALLS:
         return None
     kept = {key: value for key, value in options.items() if key not in IGNORED and value is not None}
@@ -99,6 +99,6 @@ def call_of(name: str, args: tuple[Any, ...], options: dict[str, Any], operands:
 
 
 def dtype_of(dtype: torch.dtype) -> str:
-    """The name of a dtype, as previews have it."""
+    """Return the name of a dtype, as in previews."""
     name = str(dtype).removeprefix("torch.")
     return DTYPES.get(name, name)

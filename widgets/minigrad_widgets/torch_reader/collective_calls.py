@@ -1,6 +1,6 @@
-"""Calls of c10d in the words of minigrad's recorder: which operation it is, on what, and how much that is.
+"""Calls of c10d in the terms of minigrad's recorder: which operation it is, on what, and on how many bytes.
 
-c10d is the library in C++ behind `torch.distributed`; its operators have other names than the functions.
+c10d is the C++ library behind `torch.distributed`; its operators have other names than the functions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch.distributed as dist
 
 __all__ = ["CollectiveCall", "tensors_of"]
 
-# The functions of `torch.distributed`, by what they call.
+# The functions of `torch.distributed`, by the operators that they call.
 FUNCTIONS = {
     "allreduce_": "all_reduce", "allreduce_coalesced_": "all_reduce_coalesced", "reduce_": "reduce",
     "broadcast_": "broadcast", "allgather_": "all_gather", "_allgather_base_": "all_gather_single",
@@ -22,14 +22,14 @@ FUNCTIONS = {
     "reduce_scatter_tensor_coalesced_": "reduce_scatter_coalesced", "gather_": "gather", "scatter_": "scatter",
     "alltoall_": "all_to_all", "alltoall_base_": "all_to_all_single", "send": "send", "recv_": "recv",
     "recv_any_source_": "recv", "barrier": "barrier", "monitored_barrier_": "monitored_barrier"}
-GIVEN = ("input_tensors", "input_tensor", "input_list", "inputs", "input", "tensors")  # what they call what is sent,
+GIVEN = ("input_tensors", "input_tensor", "input_list", "inputs", "input", "tensors")  # their names for what is sent,
 MADE = ("output_tensors", "output_tensor", "output_lists", "outputs", "output", "tensors")  # and what is written to
 TO = {"reduce_", "gather_"}  # whose root receives
 
 
 class CollectiveCall:
-    """A call of c10d: `op` is None where it is no operation of several ranks; `written` are the tensors that it writes
-    to or sends, `group` the ranks that take part, where these are not all."""
+    """A call of c10d: `op` is None if it is not an operation of several ranks; `written` are the tensors that it writes
+    to or sends, `group` the ranks that take part, if not all."""
 
     def __init__(self, func: Any, args: Any, kwargs: Any) -> None:
         name = func.overloadpacket.__name__
@@ -48,18 +48,18 @@ class CollectiveCall:
         self.op += f"({', '.join(words)})"
 
     def part(self) -> list[int] | None:
-        """The ranks that take part, where these are not all."""
+        """Return the ranks that take part, if not all."""
         if self.op is None or "process_group" not in self.facts:
             return None
         ranks = dist.get_process_group_ranks(dist.ProcessGroup.unbox(self.facts["process_group"]))
         return ranks if len(ranks) < dist.get_world_size() else None
 
     def first(self, names: Iterable[str]) -> Any:
-        """The argument that has one of these names."""
+        """Return the argument that has one of these names."""
         return next((self.facts[name] for name in names if name in self.facts), ())
 
     def described(self, tensors: list[torch.Tensor], name: str) -> str:
-        """The dtype and the shape of what each rank gives; the rows of an all-to-all are not the same on all ranks."""
+        """Return the dtype and shape of each rank's part; the rows of an all-to-all differ between ranks."""
         if len(tensors) != 1 and name.endswith("coalesced_"):
             return f"{len(tensors)} tensors"
         if not tensors:
@@ -69,12 +69,12 @@ class CollectiveCall:
         return f"{str(tensors[0].dtype).removeprefix('torch.')} {text}"
 
     def reduction(self) -> list[str]:
-        """The name of what makes one value of those of all ranks."""
+        """Return the name of the reduction that combines the values of all ranks."""
         op = self.facts.get("reduce_op")
         return [] if op is None else [dist.ReduceOp.RedOpType(op.op()).name]
 
     def partner(self, name: str) -> list[str]:
-        """The rank, among all, that sends or receives."""
+        """Return the global rank that sends or receives."""
         if name == "recv_any_source_":
             return ["src=any"]
         place = next((self.facts[key] for key in ("root_rank", "src", "dst") if key in self.facts), None)
@@ -85,14 +85,14 @@ class CollectiveCall:
 
 
 def bytes_of(tensor: torch.Tensor) -> int:
-    """The bytes that a tensor sends: of a sparse one those of what it holds."""
+    """Return the bytes that a tensor sends: for a sparse one, those of its values and indices."""
     if tensor.layout is torch.sparse_coo:
         return tensor._values().nbytes + tensor._indices().nbytes
     return tensor.numel() * tensor.element_size()
 
 
 def tensors_of(values: Any) -> Iterator[torch.Tensor]:
-    """A tensor, or those in lists, and in lists of lists."""
+    """Yield a tensor, or those in lists, and in lists of lists."""
     if isinstance(values, torch.Tensor):
         yield values
     elif isinstance(values, (list, tuple)):

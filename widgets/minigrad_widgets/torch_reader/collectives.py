@@ -1,9 +1,9 @@
-"""What several ranks of PyTorch do together, as minigrad's recorder tells it: each call, its wait, its end.
+"""Reports what several ranks of PyTorch do together, as minigrad's recorder does: each call, its wait, its end.
 
-A call of c10d passes the dispatch mode, even one that the reducer of `DistributedDataParallel` makes in C++, for on the
-CPU it makes it in the thread of the pass. So nothing is registered with the module, and its one place for a
-communication hook stays the user's. Who waits in Python calls `Work.wait`. Who waits in C++ is seen by what comes next:
-nobody touches the memory of a call before it is over.
+A call of c10d goes through the dispatch mode, even one that the reducer of `DistributedDataParallel` makes in C++,
+since on the CPU it makes it in the thread of the pass. So nothing is registered with the module, and its only slot for
+a communication hook stays the user's. A wait in Python calls `Work.wait`. A wait in C++ is inferred from what comes
+next: nothing touches the memory of a call before it is over.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ __all__ = ["SILENT", "Collectives", "process_of"]
 TORCH = os.path.join(os.path.dirname(torch.__file__), "")
 PUBLIC = os.path.join(TORCH, "distributed", "distributed_c10d.py")  # its functions call `wait`, or leave it to others
 FORWARD = DistributedDataParallel._pre_forward.__code__
-SILENT = frozenset({FORWARD, wait.__code__})  # what runs in C++ below them moves data, and is no op of the program
-VIEWS = frozenset({"as_strided", "slice"})  # so the reducer takes the gradients of a sum apart
-OURS = 2  # references to a `Work` that nobody can wait for any more: that of its operation, and an argument
-ORDER, USED = "the order of DDP's buckets", "which parameters were used"  # as minigrad has it
+SILENT = frozenset({FORWARD, wait.__code__})  # what runs in C++ below them moves data, and is not an op of the program
+VIEWS = frozenset({"as_strided", "slice"})  # the reducer splits a sum into gradients with these
+OURS = 2  # references to a `Work` that nothing can wait for any more: that of its operation, and an argument
+ORDER, USED = "the order of DDP's buckets", "which parameters were used"  # minigrad's labels
 UNKNOWN = "gradients of DistributedDataParallel: which ones is not known"
 
 
 class Operation:
-    """A call that is under way.
+    """A call in progress.
 
-    `caller`: the code that called it in C++, and will wait for it there; None if that is Python's. `ended`: when it was
-    over, if anybody has said so; `by_hook`: whether a communication hook called it, which is Python's.
+    `caller`: the code whose C++ made the call, and will wait for it there; None if Python made it. `ended`: when it was
+    over, if known; `by_hook`: whether a communication hook, which is Python's, made it.
     """
 
     def __init__(self, number: int, call: CollectiveCall, bucket: int | None, caller: CodeType | None) -> None:
@@ -54,17 +54,17 @@ class Operation:
         self.ended: float | None = None
 
     def done(self, future: Any) -> None:
-        """Called by the thread in which it has ended."""
+        """Note the end; called by the thread in which it ended."""
         self.ended = perf_counter()
 
 
 class Plan:
-    """Which parameters are in which bucket of a module, after its forward, and how many were sent since."""
+    """Which parameters are in which bucket of a module, after its forward, and how many buckets were sent since."""
 
     def __init__(self, module: DistributedDataParallel) -> None:
         self.module = weakref.ref(module)
         names = {id(p): name for name, p in module.module.named_parameters()}
-        with without_dispatch():  # PyTorch makes a tensor of zeros for each bucket, which goes at once
+        with without_dispatch():  # PyTorch makes a tensor of zeros for each bucket, which is freed at once
             buckets = [(bucket.parameters(), bucket.buffer().numel())
                        for bucket in module.reducer._get_zeros_like_grad_buckets()]
         self.sizes = [size for _, size in buckets]
@@ -74,7 +74,7 @@ class Plan:
 
 
 class Collectives:
-    """Takes down what ranks do together. `level` knows how deep the program is, and which pass runs."""
+    """Notes what ranks do together. `level` knows how deep the program is, and which pass is running."""
 
     def __init__(self, seen: Seen, log: Log, level: Any, times: bool = False) -> None:
         self.seen, self.log, self.level, self.times = seen, log, level, times
@@ -82,17 +82,17 @@ class Collectives:
         self.open: list[Operation] = []
         self.plans: dict[int, Plan] = {}  # by id() of a parameter
         self.reducing = False  # whether the reducer has sent something in this pass
-        self.finishing = False  # whether the derivatives of a pass are computed, and the reducer waits
-        self.results: list[int] = []  # meanwhile: the memory of the sums that it has looked at, bucket by bucket
+        self.finishing = False  # whether the derivatives of a pass have been computed, and the reducer waits
+        self.results: list[int] = []  # meanwhile: the memory of the sums that it has read, bucket by bucket
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop watching."""
         listen_no_more(self)
         self.open.clear()
         self.plans.clear()
 
     def event(self, kind: str, when: float, operation: Operation, times: Any = None, **fields: Any) -> None:
-        """Take down an event that happened then."""
+        """Note an event that happened at `when`."""
         self.log.event(kind, self.level.line(), self.level.depth + 1, call=operation.number, **fields)
         if self.times:
             since = None if times is None else [None if each is None else each - self.origin for each in times]
@@ -100,7 +100,7 @@ class Collectives:
 
     # calls
     def run(self, func: Any, args: Any, kwargs: Any, caller: FrameType, leaf: Any) -> Any:
-        """Run a call of c10d, and take it down; `leaf`: whose gradient a pass has just computed."""
+        """Run a call of c10d, and note it; `leaf`: the one whose gradient a pass has just computed."""
         call = CollectiveCall(func, args, kwargs)
         if call.op is None:
             return func(*args, **kwargs)
@@ -124,22 +124,22 @@ class Collectives:
         return result
 
     def started(self, operation: Operation, result: Any) -> None:
-        """It is under way, unless it has come to its end already."""
+        """Note that an operation is in progress, unless it is already over."""
         boxed = result[-1] if isinstance(result, (tuple, list)) and result else result
-        if not isinstance(boxed, torch.ScriptObject):  # it is one that has waited itself
+        if not isinstance(boxed, torch.ScriptObject):  # it has already waited
             self.reached(operation)
             return
         work = dist.Work.unbox(boxed)
         if operation.caller is None or operation.by_hook:
-            operation.work = work  # while it lives, it is this very object that Python waits for
+            operation.work = work  # while it lives, Python waits for this very object
         if self.times:
             try:
                 work.get_future().add_done_callback(operation.done)
-            except RuntimeError:  # gloo has no future for a send: its end is when the wait is over
+            except RuntimeError:  # gloo has no future for a send: it ends when the wait is over
                 pass
 
     def purpose(self, caller: FrameType, call: CollectiveCall, leaf: Any) -> tuple[str, int | None, list[str] | None]:
-        """What a call is for: its label, and of a bucket its number and its parameters, as far as that is known."""
+        """Return what a call is for: its label, and for a bucket its number and parameters, as far as known."""
         bucket = bucket_of(caller)
         if bucket is not None:
             names = self.names_of(bucket.parameters())
@@ -158,12 +158,12 @@ class Collectives:
         return label_of(number, plan.parameters[number]), number, plan.parameters[number]
 
     def names_of(self, parameters: Iterable[Any]) -> list[str] | None:
-        """The names of parameters in their module; None if its forward was not recorded."""
+        """Return the names of parameters in their module; None if its forward was not recorded."""
         plans = [(p, self.plans.get(id(p))) for p in parameters]
         return None if any(plan is None for _, plan in plans) else [plan.names[id(p)] for p, plan in plans if plan]
 
     def forward_ended(self, module: Any) -> None:
-        """A module has been called. PyTorch gives the buckets away between forward and backward only."""
+        """A module has been called. PyTorch reveals the buckets only between forward and backward."""
         if not isinstance(module, DistributedDataParallel) or not torch.is_grad_enabled():
             return
         if module.require_backward_grad_sync:
@@ -176,15 +176,15 @@ class Collectives:
 
     # waits and ends
     def operation_of(self, work: Any) -> Operation | None:
-        """The call that a `Work` is of, if its end is not known yet."""
+        """Return the operation of a `Work`, if its end is not known yet."""
         return next((each for each in self.open if each.work is work), None)
 
     def wait(self, operation: Operation, since: float | None = None) -> None:
-        """This rank begins to wait, or did so."""
+        """This rank begins to wait, or began at `since`."""
         self.event("collective_wait", perf_counter() if since is None else since, operation)
 
     def end(self, operation: Operation) -> None:
-        """It is over, and this rank knows it. When all ranks had called it, PyTorch does not say."""
+        """An operation is over, and this rank knows it. PyTorch does not say when all ranks had called it."""
         now = perf_counter()
         ended = now if operation.ended is None else min(now, operation.ended)
         self.seen.previews.forget()
@@ -194,13 +194,13 @@ class Collectives:
         operation.work = None
 
     def wrote(self, operation: Operation) -> None:
-        """What was copied of the memory that it writes to is old."""
+        """Copies of the memory that an operation writes to are out of date."""
         for storage in operation.memory:
             self.seen.wrote(storage)
         self.seen.previews.forget()
 
     def touched(self, caller: FrameType, func: Any, args: Any) -> None:
-        """An op runs: what was called in C++ by the code that runs it now, on the memory that it is given, is over."""
+        """An op runs: the calls that the same code made in C++, on memory that the op now uses, are over."""
         code = caller.f_code
         if code is ENGINE and not self.finishing:
             return
@@ -210,20 +210,20 @@ class Collectives:
         places = [memory(t)[0] for t in tensors_of(args)]
         found = [each for each in waited if not each.memory.isdisjoint(places)]
         if code is ENGINE and func.overloadpacket.__name__ in VIEWS and places[0] not in self.results:
-            # the sum of the next bucket; a hook may have made another tensor of it
+            # the sum of the next bucket; a hook may have made another tensor from it
             found = found or [each for each in waited if each.bucket == len(self.results)]
             self.results.append(places[0])
         for each in found:
             self.reached(each)
 
     def reached(self, operation: Operation) -> None:
-        """Who called it has waited for it, since the last thing that was seen."""
+        """The caller of an operation has waited for it, since the last thing that was seen."""
         self.wait(operation, max(self.mark, operation.called))
         self.end(operation)
         self.mark = perf_counter()
 
     def before_end(self) -> bool:
-        """A pass has computed all gradients; whether the reducer is going to wait now."""
+        """A pass has computed all gradients; return whether the reducer will wait now."""
         if self.finishing or not (self.reducing or self.plans):
             return False
         self.finishing, self.mark = True, perf_counter()
@@ -231,8 +231,8 @@ class Collectives:
         return True
 
     def at_end(self) -> list[Any]:
-        """A pass is over. If the reducer has taken its sums, it has waited for all that it had called, and has given
-        each leaf its part: the leaves of the modules that were called."""
+        """A pass is over. If the reducer has read its sums, it has waited for all its calls, and has given each leaf
+        its part; return these leaves, those of the modules that were called."""
         if not self.finishing or not self.results:
             return []
         for each in [each for each in self.open if each.caller is ENGINE]:
@@ -241,7 +241,7 @@ class Collectives:
         return [p for module in modules.values() for p in module.parameters() if p.grad is not None]
 
     def pass_left(self, inside: bool) -> None:
-        """A pass is left, well or badly; `inside`: it was inside of another one, which may be the reducer's."""
+        """A pass is over, successfully or not; `inside`: it was inside another one, which may be the reducer's."""
         self.finishing = False
         if not inside:
             self.reducing = False
@@ -249,8 +249,8 @@ class Collectives:
 
 
 def bucket_of(caller: FrameType) -> Any:
-    """The bucket that a communication hook was given, which the pass has called, or that PyTorch itself sends in a
-    `join`; None if this is neither."""
+    """The bucket passed to a communication hook that the pass called, or that PyTorch itself sends in a `join`; None if
+    this is neither."""
     frame: FrameType | None = caller
     while frame is not None and (frame.f_back is None or frame.f_back.f_code is not ENGINE):
         frame = frame.f_back
@@ -261,18 +261,18 @@ def bucket_of(caller: FrameType) -> Any:
 
 
 def in_library(frame: FrameType) -> bool:
-    """Whether a call comes from C++ that a function of PyTorch has called, which waits there."""
+    """Return whether a call comes from C++ that a function of PyTorch called, and that waits there."""
     name = frame.f_code.co_filename
     return name.startswith(TORCH) and name != PUBLIC
 
 
 def label_of(number: int, names: Iterable[str] | None) -> str:
-    """As minigrad shows a bucket."""
+    """Return the label of a bucket, as in minigrad."""
     return f"bucket {number}" + (f": {', '.join(names)}" if names else "")
 
 
 def process_of() -> dict[str, Any] | None:
-    """Which of several processes this is; None if it is alone."""
+    """Return which of several processes this is; None if it is the only one."""
     if not dist.is_available() or not dist.is_initialized():
         return None
     return {"rank": dist.get_rank(), "ranks": dist.get_world_size(), "began": None}

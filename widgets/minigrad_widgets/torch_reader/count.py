@@ -1,6 +1,6 @@
-"""What a backward pass is going to do, on numbers alone: minigrad's rule, which is PyTorch's, for traces of both.
+"""What a backward pass will do, computed from numbers alone: minigrad's rule, which is PyTorch's, for traces of both.
 
-PyTorch counts in C++, where nobody can look; the graph, the roots and the wanted inputs say the same.
+PyTorch counts in C++, where nobody can see it; the graph, the roots and the wanted inputs determine the same.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class Plan:
         self.count(starts)
 
     def runs(self, node: int) -> bool:
-        """Whether the pass runs a node, and does not only bring it gradients."""
+        """Return whether the pass runs a node, rather than only bringing it gradients."""
         return self.chosen is None or node in self.chosen
 
     def reaching(self, starts: Sequence[int], targets: set[int]) -> set[int]:
-        """The nodes with one of the targets below them; a node is looked at twice, on the way down and to decide."""
+        """The nodes with one of the targets below them; a node is visited twice, on the way down and to decide."""
         found: set[int] = set()
         seen: set[int] = set()
         stack = [(node, False) for node in starts]
@@ -68,6 +68,6 @@ class Plan:
                 needs[node] += 1
 
     def take(self, node: int) -> bool:
-        """One gradient has arrived; whether it was the last one."""
+        """Note that a gradient has arrived; return whether it was the last one."""
         self.needs[node] -= 1
         return self.needs[node] == 0

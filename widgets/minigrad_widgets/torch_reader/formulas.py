@@ -1,8 +1,8 @@
-"""The arithmetic of PyTorch's nodes: their formulas are C++, and those of minigrad's nodes of the same names stand in.
+"""The arithmetic of PyTorch's nodes: their formulas are C++, so those of minigrad's nodes of the same names stand in.
 
-A node of PyTorch tells what its formula needs: the shapes of what it receives and sends on, what it has saved, and its
-constants (`_saved_dim`). Where minigrad's formula needs something else, the node has no arithmetic.
-tests/parity/trace holds the expressions to the gradients that PyTorch computes.
+A PyTorch node shows what its formula needs: the shapes of what it receives and sends on, what it has saved, and its
+constants (`_saved_dim`). If minigrad's formula needs something else, the node has no arithmetic. tests/parity/trace
+checks the expressions against the gradients that PyTorch computes.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ __all__ = ["formula_of"]
 
 Shape = tuple[int, ...]
 Meta = tuple[Shape, str]  # shape and dtype
-WRAPPED = 1 << 63  # PyTorch shows a negative number of a dimension as one without a sign
-DTYPES = {"bfloat16": "float32"}  # as their previews are
+WRAPPED = 1 << 63  # PyTorch shows a negative dimension as an unsigned number
+DTYPES = {"bfloat16": "float32"}  # like their previews
 
 
 class Facts:
-    """What a node of PyTorch tells of itself."""
+    """What a PyTorch node shows of itself."""
 
     def __init__(self, node: Any) -> None:
         self.node = node
@@ -35,29 +35,29 @@ class Facts:
         self.ndim = max([len(shape) for shape, _ in (*self.outputs, *filter(None, self.inputs))], default=0)
 
     def sent(self, fn: Any, nr: int) -> Meta | None:
-        """What goes along an edge."""
+        """Return what goes along an edge."""
         expected = () if fn is None else fn._input_metadata
         return shape_and_dtype(expected[nr]) if nr < len(expected) else None
 
     def constant(self, name: str) -> Any:
-        """A constant, by PyTorch's name; a dimension counts from the left.
+        """Return a constant by PyTorch's name; a dimension counts from the left.
 
         Raises:
             AttributeError: if the node has none of this name.
-            TypeError: if it is not of numbers.
+            TypeError: if it does not consist of numbers.
         """
         value = plain(getattr(self.node, f"_saved_{name}"))
         return value + self.ndim if name.startswith("dim") and isinstance(value, int) and value < 0 else value
 
     def input(self) -> Meta:
-        """Shape and dtype of the gradient of the only input."""
+        """Return shape and dtype of the gradient of the only input."""
         found, = self.inputs
         if found is None:
             raise TypeError("an input of an unknown shape")
         return found
 
     def dims(self) -> tuple[Shape, Shape]:
-        """The dimensions of a reduction, and the shape of its result if it had kept them."""
+        """Return the dimensions of a reduction, and the shape that its result would have with them kept."""
         shape = self.input()[0]
         dim = plain(self.node._saved_dim)
         dims = tuple(range(len(shape))) if not dim and dim != 0 else dim if isinstance(dim, tuple) else (dim,)
@@ -65,7 +65,7 @@ class Facts:
         return dims, tuple([1 if i in dims else n for i, n in enumerate(shape)])
 
     def index(self, part: Any) -> tuple[Any, ...]:
-        """An index that takes a part of one dimension, and the shape that it is taken of."""
+        """Return an index that takes a part of one dimension, and the shape that it is taken from."""
         return (*[slice(None)] * self.constant("dim"), part, ...), self.constant("self_sym_sizes")
 
 
@@ -130,29 +130,29 @@ CONSTANTS: dict[str, Callable[[Facts], Any]] = {
 
 
 def formula_of(node: Any, name: str, saved: Collection[str]) -> Any:
-    """What stands in for the formula of a node that has saved arrays under these names; None if nothing does."""
+    """The substitute for the formula of a node that has saved arrays under these names; None if there is none."""
     if not FORMULAS or not hasattr(node, "_input_metadata"):
         return None
     facts = Facts(node)
     known = CONSTANTS.get(name)
     try:
         constants = None if known is None else known(facts)
-    except (AttributeError, TypeError):  # the node tells less than the formula needs
+    except (AttributeError, TypeError):  # the node shows less than the formula needs
         return None
     return FORMULAS[-1](name, facts.outputs, facts.edges, facts.inputs, saved, facts.constant, constants)
 
 
 def shape_and_dtype(metadata: Any) -> Meta:
-    """Of a gradient, as a node describes it."""
+    """Return shape and dtype of a gradient, as a node describes it."""
     dtype = str(metadata.dtype).removeprefix("torch.")
     return tuple(metadata.shape), DTYPES.get(dtype, dtype)
 
 
 def plain(value: Any) -> Any:
-    """A constant as minigrad's formulas have it.
+    """Return a constant as minigrad's formulas have it.
 
     Raises:
-        TypeError: for one that is not of numbers.
+        TypeError: if it does not consist of numbers.
     """
     if isinstance(value, (tuple, list)):
         return tuple([plain(each) for each in value])

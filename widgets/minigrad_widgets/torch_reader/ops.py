@@ -1,7 +1,7 @@
-"""What PyTorch's operators do, seen from below autograd: a dispatch mode that looks and changes nothing.
+"""What PyTorch's operators do, seen from below autograd: a dispatch mode that only observes.
 
 The mode sees an op's operands and results before autograd has given the results their node. So an op waits, with copies
-of what it made, until the next thing happens: then its results have their node, or never will.
+of its results, until the next thing happens: then its results have their node, or never will.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from minigrad_widgets.torch_reader.seen import Seen, memory, name_of
 __all__ = ["Ops", "Watching"]
 
 Tensor = torch.Tensor
-# What PyTorch does in the course of other things, and what makes a tensor out of none; minigrad has no op for it.
+# What PyTorch does as part of other things, and what makes a tensor from none; minigrad has no op for these.
 UNTOLD = frozenset({"lift_fresh", "_local_scalar_dense", "is_same_size", "set_", "empty_like", "ones_like",
                     "zeros_like", "full_like", "new_empty", "new_full", "new_ones", "new_zeros", "resize_",
                     "record_stream", "equal", "is_nonzero", "rand_like", "randn_like"})
 EMPTY = frozenset({"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"})
-READING = frozenset({"_local_scalar_dense", "equal", "is_nonzero"})  # they give a number or a bool of Python
+READING = frozenset({"_local_scalar_dense", "equal", "is_nonzero"})  # they return a Python number or bool
 
 
 class Watching(TorchDispatchMode):
-    """Hands each op to the reader."""
+    """Passes each op to the reader."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -49,8 +49,8 @@ class Watching(TorchDispatchMode):
 
 
 class Written(NamedTuple):
-    """A tensor that an op has written to: its number, weak references to it and to its base, what is in it now, the
-    version that it gets, and what other tensors hold now that share its memory."""
+    """A tensor that an op has written to: its number, weak references to it and to its base, its values now, the
+    version that it gets, and the values now of other tensors that share its memory."""
 
     number: int
     tensor: Any
@@ -63,8 +63,8 @@ class Written(NamedTuple):
 class Op:
     """An op that has run, and waits for its node.
 
-    `given`: numbers of tensors, or of a `detach` that was set aside a weak reference to its operand, and which result
-    of the op before that is.
+    `given`: numbers of tensors; for a `detach` that was set aside, a weak reference to its operand, and which result of
+    the op before the operand is.
     """
 
     __slots__ = ("at", "call", "copies", "depth", "given", "name", "outputs", "written")
@@ -77,16 +77,16 @@ class Op:
 
 
 class Ops:
-    """Takes down ops.
+    """Notes ops.
 
-    `waiting`: the one that ran last; `detached`: what may be autograd's own `detach` of its results, which it does to
-    save them; `returned`: tensors that a Function of the user's has given back; `fills`: what a checkpoint's run has
-    found again, and which op has saved it is not known yet.
+    `waiting`: the one that ran last; `detached`: what may be autograd's own `detach` of its results, in order to save
+    them; `returned`: tensors that a Function of the user's has returned; `fills`: what a checkpoint's run has found
+    again, while it is not known which op saved it.
     """
 
     def __init__(self, seen: Seen, log: Log, times: bool = False) -> None:
         self.seen, self.log, self.times = seen, log, times
-        self.seconds = 0.0  # what the op that waits has taken
+        self.seconds = 0.0  # the time of the op that waits
         self.waiting: Op | None = None
         self.detached: list[Op] = []
         self.returned: list[Any] = []
@@ -95,7 +95,7 @@ class Ops:
         self.unwritten: list[weakref.ref[Tensor]] = []  # what `empty` has made, while it lives
 
     def run(self, func: Any, args: Any, kwargs: Any, at: Any, depth: int) -> Any:
-        """Run an op that is to be told, and take down what is known of it now."""
+        """Run an op that will be reported, and note what is known about it now."""
         name, places = facts_of(func)
         written = list(written_by(places, args, kwargs)) if places else []
         operands = list(tensors_in((*args, *kwargs.values())))
@@ -145,27 +145,27 @@ class Ops:
         return result
 
     def read(self, tensors: Iterable[Tensor]) -> None:
-        """The program looks at the numbers of these tensors: no op tells what it makes of them."""
+        """The program reads the values of these tensors: no op shows what it makes of them."""
         for t in tensors:
             self.log.append(("read", self.seen.tensor(t)))
 
     def empty(self, tensor: Tensor) -> Tensor:
-        """What `empty` gives holds anything: it is seen when the program has written to it."""
+        """The result of `empty` is arbitrary: it counts as seen once the program has written to it."""
         self.unwritten = [reference for reference in self.unwritten if reference() is not None]
         self.unwritten.append(weakref.ref(tensor))
         return tensor
 
     def is_empty(self, tensor: Tensor) -> bool:
-        """Whether `empty` has made a tensor, or the one that it is a view of, and nobody has written to it."""
+        """Return whether a tensor, or the base that it views, was made by `empty` and never written to."""
         return any(tensor is made or tensor._base is made for made in [reference() for reference in self.unwritten])
 
     def drop(self) -> None:
-        """Forget the op that ran last: it did not come to its end."""
+        """Forget the op that ran last: it did not finish."""
         self.waiting = None
         self.detached.clear()
 
     def settle(self) -> None:
-        """Tell the op that waits: its results have their node by now."""
+        """Report the op that waits: its results have their node by now."""
         op, self.waiting = self.waiting, None
         if op is None:
             return
@@ -198,7 +198,7 @@ class Ops:
             self.settle()
 
     def record(self, op: Op, node: Any, outputs: list[Any]) -> tuple[int, list[int]]:
-        """Tell an op that made a node; gives how many of its results the node has saved, and their numbers."""
+        """Report an op that made a node; return how many of its results the node has saved, and their numbers."""
         seen = self.seen
         name, targets, output_nrs, number = self.enter(node)
         made = [self.output(t, copy) for t, copy in zip(outputs, op.copies)]
@@ -210,7 +210,7 @@ class Ops:
                          op.given, made, saved, self.formula(node, name, saved), op.call))
         if self.times:
             self.log.append(("took", number, False, self.seconds))
-        if name == "CopySlices":  # what is saved is hidden in it
+        if name == "CopySlices":  # it hides what is saved
             return len(self.detached), made
         if saved is None:
             return 0, made
@@ -218,22 +218,22 @@ class Ops:
         return len(self.detached) if packed else sum(number in made for _, number, _ in saved[0]), made
 
     def call_of(self, *call: Any) -> Any:
-        """The function of minigrad's that stands for an operator, if the arithmetic is to be kept."""
+        """Return minigrad's function that stands for an operator, if the arithmetic is kept."""
         return None if self.seen.previews.most == 1 else call_of(*call)
 
     def formula(self, node: Any, name: str, saved: Any) -> Any:
-        """What knows the arithmetic of a node, if that is to be kept."""
+        """Return what knows the arithmetic of a node, if that is kept."""
         if self.seen.previews.most == 1:
             return None
         return formula_of(node, name, [row[0] for row in saved[0]] if saved else ())
 
     def tell_functions(self, depth: int) -> None:
-        """Tell of the user's Functions that have come to their end."""
+        """Report the user's Functions that have finished."""
         tensors, self.returned = [reference() for reference in self.returned], []
         self.find_functions([t for t in tensors if t is not None], self.seen.at, depth)
 
     def find_functions(self, tensors: Iterable[Tensor], at: Any, depth: int) -> None:
-        """Tell of the user's Functions that have made these tensors: no op comes by at the end of one."""
+        """Report the user's Functions that made these tensors: no op runs at the end of one."""
         for t in tensors:
             node = t.grad_fn if t.requires_grad else None
             if isinstance(node, BackwardCFunction) and self.seen.number_of(node) is None:
@@ -246,7 +246,7 @@ class Ops:
                                  output_nrs, given, [self.seen.tensor(t)], saved))
 
     def enter(self, node: Any) -> tuple[str, list[int | None], list[int], int]:
-        """Number a node that an op has made, behind those that its edges lead to."""
+        """Number a node that an op has made, after those that its edges lead to."""
         seen = self.seen
         edges = [None if fn is None else (seen.node(fn), int(nr)) for fn, nr in node.next_functions]
         number = seen.new_node(node)
@@ -255,13 +255,13 @@ class Ops:
                 [0 if e is None else e[1] for e in edges], number)
 
     def tell_fills(self, depth: int, count: int | None = None) -> None:
-        """Tell what a checkpoint's run has found again: what one op has saved, or all."""
+        """Report what a checkpoint's run has found again: what one op saved, or everything."""
         for at, call, index, copy in self.fills[:count]:
             self.log.event("holder_filled", at, depth, call=call, index=index, value=copy)
         del self.fills[:count]
 
     def output(self, t: Any, copy: Any, before: bool = False) -> int:
-        """The number of a result; one that nobody kept is told all the same."""
+        """Return the number of a result; one that nobody kept is reported all the same."""
         if t is not None:
             return self.seen.tensor(t, copy, before)
         number = self.seen.tensor_count
@@ -271,7 +271,7 @@ class Ops:
         return number
 
     def version(self, op: Op, written: Written) -> None:
-        """An op in place has changed a tensor; a view has its base's version."""
+        """An in-place op has changed a tensor; a view has its base's version."""
         number, t, base = written.number, written.tensor(), written.base()
         if t is not None:
             self.seen.changed(t)
@@ -285,12 +285,12 @@ class Ops:
 
 
 def word(name: str) -> str:
-    """The name of the class of a node's op: `Mul` for MulBackward0."""
+    """Return the name of the class of a node's op: `Mul` for MulBackward0."""
     return name.rpartition("Backward")[0] or name
 
 
 def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:
-    """The tensors among an op's operands, and in lists of them."""
+    """Yield the tensors among an op's operands, and in lists of them."""
     for value in values:
         if isinstance(value, Tensor):
             yield value
@@ -300,13 +300,13 @@ def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:
 
 @functools.cache
 def facts_of(func: Any) -> tuple[str, list[tuple[int, str]]]:
-    """The name of an op, and which arguments it writes to: their places and names."""
+    """Return the name of an op, and which arguments it writes to: their positions and names."""
     schema = func._schema
     return func.overloadpacket.__name__, [(i, a.name) for i, a in enumerate(schema.arguments) if schema.is_mutable
                                           and a.alias_info is not None and a.alias_info.is_write]
 
 
 def written_by(places: Iterable[tuple[int, str]], args: Any, kwargs: Any) -> Iterator[Tensor]:
-    """The operands that an op writes to."""
+    """Yield the operands that an op writes to."""
     for i, name in places:
         yield from tensors_in((args[i] if i < len(args) else kwargs.get(name),))

@@ -1,7 +1,7 @@
-"""What happens in PyTorch's backward passes, told by hooks on its nodes.
+"""What happens in PyTorch's backward passes, reported by hooks on its nodes.
 
-Observed: which node runs, what hooks leave, what goes along an edge, what a leaf's `.grad` becomes. When a node has
-become ready, and when it lets go of what it saved, is derived by the rule of minigrad's engine.
+Observed are: which node runs, what hooks leave, what goes along an edge, what a leaf's `.grad` becomes. When a node
+becomes ready, and when it frees what it saved, is derived by the rule of minigrad's engine.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ queue_callback = torch.autograd.Variable._execution_engine.queue_callback
 
 
 class Pass:
-    """One pass that is running.
+    """A running pass.
 
-    `pending`: by node and output_nr, the gradient that lies there (only while more are to come) and its copy; `begun`:
-    the nodes that have run; `idle`: nodes of which only the gradients are wanted, when those are there; `received`: by
-    node, copies of what hooks have left; `touched`: the dicts of hooks among which the reader has put its own.
+    `pending`: by node and output_nr, the gradient that waits there (only while more will come) and its copy; `begun`:
+    the nodes that have run; `idle`: nodes whose gradients have arrived and are only captured; `received`: by node,
+    copies of what hooks have left; `touched`: the dicts of hooks among which the reader has put its own.
     """
 
     def __init__(self, identity: int, at: Any, depth: int, plan: Plan, keep: bool, create: bool) -> None:
@@ -47,7 +47,7 @@ class Pass:
 
 
 class Passes:
-    """Takes down passes. `catch_up` tells what has happened before; `level.depth` says how deep the program is."""
+    """Notes passes. `catch_up` reports what happened before; `level.depth` says how deep the program is."""
 
     def __init__(self, log: Log, level: Any, times: bool = False, detail: str = "values") -> None:
         self.log, self.level, self.times = log, level, times
@@ -59,7 +59,7 @@ class Passes:
 
     # begin and end
     def now(self) -> Pass:
-        """The pass that is running, which may have begun just now."""
+        """Return the running pass, which may have begun just now."""
         self.level.catch_up()
         identity = torch._C._current_graph_task_id()
         self.leave_broken(identity)
@@ -68,7 +68,7 @@ class Passes:
         return self.running[-1]
 
     def leave_broken(self, identity: int, error: tuple[str, str] = ENDED) -> None:
-        """Passes that are not running any more, and have not come to their end, were ended by an error."""
+        """Leave passes that are no longer running and have not finished: an error ended them."""
         if identity == -1 or any(p.identity == identity for p in self.running):
             while self.running and self.running[-1].identity != identity:
                 task = self.running[-1]
@@ -76,7 +76,7 @@ class Passes:
                 self.finish(task)
 
     def begin(self, identity: int) -> None:
-        """A pass begins: what it was asked for is read off the stack."""
+        """A pass begins: its arguments are read from the stack."""
         frame = frame_of(ENGINE)
         if frame is None:
             raise RuntimeError("the reader can only follow a backward pass in the thread that asked for it")
@@ -105,14 +105,14 @@ class Passes:
             self.settle_ready(task, node)
 
     def gradient_location(self, t: Any) -> tuple[int, int]:
-        """Where the gradient of a tensor or a GradientEdge is found."""
+        """Return where the gradient of a tensor or a GradientEdge arrives."""
         if isinstance(t, torch.Tensor):
             self.seen.tensor(t)
         edge: GradientEdge = get_gradient_edge(t) if isinstance(t, torch.Tensor) else t
         return self.seen.node(edge.node), edge.output_nr
 
     def end(self, task: Pass) -> None:
-        """The pass is over, or has only to wait for other ranks: what does so was queued after this."""
+        """The pass is over, or only has to wait for other ranks: the callback that waits was queued after this one."""
         if task not in self.running:
             return
         self.level.catch_up()
@@ -122,19 +122,19 @@ class Passes:
             queue_callback(partial(self.end, task))
             return
         for leaf in self.collectives.at_end():
-            self.seen.known_grads[self.seen.tensor(leaf)] = None  # the reducer writes past versions
+            self.seen.known_grads[self.seen.tensor(leaf)] = None  # the reducer's writes increment no version
         self.seen.tell_grads(task.at, task.depth)
         self.log.event("backward_end", task.at, task.depth)
         self.timed()
         self.finish(task)
 
     def timed(self) -> None:
-        """The last event has happened now."""
+        """Note that the last event happened now."""
         if self.times:
             self.log.append(("timed", perf_counter() - self.collectives.origin))
 
     def finish(self, task: Pass) -> None:
-        """Leave a pass, and take the reader's hooks from among the user's."""
+        """Leave a pass, and remove the reader's hooks from among the user's."""
         self.running.pop()
         self.collectives.pass_left(bool(self.running))
         self.leaf_roots.clear()
@@ -145,7 +145,7 @@ class Passes:
 
     # gradients on their way
     def arrive(self, task: Pass, node: int, output_nr: int, gradient: Any, copy: Any) -> tuple[Any, Any]:
-        """A gradient arrives at a node: a copy of what lies there now for that output, and its memory."""
+        """A gradient arrives at a node: return a copy of what is there now for that output, and its memory."""
         piled = task.pending.setdefault(node, {})
         total, shown = piled.get(output_nr, (None, None))
         if total is None:
@@ -164,7 +164,7 @@ class Passes:
         return shown, hold
 
     def settle_ready(self, task: Pass, node: int) -> None:
-        """If its last gradient has arrived, a node is ready: its hooks are looked at before the engine does."""
+        """If its last gradient has arrived, a node is ready: its hooks are read before the engine reads them."""
         if task.plan.needs[node] == 0:
             self.log.event("ready", task.at, task.depth, node=node)
             if not task.plan.runs(node):
@@ -201,13 +201,13 @@ class Passes:
                 self.capture(task, node, copies)
 
     def capture(self, task: Pass, node: int, copies: Sequence[Any]) -> None:
-        """`autograd.grad` keeps the gradients of those inputs that are found here."""
+        """`autograd.grad` keeps the gradients of the inputs that arrive here."""
         for output_nr, tensor in task.plan.captures.get(node, ()):
             if tensor is not None:
                 self.log.event("capture", task.at, task.depth, tensor=tensor, gradient=copies[output_nr])
 
     def tell_idle(self, task: Pass, node: int | None) -> None:
-        """Tell of nodes of which only the gradients are wanted: those that the engine takes before this node."""
+        """Report nodes whose gradients are only captured: those that the engine takes before this node."""
         order = self.seen.order
         for each in [n for n in task.idle if node is None or order[n] > order[node]]:
             task.idle.remove(each)
@@ -238,7 +238,7 @@ class Passes:
 
     @unprofiled
     def after(self, node: int, made: Sequence[Any], received: Sequence[Any]) -> None:
-        """The reader's hook behind a node, the last one."""
+        """The reader's post-hook of a node, the last one."""
         ended = perf_counter()
         task = self.now()
         while self.begun:  # those above were ended by an error
@@ -269,18 +269,18 @@ class Passes:
                        grad=seen.copied(leaf.grad))
 
     def leaf_running(self) -> int | None:
-        """The AccumulateGrad that ran last in a pass, if nothing has run since."""
+        """Return the AccumulateGrad that ran last in a pass, if nothing has run since."""
         node = self.running[-1].node if self.running else None
         return node if node in self.seen.leaves else None
 
     def leaf_tensor(self) -> Any:
-        """Its leaf."""
+        """Return the leaf of the AccumulateGrad that `leaf_running` returns."""
         node = self.leaf_running()
         return None if node is None else self.seen.leaves[node]()
 
     # the user's hooks
     def watch_hooks(self, touched: list[Callable[[], Any]], node: int) -> None:
-        """Be told after each of the user's hooks that run before a node."""
+        """Report after each of the user's hooks that run before a node."""
         hooked = self.seen.hooked[node]
         put_among(touched, hooked.pre, partial(self.hook, node, "pre"), first=hooked.pre_id)
         leaf = self.seen.leaves.get(node)
@@ -293,7 +293,7 @@ class Passes:
 
     @unprofiled
     def hook(self, node: int, kind: str, name: str, found: Any, received: Any = None) -> None:
-        """One of the user's hooks has run, and left this."""
+        """One of the user's hooks has run, and left `found`."""
         task, seen = self.now(), self.seen
         if kind == "post_accumulate":
             copies, tensor = task.received[node], seen.tensor(found)
@@ -305,5 +305,5 @@ class Passes:
 
 
 def itself(hooks: Any) -> Any:
-    """A dict, where what gives one is asked for."""
+    """Return a dict, where a function that returns one is needed."""
     return hooks

@@ -1,7 +1,7 @@
-"""The reader's own hooks among the user's: one behind each of theirs, to see what it has left.
+"""The reader's own hooks among the user's: one after each of theirs, to see what it left.
 
-PyTorch calls the hooks in a dict in its order. The user's hooks stay as they are, and where they are; for the time of
-one pass there are others between them, which return nothing and so change nothing.
+PyTorch calls the hooks in a dict in its order. The user's hooks stay as they are, and where they are; for the duration
+of one pass there are others between them, which return nothing and so change nothing.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any
 __all__ = ["put_among", "take_out"]
 
 Hook = Callable[..., None]
-OURS = "minigrad"  # (OURS, number) is the key of one of the reader's; the user's have a number
+OURS = "minigrad"  # (OURS, number) is the key of one of the reader's hooks; the user's have a number
 
 
 def put_among(touched: list[Callable[[], Any]], reference: Callable[[], Any], tell: Hook, *, front: Hook | None = None,
               first: int | None = None, last: int | None = None) -> None:
-    """Have `tell(name, …)` called behind each of the user's hooks in a dict, and `front` before them.
+    """Make a dict of hooks call `tell(name, …)` after each of the user's hooks, and `front` before them.
 
-    `first`, `last`: the key of a hook of the reader's own that has its place there. `reference` gives the dict, and is
-    noted in `touched`; where there are no hooks of the user's nothing is done.
+    `first`, `last`: the key of a hook of the reader's own that stays there. `reference` returns the dict, and is noted
+    in `touched`; if the user has no hooks there, nothing is done.
     """
     hooks = reference()
     own = last if first is None else first
@@ -44,6 +44,6 @@ def put_among(touched: list[Callable[[], Any]], reference: Callable[[], Any], te
 
 
 def take_out(hooks: Any) -> None:
-    """Leave none of the reader's hooks among the user's."""
+    """Remove the reader's hooks from among the user's."""
     for key in [key for key in hooks or () if isinstance(key, tuple)]:
         del hooks[key]

@@ -1,8 +1,8 @@
-"""The reader: an observer of PyTorch. It puts together what the stack, the ops and the passes tell.
+"""The reader: an observer of PyTorch. It combines what the stack, the ops and the passes show.
 
-Nothing of the program is replaced: a dispatch mode sees the ops, hooks on the nodes see the passes, PyTorch's own
-functions on the stack say which checkpoint is running, a profile function when a module is called and left. All of
-them only look. (`waits.py` has the one exception, for programs of several ranks.)
+Nothing in the program is replaced: a dispatch mode sees the ops, hooks on the nodes see the passes, PyTorch's own
+functions on the stack show which checkpoint is running, and a profile function sees when a module is called and
+returns. All of them only observe. (`waits.py` has the one exception, for programs with several ranks.)
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ __all__ = ["record"]
 
 register_library(os.path.dirname(torch.__file__))
 register_library(os.path.dirname(os.path.abspath(__file__)))
-register_library(inspect.getfile(deprecated))  # what calls a function of PyTorch's that is deprecated
-COMPILED = "compile_wrapper"  # what calls a compiled function; to import it would load PyTorch's compiler
-READERS = ("numpy", "tolist")  # methods that give numbers to what is no op
+register_library(inspect.getfile(deprecated))  # what calls a deprecated function of PyTorch
+COMPILED = "compile_wrapper"  # what calls a compiled function; importing it would load PyTorch's compiler
+READERS = ("numpy", "tolist")  # methods that pass values to what is not an op
 READING = threading.local()  # its `reader`: the one that is on in this thread
 
 
 class Reader:
-    """Takes down what a program does with PyTorch, in the words of minigrad's observer."""
+    """Notes what a program does with PyTorch, in the terms of minigrad's observer."""
 
     def __init__(self, times: bool = False, detail: str = "values") -> None:
         self.log = Log()
         self.builder = Builder()
         self.trace = Trace(f"torch {torch.__version__}", Encoder(self.builder, self.log))
         self.times = times
-        self.depth = -1  # of the innermost pass or recomputation
+        self.depth = -1  # that of the innermost pass or recomputation
         self.passes = Passes(self.log, self, times, detail)
         self.seen = self.passes.seen
         if detail != "modules":
@@ -57,15 +57,15 @@ class Reader:
         self.mode = Watching(self.dispatched)
         self.watching = False  # whether the mode is on
         self.open: list[Call] = []
-        self.modules: list[FrameType] = []  # the calls of modules that are running
+        self.modules: list[FrameType] = []  # the running calls of modules
         self.touched: list[Any] = []  # see Pass
         self.filled: dict[int, int] = {}  # by number of a call that runs again: how many tensors it has found
 
     def start(self, base: FrameType) -> Trace:
-        """Begin to look; gives the trace, which grows from now on. `base`: the frame of the program around it.
+        """Begin to observe; return the trace, which grows from now on. `base`: the frame of the program around it.
 
         Raises:
-            RuntimeError: if a reader does already.
+            RuntimeError: if a reader already observes this thread.
         """
         if getattr(READING, "reader", None) is not None:
             raise RuntimeError("a recorder is on already in this thread: record() cannot be used inside record()")
@@ -83,13 +83,13 @@ class Reader:
         return self.trace
 
     def tell_process(self) -> None:
-        """Say in the trace which of several processes this is."""
+        """Note in the trace which of several processes this is."""
         self.trace.process = process_of() or self.trace.process
         if self.times and self.trace.process is not None:
             self.trace.process["began"] = self.began
 
     def detach(self) -> None:
-        """Look no more, whether `start` came to its end or not; to call it again does nothing."""
+        """Stop observing, whether or not `start` was completed; a second call does nothing."""
         self.seen.base = None
         if getattr(READING, "reader", None) is self:
             READING.reader = None
@@ -102,7 +102,7 @@ class Reader:
         self.collectives.stop()
 
     def stop(self, error: BaseException | None, names: Mapping[str, Any]) -> None:
-        """Look no more; name the tensors that these variables hold; note an error that ended the block."""
+        """Stop observing; name the tensors that these variables hold; note an error that ended the block."""
         self.detach()
         self.caught_up(Look(NOWHERE, None, []))
         self.seen.tell_grads(NOWHERE, -1)
@@ -120,16 +120,16 @@ class Reader:
         del self.stack
 
     def look(self) -> Look:
-        """Where the program is, seen from one who was called by PyTorch."""
+        """Return where the program is, seen from a function that PyTorch called."""
         return self.stack.look(2)
 
     def line(self) -> Any:
-        """The user's line that runs."""
+        """Return the user's line that is running."""
         return self.stack.look(1).at
 
     @unprofiled
     def dispatched(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """An op comes by: run it, and take it down if it is the user's."""
+        """Run a dispatched op, and note it if it is the user's."""
         try:
             return self.run_op(func, args, kwargs)
         finally:
@@ -138,7 +138,7 @@ class Reader:
             self.collectives.mark = perf_counter()
 
     def run_op(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Run an op; tell of it if it is the user's."""
+        """Run an op; report it if it is the user's."""
         caller = sys._getframe(4)
         if func.namespace == "c10d":
             return self.run_collective(func, args, kwargs, caller)
@@ -161,7 +161,7 @@ class Reader:
         return func(*args, **kwargs)
 
     def run_collective(self, func: Any, args: Any, kwargs: Any, caller: FrameType) -> Any:
-        """Run an operation of several ranks, behind what has happened before: the program, or PyTorch, calls it."""
+        """Run an operation of several ranks, after reporting what came before: the program or PyTorch calls it."""
         self.caught_up(self.stack.look(5))
         self.passes.leave_broken(torch._C._current_graph_task_id())
         leaf = self.passes.leaf_running()
@@ -170,12 +170,12 @@ class Reader:
         return self.collectives.run(func, args, kwargs, caller, self.passes.leaf_tensor())
 
     def meet(self, roots: list[Any]) -> None:
-        """A pass begins at these tensors: see what no op has told of them."""
+        """A pass begins at these tensors: find what no op has reported about them."""
         self.ops.find_functions(roots, self.look().at, self.depth + 1)
 
     def entering(self, frame: FrameType, event: str, arg: Any) -> None:
-        """Python calls a function, or leaves it: see the calls of modules, and what starts a pass: its graph, and the
-        hooks of its roots."""
+        """Python calls a function, or returns from it: note calls of modules, and for what starts a pass, its graph and
+        the hooks of its roots."""
         if event == "c_call" and getattr(arg, "__name__", "") in READERS and isinstance(arg.__self__, torch.Tensor):
             self.leaving_for_numpy(arg.__self__)
         code = frame.f_code
@@ -218,17 +218,17 @@ class Reader:
 
     @unprofiled
     def leaving_for_numpy(self, tensor: torch.Tensor) -> None:
-        """The program asks for the numbers of a tensor, as an array or as lists."""
+        """The program reads the values of a tensor, as an array or as lists."""
         self.catch_up()
         self.ops.read([tensor])
 
     # checkpoints
     def catch_up(self) -> None:
-        """Tell what has happened before a hook in a pass."""
+        """Report what has happened before a hook in a pass."""
         self.caught_up(self.stack.look(3) if self.open else None)
 
     def caught_up(self, look: Look | None, settle: bool = True) -> None:
-        """Tell the op that waits, and which checkpointed calls have ended or begun since."""
+        """Report the op that waits, and which checkpointed calls have ended or begun since."""
         if self.open and self.open[-1].again and not self.open[-1].reentrant:
             self.refill(self.open[-1])
             if stopped(self.open[-1].frame):
@@ -242,7 +242,7 @@ class Reader:
             self.enter(call)
 
     def leave(self, calls: list[Call]) -> list[Call]:
-        """Close the calls that are not running any more; gives those that are new."""
+        """Close the calls that are no longer running; return the new ones."""
         same = 0
         for old, new in zip(self.open, calls):
             if old.frame is not new.frame or old.again != new.again:
@@ -280,7 +280,7 @@ class Reader:
         self.depth -= 1
 
     def refill(self, call: Call, found: Any = None) -> None:
-        """Tell of the saved tensors that a run has found again; `found`: the next one, which PyTorch puts away now."""
+        """Report the saved tensors that a run has found again; `found`: the next one, which PyTorch stores now."""
         frame, number = call.frame, self.seen.call(call.frame)
         identity = torch._C._current_graph_task_id()
         done = frame.recomp_counter.get(identity, 0)
@@ -297,18 +297,18 @@ class Reader:
             self.ops.fills.append((self.pass_at(), number, index, self.seen.copied(tensor)))
 
     def pass_at(self) -> Any:
-        """The user's line that has asked for the pass that is running."""
+        """Return the user's line that started the running pass."""
         return self.passes.running[-1].at if self.passes.running else NOWHERE
 
 
 def elsewhere_of(roots: Sequence[Any]) -> Any:
-    """The device of the first root whose pass the engine does not run in the thread that asks for it; else None."""
+    """Return the device of the first root whose pass the engine does not run in the calling thread; else None."""
     devices = [root.device for root in roots if isinstance(root, torch.Tensor)]
     return next((device for device in devices if device.type not in ("cpu", "meta")), None)
 
 
 def stopped(frame: Any) -> bool:
-    """Whether a function that runs again has found all that it saved, and is left at once."""
+    """Return whether a function that runs again has found everything that it saved, and is stopped at once."""
     count = frame.recomp_counter.get(torch._C._current_graph_task_id(), 0)
     return bool(frame.early_stop and count and count == len(frame.weak_holders))
 
@@ -321,15 +321,15 @@ class record(recorder.record):
         loss.backward()
 
     Args:
-        names: the variables to name tensors by, where they are not those of the code around the block.
-        times: whether nodes get the seconds that they took.
-        detail: how much of values is kept, which is what a recording costs. "values": copies of small tensors and the
-            statistics of large ones; "ops": of large tensors only shape and dtype; "modules": values of scalars
-            alone, and no arithmetic.
+        names: the variables to name tensors by, if not those of the code around the block.
+        times: whether nodes note the seconds that they took.
+        detail: how much of the values is kept, which determines the cost of a recording. "values": copies of small
+            tensors and the statistics of large ones; "ops": only shape and dtype of large tensors; "modules": only
+            values of scalars, and no arithmetic.
 
     Raises:
-        RuntimeError: if a recorder is on already in this thread. Inside the block: for a backward pass that is not the
-            CPU's, and for what `torch.compile` made, which cannot be recorded.
+        RuntimeError: if a recorder is already on in this thread. Inside the block: for a backward pass that is not on
+            the CPU, and for what `torch.compile` made, which cannot be recorded.
         ValueError: if there is no such detail.
     """
 

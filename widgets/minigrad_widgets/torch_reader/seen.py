@@ -1,7 +1,7 @@
 """What the reader has seen: PyTorch's tensors and nodes, by the numbers that they have in the trace.
 
-A node of PyTorch has no lasting Python object: its number hangs on its sequence number, that of an AccumulateGrad on
-its leaf. The dict of the hooks that the reader puts on a node lives as long as the node: a weak reference to it tells
+A PyTorch node has no lasting Python object: its number depends on its sequence number, that of an AccumulateGrad on its
+leaf. The dict of the hooks that the reader puts on a node lives as long as the node: a weak reference to it reports
 when the node has gone.
 """
 
@@ -25,17 +25,17 @@ NodeHook = Callable[..., None]
 
 
 def leaf_of(node: Any) -> Any:
-    """The leaf of an AccumulateGrad, or None for every other node."""
+    """Return the leaf of an AccumulateGrad, or None for every other node."""
     return node.variable if type(node) is ACCUMULATE_GRAD else None
 
 
 def key_of(node: Any) -> int:
-    """What a node is known by; below zero, so that it is no `id()`."""
+    """Return the key of a node; negative, so that it is not an `id()`."""
     return -1 - int(node._sequence_nr())
 
 
 def same_counter(a: Any, b: Any) -> bool:
-    """Whether two tensors have one version counter: when one counts on, both do. The count is put back at once."""
+    """Whether two tensors share a version counter: incrementing one changes both. The version is restored at once."""
     if a is None or b is None or a.is_inference() or b.is_inference():
         return False
     first, second = a._version, b._version
@@ -46,7 +46,7 @@ def same_counter(a: Any, b: Any) -> bool:
 
 
 class Hooked:
-    """The reader's two hooks on a node, and by their dicts those of the user's."""
+    """The reader's two hooks on a node, and, through their dicts, the user's."""
 
     __slots__ = ("post", "post_id", "pre", "pre_id")
 
@@ -56,7 +56,7 @@ class Hooked:
         self.post, self.post_id = after.hooks_dict_ref, after.id
 
     def remove(self) -> None:
-        """Leave no hook behind."""
+        """Remove all hooks."""
         for reference, key in ((self.pre, self.pre_id), (self.post, self.post_id)):
             hooks = reference()
             if hooks is not None:
@@ -64,7 +64,7 @@ class Hooked:
 
 
 class Seen(Tracker):
-    """The tensors and nodes that were seen and are alive. What is new of them goes into `log`.
+    """The tensors and nodes that were seen and are alive. New facts about them go into `log`.
 
     `next`: by node, its edges as (node, output_nr) or None; `made`: by node, the tensors that are its outputs;
     `leaves`: by node, for an AccumulateGrad, its leaf; `order`: by node, its sequence number; `hooked`: by node, the
@@ -84,19 +84,19 @@ class Seen(Tracker):
         self.classes: dict[str, type] = {}
         self.unlinked: list[tuple[Any, int]] = []
         self.linking = False
-        self.known_grads: dict[int, tuple[int, int] | None] = {}  # by the number of a leaf: its `.grad` as it was told
+        self.known_grads: dict[int, tuple[int, int] | None] = {}  # by number of a leaf: its `.grad` as last reported
         self.at: Any = NOWHERE
 
     def storage_of(self, t: Any) -> int:
-        """The memory in which a tensor lies."""
+        """Return the memory in which a tensor is stored."""
         return memory(t)[0]
 
     def looked_at(self, t: Any) -> Any:
-        """What is kept of the values that a tensor has now."""
+        """Return what is kept of the values that a tensor has now."""
         return self.copied(t)
 
     def operand(self, t: Any) -> int:
-        """The number of an operand; a leaf that was given other memory, as by `.data = `, is looked at again."""
+        """Return the number of an operand; a leaf that was given other memory, as by `.data = `, is read again."""
         ref = self.tensors.get(id(t))
         if ref is None or not t.is_leaf:
             return self.tensor(t)
@@ -108,15 +108,15 @@ class Seen(Tracker):
         return int(ref.number)
 
     def copied(self, t: Any) -> Any:
-        """What is kept of a tensor's values; None for no tensor."""
+        """Return what is kept of a tensor's values; None for no tensor."""
         if t is None:
             return None
         return self.previews.of(t)
 
     # tensors
     def tensor(self, t: Any, copy: Any = None, before: bool = False) -> int:
-        """The number of a tensor, noted now if it is new; `copy`: its values, if they were copied already; `before`:
-        it is told as it was before its node was made."""
+        """The number of a tensor, noted now if it is new; `copy`: its values, if already copied; `before`: report it as
+        it was before its node was made."""
         ref = self.tensors.get(id(t))
         if ref is not None:
             return int(ref.number)
@@ -143,7 +143,7 @@ class Seen(Tracker):
         return number
 
     def shares(self, t: Any) -> dict[str, Any]:
-        """Of what a tensor is a view, its version, and where it looks in its storage: only what is not the usual."""
+        """What a tensor is a view of, its version, and its place in its storage: only what is not the default."""
         facts: dict[str, Any] = {} if t._base is None else {"base": self.tensor(t._base)}
         if not t.is_inference() and t._version:
             facts["version"] = t._version
@@ -152,32 +152,32 @@ class Seen(Tracker):
         return facts
 
     def apart(self, made: int, given: int) -> None:
-        """Note that a detached tensor has the version counter of the one that it was made of; `.data` has its own."""
+        """Note that a detached tensor has the version counter of its source, if it does; `.data` has its own."""
         tensors = {ref.number: ref() for ref in self.tensors.values() if ref.number in (made, given)}
         if same_counter(tensors.get(made), tensors.get(given)):
             self.log.append(("shares", made, {"counter": given}))
 
     def changed(self, t: Any) -> None:
-        """The values of a tensor were changed in place; its node may be another one."""
+        """Note that the values of a tensor were changed in place; its node may be another one."""
         self.tensor(t)
         if t.grad_fn is not None:
             self.join(t, self.node(t.grad_fn))
 
     def join(self, t: Any, node: int) -> None:
-        """A tensor is an output of a node now."""
+        """Note that a tensor is now an output of a node."""
         self.tensor(t)
         ref, outputs = self.tensors[id(t)], self.made.setdefault(node, [])
         if all(each is not ref for _, each in outputs):
             outputs.append((t.output_nr, ref))
 
     def output_of(self, node: int, output_nr: int) -> int | None:
-        """The number of the tensor that is this output of a node, if it was seen."""
+        """Return the number of the tensor that is this output of a node, if it was seen."""
         leaf = self.leaves.get(node)
         found = [ref.number for nr, ref in self.made.get(node, ()) if nr == output_nr]
         return int(leaf.number) if leaf is not None else found[-1] if found else None
 
     def track_grad(self, grad: Any, tensor: int) -> None:
-        """The memory of a tensor's `.grad` counts as gradient for as long as that lives."""
+        """Count the memory of a tensor's `.grad` as gradient for as long as that lives."""
         if id(grad) not in self.grads:
             key, ref, number, hold = id(grad), TrackedRef(grad, self.grad_gone), self.grad_count, memory(grad)
             ref.key, ref.number = key, number
@@ -186,7 +186,7 @@ class Seen(Tracker):
             self.log.grad(number, hold, tensor)
 
     def tell_grads(self, at: Any, depth: int, written: Collection[int] = ()) -> None:
-        """Tell of each `.grad` that is not what was told of it: it is another tensor, or gone, or has a new version.
+        """Report each `.grad` that has changed since the last report: it is another tensor, gone, or has a new version.
 
         `written`: the `id()` of tensors that an op has written to; foreach ops raise no version in a dispatch mode.
         """
@@ -202,19 +202,19 @@ class Seen(Tracker):
 
     # nodes
     def number_of(self, node: Any) -> int | None:
-        """The number of a node, None if it is new."""
+        """Return the number of a node, None if it is new."""
         leaf = leaf_of(node)
         return self.numbers.get(key_of(node) if leaf is None else id(leaf))
 
     def node(self, node: Any) -> int:
-        """The number of a node; it and all above it are noted now if new."""
+        """Return the number of a node; it and all nodes above it are noted now if new."""
         found = self.node_number(node)
         if not self.linking:
             self.link_all()
         return found
 
     def link_all(self) -> None:
-        """Link what was placed and is not linked yet; this places more. A loop, so that no graph is too deep."""
+        """Link what was placed but not linked yet, which places more. A loop, so that no graph is too deep."""
         self.linking = True
         while self.unlinked:
             node, number = self.unlinked.pop()
@@ -226,13 +226,13 @@ class Seen(Tracker):
         self.linking = False
 
     def linked(self, node: Any, number: int) -> tuple[list[int | None], list[int]]:
-        """The edges of a node."""
+        """Return the edges of a node."""
         edges = node.next_functions
         self.next[number] = places = [None if fn is None else (self.node_number(fn), int(nr)) for fn, nr in edges]
         return [None if p is None else p[0] for p in places], [0 if p is None else p[1] for p in places]
 
     def node_number(self, node: Any) -> int:
-        """The number of a node; the edges of a new one follow in `link_all`."""
+        """Return the number of a node; the edges of a new one follow in `link_all`."""
         leaf = leaf_of(node)
         if leaf is not None:
             return self.place_leaf(node, leaf)
@@ -243,7 +243,7 @@ class Seen(Tracker):
         return found
 
     def place_leaf(self, node: Any, leaf: Any) -> int:
-        """The number of an AccumulateGrad; PyTorch makes a new one when the last graph has gone."""
+        """Return the number of an AccumulateGrad; PyTorch makes a new one when the last graph has gone."""
         found = self.numbers.get(id(leaf))
         if found is None:
             key, tensor, found = id(leaf), self.tensor(leaf), self.node_count
@@ -259,7 +259,7 @@ class Seen(Tracker):
         return found
 
     def new_node(self, node: Any) -> int:
-        """The number of a new node, which is watched from now on."""
+        """Return the number of a new node, which is watched from now on."""
         key, name, number = key_of(node), name_of(node), self.node_count
         entry = ("node", name, node._sequence_nr(), self.at)
         self.classes.setdefault(name, type(node))
@@ -278,7 +278,7 @@ class Seen(Tracker):
         self.order[number] = order
 
     def outputs(self, node: int) -> int:
-        """How many outputs a node has, of which it is known."""
+        """Return how many outputs a node has, as far as known."""
         return 1 + max([nr for nr, _ in self.made.get(node, ())], default=0)
 
     def node_gone(self, ref: TrackedRef) -> None:
@@ -286,14 +286,14 @@ class Seen(Tracker):
         self.nodes.pop(number, None)
         self.hooked.pop(number, None)
         self.order.pop(number, None)
-        if ref.key < 0:  # no leaf: the number of a leaf stays
+        if ref.key < 0:  # not a leaf: the number of a leaf stays
             self.numbers.pop(ref.key, None)
             self.next.pop(number, None)
             self.made.pop(number, None)
         self.log.append(("let_go", ("saved", number)))
 
     def saved(self, node: Any, outputs: Sequence[Any]) -> tuple[list[Any], list[tuple[int, int]]] | None:
-        """What a node has saved: rows of name, tensor and value, and the memory; None if it saved nothing."""
+        """Return what a node has saved: rows of name, tensor and value, and the memory; None if it saved nothing."""
         rows: list[Any] = []
         holds: list[tuple[int, int]] = []
         for name, raw in self.raw_saved(node):
@@ -312,7 +312,7 @@ class Seen(Tracker):
         return (rows, holds) if rows else None
 
     def raw_saved(self, node: Any) -> list[tuple[str, Any]]:
-        """The saved tensors of a node, as they lie there: nothing is unpacked."""
+        """Return the saved tensors of a node as they are stored: nothing is unpacked."""
         names = self.saving.get(type(node))
         if names is None:
             names = self.saving[type(node)] = [(n, n.removeprefix("_raw_saved_")) for n in dir(type(node))
@@ -327,7 +327,7 @@ class Seen(Tracker):
         return found
 
     def forget(self) -> None:
-        """Watch no more, and take all hooks off."""
+        """Stop watching, and remove all hooks."""
         for hooked in self.hooked.values():
             hooked.remove()
         super().forget()
@@ -337,12 +337,12 @@ class Seen(Tracker):
 
 
 def name_of(node: Any) -> str:
-    """A node's name, without the C++ namespace."""
+    """Return a node's name, without the C++ namespace."""
     return str(node.name()).rpartition("::")[2]
 
 
 def known_by(grad: Any) -> tuple[int, int] | None:
-    """What tells one content of a `.grad` from another: the tensor and its version."""
+    """Return what distinguishes one content of a `.grad` from another: the tensor and its version."""
     return None if grad is None else (id(grad), 0 if grad.is_inference() else grad._version)
 
 

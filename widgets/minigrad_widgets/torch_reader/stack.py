@@ -1,7 +1,7 @@
-"""Where the program is, read off Python's stack: the user's line, and the checkpointed calls that are running.
+"""Where the program is, read from Python's stack: the user's line, and the running checkpointed calls.
 
-PyTorch tells nobody that a checkpoint begins, runs its function again or stops. But its own functions are on the stack
-then, and their variables say which call it is. Nothing of the user's is wrapped, nothing of PyTorch's is replaced.
+PyTorch does not report that a checkpoint begins, runs its function again or stops. But its own functions are on the
+stack then, and their variables show which call it is. No function of the user's is wrapped, none of PyTorch's replaced.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["ENGINE", "MODULE", "PACK", "Call", "Look", "Stack", "frame_of", "unp
 
 
 def inner(function: Any, name: str) -> CodeType:
-    """The code of a function that is defined inside of another one."""
+    """Return the code of a function that is defined inside another one."""
     return next(c for c in function.__code__.co_consts if isinstance(c, CodeType) and c.co_name == name)
 
 
@@ -41,9 +41,9 @@ RUNNING = frozenset({FIRST_RUN, FIRST_RUN_REENTRANT, AGAIN_REENTRANT, inner(
 
 
 class Call(NamedTuple):
-    """A run of a checkpointed function: its first one, or in a pass another one (`again`)."""
+    """A run of a checkpointed function: its first one, or another one in a pass (`again`)."""
 
-    frame: Any  # what PyTorch knows the call by
+    frame: Any  # what identifies the call to PyTorch
     again: bool
     name: str
     reentrant: bool
@@ -51,8 +51,8 @@ class Call(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What one look at the stack found: the user's line, the special frame whose own work this is, None if it is the
-    user's or a module's, the calls from the outermost on."""
+    """What one look at the stack found: the user's line; the special frame whose own work this is, None if it is the
+    user's or a module's; the calls, outermost first."""
 
     at: Any
     inside: FrameType | None
@@ -60,19 +60,19 @@ class Look(NamedTuple):
 
 
 class Stack:
-    """Looks at the stack of one thread, down to the user's frame in which the recording began.
+    """Reads the stack of one thread, down to the user's frame in which the recording began.
 
-    `base` began it; where that is a frame of this library, as in `inspect`, the user's is the one that called it.
+    `base` began it; if that is a frame of this library, as in `inspect`, the user's is the one that called it.
     """
 
     def __init__(self, builder: Builder, base: FrameType) -> None:
         while base.f_back is not None and builder.file(base.f_code.co_filename) < 0:
             base = base.f_back
         self.builder, self.base = builder, base
-        self.applied: dict[type, Any] = {}  # by Function: the line that has called it last
+        self.applied: dict[type, Any] = {}  # by Function: the line that called it last
 
     def look(self, depth: int) -> Look:
-        """Where the program is; `depth`: how many callers are the reader's."""
+        """Return where the program is; `depth`: how many callers are the reader's."""
         frame: FrameType | None = sys._getframe(depth + 1)
         at: Any = NOWHERE
         inside: FrameType | None = None
@@ -109,7 +109,7 @@ class Stack:
 
 
 def call_of(code: CodeType, frame: FrameType) -> Call | None:
-    """The run of a checkpointed function that a frame of PyTorch's stands for, if it does."""
+    """Return the run of a checkpointed function that a PyTorch frame stands for, if any."""
     if code is FIRST_RUN:
         names = frame.f_locals
         if names["use_reentrant"] or "gen" not in names or names["gen"].gi_frame is None:
@@ -129,13 +129,13 @@ def call_of(code: CodeType, frame: FrameType) -> Call | None:
 
 
 def title(function: Any) -> str:
-    """What a checkpointed function is called."""
+    """Return what a checkpointed function is called."""
     name = "__name__" if inspect.isbuiltin(function) else "__qualname__"
     return str(getattr(function, name, type(function).__name__)).rpartition("<locals>.")[2]
 
 
 def frame_of(code: CodeType) -> FrameType | None:
-    """The innermost frame that runs this code."""
+    """Return the innermost frame that runs this code."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code is not code:
         frame = frame.f_back
@@ -143,11 +143,11 @@ def frame_of(code: CodeType) -> FrameType | None:
 
 
 def unprofiled(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The reader's own work, in which nobody is told of each call."""
+    """Wrap a method so that no profile function sees the reader's own calls."""
     @functools.wraps(method)
     def run(*args: Any, **kwargs: Any) -> Any:
         before = sys.getprofile()
-        if not callable(before):  # there is none, or one in C (cProfile), which nobody could put back
+        if not callable(before):  # there is none, or one in C (cProfile), which could not be restored
             return method(*args, **kwargs)
         sys.setprofile(None)
         try:

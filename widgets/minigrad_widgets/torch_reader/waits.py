@@ -1,7 +1,7 @@
-"""Who waits for a call of several ranks: the one function of PyTorch's in whose place a recording puts its own.
+"""Sees waits for calls of several ranks: by the one function of PyTorch that a recording replaces with its own.
 
-A profile function sees that some `Work.wait` is called, but not of which `Work`: functions of pybind do not say it. So
-while a recording has seen such calls, `Work.wait` is a function that tells the recording of its thread, and calls
+A profile function sees that some `Work.wait` is called, but not of which `Work`: pybind functions do not reveal it. So
+once a recording has seen such calls, `Work.wait` is a function that notifies the recording of its thread, and calls
 PyTorch's.
 """
 
@@ -14,12 +14,12 @@ import torch.distributed as dist
 
 __all__ = ["listen", "listen_no_more"]
 
-LISTENERS: dict[int, Any] = {}  # the recordings that want to know, by thread
+LISTENERS: dict[int, Any] = {}  # the recordings to notify, by thread
 REPLACED: list[Any] = []  # PyTorch's function
 
 
 def wait(work: Any, *args: Any, **kwargs: Any) -> Any:
-    """`Work.wait` while somebody listens."""
+    """The replacement of `Work.wait` while a recording listens."""
     listener = LISTENERS.get(get_ident())
     operation = None if listener is None else listener.operation_of(work)
     if listener is None or operation is None:
@@ -31,13 +31,13 @@ def wait(work: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def listen(listener: Any) -> None:
-    """Tell a recording of this thread who waits, from now on."""
+    """Notify a recording of the waits in this thread, from now on."""
     LISTENERS[get_ident()] = listener
     put_in_place()
 
 
 def listen_no_more(listener: Any) -> None:
-    """Tell it no more, if it was told; PyTorch's function is put back when nobody listens."""
+    """Stop notifying a recording; PyTorch's function is restored when none listens."""
     for thread in [thread for thread, each in LISTENERS.items() if each is listener]:
         del LISTENERS[thread]
     if not LISTENERS and REPLACED and waiting() is wait:
@@ -47,14 +47,14 @@ def listen_no_more(listener: Any) -> None:
 
 
 def put_in_place() -> None:
-    """Have this module's function there."""
+    """Make `Work.wait` this module's function."""
     if waiting() is not wait:
         REPLACED[:] = [waiting()]
         put(wait)
 
 
 def waiting() -> Any:
-    """What `Work.wait` is now."""
+    """Return what `Work.wait` is now."""
     return dist.Work.__dict__["wait"]
 
 

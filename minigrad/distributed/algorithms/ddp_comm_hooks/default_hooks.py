@@ -13,12 +13,12 @@ __all__ = ["allreduce_hook", "fp16_compress_hook"]
 
 
 def allreduce_hook(process_group: Any, bucket: GradBucket) -> Future:
-    """What happens without a hook: the average over all ranks."""
+    """Average over all ranks, as happens without a hook."""
     return averaged(process_group, bucket, bucket.buffer().array.dtype)
 
 
 def fp16_compress_hook(process_group: Any, bucket: GradBucket) -> Future:
-    """The average of the gradients as float16: half the bytes of float32, and numbers of three digits."""
+    """Average the gradients as float16: half the bytes of float32, and numbers of three digits."""
     return averaged(process_group, bucket, np.dtype(np.float16))
 
 

@@ -1,7 +1,7 @@
-"""From a list of samples to a batch: mirrors `torch/utils/data/_utils/collate.py`.
+"""Makes a batch from a list of samples: mirrors `torch/utils/data/_utils/collate.py`.
 
-Tensors of one shape are stacked, numbers become a tensor, and lists, tuples and dicts are gone into: a list of pairs
-becomes a pair of batches. A reader can add types of their own to `default_collate_fn_map`.
+Tensors of one shape are stacked, numbers become a tensor, and lists, tuples and dicts are collated part by part: a list
+of pairs becomes a pair of batches. You can add your own types to `default_collate_fn_map`.
 """
 
 import copy
@@ -24,7 +24,7 @@ default_collate_err_msg_format = (
 
 
 def default_convert(data: Any) -> Any:
-    """NumPy's arrays and numbers in `data` as tensors, and all else as it is: what a loader does without batches."""
+    """Return `data` with NumPy arrays and numbers as tensors, all else unchanged: as a loader does without batches."""
     kind = type(data)
     if isinstance(data, Tensor):
         return data
@@ -38,17 +38,17 @@ def default_convert(data: Any) -> Any:
 
 
 def default_collate(batch: Any) -> Any:
-    """Samples as one batch, by `default_collate_fn_map`; `batch` is a list of them.
+    """Return samples as one batch, by `default_collate_fn_map`; `batch` is a list of them.
 
     Raises:
-        TypeError: for samples of a type that has no batch.
+        TypeError: for samples of a type that cannot be batched.
         RuntimeError: for lists of different lengths, and tensors of different shapes.
     """
     return collate(batch, collate_fn_map=default_collate_fn_map)
 
 
 def collate(batch: Any, *, collate_fn_map: FnMap | None = None) -> Any:
-    """Samples as one batch: the first one's type is looked up in the map; what is not there is gone into."""
+    """Return samples as one batch: the type of the first is looked up in the map, else its parts are collated."""
     first, known = batch[0], collate_fn_map or {}
     how = known.get(type(first)) or next((known[kind] for kind in known if isinstance(first, kind)), None)
     if how is not None:
@@ -64,7 +64,7 @@ def collate(batch: Any, *, collate_fn_map: FnMap | None = None) -> Any:
 
 
 def refilled(pattern: Any, values: Any) -> Any:
-    """These values in a container of the pattern's type: a list in place of a tuple, else a plain list or dict."""
+    """Return values in a container of the pattern's type: a list in place of a tuple, else a plain list or dict."""
     kind: Any = type(pattern)
     made: Any
     try:
@@ -80,22 +80,22 @@ def refilled(pattern: Any, values: Any) -> Any:
         if isinstance(pattern, tuple):
             return kind(*values) if is_named(pattern) else values
         return kind(values)
-    except TypeError:  # a container that cannot be made so
+    except TypeError:  # a container that cannot be made like this
         return values
 
 
 def is_named(value: Any) -> bool:
-    """Whether this is a namedtuple."""
+    """Return whether this is a namedtuple."""
     return isinstance(value, tuple) and hasattr(value, "_fields")
 
 
 def collate_tensor_fn(batch: Any, *, collate_fn_map: FnMap | None = None) -> Tensor:
-    """Tensors of one shape along a new first dimension."""
+    """Stack tensors of one shape along a new first dimension."""
     return stack(batch, 0)
 
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: FnMap | None = None) -> Any:
-    """Arrays as tensors, stacked; in one step where nobody could tell."""
+    """Stack arrays as tensors; in one step where the result is the same."""
     first = batch[0]
     if first.dtype.kind in "SUO":
         raise TypeError(default_collate_err_msg_format.format(first.dtype))
@@ -107,22 +107,22 @@ def collate_numpy_array_fn(batch: Any, *, collate_fn_map: FnMap | None = None) -
 
 
 def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: FnMap | None = None) -> Tensor:
-    """NumPy's numbers as a tensor of their dtype."""
+    """Return NumPy numbers as a tensor of their dtype."""
     return as_tensor(batch)
 
 
 def collate_float_fn(batch: Any, *, collate_fn_map: FnMap | None = None) -> Tensor:
-    """Numbers as a tensor of float64."""
+    """Return floats as a tensor of float64."""
     return tensor(batch, dtype=float64)
 
 
 def collate_int_fn(batch: Any, *, collate_fn_map: FnMap | None = None) -> Tensor:
-    """Integers, or bools, as a tensor."""
+    """Return integers or bools as a tensor."""
     return tensor(batch)
 
 
 def collate_str_fn(batch: Any, *, collate_fn_map: FnMap | None = None) -> Any:
-    """Texts as they are."""
+    """Return strings as they are."""
     return batch
 
 

@@ -1,4 +1,4 @@
-"""From indices to a batch: mirrors `torch/utils/data/_utils/fetch.py`."""
+"""Makes a batch from indices: mirrors `torch/utils/data/_utils/fetch.py`."""
 
 import itertools
 from collections.abc import Callable
@@ -14,7 +14,7 @@ __all__ = ["Plan", "fetcher_of"]
 
 @dataclass(frozen=True)
 class Plan:
-    """What a loader, and each of its workers, needs to know to make batches."""
+    """What a loader and each of its workers need to know to make batches."""
 
     dataset: Any
     batched: bool
@@ -23,9 +23,9 @@ class Plan:
 
 
 def fetcher_of(plan: Plan) -> Callable[[Any], Any]:
-    """A function from a list of indices (from one index, where there are no batches) to what the loop gets.
+    """Return a function from a list of indices (or one index, without batches) to what the loop gets.
 
-    For a stream only the length of the list counts; at its end the function raises StopIteration.
+    For a stream only the length of the list counts; at the stream's end the function raises StopIteration.
     """
     dataset, collate_fn = plan.dataset, plan.collate_fn
     if isinstance(dataset, IterableDataset):
@@ -37,9 +37,10 @@ def fetcher_of(plan: Plan) -> Callable[[Any], Any]:
 
 
 def rows_of(dataset: Any) -> Callable[[list[Any]], list[Tensor] | None]:
-    """Batches of a TensorDataset, or of a part of one, in one step per tensor: ten times as fast as sample by sample.
+    """Return a function that makes batches of a TensorDataset, or part of one, ten times as fast: a step per tensor.
 
-    None where that may not come to the same: for a subclass, on record, for indices that are no integers.
+    The function returns None if samples must be fetched one by one: for another class, for tensors that require grad or
+    are not contiguous, and for indices that are not integers.
     """
     if type(dataset) is Subset:
         rows = rows_of(dataset.dataset)
@@ -55,7 +56,7 @@ def rows_of(dataset: Any) -> Callable[[list[Any]], list[Tensor] | None]:
 
 
 def stream_fetcher(plan: Plan) -> Callable[[Any], Any]:
-    """`fetcher_of` a stream."""
+    """`fetcher_of` for a stream."""
     stream = iter(plan.dataset)
 
     def fetch(indices: Any) -> Any:

@@ -1,8 +1,8 @@
-"""Workers of a loader: mirrors `torch/utils/data/_utils/worker.py`, with threads in place of processes.
+"""The workers of a loader: mirrors `torch/utils/data/_utils/worker.py`, with threads in place of processes.
 
-Threads start at once and share the data's memory; NumPy lets go of the interpreter while it copies or reads a file, and
-then they run at the same time. What PyTorch's processes have apart, they have as follows: each has a shallow copy of
-the data set, so that `worker_init_fn` can set its attributes; the generators of a process are in
+Threads start at once and share the data's memory; NumPy releases the interpreter's lock while it copies or reads a
+file, and then they run in parallel. What each of PyTorch's processes has for itself, a thread has as follows: a shallow
+copy of the data set, so that `worker_init_fn` can set its attributes; and the generators of a process in
 `get_worker_info().rng`, seeded as PyTorch seeds them. The default generators are those of the whole program.
 """
 
@@ -46,7 +46,7 @@ class WorkerInfo:
 
 
 class Local(threading.local):
-    """What only one thread sees."""
+    """What each thread has for itself."""
 
     info: WorkerInfo | None = None
 
@@ -55,12 +55,12 @@ LOCAL = Local()
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """In a worker, what it is; elsewhere None. A stream asks this to give each worker another part of itself."""
+    """Return which worker this is; None outside workers. A stream uses it to give each worker a different part."""
     return LOCAL.info
 
 
 class Ended:
-    """Sent in place of a batch where the worker's stream is at its end."""
+    """Sent in place of a batch when the worker's stream has ended."""
 
 
 class Restart:
@@ -76,16 +76,16 @@ class Failed:
                      + "".join(traceback.format_exception(error)))
 
     def retold(self) -> Exception:
-        """The error to raise in the loop's thread: of the same type where one text makes one, else a RuntimeError."""
+        """Return the error to raise in the loop's thread: of the same type if a string makes one, else RuntimeError."""
         kind = type(self.error) if isinstance(self.error, Exception) else RuntimeError
         try:
             return kind(Text(self.text)) if kind is KeyError else kind(self.text)
-        except Exception:  # noqa: BLE001 (whatever it wants, it is not one text)
+        except Exception:  # noqa: BLE001 (whatever arguments it takes, one string is not enough)
             return RuntimeError(self.text)
 
 
 class Text(str):
-    """A text that a KeyError prints as it is."""
+    """A string that a KeyError prints unchanged."""
 
     __slots__ = ()
 
@@ -94,7 +94,7 @@ class Text(str):
 
 
 def begun(plan: Plan, worker: int, num_workers: int, base_seed: int, init_fn: Callable[[int], None] | None) -> Plan:
-    """A worker's own plan, and what `get_worker_info` says there; its `init_fn` was called."""
+    """Set up a worker, what `get_worker_info` returns there included; call its `init_fn`, and return its own plan."""
     plan = replace(plan, dataset=copy.copy(plan.dataset))
     seed = base_seed + worker
     words = np.random.SeedSequence([worker, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]).generate_state(4)
@@ -107,9 +107,9 @@ def begun(plan: Plan, worker: int, num_workers: int, base_seed: int, init_fn: Ca
 
 def work(plan: Plan, worker: int, num_workers: int, base_seed: int, init_fn: Callable[[int], None] | None,
          orders: SimpleQueue[Any], results: SimpleQueue[Any]) -> None:
-    """A worker's life: it answers each order, a pair of a number and indices, with (number, batch); None ends it.
+    """Run a worker: answer each order, a pair of a number and indices, with (number, batch), until an order is None.
 
-    An error on the way to the first order, in `init_fn` or in the copy of the data, is the answer to each.
+    An error before the first order, in `init_fn` or while copying the data, is the answer to every order.
     """
     fetch = refused = None
     try:
@@ -129,4 +129,4 @@ def work(plan: Plan, worker: int, num_workers: int, base_seed: int, init_fn: Cal
         except BaseException as error:  # noqa: BLE001 (raised again in the loop's thread)
             answer = Failed(error, worker)
         results.put((number, answer))
-        del order, indices, answer  # nobody's memory while it waits
+        del order, indices, answer  # keeps no memory while it waits

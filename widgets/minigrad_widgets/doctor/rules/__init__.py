@@ -1,4 +1,4 @@
-"""The rules of `checkup`: each takes the facts of a recording and gives findings. docs/doctor.md describes them."""
+"""The rules of `checkup`: each takes the facts of a recording and yields findings. docs/doctor.md describes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters that get no gradient: never used, cut off from the loss, or no leaves; and losses without a graph."""
+"""Parameters that get no gradient: never used, cut off from the loss, or not leaves; and losses without a graph."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from minigrad_widgets.doctor.teaching import CUT, ENGINE, LEAVES, MODULES
 __all__ = ["cut_before", "missing_gradients", "no_backward", "not_a_leaf"]
 
 SHOWN = 6  # names of parameters in a sentence
-# How a line of source shows by what its values left the graph, the most telling first.
+# How a line of source shows what took its values out of the graph, the most telling first.
 SIGNS = (("detach()", r"\.detach_?\("), ("torch.tensor(…)", r"\btorch\.(as_)?tensor\("), (".item()", r"\.item\("),
          (".numpy()", r"\.numpy\("), (".tolist()", r"\.tolist\("), ("float(…)", r"(?<!\.)\bfloat\("),
          (".data", r"\.data\b"), ("argmax", r"argm(ax|in)"))
@@ -65,7 +65,7 @@ def missing_gradients(facts: Facts) -> Iterator[Finding]:
 
 
 def stopped_finding(facts: Facts, names: list[str]) -> Finding | None:
-    """`cut-graph` by the backward of a Function that gave None for every input."""
+    """`cut-graph` by the backward of a Function that returned None for every input."""
     given = {e["node"] for e in facts.events if e["kind"] == "flow" and e["gradient"] is not None}
     node = next((e["node"] for e in facts.events if e["kind"] == "run" and e["node"] not in facts.without_gradient
                  and e["node"] not in given and "variable" not in facts.nodes[e["node"]]), None)
@@ -78,7 +78,7 @@ def stopped_finding(facts: Facts, names: list[str]) -> Finding | None:
 
 
 def cut_after(facts: Facts, number: int, roots: set[int]) -> Cut | None:
-    """Where the path from a parameter to the losses was cut."""
+    """Return where the path from a parameter to the losses was cut."""
     graph = facts.reached_from([number], graph_only=True)
     candidates = [cut for cut in facts.cuts if graph.intersection(cut.sources)]
     through = [cut for cut in candidates if cut.results and roots & facts.reached_from(cut.results)]
@@ -89,13 +89,13 @@ def cut_after(facts: Facts, number: int, roots: set[int]) -> Cut | None:
 
 
 def taken_out(facts: Facts, cut: Cut) -> bool:
-    """Whether the results of a cut were then turned into numbers or arrays."""
+    """Return whether the results of a cut were then turned into numbers or arrays."""
     reached = facts.reached_from(cut.results)
     return any(not other.results and reached.intersection(other.sources) for other in facts.cuts)
 
 
 def cut_before(facts: Facts, root: int | None) -> Cut | None:
-    """Where the path to a loss that has no graph was cut: the last place on it at which there still was one."""
+    """Return where the path to a loss that has no graph was cut: the last place on it that still had one."""
     if root is not None:
         waiting, seen = [root], {root}
         back = facts.moves[1]
@@ -116,7 +116,7 @@ def cut_before(facts: Facts, root: int | None) -> Cut | None:
 
 
 def cut_place(facts: Facts, cut: Cut) -> tuple[list[Place], str]:
-    """The line of a cut, and by what it was."""
+    """Return the line of a cut, and what caused it."""
     block = facts.without_grad(cut.order)
     shown = line_at(facts.trace, cut.at, "cut here")
     source = shown[0].source if shown else ""
@@ -135,7 +135,7 @@ def cut_place(facts: Facts, cut: Cut) -> tuple[list[Place], str]:
 
 
 def cut_finding(facts: Facts, cut: Cut, names: list[str]) -> Finding:
-    """The finding about a cut, and the parameters behind it."""
+    """Return the finding about a cut, and the parameters behind it."""
     where, by = cut_place(facts, cut)
     where += line_at(facts.trace, facts.passes[-1].at, "backward starts here")
     return Finding("cut-graph", "error", f"{listed(names)} got no gradient: the path to the loss was cut by {by}.",
@@ -143,7 +143,7 @@ def cut_finding(facts: Facts, cut: Cut, names: list[str]) -> Finding:
 
 
 def mends_of(by: str) -> list[Mend]:
-    """What to do about a cut."""
+    """Return what to do about a cut."""
     if by == "no_grad":
         return [Mend("Compute what is trained outside of the block.", "features = model(x)   # not under no_grad()"),
                 Mend("If it is to stay as it is, freeze it, so that nobody waits for its gradient.",
@@ -181,7 +181,7 @@ def unused_findings(facts: Facts, unused: list[str], numbers: dict[str, int | No
 
 
 def dangling(facts: Facts, number: int | None) -> list[Place]:
-    """The line that computed something with a parameter which then went nowhere."""
+    """Return the line that computed something from a parameter that was then never used."""
     for _, event in facts.forwards:
         if number is not None and number in event["inputs"]:
             return line_at(facts.trace, at_of(event), "used here, and the result is not in the loss")
@@ -206,7 +206,7 @@ def not_a_leaf(facts: Facts) -> Iterator[Finding]:
 
 
 def leaf_finding(name: str, where: list[Place]) -> Finding:
-    """The finding about a tensor that is not a leaf."""
+    """Return the finding about a tensor that is not a leaf."""
     return Finding("not-a-leaf", "error", f"{name} is the result of an op, not a leaf: a backward pass goes through "
                    "it and leaves nothing in its .grad.", where, {},
                    [Mend("Ask for gradients last, when the values are what they are to be.",
@@ -216,7 +216,7 @@ def leaf_finding(name: str, where: list[Place]) -> Finding:
 
 
 def rebound(name: str, where: list[Place]) -> Finding:
-    """The finding about `w = w - lr * w.grad`, after which `w` is not a leaf."""
+    """Return the finding about `w = w - lr * w.grad`, after which `w` is not a leaf."""
     update = f"with torch.no_grad():\n    {name} -= lr * {name}.grad\n{name}.grad = None"
     return Finding("not-a-leaf", "error", f"This update binds {name} to a new tensor, the result of an op: from the "
                    "next step on it is not a leaf, and its .grad is None.",
@@ -236,7 +236,7 @@ def no_backward(facts: Facts) -> Iterator[Finding]:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Some names, and how many more there are."""
+    """Return some names, and how many more there are."""
     names = list(names)
     shown = ", ".join(names[:SHOWN])
     return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"

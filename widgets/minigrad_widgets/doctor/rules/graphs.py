@@ -16,7 +16,7 @@ from minigrad_widgets.doctor.teaching import CHECKPOINT, CREATE, REENTRANT, RETA
 
 __all__ = ["checkpoints", "growth", "kept", "memory"]
 
-SAVED = 2  # what holds a storage, in a trace: what a node has saved
+SAVED = 2  # a kind of holder of a storage, in a trace: what a node has saved
 SMALL = 64 * 1024  # bytes; less is not worth a note
 
 
@@ -39,7 +39,7 @@ def growth(facts: Facts) -> Iterator[Finding]:
 
 
 def released(facts: Facts, holder: str, source: str) -> list[Mend]:
-    """What to do about a variable that holds a graph: in the form of the line that stores into it."""
+    """Return what to do about a variable that holds a graph, in the form of the line that stores into it."""
     value = facts.names.get(holder)
     stores = re.fullmatch(r"(.+\.(?:append|add)\(|.+ \+= )([\w.]+)(\)?)(\s*#.*)?", source)
     number = f"{stores[1]}{stores[2]}.item(){stores[3]}" if stores else "value = loss.item()"
@@ -53,7 +53,7 @@ def released(facts: Facts, holder: str, source: str) -> list[Mend]:
 
 
 def holder_of(facts: Facts) -> str | None:
-    """The variable that holds a tensor with a graph after the last step, the one with most of them."""
+    """Return the variable that holds most tensors with a graph after the last step."""
     counts: dict[str, int] = defaultdict(int)
     names = {name: value for name, value in facts.names.items() if name}
     own = {id(p) for p in facts.parameters.values()}
@@ -64,7 +64,7 @@ def holder_of(facts: Facts) -> str | None:
 
 
 def root_name(name: str) -> str:
-    """The variable at the root of `losses[0].total`; of `self.hidden[0]` it is `self.hidden`."""
+    """Return the variable at the root of `losses[0].total`; for `self.hidden[0]` it is `self.hidden`."""
     start = "self." if name.startswith("self.") else ""
     rest = name.removeprefix("self.")
     for stop in ".[":
@@ -75,7 +75,7 @@ def root_name(name: str) -> str:
 def kept(facts: Facts) -> Iterator[Finding]:
     """`kept-graph`: a pass that kept or recorded its graph, which no later pass used."""
     by_line: dict[Any, list[Pass]] = defaultdict(list)
-    transforms = {call.at for call in facts.of_kind("transform")}  # which always record, and let go at their end
+    transforms = {call.at for call in facts.of_kind("transform")}  # which always record, and free it afterwards
     for each in facts.passes:
         if (each.retain or each.create) and each.at not in transforms:
             by_line[each.at].append(each)
@@ -92,7 +92,7 @@ def kept(facts: Facts) -> Iterator[Finding]:
 
 
 def is_used(facts: Facts, kept_pass: Pass) -> bool:
-    """Whether a later pass ran nodes of the graph of this one, leaves apart, or nodes that it made."""
+    """Return whether a later pass ran nodes of this one's graph, other than leaves, or nodes that it made."""
     inner = {n for n in kept_pass.needs if "variable" not in facts.nodes[n]}
     if kept_pass.create:
         made = {e["node"] for e in facts.events[kept_pass.step:kept_pass.end] if e["kind"] == "forward"} - {None}
@@ -116,7 +116,7 @@ def checkpoints(facts: Facts) -> Iterator[Finding]:
 
 
 def has_grad_inputs(facts: Facts, begin: dict[str, Any]) -> bool:
-    """Whether the results of a checkpointed call have a graph: then one of its inputs required grad."""
+    """Return whether the results of a checkpointed call have a graph: then one of its inputs required grad."""
     step = facts.events.index(begin)
     for event in facts.events[step:]:
         if event["kind"] == "checkpoint_end" and event["call"] == begin["call"]:
@@ -155,12 +155,12 @@ def memory(facts: Facts) -> Iterator[Finding]:
 
 
 def saved_bytes(facts: Facts, step: int) -> int:
-    """The bytes that are saved before an event."""
+    """Return the bytes that are saved before an event."""
     return next((facts.events[i]["bytes"][2] for i in range(step, -1, -1) if "bytes" in facts.events[i]), 0)
 
 
 def size(count: int) -> str:
-    """A number of bytes as text."""
+    """Return a number of bytes as text."""
     for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if count >= scale:
             return f"{count / scale:.3g} {unit}"

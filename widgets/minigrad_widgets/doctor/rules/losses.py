@@ -1,4 +1,4 @@
-"""Losses that compute something else than was meant, and modules in the wrong mode."""
+"""Losses that compute something other than intended, and modules in the wrong mode."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from minigrad_widgets.doctor.watch import Call
 
 __all__ = ["broadcast", "modes", "twice_normalised"]
 
-# Ops that only look at the same numbers in another shape.
+# Ops that only show the same numbers in another shape.
 SHAPES = frozenset({"view", "reshape", "squeeze", "unsqueeze", "t", "transpose", "permute", "flatten", "select",
                     "slice", "index", "unsafe_view", "expand", "contiguous", "clone", "alias", "to_copy", "unflatten"})
 MODAL = ("BatchNorm", "Dropout", "AlphaDropout", "FeatureAlphaDropout")
@@ -47,7 +47,7 @@ def twice_normalised(facts: Facts) -> Iterator[Finding]:
 
 
 def origin(facts: Facts, event: dict[str, Any], ops: tuple[str, ...]) -> dict[str, Any] | None:
-    """The op of these that made the first operand of an op, changes of its shape aside."""
+    """Return the op among `ops` that made the first operand of an op, ignoring changes of shape."""
     tensor = next((t for t in event["inputs"] if t is not None), None)
     while tensor is not None and tensor in facts.made_by:
         _, maker = facts.made_by[tensor]
@@ -60,7 +60,7 @@ def origin(facts: Facts, event: dict[str, Any], ops: tuple[str, ...]) -> dict[st
 
 
 def broadcast(facts: Facts) -> Iterator[Finding]:
-    """`broadcast-loss`: (N, 1) against (N,), which gives (N, N)."""
+    """`broadcast-loss`: (N, 1) against (N,), which broadcasts to (N, N)."""
     told = set()
     for _, event in facts.forwards:
         if event["op"] not in ARITHMETIC:
@@ -83,7 +83,7 @@ def broadcast(facts: Facts) -> Iterator[Finding]:
 
 
 def unexpanded(facts: Facts, tensor: int) -> int:
-    """The tensor that was expanded to give this one, as a loss does with its input and target; else this one."""
+    """Return the tensor that was expanded to this one, as a loss does with its input and target; else this one."""
     maker = facts.made_by.get(tensor)
     if maker is not None and maker[1]["op"] in ("expand", "broadcast_to") and maker[1]["inputs"][0] is not None:
         source: int = maker[1]["inputs"][0]
@@ -92,7 +92,7 @@ def unexpanded(facts: Facts, tensor: int) -> int:
 
 
 def goes_to_loss(facts: Facts, event: dict[str, Any]) -> bool:
-    """Whether a backward pass starts at something that was computed of an op's results."""
+    """Return whether a backward pass starts at something that was computed from an op's results."""
     roots = {t for p in facts.passes for n in p.roots for t in facts.outputs_of(n)}
     return bool(roots & facts.reached_from(event["outputs"]))
 
@@ -126,8 +126,7 @@ def modes(facts: Facts) -> Iterator[Finding]:
 
 
 def is_thrown_away(facts: Facts, at: Any) -> bool:
-    """Whether a line calls a module and does nothing with the result, `model(x)`: it is there to fill the running
-    statistics."""
+    """Return whether a line calls a module and ignores the result, `model(x)`: that updates the running statistics."""
     lines = line_at(facts.trace, at, "")
     source = re.sub(r"^with .*?:\s+", "", lines[0].source) if lines else ""
     try:
@@ -141,7 +140,7 @@ def is_thrown_away(facts: Facts, at: Any) -> bool:
 
 
 def outermost(facts: Facts) -> list[tuple[Call, Call]]:
-    """The calls of modules that are in no other one, with their ends."""
+    """Return the calls of modules that are not inside another one, with their ends."""
     begins: Call | None = None
     found = []
     for call in facts.calls:
@@ -154,13 +153,13 @@ def outermost(facts: Facts) -> list[tuple[Call, Call]]:
 
 
 def trains(facts: Facts, tensor: int) -> bool:
-    """Whether a backward pass starts at something that was computed of a tensor."""
+    """Return whether a backward pass starts at something that was computed from a tensor."""
     roots = {t for p in facts.passes for n in p.roots for t in facts.outputs_of(n)}
     return bool(roots & facts.reached_from([tensor]))
 
 
 def in_checkpoint(facts: Facts, call: Call) -> bool:
-    """Whether gradients are off because a reentrant checkpoint runs its function: no block of the user's is on."""
+    """Whether gradients are off because a reentrant checkpoint runs its function, and not by a block of the user's."""
     reentrant = any(e["kind"] == "checkpoint_begin" and e["reentrant"] for e in facts.events)
     block = facts.without_grad(call.order)
     begun = {at_of(e) for e in facts.events if e["kind"] == "checkpoint_begin"}
@@ -168,7 +167,7 @@ def in_checkpoint(facts: Facts, call: Call) -> bool:
 
 
 def mismatch(facts: Facts, call: Call, name: str, mode: str, when: str) -> Finding:
-    """The finding about a module in the wrong mode."""
+    """Return the finding about a module in the wrong mode."""
     other = "train" if mode == "eval" else "eval"
     return Finding("mode-mismatch", "warning", f"{name} runs in {mode} mode {when}.",
                    line_at(facts.trace, call.at, "called here"), {"mode": mode},

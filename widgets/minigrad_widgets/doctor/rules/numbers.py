@@ -1,4 +1,4 @@
-"""Numbers that leave the finite, gradients that fade or explode, units that stand still."""
+"""Numbers that stop being finite, gradients that vanish or explode, units that are dead or saturated."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EMPTY = [Mend("Leave out batches without a sample.", "if len(x) == 0:\n    retur
 
 
 def nan(facts: Facts) -> Iterator[Finding]:
-    """`nan-forward` and `nan-backward`: the first op that made a NaN or Inf of finite numbers."""
+    """`nan-forward` and `nan-backward`: the first op that made a NaN or Inf from finite numbers."""
     forward = next(((step, event) for step, event in facts.forwards if starts(facts, event)), None)
     backward = next(((step, event) for step, event in facts.walk() if event["kind"] == "flow"
                      and not finite(facts.value(event["gradient"])) and clean_run(facts, step, event["node"])), None)
@@ -65,25 +65,25 @@ def nan(facts: Facts) -> Iterator[Finding]:
 
 
 def starts(facts: Facts, event: dict[str, Any]) -> bool:
-    """Whether an op has made a NaN or Inf of finite numbers, and not as a mask is meant to."""
+    """Return whether an op made a NaN or Inf from finite numbers, and not on purpose as a mask does."""
     return (event["op"] not in MASKS and any(not finite(value_of(facts, t)) for t in event["outputs"])
             and all(finite(value_of(facts, t)) for t in event["inputs"] if t is not None)
             and not (event["op"] in ("mul", "div") and from_infinity(facts, event)))
 
 
 def from_infinity(facts: Facts, event: dict[str, Any]) -> bool:
-    """Whether the user has written the infinity: `mask * float("-inf")`."""
+    """Return whether the user wrote the infinity: `mask * float("-inf")`."""
     shown = line_at(facts.trace, at_of(event), "")
     return bool(shown) and ("inf" in shown[0].source)
 
 
 def value_of(facts: Facts, tensor: int) -> dict[str, Any] | None:
-    """What a tensor held when it was first seen."""
+    """Return what a tensor held when it was first seen."""
     return facts.value(facts.tensors[tensor]["value"])
 
 
 def clean_run(facts: Facts, step: int, node: int) -> bool:
-    """Whether the gradients that a node received in this pass are finite."""
+    """Return whether the gradients that a node received in this pass are finite."""
     for i in range(step, -1, -1):
         event = facts.events[i]
         if event["kind"] == "run" and event["node"] == node:
@@ -92,7 +92,7 @@ def clean_run(facts: Facts, step: int, node: int) -> bool:
 
 
 def what_is(preview: dict[str, Any] | None) -> str:
-    """Whether it is NaN or Inf that an array has."""
+    """Return which of NaN and Inf an array has."""
     if preview is None:
         return "NaN"
     if "data" in preview:
@@ -101,14 +101,14 @@ def what_is(preview: dict[str, Any] | None) -> str:
 
 
 def range_of(facts: Facts, tensor: int) -> str:
-    """A tensor by its name and the range of its values."""
+    """Return a tensor as its name and the range of its values."""
     if 0 in facts.tensors[tensor]["shape"]:
         return facts.name(tensor)
     return f"{facts.name(tensor)} {shown_value(facts, facts.tensors[tensor]['value'])}"
 
 
 def shown_value(facts: Facts, value: int | None) -> str:
-    """The range of an array's values."""
+    """Return the range of an array's values."""
     preview = facts.value(value)
     if preview is None:
         return "unknown"
@@ -120,7 +120,7 @@ def shown_value(facts: Facts, value: int | None) -> str:
 
 
 def mends_for(op: str) -> list[Mend]:
-    """What helps with an op."""
+    """Return the remedies for an op."""
     return [Mend(*text) for key, text in MENDS.items() if key in op][:1] or [
         Mend("Keep its inputs away from where its value or its slope is infinite.", "x = x.clamp(min=1e-6)")]
 
@@ -179,8 +179,8 @@ def depth(facts: Facts) -> Iterator[Finding]:
 
 
 def jump(found: list[Layer], sign: int) -> Layer:
-    """The layer at which the gradient begins to change, coming from the loss: the one that it passed through, where one
-    jump makes most of the change; else the first one behind the largest jump."""
+    """The layer at which the gradient, coming from the loss, begins to change: if one jump makes most of the change,
+    the layer that it passed through; else the first one after the largest jump."""
     changes = [(sign * math.log(after.scale / before.scale), before, after) for before, after in pairwise(found)]
     if not changes:
         return found[0]
@@ -189,7 +189,7 @@ def jump(found: list[Layer], sign: int) -> Layer:
 
 
 def line_of(facts: Facts, layer: Layer) -> Any:
-    """The user's line that used a parameter."""
+    """Return the user's line that used a parameter."""
     return next((at_of(e) for _, e in facts.forwards if layer.tensor in e["inputs"]), None)
 
 

@@ -48,7 +48,7 @@ def held(facts: Facts) -> Iterator[Finding]:
 
 
 def counted(number: int) -> str:
-    """A number of tensors in words."""
+    """Return a number of tensors in words."""
     return "1 tensor" if number == 1 else f"{number} tensors"
 
 
@@ -66,7 +66,7 @@ def outside_of(facts: Facts) -> Iterator[int]:
 
 
 def order(facts: Facts) -> Iterator[Finding]:
-    """`wrong-order`: what an iteration does with gradients in an order in which they are lost or used too late."""
+    """`wrong-order`: what an iteration does with gradients in an order that loses them or uses them too late."""
     if facts.recording.error is not None:
         return
     told: set[Any] = set()
@@ -80,7 +80,7 @@ def order(facts: Facts) -> Iterator[Finding]:
 
 
 def schedule(facts: Facts) -> Iterator[Finding]:
-    """`wrong-order`: a schedule of learning rates that steps before the optimizer, of which the library warns."""
+    """`wrong-order`: a learning rate schedule that steps before the optimizer, of which the library warns."""
     early = [w for w in facts.recording.warnings if w.text.startswith("Detected call of `lr_scheduler.step()` before")]
     for warning in early[:1]:
         yield Finding("wrong-order", "warning", "The schedule steps before the optimizer: its first learning rate is "
@@ -90,7 +90,7 @@ def schedule(facts: Facts) -> Iterator[Finding]:
 
 
 def wrong(facts: Facts, calls: list[Call]) -> Iterator[Finding]:
-    """What is wrong with the order of the calls of one iteration."""
+    """Yield what is wrong with the order of the calls of one iteration."""
     for i, call in enumerate(calls):
         before, after = calls[:i], calls[i + 1:]
         if call.kind == "clip":
@@ -124,20 +124,20 @@ def wrong(facts: Facts, calls: list[Call]) -> Iterator[Finding]:
 
 
 def finding(facts: Facts, first: Call, role: str, second: Call, other: str, what: str, code: str) -> Finding:
-    """A finding about two calls."""
+    """Return a finding about two calls."""
     where = line_at(facts.trace, first.at, role) + line_at(facts.trace, second.at, other)
     return Finding("wrong-order", "error", what, where, {}, [Mend("Keep to the usual order.", code)], ORDER)
 
 
 class Ledger:
-    """Of each leaf: whether its `.grad` holds something, and whether an update has used that already."""
+    """For each leaf: whether its `.grad` holds something, and whether an update has already used that."""
 
     def __init__(self) -> None:
-        self.state: dict[int, str] = {}  # "fresh", "used", "mixed": used, and added to since
+        self.state: dict[int, str] = {}  # "fresh", "used", or "mixed": used, and added to since
         self.lines: dict[int, Any] = {}
 
     def add(self, leaf: int, at: Any, was_empty: bool) -> None:
-        """A backward pass adds to it."""
+        """Note that a backward pass adds to a leaf's `.grad`."""
         if not was_empty and self.state.get(leaf) in ("used", "mixed"):
             self.state[leaf] = "mixed"
             self.lines.setdefault(leaf, at)
@@ -145,20 +145,20 @@ class Ledger:
             self.state[leaf] = "fresh"
 
     def use(self, leaf: int) -> bool:
-        """An update uses it; whether there was something old in it."""
+        """Note that an update uses a leaf's `.grad`; return whether it held something old."""
         mixed = self.state.get(leaf) == "mixed"
         if leaf in self.state:
             self.state[leaf] = "used"
         return mixed
 
     def wipe(self, leaf: int) -> None:
-        """It is zeroed."""
+        """Note that a leaf's `.grad` is zeroed."""
         self.state.pop(leaf, None)
         self.lines.pop(leaf, None)
 
 
 def accumulation(facts: Facts) -> Iterator[Finding]:
-    """`grad-accumulates`: an update that uses, for the second time, gradients of an earlier step."""
+    """`grad-accumulates`: an update that uses gradients of an earlier step for the second time."""
     ledger = Ledger()
     found: dict[Any, list[str]] = {}
     for i, e in facts.walk():
@@ -179,7 +179,7 @@ def accumulation(facts: Facts) -> Iterator[Finding]:
 
 
 def usual(facts: Facts, leaf: str) -> str:
-    """The usual order of calls, with the name of the optimizer that holds a leaf."""
+    """Return the usual order of calls, with the name of the optimizer that holds a leaf."""
     parameter = facts.parameters.get(leaf)
     name = next((name for name, each in facts.optimizers for group in each.param_groups
                  if any(p is parameter for p in group["params"])), "optimizer")
@@ -187,12 +187,12 @@ def usual(facts: Facts, leaf: str) -> str:
 
 
 def at_of_pass(facts: Facts, step: int) -> Any:
-    """The user's line of the pass that an event belongs to."""
+    """Return the user's line of the pass that an event belongs to."""
     return next((p.at for p in facts.passes if p.step <= step <= p.end), None)
 
 
 def is_first(facts: Facts, event: dict[str, Any]) -> bool:
-    """Whether there was nothing, or zeros, in a leaf's `.grad` before a gradient was added."""
+    """Return whether a leaf's `.grad` was None or zeros before a gradient was added."""
     if event["grad"] == event["gradient"] or event["grad"] is None:
         return True
     added, now = facts.value(event["gradient"]), facts.value(event["grad"])
