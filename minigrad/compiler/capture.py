@@ -25,10 +25,9 @@ from minigrad.compiler.program import Asked, Memory, Program, View
 from minigrad.compiler.source import Function, Lines, Source, view
 from minigrad.compiler.tracer import HALF, Trace, Traced
 from minigrad.compiler.tracing import released, tracing
-from minigrad.compiler.world import PLAIN, World, attached_to, leaves_of
+from minigrad.compiler.world import PLAIN, World, attached_to, leaves_of, surveyed
 from minigrad.core import LOCAL, Node, Tensor
-from minigrad.core.tensor import counter_of, extras_of, materialized, plain
-from minigrad.nn.modules.module import Module
+from minigrad.core.tensor import counter_of, extras_of, plain
 
 __all__ = ["Captured", "Effects", "capture", "spec_of"]
 
@@ -83,6 +82,13 @@ class Before:
         self.arrays = [(t.array, t.array.copy()) for t in (*every, *self.grads) if t is not None] if recorded else []
         self.random = DEFAULT.state_bytes()
 
+    def check_attached(self, trace: Trace, live: Sequence[int]) -> None:
+        """Stop the trace if the history of an input, its hooks or its attributes are no longer what they were."""
+        for now, then in zip([attached_to(t) for t in self.every], self.attached, strict=True):
+            if now[1:] != then[1:] or (live and now != then):
+                trace.stop("hooks or attributes of an input change" if now[:2] == then[:2] else
+                           "an input that gradients go through is changed in place")
+
     def undo(self, trace: Trace) -> None:
         written = {id(v.memory.array) for s in trace.statements for v in s.outs}
         for array, copy in self.arrays:
@@ -128,10 +134,7 @@ def capture(function: Callable[..., Any], args: Any, kwargs: Any, fullgraph: boo
             inputs = [(i, on_grad, x.array.memory) for i, t in enumerate(every) for on_grad, x in (
                 (False, t), (True, before.grads[i])) if x is not None and isinstance(x.array, Traced)]
             make_result, views = results.maker(result), [*results.views]
-            for now, then in zip([attached_to(t) for t in every], before.attached, strict=True):
-                if now[1:] != then[1:] or (results.live and now != then):
-                    trace.stop("hooks or attributes of an input change" if now[:2] == then[:2] else
-                               "an input that gradients go through is changed in place")
+            before.check_attached(trace, results.live)
             grads, cleared = gradients_of(every, before.grads, trace, views)
             if results.live and (grads or cleared):
                 trace.stop("a result keeps its graph, and a backward pass runs inside")
@@ -156,22 +159,6 @@ def capture(function: Callable[..., Any], args: Any, kwargs: Any, fullgraph: boo
         return captured, before
     program = Program(tuple(trace.statements), tuple(views))
     return programmed(captured, program, BACKENDS[backend].passes, backward, results.live), before
-
-
-def surveyed(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[World, list[tuple[str, Tensor]]]:
-    """What a step can reach, and the tensors among its arguments, with names."""
-    world, tensors, others = World(), list[Tensor](), list[Any]()
-    leaves_of((args, kwargs), tensors, others)
-    world.visit(function, "model" if isinstance(function, Module) else getattr(function, "__name__", "step"))
-    for other in others:
-        world.visit(other, "argument")
-    world.methods()
-    names = argument_names(getattr(function, "forward", function), len(tensors))
-    given = list({id(t): (name, t) for name, t in zip(names, tensors) if id(t) not in world.tensors}.values())
-    for _, t in given:
-        materialized(t)
-        counter_of(t)
-    return world, given
 
 
 def programmed(captured: Captured, program: Program, passes: dict[str, Callable[[Program], Program]],
@@ -232,14 +219,6 @@ def passed(program: Program, passes: dict[str, Callable[[Program], Program]],
         steps.append((name, Program(tuple([s for part in parts for s in part.statements]),
                                     tuple([v for part in parts for v in part.kept]))))
     return steps, parts
-
-
-def argument_names(function: Any, count: int) -> list[str]:
-    """Names for the tensors among the arguments, those of the function's signature if there is one for each."""
-    code = getattr(getattr(function, "__func__", function), "__code__", None)
-    names = list(code.co_varnames[:code.co_argcount]) if code is not None else []
-    names = [n for n in names if n != "self"]
-    return names if len(names) == count else [f"arg{i}" for i in range(count)]
 
 
 class Results:

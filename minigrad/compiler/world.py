@@ -26,7 +26,7 @@ from minigrad.nn.modules.module import Module
 from minigrad.ops.random.generator import Generator
 from minigrad.optim.optimizer import Optimizer
 
-__all__ = ["PLAIN", "Guards", "World", "attached_to", "leaves_of"]
+__all__ = ["PLAIN", "Guards", "World", "attached_to", "leaves_of", "surveyed"]
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 # Not looked into: their state is no state of the user's program.
@@ -37,7 +37,8 @@ MODULE_INTERNAL = vars(Module()).keys() - {"training"}
 OPTIMIZER_HOOKS = ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")
 INTERNAL = ("_blockwise", "_scratch", "defaults", "_optimizer_state_dict_pre_hooks", "_optimizer_state_dict_post_hooks",
             "_optimizer_load_state_dict_pre_hooks", "_optimizer_load_state_dict_post_hooks")
-LIBRARIES = {"minigrad", "numpy", *sys.stdlib_module_names} - {"__main__"}
+# pytest writes calls of its own functions into the `assert`s of tests.
+LIBRARIES = {"minigrad", "numpy", "_pytest", *sys.stdlib_module_names} - {"__main__"}
 FOLLOWED = {"minigrad.optim.lr_scheduler", "types", "argparse"}  # where namespaces come from: their attributes count
 MOST = 100_000  # objects that a survey looks at
 
@@ -304,6 +305,30 @@ def leaves_of(value: Any, tensors: list[Tensor], others: list[Any]) -> Any:
         return type(value), repr(value) if isinstance(value, (float, complex, np.generic)) else value
     others.append(value)
     return id(value)
+
+
+def surveyed(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[World, list[tuple[str, Tensor]]]:
+    """What a step can reach, and the tensors among its arguments, with names."""
+    world, tensors, others = World(), list[Tensor](), list[Any]()
+    leaves_of((args, kwargs), tensors, others)
+    world.visit(function, "model" if isinstance(function, Module) else getattr(function, "__name__", "step"))
+    for other in others:
+        world.visit(other, "argument")
+    world.methods()
+    names = argument_names(getattr(function, "forward", function), len(tensors))
+    given = list({id(t): (name, t) for name, t in zip(names, tensors) if id(t) not in world.tensors}.values())
+    for _, t in given:
+        materialized(t)
+        counter_of(t)
+    return world, given
+
+
+def argument_names(function: Any, count: int) -> list[str]:
+    """Names for the tensors among the arguments, those of the function's signature if there is one for each."""
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    names = list(code.co_varnames[:code.co_argcount]) if code is not None else []
+    names = [n for n in names if n != "self"]
+    return names if len(names) == count else [f"arg{i}" for i in range(count)]
 
 
 def attached_to(tensor: Tensor) -> Any:

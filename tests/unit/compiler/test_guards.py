@@ -212,3 +212,14 @@ def test_a_world_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled(torch.ones(2))
     with pytest.warns(UserWarning, match="it reaches more than 10 objects"):
         assert compiled(torch.ones(2)).tolist() == [20.0, 20.0]
+
+
+def test_the_functions_that_pytest_writes_into_an_assert_are_not_guarded() -> None:
+    def step(x: Any) -> Any:
+        assert x is not None
+        return x * 2
+
+    compiled = torch.compile(step, backend="numpy", fullgraph=True)
+    for _ in range(3):
+        compiled(torch.ones(2))
+    assert "pytest" not in compiled.why and "saferepr" not in compiled.why
