@@ -116,8 +116,8 @@ for code, tensor in made.items():
     print(f"{code:34} requires_grad {tensor.requires_grad!s:6} is_leaf {tensor.is_leaf}")
 
 # %% [markdown] id=predict-intro tags=section:predict
-# `no_grad` stops **recording**, and nothing else. A result is not recorded, so its flag is False. A tensor or a layer
-# that *you* create with the flag still has it. And a view takes the flag of its base: here, True.
+# `no_grad` stops **recording**, and nothing else. A result is not recorded, so its flag is False. A tensor that *you*
+# create with the flag still has it, and so do a layer's parameters. A view takes the flag of its base: here, True.
 #
 # ## Predict, then run
 #
@@ -270,8 +270,8 @@ print("after: ", (w * 2).requires_grad)
 # %% [markdown] id=faded-intro
 # ## Faded example: `set_mode(on)`
 #
-# `set_grad_enabled` can do more. As a statement, `set_mode(False)` switches at once and stays that way; as a block,
-# it restores what was there **before**. Fill in two blanks. (`hint("set_mode")` in a new cell helps.)
+# `set_grad_enabled` can do more. As a statement, `set_mode(False)` takes effect at once and stays in effect; as a
+# block, it restores what was there **before**. Fill in two blanks. (`hint("set_mode")` in a new cell helps.)
 
 # %% id=faded tags=faded,answer,check
 class set_mode:

@@ -162,7 +162,7 @@ BACKWARD_WRONG: tuple[Wrong, ...] = (
         (BACKWARD.replace(ADDS_UP, "parent.grad += value.data * slope"), "a value passed on its data"),
         (BACKWARD.replace("in order(result)", "in [result]"), "only the result passed its gradient on"),
         (BACKWARD.replace(ADDS_UP, "value.grad += parent.grad * slope"), "no gradient arrived at the inputs"),
-        (BACKWARD.replace("in order(result)", "in reversed(order(result))"), "before it was complete"),
+        (BACKWARD.replace("in order(result)", "in reversed(order(result))"), "before theirs was complete"),
         (BACKWARD.replace("value.slopes", "value.slope"), "has no attribute 'slope'"),
     )),
 )
@@ -185,8 +185,8 @@ WHOLE_WRONG: tuple[Wrong, ...] = (
     (WHOLE.replace("reversed(found)", "[self]"), "only the result passed its gradient on"),
     (WHOLE.replace(ADDS_UP, "parent.grad += value.grad"), "It must be multiplied by the slope"),
     ("check.value_class(Value)", "was defined outside and added to the class"),
-    (WHOLE.replace("Scalar(self.data * other", "Value(self.data * other"), "it uses Value, which stands outside"),
-    (WHOLE.replace("reversed(found)", "order(self)"), "it uses order, which stands outside"),
+    (WHOLE.replace("Scalar(self.data * other", "Value(self.data * other"), "it uses Value, which is defined outside"),
+    (WHOLE.replace("reversed(found)", "order(self)"), "it uses order, which is defined outside"),
     (WHOLE.replace("        self.grad = 1.0\n", "        self.grad = 1.0\n" + "        # so\n" * 20),
      "40 are enough"),
 )

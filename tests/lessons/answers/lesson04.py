@@ -40,7 +40,7 @@ def nine(raising: str) -> str:
 
 WALK_WRONG: tuple[Wrong, ...] = (
     (WALK.replace("needs[below] == 0", "True"), "it ran before its last gradient had arrived"),
-    (WALK.replace("needs[below] == 0", "needs[below] == 1"), "of 3 nodes only 1 ran"),
+    (WALK.replace("needs[below] == 0", "needs[below] == 1"), "only 1 of 3 nodes ran"),
     (WALK.replace("-= 1", "-= 0"), "The others still wait"),
     (WALK.replace("walk(below, waiting[below]", "walk(below, result"), "not the last part to arrive"),
     (WALK.replace("needs[below] == 0", "needs[below] <= 1"), "each time with a partial sum"),

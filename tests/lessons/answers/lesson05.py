@@ -24,7 +24,7 @@ def forgot(letter: str) -> str:
 
 
 PARTS_WRONG: tuple[Wrong, ...] = (
-    (PARTS.replace("/ parts", "/ 1"), "w moved 2 times as far: the mean of a part has divided by 4"),
+    (PARTS.replace("/ parts", "/ 1"), "w moved 2 times as far: the mean of a part divides by 4"),
     (PARTS.replace("    optimizer.step()", "        optimizer.step()"), "that is training on small batches"),
     (PARTS.replace("optimizer.step()", "return w"), "the optimizer has to step"),
     (PARTS.replace("        loss =", "        optimizer.zero_grad()\n        loss ="), "only the last part counts"),
@@ -42,7 +42,7 @@ BUILD_WRONG: tuple[Wrong, ...] = (
     (build("x.expand(3) * 4"), "build must return one number"),
     (build("torch.tensor(12.0, requires_grad=True)"), "no gradient arrived at x"),
     (build("x + x + x"), "3 gradients arrived, but their sum is 3"),
-    (build("x * x * x * x"), "4 gradients arrived; 3 are asked for"),
+    (build("x * x * x * x"), "4 gradients arrived; 3 should arrive"),
     (build("x.detach() * 12"), "must return a tensor that requires grad"),
 )
 FORGOT_WRONG: tuple[Wrong, ...] = (
