@@ -23,11 +23,11 @@ with record() as trace:
 Inspector(trace)
 
 # %% [markdown] id=still
-# Click the picture and press → until the last step. Two numbers go in at the bottom, `a` and `b`; one comes out, `d`.
-# At the end both inputs have a second number, their **gradient**. (`requires_grad=True` asks for it.)
+# Click the picture and press → until the last step. Two numbers go in at the bottom, `a` and `b`, and one comes out,
+# `d`. At the end each input has a second number, its **gradient**. (`requires_grad=True` asks for it.)
 #
-# What does the gradient of `a` say about `d`? You will measure it, work it out by hand, and then write the program
-# that finds it.
+# What does the gradient of `a` tell you about `d`? You will measure it, work it out by hand, and then write the
+# program that computes it.
 #
 # *If nothing runs where you read this, here is a still picture:*
 #
@@ -48,10 +48,10 @@ moved = program(2.0 + step, -3.0) - program(2.0, -3.0)
 print(f"a moves by {step}, d moves by {moved:.3f}: {moved / step:.3g} times as far")
 
 # %% [markdown] id=slopes-intro
-# That factor is the **slope** of `d` in the direction of `a`, and it is the number in the picture.
+# That factor is the **slope** of `d` with respect to `a`: the number in the picture.
 #
-# Do it for any program. `slopes` gets a function and the list of its inputs, and returns one slope for each input. Two
-# blanks: which input is nudged, and what the movement is divided by.
+# Now do this for any program. `slopes` takes a function and the list of its inputs, and returns one slope for each
+# input. Fill in two blanks: which input is nudged, and what the movement is divided by.
 #
 # If you are stuck, write `hint("slopes")` into a new cell. Every exercise has three hints, under the name that follows
 # `check.`, and each one says more than the last.
@@ -69,18 +69,18 @@ def slopes(program, inputs, step=1e-6):
 check.slopes(slopes)
 
 # %% [markdown] id=cost
-# This works, and nobody trains a model this way: it runs the program once more for every input. With a million weights
-# that is a million runs for a single step of training. There is a way to get all slopes from one run.
+# This works, but nobody trains a model this way: it runs the program once more for every input. With a million
+# weights that is a million runs for a single training step. There is a way to get all the slopes from one run.
 
 # %% [markdown] id=chain-intro
 # ## 2. By hand: the chain rule
 #
-# Split the program into steps that are so small that each slope is obvious:
+# Split the program into steps so small that each slope is obvious:
 #
 # `c = a * b`, then `d = c + a`, with `a = 2` and `b = -3`.
 #
 # Slopes along a path **multiply**: if `c` moves 3 times as far as `b`, and `d` twice as far as `c`, then `d` moves 6
-# times as far as `b`. Slopes of different paths **add up**. Fill in the numbers.
+# times as far as `b`. The slopes of different paths **add up**. Fill in the numbers.
 
 # %% id=chain tags=open,answer,check
 answers = {
@@ -97,7 +97,7 @@ check.chain(answers)
 # ## 3. A number that remembers
 #
 # Now let the program do this. It needs numbers that remember where they came from. A `Value` holds a number, the
-# values it was computed from (its **parents**), and the slope in the direction of each. Its gradient starts at 0.
+# values it was computed from (its **parents**), and its slope with respect to each. Its gradient starts at 0.
 
 # %% id=value tags=worked
 class Value:
@@ -115,7 +115,7 @@ def add(x, y):
 Value.__add__ = add
 
 # %% [markdown] id=multiply-intro
-# `add` is complete: a sum moves exactly as far as either of its parts. What are the two slopes of a product? (You
+# `add` is complete: if one of its parts moves, a sum moves exactly as far. What are the two slopes of a product? (You
 # found them above, as "c by a" and "c by b".)
 
 # %% id=multiply tags=faded,answer,check
@@ -129,11 +129,11 @@ check.multiply(Value)
 # %% [markdown] id=order-intro
 # ## 4. In which order?
 #
-# The gradients flow from the result back to the inputs. A value can hand its gradient on only when it is complete, so
-# everything computed **from** a value must come before that value.
+# The gradients flow from the result back to the inputs. A value can pass its gradient on only when that gradient is
+# complete, so everything computed **from** a value must come before it.
 #
-# Write `order(result)`: the list of all values that `result` was computed from, itself first, each of them once, and
-# each one **before its parents**.
+# Write `order(result)`. It returns a list of `result` and all the values it was computed from: `result` first, each
+# value once, and each one **before its parents**.
 
 # %% id=order tags=open,answer,check
 def order(result):
@@ -146,8 +146,8 @@ check.order(order, Value)
 # %% [markdown] id=backward-intro
 # ## 5. Backward
 #
-# All that is left is the chain rule. The result moves exactly as far as itself, so its gradient is 1. Every value then
-# hands its gradient to its parents. Replace the dots: what happens to the gradient of a parent?
+# All that is left is the chain rule. The result moves exactly as far as itself, so its gradient is 1. Every value
+# then passes its gradient on to its parents. Replace the dots: what happens to the gradient of a parent?
 
 # %% id=backward tags=faded,answer,check
 def backward(result):
@@ -163,8 +163,8 @@ check.backpropagate(Value)
 # %% [markdown] id=tanh-intro
 # ## 6. An operation of your own
 #
-# A network needs something that is not a straight line. Write `tanh(x)` for a `Value`: one parent, one slope. Call
-# the result t; then the slope is 1 - t². (`math.tanh` computes the number.)
+# A network needs a function that is not a straight line. Write `tanh(x)` for a `Value`: one parent, one slope. If t
+# is the result, the slope is 1 - t². (`math.tanh` computes the number.)
 
 # %% id=tanh tags=open,answer,check
 import math
@@ -180,8 +180,8 @@ check.tanh(Value)
 # %% [markdown] id=whole-intro
 # ## 7. All of it, in one class
 #
-# Put the parts together: one class `Scalar` with `__init__`, `__add__`, `__mul__`, `tanh` and `backward`, in 40 lines
-# at most. The check runs it on programs you have not seen, and compares every gradient with minigrad's.
+# Put the parts together in one class `Scalar`, with `__init__`, `__add__`, `__mul__`, `tanh` and `backward`, in at
+# most 40 lines. The check runs it on programs you have not seen, and compares every gradient with minigrad's.
 
 # %% id=whole tags=open,answer,check
 class Scalar:
@@ -194,9 +194,9 @@ check.value_class(Scalar)
 # %% [markdown] id=train-intro
 # ## 8. The same program in minigrad
 #
-# This neuron has two weights and one input. The input is 2, the wanted output 0.2; `+ -0.2` because our class cannot
-# subtract. A small step against the gradient makes the loss smaller: that is training. Here it is with minigrad,
-# whose tensors are used as in PyTorch.
+# This neuron has two weights. Its input is 2 and its target output is 0.2. (The code says `+ -0.2` because our class
+# cannot subtract.) A small step against the gradient makes the loss smaller: that is training. Here it is with
+# minigrad, whose tensors work as in PyTorch.
 #
 # Two lines are new. `no_grad` keeps the step itself out of the record, and the gradients are set back to None because
 # `backward` adds to what is there (lessons 7 and 5).
@@ -216,9 +216,9 @@ for _ in range(5):
 # %% [markdown] id=yours-intro
 # If your class passes, try it on the same neuron, in a new cell: begin with `w, bias = Scalar(0.5), Scalar(0.0)`,
 # compute `error` and `loss`, call `loss.backward()`, and print `w.grad`. All numbers must be Scalars, so write `(w *
-# Scalar(2.0) + bias).tanh() + Scalar(-0.2)`. It should be the first gradient of `w` above.
+# Scalar(2.0) + bias).tanh() + Scalar(-0.2)`. You should get the first gradient of `w` printed above.
 #
-# Then step through one pass, and look for what you have built: where are the parents, the slopes, the order, and the
+# Then step through one pass and look for what you have built: where are the parents, the slopes, the order, and the
 # place where gradients add up?
 
 # %% id=inspector tags=inspector
@@ -236,13 +236,13 @@ slopes_of_product = ", ".join(str(slope.item()) for slope in product.grad_fn(tor
 table(["in your Value", "in a tensor", "for a * b"], [
     ["data", "the tensor itself", str(product.item())],
     ["parents", "grad_fn.next_functions", parents],
-    ["slopes", "what grad_fn gives when called with 1", slopes_of_product],
+    ["slopes", "what grad_fn returns when called with 1", slopes_of_product],
     ["grad", "grad, of an input", f"{a.grad.item()} (a's, after d.backward())"],
 ])
 
 # %% [markdown] id=next
-# A tensor holds many numbers instead of one, and it stores what is needed to compute the slopes instead of the slopes
-# themselves. Everything else is what you have written.
+# A tensor holds many numbers instead of one, and its graph stores what is needed to compute the slopes instead of the
+# slopes themselves. Everything else is what you have written.
 #
-# Next: which tensors get a gradient, and why (lesson 1). How the graph is walked (lesson 3), and in which order
+# Next: which tensors get a gradient, and why (lesson 1). Then: how the graph is walked (lesson 3), and in what order
 # (lesson 4). In "Build the engine" you write `backward()` again, this time for minigrad's own graph.

@@ -4,7 +4,7 @@
 # # Lesson 1: Tensors and leaves
 #
 # When you train a model, `loss.backward()` puts a gradient into some tensors and not into others. If one of your
-# weights is not among them, it never learns, and no error tells you. This lesson shows who gets a gradient, and why.
+# weights gets none, it never learns, and no error tells you. This lesson shows which tensors get a gradient, and why.
 #
 # Start with a backward pass that you can step through. Run the next cell (Shift+Enter), click the picture, then press
 # → for the next step.
@@ -24,7 +24,7 @@ Inspector(first)
 
 # %% [markdown] id=still
 # Two numbers go in, `w` and `x`, and one loss comes out. (One of them is not even drawn.) Step to the end with → (and
-# back with ←). Only one of the two has a gradient then. Which one, and what is different about the other?
+# back with ←). Now only one of the two has a gradient. Which one, and what is different about the other?
 #
 # Then open **numbers** above the graph and drag `w` sideways: the loss and the gradient follow. At which `w` is the
 # gradient 0?
@@ -41,7 +41,7 @@ Inspector(first)
 # %% [markdown] id=recall-intro tags=section:recall
 # ## What you already know
 #
-# Five questions about arrays and the chain rule. Answer from memory. If you do not know, say so: the card then tells
+# Five questions about arrays and the chain rule. Answer from memory. If you do not know, say so, and the card tells
 # you how to find out.
 
 # %% id=recall tags=recall,answer
@@ -54,7 +54,7 @@ recall("q0.5")
 # %% [markdown] id=more-than-array
 # ## More than an array
 #
-# Here are two tensors. `w` was written down by hand. `y` was computed from it.
+# Here are two tensors: `w` was written out by hand, and `y` was computed from it.
 
 # %% id=two-tensors
 w = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -63,8 +63,8 @@ print("the array in y:", y.tolist())
 print("the tensor y:  ", y)
 
 # %% [markdown] id=two-tensors-note
-# The array holds the numbers, and that is all. The tensor also knows **where its numbers came from**: `grad_fn` names
-# the multiplication. It is an object, a *node*, and it knows how to send a gradient back to `w`.
+# The array holds only the numbers. The tensor also knows **where its numbers came from**: `grad_fn` names the
+# multiplication. It is an object, a *node*, that knows how to send a gradient back to `w`.
 #
 # The **state card** shows everything that a tensor knows besides its numbers.
 
@@ -87,13 +87,13 @@ print("data.requires_grad:", data.requires_grad)
 print("data.is_leaf:      ", data.is_leaf)
 
 # %% [markdown] id=predict-intro tags=section:predict
-# It is a leaf, and nobody wants its gradient. So the belief is false: whether a tensor is a leaf has nothing to do
-# with what you want. What is a leaf, then?
+# It is a leaf, and nobody wants its gradient. So the belief is false: whether a tensor is a leaf does not depend on
+# what you want. What is a leaf, then?
 #
 # ## Predict, then run
 #
 # Each question has two cells. Run the first and choose what you expect. Then run the second: it runs the program,
-# tells you what happened, and asks why. A wrong prediction is the useful kind, because it shows you which rule you
+# tells you what happened, and asks why. Wrong predictions are the useful ones, because they show you which rule you
 # had in mind.
 
 # %% id=p1 tags=predict,answer
@@ -107,7 +107,7 @@ c = data * 3
 reveal("1.1", c.is_leaf)
 
 # %% id=p2 tags=predict,answer
-# The same operation on w, which does require grad. But this time inside no_grad.
+# The same operation on w, which does require grad, but this time inside no_grad.
 # no_grad: inside it, nothing is written into the graph.
 #     with torch.no_grad():
 #         q = w * 3
@@ -158,8 +158,8 @@ reveal("1.5", sum(t.is_leaf for t in four))
 # ### The rule
 #
 # You may have found it by now. A tensor is a leaf if **no recorded operation made it**: its `grad_fn` is None. An
-# operation is recorded only if recording is on *and* one of its inputs requires grad. A tensor that needs no gradient
-# has nothing to record, so it is a leaf too, however much was computed to get it.
+# operation is recorded only if recording is on *and* one of its inputs requires grad. So a tensor that does not
+# require grad is a leaf too, however much was computed to get it.
 
 # %% id=rule-run tags=answers:s3.1,contradicts:c2.3
 for code, t in {"w": w, "y": y, "data": data, "y.sum()": y.sum(), "data.sum()": data.sum()}.items():
@@ -168,9 +168,9 @@ for code, t in {"w": w, "y": y, "data": data, "y.sum()": y.sum(), "data.sum()": 
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## Watch a gradient reach a leaf
 #
-# `record()` writes down everything that happens, and the inspector replays it. (It only films the run. Whether
-# *autograd*, the part of the library that makes the graph, records an operation does not depend on it.) First, one
-# more prediction. A backward pass runs a number of **nodes**, one after the other.
+# `record()` writes down everything that happens, and the inspector replays it. (It only films the run. It has no
+# effect on what *autograd*, the part of the library that builds the graph, records.) First, one more prediction. A
+# backward pass runs a number of **nodes**, one after the other.
 
 # %% id=p6 tags=predict,answer
 #     loss = (a * data).sum()
@@ -196,13 +196,13 @@ reveal("1.6", sum(event["kind"] == "run" for event in trace.events))
 Inspector(trace)
 
 # %% [markdown] id=worked-intro tags=section:exercises
-# No **edge** (a line from one node to the next) leads to `data`. It is a leaf, but nobody asked for its
-# gradient, so the graph does not know it. These are two different questions: **is it a leaf** (did no recorded
-# operation make it?) and **does it require grad** (does somebody want its gradient?).
+# No **edge** (a line from one node to the next) leads to `data`. It is a leaf, but nobody asked for its gradient, so
+# it is not in the graph. These are two different questions: **is it a leaf** (was it made by no recorded operation?)
+# and **does it require grad** (does somebody want its gradient?).
 #
 # ## Worked example: give the reason
 #
-# A function that answers and gives the reason. Read it, then run it.
+# This function answers the question and gives the reason. Read it, then run it.
 
 # %% id=worked tags=worked
 def reason(t):
@@ -246,7 +246,7 @@ check.twelve(answers, w=w, data=data, layer=layer, x=x)
 # %% [markdown] id=open1-intro
 # ## Open exercise: a result without arithmetic
 #
-# Return a tensor that is made from the leaf `w` and is **not** a leaf. But compute nothing: no adding, no
+# Return a tensor that is made from the leaf `w` and is **not** a leaf, without computing anything: no adding, no
 # multiplying, not even by 1. There are many ways. (The check calls `build` with a leaf of its own, of shape [2, 2].)
 
 # %% id=open1 tags=open,answer,check
@@ -262,7 +262,7 @@ check.non_leaf(build)
 # `y` is a result, so it is not a leaf. Write two functions that each return a **leaf** with the same numbers, in
 # truly different ways. (The check brings its own `y`, of shape [2, 2].)
 #
-# The check also tells you whether your leaf shares its memory with `y`. That will matter in lesson 8.
+# The check also tells you whether your leaf shares memory with `y`. That will matter in lesson 8.
 
 # %% id=open2 tags=open,answer,check
 def first_way(y):
@@ -278,9 +278,9 @@ check.two_ways(first_way, second_way)
 # %% [markdown] id=torch-intro tags=section:torch
 # ## The same thing in PyTorch
 #
-# This program gets its library as an argument. It runs with minigrad, and what it prints is compared with PyTorch:
-# live if you have PyTorch installed, otherwise with a stored run. It also shows what happens if you ask for a
-# gradient where nothing was recorded.
+# This program gets its library as an argument. It runs with minigrad, and its output is compared with PyTorch's: live
+# if you have PyTorch installed, otherwise with a stored run. It also shows what happens if you ask for a gradient
+# where nothing was recorded.
 
 # %% id=torch tags=torch,answers:s3.4
 @same_in_torch
@@ -328,7 +328,7 @@ state_table({
 
 # %% [markdown] id=progress-intro
 # How far have you come? This table is kept in a file beside your lessons and covers all of them. Row 0 is what you
-# brought along. "As it came" counts the predictions that matched the run.
+# already knew. "As it came" counts the predictions that matched the run.
 
 # %% id=progress
 progress()
@@ -337,5 +337,5 @@ progress()
 # **Leaf**: `grad_fn` is None, because no recorded operation made it.<br>
 # **Gets a `.grad`**: a leaf that also requires grad.
 #
-# Next, lesson 2: who sets `requires_grad`, and why it cannot be switched off on a result. Then lesson 3: what the
+# Next, lesson 2: what sets `requires_grad`, and why you cannot switch it off on a result. Then lesson 3: what the
 # node in `grad_fn` is, and how to call it yourself.

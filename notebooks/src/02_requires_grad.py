@@ -3,8 +3,8 @@
 # %% [markdown] id=title
 # # Lesson 2: requires_grad, and the states of a tensor
 #
-# You freeze a layer, or you want gradients for an input: both come down to one flag, `requires_grad`. If it is wrong
-# in one place, part of your model is not recorded and does not learn. Who sets the flag, and when can you change it?
+# Freezing a layer and asking for the gradient of an input both come down to one flag, `requires_grad`. If it is wrong
+# in one place, part of your model is not recorded and does not learn. What sets the flag, and when can you change it?
 #
 # Run the next cell (Shift+Enter), click the picture, then press → to watch the graph grow.
 
@@ -25,7 +25,7 @@ Inspector(first, lens="forward")
 
 # %% [markdown] id=still
 # Four operations run, but only three of them leave a node behind. Which one does not, and how could the library know
-# that it need not be recorded?
+# that it did not need to be recorded?
 #
 # This lesson takes about 40 minutes.
 #
@@ -36,7 +36,7 @@ Inspector(first, lens="forward")
 # %% [markdown] id=recall-intro tags=section:recall
 # ## Recall
 #
-# From lesson 1, and two questions from before it.
+# From lesson 1, with two questions from before it.
 
 # %% id=recall tags=recall,answer
 recall("q1.1")
@@ -48,12 +48,12 @@ recall("q0.5")
 # %% [markdown] id=belief-any tags=belief
 # ## Who sets the flag?
 #
-# Data does not have it. On a tensor that you create, you set it; on its parameters, a layer does; on a result, the
-# operation does. By which rule?
+# Plain data has it off. You set it on a tensor that you create, a layer sets it on its parameters, and an operation
+# sets it on its result. By what rule?
 #
 # > "A result requires grad if any input does. The only exception is `no_grad`."
 #
-# `w` requires grad. So everything that is made from it should, too:
+# `w` requires grad, so everything made from it should, too:
 
 # %% id=belief-any-run tags=refutation,answers:s3.2,contradicts:c3.7
 w = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -66,9 +66,9 @@ for code, tensor in made.items():
 # %% [markdown] id=floats
 # A comparison gives yes or no, and `argmax` gives a position. Neither can grow by "a little more", so there is
 # nothing to differentiate: only **floating-point** tensors can require grad. (PyTorch also allows complex ones.)
-# `detach()` gives floats, but leaves the graph on purpose.
+# `detach()` returns floats, but leaves the graph on purpose.
 #
-# That is also why you cannot ask for the gradient of whole numbers:
+# That is also why you cannot ask for the gradient of integers:
 
 # %% id=integers tags=raises-exception
 torch.tensor([1, 2], requires_grad=True)
@@ -114,7 +114,7 @@ print(t.requires_grad)
 #     before = x * 3
 #     x.requires_grad_()
 #     after = x * 3
-# What do before and after say?
+# What is the requires_grad of before and of after?
 predict("2.1")
 
 # %% id=r1 tags=reveal,answer
@@ -135,7 +135,7 @@ five = [w + data, data * 5, w > 0, w.detach(), w.clone()]
 reveal("2.2", sum(t.requires_grad for t in five))
 
 # %% id=p3 tags=predict,answer
-# The flag comes after the loss, but before backward.
+# The flag is set after the loss is computed, but before backward.
 #     x = torch.ones(2)
 #     loss = (x * 3).sum()
 #     x.requires_grad_()
@@ -157,13 +157,13 @@ x.requires_grad_()
 reveal("2.3", raises(loss.backward))
 
 # %% [markdown] id=start-intro
-# Read the message. Most people meet it in a long program, where something, somewhere, was not recorded:
+# Read the message. Most people see it in a long program, where something, somewhere, was not recorded:
 
 # %% id=start tags=raises-exception,answers:row6,answers:s3.3
 loss.backward()
 
 # %% id=p4 tags=predict,answer
-# backward() fills .grad of leaves only; retain_grad() asks a result to keep its own. data does not require grad.
+# backward() fills the .grad of leaves only; retain_grad() asks a result to keep its own. data does not require grad.
 #     data.retain_grad()
 # Does it raise an error?
 predict("2.4")
@@ -172,13 +172,13 @@ predict("2.4")
 reveal("2.4", raises(data.retain_grad))
 
 # %% id=p5 tags=predict,answer
-# Three attributes say True or False: is_leaf, requires_grad, retains_grad. That makes eight combinations.
+# Three attributes are True or False: is_leaf, requires_grad, retains_grad. That makes eight combinations.
 # Most tutorials list four.
 # In how many of the eight can a tensor be?
 predict("2.5")
 
 # %% id=r5 tags=reveal,answer
-found = explore(torch)      # every call in every state, until nothing new comes
+found = explore(torch)      # every call in every state, until nothing new appears
 reveal("2.5", len(found["states"]))
 
 # %% [markdown] id=inspector-intro tags=section:inspector
@@ -195,8 +195,9 @@ reveal("2.5", len(found["states"]))
 StateExplorer(found)
 
 # %% [markdown] id=inspector-note
-# `detach_()` turns the tensor itself into a leaf and forgets the node. But it does not forget that somebody called
-# `retain_grad()`. That gives state 5, a leaf that does not require grad and still retains it. Set its flag: state 6.
+# `detach_()` turns the tensor itself into a leaf and forgets the node. But it remembers that somebody called
+# `retain_grad()`. That is state 5: a leaf that does not require grad but still retains it. Set its flag, and you are
+# in state 6.
 #
 # Which two combinations are missing? Those of a non-leaf without requires_grad. If it is not a leaf, an operation was
 # recorded, and that happens only if an input requires grad. Then the result does, too.
@@ -204,7 +205,7 @@ StateExplorer(found)
 # %% [markdown] id=worked-intro tags=section:exercises
 # ## Worked example: the flag of a sum
 #
-# One rule sets the flag of nearly every result. Look for it in what is printed.
+# One rule sets the flag of nearly every result. Find it in the output.
 
 # %% id=worked tags=worked,section:exercises
 for mode in (True, False):
@@ -219,8 +220,7 @@ for mode in (True, False):
 # %% [markdown] id=faded-intro
 # ## Faded example: the rule as a function
 #
-# `mode` says whether recording is on. `flags` are the flags of the inputs, however many there are. There is one
-# blank.
+# `mode` says whether recording is on. `flags` are the flags of the inputs, however many there are. Fill in the blank.
 
 # %% id=faded tags=faded,answer,check
 def result_requires_grad(mode, *flags):
@@ -298,7 +298,7 @@ def program(torch):
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary
 #
-# The states, and the number of the state in which each call ends. This was made by running them.
+# The states, and the number of the state that each call leads to. The table was made by running the calls.
 
 # %% id=summary tags=summary
 calls = ["t.requires_grad_()", "t.requires_grad_(False)", "t.retain_grad()", "t.detach_()"]

@@ -3,7 +3,7 @@
 # %% [markdown] id=title
 # # Lesson 3: grad_fn and next_functions, walked by hand
 #
-# When a gradient is missing or wrong, the question is always the same: where did it get lost on its way back from the
+# When a gradient is missing or wrong, the question is always the same: where did it go wrong on its way back from the
 # loss? Its route is the graph behind `loss.grad_fn`, and you can walk it yourself.
 #
 # Run the next cell (Shift+Enter), click the picture, then press → and watch where the gradient goes.
@@ -22,8 +22,8 @@ with record() as first:
 Inspector(first)
 
 # %% [markdown] id=still
-# The gradient travels from node to node. Each node seems to know where to send it next. Where is that written down,
-# and could you do the sending yourself, without `backward()`? In this lesson you will. It takes about 40 minutes.
+# The gradient travels from node to node. Each node seems to know where to send it next. Where is that stored, and
+# could you send it yourself, without `backward()`? In this lesson you will. It takes about 40 minutes.
 #
 # *If nothing runs where you read this, here is a still picture:*
 #
@@ -55,9 +55,8 @@ print(total)
 print(total.grad_fn.name())
 
 # %% [markdown] id=program-note
-# `total.grad_fn` is a node. Its `next_functions` says where the gradient goes next. It is a tuple of **pairs**, each
-# with a node and an integer, and there is one pair for each input of the operation. The sum had one input, so there
-# is one pair:
+# `total.grad_fn` is a node. Its `next_functions` says where the gradient goes next. It is a tuple of **pairs**, one
+# for each input of the operation; each pair is a node and an integer. The sum had one input, so there is one pair:
 
 # %% id=first-look tags=answers:s2.1
 for below, integer in total.grad_fn.next_functions:
@@ -69,7 +68,7 @@ for below, integer in total.grad_fn.next_functions:
 #
 # > "The graph is made of tensors: `total` points to `z`, and `z` points to `x` and `y`."
 #
-# If so, `z` would have to stay alive as long as `total` does. Delete `z` and see. (A weak reference can look at a
+# If so, `z` would have to stay alive as long as `total` does. Delete `z` and see. (A weak reference points to a
 # tensor without keeping it alive.)
 
 # %% id=belief-tensors-run tags=refutation,contradicts:c2.2,contradicts:c3.10
@@ -89,8 +88,8 @@ print("and backward still works:", x.grad.tolist(), y.grad.tolist())
 #
 # > "The second thing in the pair is always 0. I have never seen anything else."
 #
-# It is almost always true, which is why so few people notice when it is not. `split` is an operation with **several**
-# outputs:
+# That is almost always true, which is why so few people notice when it is not. `split` is an operation with
+# **several** outputs:
 
 # %% id=belief-integer-run tags=refutation,contradicts:c2.5
 top, bottom = torch.tensor([[1.0], [2.0]], requires_grad=True).split(1)
@@ -135,7 +134,7 @@ a, b, c = torch.tensor([[1.0], [2.0], [3.0]], requires_grad=True).split(1)
 reveal("3.3", [integer for _, integer in (b * c).grad_fn.next_functions])
 
 # %% id=p4 tags=predict,answer
-# Follow the first pair, again and again, until it goes no further. You pass the sum and the product.
+# Follow the first pair again and again, until you can go no further. You pass the sum and the product.
 #     total = (x * y).sum()
 # What is the walk's last stop? Give the name of its class.
 predict("3.4")
@@ -171,8 +170,8 @@ reveal("3.6", dx.requires_grad)
 # ## Take it into your own hands
 #
 # The inspector has a lens for this: **call by hand**. Nothing runs by itself. Click a node that has a gradient
-# waiting, and it is called; what comes out then waits at the nodes below. The Python that you would write is shown
-# beside it. Each pair is drawn as an **edge**, with its integer. (`unbind` gives the rows of `m`, as `split` does.)
+# waiting, and it is called; its results then wait at the nodes below. The Python you would write is shown beside it.
+# Each pair is drawn as an **edge**, with its integer. (`unbind` returns the rows of `m`, much as `split` does.)
 
 # %% id=inspector tags=inspector
 with record() as trace:
@@ -184,8 +183,8 @@ Inspector(trace, lens="traversal")
 
 # %% [markdown] id=inspector-note
 # - The product has two edges to the **same** node, with the integers 1 and 0. Why in this order?
-# - Three edges lead to `UnbindBackward0`. Call the sum and the addition, then try it. What does the inspector say is
-#   missing?
+# - Three edges lead to `UnbindBackward0`. Call the sum and the addition, then try to call it. What does the inspector
+#   say is missing?
 # - Call everything in an order that works. Where does the gradient end up?
 #
 # Then let the engine do it. The lens **backward** shows the order that it chose:
@@ -213,14 +212,14 @@ with torch.no_grad():
 print(x.grad, y.grad)
 
 # %% [markdown] id=faded-intro
-# The derivative of x·y by x is y, and by y it is x. That is what arrived. Note: a node with one input returns **a
-# tensor**; a node with two returns **a tuple**.
+# The gradient of x·y with respect to x is y, and with respect to y it is x. That is what arrived. Note: a node with
+# one input returns **a tensor**; a node with two returns **a tuple**.
 #
 # ## Faded example: `walk(node, grad)`
 #
 # Now do it for any tree whose operations have one output each (so not for `unbind`). In a tree, exactly one path
-# leads to each node. Two blanks are left: when is there nothing to visit, and what should happen to the node below?
-# (`hint("walk")` in a new cell helps.)
+# leads to each node. Two blanks: when is there nothing to visit, and what happens to the node below? (`hint("walk")`
+# in a new cell helps.)
 
 # %% id=faded tags=faded,answer,check
 def walk(node, grad):
@@ -239,7 +238,7 @@ check.walk(walk)
 # ## Open exercise: choose the integers
 #
 # `m` has three rows. Return a tensor whose node has four pairs, all with the same `UnbindBackward0`, and with the
-# integers **2, 0, 1, 2**. (`torch.stack` takes a list of tensors, and each is one input.)
+# integers **2, 0, 1, 2**. (`torch.stack` takes a list of tensors; each one is an input.)
 
 # %% id=open1 tags=open,answer,check
 def build(m):
@@ -252,8 +251,8 @@ check.integers(build, [2, 0, 1, 2])
 # ## Open exercise: overwhelm the walk
 #
 # `walk` works on trees. If a result is used **twice**, two paths lead down to its node, and `walk` takes both. Build
-# a graph of at most 20 nodes on which `walk` would make more than 1,000 calls. (Two paths that part and meet again
-# are called a **diamond**. You will need a few lines.)
+# a graph of at most 20 nodes on which `walk` would make more than 1,000 calls. (Two paths that split and meet again
+# form a **diamond**. You will need a few lines.)
 
 # %% id=open2 tags=open,answer,check
 def build_diamonds():
@@ -266,8 +265,8 @@ check.diamond(build_diamonds)
 
 # %% [markdown] id=torch-intro tags=section:torch
 # Where paths meet, `walk` still leaves the right gradient, as long as each node has one output: it delivers every
-# part, one by one. But it calls a node once for each *path* to it. `backward()` waits until all parts are there and
-# runs each node **once**. How it knows when is lesson 4.
+# part, one by one. But it calls a node once for each *path* to it. `backward()` waits until all the parts have
+# arrived, and runs each node **once**. Lesson 4 shows how.
 #
 # ## The same thing in PyTorch
 #
@@ -292,7 +291,7 @@ def program(torch):
         print(node.name(), "keeps", [name for name in dir(node) if name.startswith("_saved")])
 
 # %% [markdown] id=error-note
-# One more thing about calling nodes. After `backward()`, a node has let go of the values that its formula needs:
+# One more thing about calling nodes: after `backward()`, a node has freed the values that its formula needs.
 
 # %% id=error tags=raises-exception
 total = (x * y).sum()
@@ -318,8 +317,8 @@ edge_table({
 })
 
 # %% [markdown] id=next
-# **A pair** in `next_functions`: a node, and which of *its* outputs this input was. **`(None, 0)`**: this input needs
-# no gradient. **The end**: an `AccumulateGrad`, one for each leaf that requires grad. Call it, and it adds to the
-# leaf's `.grad`.
+# **A pair** in `next_functions`: a node, and which of *its* outputs this input was. **`(None, 0)`**: this input does
+# not require grad. **The end**: an `AccumulateGrad`, one for each leaf that requires grad. Call it, and it adds to
+# the leaf's `.grad`.
 #
 # Next, lesson 4: the engine, which makes this walk with one call for each node.

@@ -49,8 +49,8 @@ recall("q3.5")
 #
 # > "Each node hands its gradient down as soon as it has one. A walk of eight lines does that."
 #
-# Here is the walk of lesson 3. It counts its calls. In each doubling a result is added to itself, so two ways lead
-# down.
+# Here is the walk of lesson 3, which now counts its calls. In each doubling a result is added to itself, so two paths
+# lead down.
 
 # %% id=belief-recursion-run tags=refutation,answers:row20
 def walk(node, grad):
@@ -70,16 +70,16 @@ for doublings in (2, 4, 8, 12):
     print(f"{doublings} doublings: {len(set(calls))} nodes, {len(calls)} calls, a.grad {a.grad.item():.0f}")
 
 # %% [markdown] id=engine-intro
-# The gradient is right, but every doubling doubles the calls. The walk moves on too early: each time it carries only
+# The gradient is right, but each doubling doubles the calls. The walk moves on too early: each time it carries only
 # **a part** of the gradient. The engine does three things instead:
 #
 # 1. **Count.** Before anything runs, it counts how many gradients each node will get: one for each edge.
-# 2. **Wait.** What arrives is added up. A node is *ready* when its count has fallen to 0.
-# 3. **Run.** Of the ready nodes it takes the one that was recorded last; a leaf's own node goes first.
+# 2. **Wait.** Gradients that arrive are added up. A node is *ready* when its count has fallen to 0.
+# 3. **Run.** Of the ready nodes, it runs the one that was recorded last; a leaf's own node goes first.
 
 # %% [markdown] id=needs-intro
-# Here are its counts for a small program. The first node, the **root**, waits for one gradient too, and that one
-# is supplied by `backward()`: 1, the slope of c with respect to itself.
+# Here are its counts for a small program. The first node, the **root**, waits for one gradient too. `backward()`
+# supplies it: 1, the slope of c with respect to itself.
 
 # %% id=needs
 with record() as trace:
@@ -97,8 +97,8 @@ x = torch.tensor([1.0, 2.0], requires_grad=True)
 (x * x).backward()
 
 # %% [markdown] id=error-second-note
-# You can answer that with `y.backward(gradient=v)`, where `v` has one number for each number of `y`. Prediction 3
-# asks what those numbers do. The other famous error comes when you start twice:
+# The remedy is `y.backward(gradient=v)`, where `v` has one number for each number of `y`. Prediction 3 asks what
+# those numbers do. The other famous error appears when you run backward twice:
 
 # %% id=error-second tags=raises-exception,answers:row2
 loss = (x * x).sum()
@@ -106,11 +106,11 @@ loss.backward()
 loss.backward()
 
 # %% [markdown] id=belief-cure tags=belief
-# The product had saved `x`, and let go of it when it ran.
+# The product had saved `x`, and freed it when it ran.
 #
 # ## A second belief: `retain_graph=True` is the cure
 #
-# > "The message says what to do: specify `retain_graph=True`. With it my training runs."
+# > "The message says what to do: specify `retain_graph=True`. With it, my training runs."
 #
 # It does run. Look at the loss:
 
@@ -127,14 +127,14 @@ for _ in range(4):
 
 # %% [markdown] id=belief-same tags=belief
 # The loss never moves: `guess` was computed once, **above** the loop, from the first `w`. So the gradient never
-# changes, and `w` runs past 2, where it should stop. The error was right: this graph is old. Build it anew in each
+# changes, and `w` runs past 2, where it should stop. The error was right: this graph is old. Build a new one in each
 # step, and you need no option.
 #
 # ## A third belief: `retain_graph` and `create_graph` are the same
 #
 # > "Both keep the graph, so with both I can differentiate again."
 #
-# (`torch.autograd.grad(y, x)` returns gradients, one for each input that you name, in a tuple.)
+# (`torch.autograd.grad(y, x)` returns a tuple of gradients, one for each input that you name.)
 
 # %% id=belief-same-run tags=refutation,answers:row16,answers:s4.6,contradicts:c4.10
 x = torch.tensor(3.0, requires_grad=True)
@@ -147,8 +147,8 @@ print("the gradient of the gradient:", torch.autograd.grad(recorded, x)[0])
 
 # %% [markdown] id=predict-intro tags=section:predict
 # `retain_graph` keeps what the nodes of the **old** graph have saved; use it when you want several gradients of one
-# graph. `create_graph` records the backward pass itself as a **new** graph, so the gradient gets a `grad_fn`. For
-# that it has to keep the old graph as well.
+# graph. `create_graph` records the backward pass itself as a **new** graph, so the gradient gets a `grad_fn`. To do
+# so, it has to keep the old graph as well.
 #
 # ## Predict, then run
 #
@@ -166,7 +166,7 @@ reveal("4.1", sum(event["kind"] == "run" for event in trace.events))
 # %% id=p2 tags=predict,answer
 # A tensor with one number, but in two dimensions: its shape is [1, 1].
 #     y = torch.tensor([[2.0]], requires_grad=True) * 3
-# May y.backward() be called without an argument?
+# Can you call y.backward() without an argument?
 predict("4.2")
 
 # %% id=r2 tags=reveal,answer,contradicts:c2.7
@@ -226,7 +226,7 @@ reveal("4.5", x.grad)
 # for. Of the nodes that are ready, the one that was recorded last runs first: it has the largest `nr`, its sequence
 # number. (A leaf's node counts as the highest.)
 #
-# - `p` is recorded before `q`. Which of their nodes runs first?
+# - `p` is recorded before `q`. Whose node runs first?
 # - Which node is the last to become ready, and why?
 
 # %% id=inspector tags=inspector
@@ -242,7 +242,7 @@ Inspector(trace, lens="backward", ask=["next"])
 # %% [markdown] id=worked-intro tags=section:exercises
 # ## Worked example: count
 #
-# A node's count is the number of edges that lead to it. This goes through the graph once.
+# A node's count is the number of edges that lead to it. This function goes through the graph once.
 
 # %% id=worked tags=worked
 def count(root):
@@ -264,9 +264,9 @@ print([(node.name(), number) for node, number in count(total.grad_fn).items()])
 # %% [markdown] id=faded-intro
 # ## Faded example: a walk that waits
 #
-# Now repair the walk. `needs` is what `count` returned, and `waiting` adds up the gradients of each node. (Every node
-# here has one output, so one sum is enough.) Two blanks: by how much does the count fall, and when may the walk go
-# on?
+# Now repair the walk. `needs` is what `count` returned, and `waiting` holds the sum of the gradients that have
+# reached each node. (Every node here has one output, so one sum is enough.) Fill in two blanks: by how much does the
+# count fall, and when can the walk go on?
 #
 # (`hint("waiting_walk")` in a new cell helps.)
 
@@ -335,8 +335,8 @@ print("a leaf started; its .grad:", x.grad)
 print("x.grad:", x.grad, " apart.grad:", apart.grad)
 
 # %% [markdown] id=error-unused-note
-# `apart` was not reached and keeps None, and nothing tells you. `grad()` is stricter: you asked for a gradient by
-# name, and there is none.
+# `apart` was not reached, so its `.grad` is still None, and nothing tells you. `grad()` is stricter: you named an
+# input, and there is no gradient for it.
 
 # %% id=error-unused tags=raises-exception,answers:row19
 torch.autograd.grad(x * 3, [x, apart])
@@ -344,7 +344,7 @@ torch.autograd.grad(x * 3, [x, apart])
 # %% [markdown] id=torch-intro tags=section:torch
 # ## The same thing in PyTorch
 #
-# With `allow_unused=True` such an input gives None, and with `materialize_grads=True` it gives zeros. The fourth
+# With `allow_unused=True` you get None for such an input, and with `materialize_grads=True` you get zeros. The fourth
 # option of `backward()` is `inputs=`: only the tensors that you name get their `.grad`.
 
 # %% id=torch tags=torch,contradicts:c2.9,contradicts:c4.9
@@ -387,6 +387,6 @@ table(["call", "option=True", "it returns", "x.grad", "then y.backward()"], rows
 # %% [markdown] id=next
 # **Order**: a node runs when all its gradients have arrived; of the ready ones, the most recently recorded goes
 # first. **Start**: one number, or `gradient=` with a weight for each. **Twice**: nodes that saved something raise an
-# error.
+# error the second time.
 #
 # Next, lesson 5: why `.grad` adds up, and what to do about it.

@@ -4,8 +4,8 @@
 # # Lesson 5: Accumulation and zeroing
 #
 # Forget `optimizer.zero_grad()`, and your model still trains, only badly: no error, and a loss that falls for a
-# while. Leave it out on purpose, and you can train with a batch that does not fit into memory. Both come from one
-# habit of `backward()`.
+# while. Leave it out on purpose, and you can train with a batch that does not fit into memory. The reason is the
+# same: how `backward()` fills `.grad`.
 #
 # Run the next cell (Shift+Enter), click the picture, then press → to go through what happened to `w`.
 
@@ -25,8 +25,8 @@ with record() as first:
 Inspector(first)
 
 # %% [markdown] id=still
-# The same two lines run twice, and the slope of `w * 3` is 3 both times. What does `w.grad` say after the first
-# `backward()`, and what after the second?
+# The same two lines run twice, and the slope of `w * 3` is 3 both times. What is `w.grad` after the first
+# `backward()`, and after the second?
 #
 # This lesson takes about 40 minutes.
 #
@@ -51,7 +51,7 @@ recall("q4.4")
 #
 # > "`backward()` computes the gradient and puts it into `.grad`. So after it, `.grad` is the gradient."
 #
-# The slope of `x * 3` is 3, whatever `x` is. Call it three times:
+# The slope of `x * 3` is 3, whatever `x` is. Call `backward()` three times:
 
 # %% id=belief-overwrites-run tags=refutation
 x = torch.tensor(2.0, requires_grad=True)
@@ -61,8 +61,8 @@ for _ in range(3):
 
 # %% [markdown] id=why-sum
 # `backward()` **adds**. Within one pass it has to: if `x` is used twice, two parts of its gradient arrive, and the
-# chain rule says to add them. Adding between passes is the same thing on a larger scale. A weight that is used in two
-# losses gets both parts, whether you add the losses first or send them backward one by one:
+# chain rule says to add them. Adding across passes is the same thing on a larger scale. A weight that is used in two
+# losses gets both parts, whether you add the losses first or call `backward()` on each:
 
 # %% id=shared tags=answers:s2.6
 w = torch.tensor(2.0, requires_grad=True)
@@ -75,8 +75,8 @@ w.grad = None
 print("two passes, added up:    ", w.grad)
 
 # %% [markdown] id=forget-intro
-# That is useful, and you will use it below. But a training step wants the gradient of *this* step only, so something
-# has to clear what the last step left. Here is one loop, with that line and without it (`optimizer.step()` adds
+# That is useful, and you will use it below. But a training step needs the gradient of *this* step only, so something
+# has to clear what the last step left. Here is one loop, with and without the line that does (`optimizer.step()` adds
 # `-lr * w.grad` to `w`):
 
 # %% id=forget tags=answers:row4
@@ -97,17 +97,17 @@ Lines({"with zero_grad": train(clear=True), "without": train(clear=False)}, acro
 
 # %% [markdown] id=predict-intro tags=section:predict
 # Without it there is no error, and at first the loss even falls. But each step follows the sum of **all** gradients
-# so far. When `w` reaches its target, the old ones still push: it runs past, turns, and swings like a pendulum.
+# so far. When `w` reaches its target, the old gradients still push: it overshoots, turns, and swings like a pendulum.
 #
 # ## Predict, then run
 #
 # Choose your answer in the first cell, run the second, then choose a reason.
 
 # %% id=p1 tags=predict,answer
-# x is used twice, so two gradients come to its AccumulateGrad.
+# x is used twice, so two gradients arrive at its AccumulateGrad.
 #     y = x * x
 #     y.backward()
-# How often does it add to x.grad?
+# How many times does it add to x.grad?
 predict("5.1")
 
 # %% id=r1 tags=reveal,answer
@@ -118,7 +118,7 @@ with record() as trace:
 reveal("5.1", sum(event["kind"] == "accumulate" for event in trace.events))
 
 # %% id=p2 tags=predict,answer
-# g is x.grad after the first pass: 3. Then comes a second pass.
+# g is x.grad after the first pass: 3. A second pass follows.
 #     g = x.grad
 #     (x * 3).backward()
 # What does g show now?
@@ -145,7 +145,7 @@ optimizer.zero_grad()
 reveal("5.3", w.grad)
 
 # %% id=p4 tags=predict,answer
-# A batch of 8 does not fit into memory, so it is fed in 4 parts of 2. The loss is a mean.
+# A batch of 8 does not fit into memory, so it is split into 4 parts of 2. The loss is a mean.
 # The gradients of the parts add up. How many times too large is the sum, compared with the gradient of the whole
 # batch? (1 means that it is right.)
 predict("5.4")
@@ -159,8 +159,8 @@ for part in batch.chunk(4):
 reveal("5.4", w.grad / whole)
 
 # %% id=p5 tags=predict,answer
-# The gradient is 1 in every step, and a step goes 0.1 along what is in w.grad. Nobody calls zero_grad.
-# How far has w gone after 3 steps? Leave out the sign.
+# The gradient is 1 in every step, and each step moves w by -0.1 * w.grad. Nobody calls zero_grad.
+# How far has w moved after 3 steps? Leave out the sign.
 predict("5.5")
 
 # %% id=r5 tags=reveal,answer
@@ -174,8 +174,8 @@ reveal("5.5", -w.detach())
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## Watch `.grad` fill
 #
-# Three passes, with a step and a `zero_grad` before the last one. The inspector stops before each addition and asks
-# **what `w.grad` will be**. Look at what was in it before.
+# There are three passes, with a step and a `zero_grad` before the last one. The inspector stops before each addition
+# and asks **what `w.grad` will be**. Look at what is already in it.
 
 # %% id=inspector tags=inspector
 with record() as trace:
@@ -190,8 +190,8 @@ Inspector(trace, lens="backward", ask=["grad"])
 
 # %% [markdown] id=ledger-note
 # The **ledger** has one dot for each moment that changed `w` or `w.grad`. Click through them. Where is something
-# added to `.grad`, where does it become None, and where does the step change `w` itself? (The version counts how
-# often `w` was changed in place; see lesson 8.)
+# added to `.grad`, where does it become None, and where does the step change `w` itself? (The version counts how many
+# times `w` was changed in place; see lesson 8.)
 
 # %% id=ledger tags=inspector
 ParameterLedger(trace)
@@ -200,7 +200,7 @@ ParameterLedger(trace)
 # ## Worked example: half a batch, twice
 #
 # Prediction 4 showed the reason: each mean divides by the size of its **own** part. With two parts of 2 examples,
-# each divides by 2 where the whole batch divides by 4. So divide each loss by the number of parts, if they are equal;
+# each divides by 2 where the whole batch divides by 4. So divide each loss by the number of parts if they are equal;
 # otherwise weight each by `len(part) / len(batch)`.
 
 # %% id=worked tags=worked
@@ -217,8 +217,8 @@ print("two halves:     ", w.grad)
 # %% [markdown] id=faded-intro
 # ## Faded example: a step with a batch that does not fit
 #
-# Only one part is in memory at a time, but `w` should move as far as with the whole batch. Two blanks: the divisor,
-# and what to do when the loop is over. (`hint("parts")` in a new cell helps.)
+# Only one part is in memory at a time, but `w` should move as far as with the whole batch. Fill in two blanks: the
+# divisor, and what to do after the loop. (`hint("parts")` in a new cell helps.)
 
 # %% id=faded tags=faded,answer,check
 def train_in_parts(w, xs, ys, parts, optimizer):
@@ -248,7 +248,7 @@ check.arrivals(build, 3, 12.0)
 # ## Open exercise: who forgot?
 #
 # Four people train the same model. One of them forgot `zero_grad`; the others have other problems, or none. All you
-# have is the loss. Note that each frame has its own scale.
+# have is the loss. Note that each plot has its own scale.
 
 # %% id=curves
 Lines(four_loops(), across="step", up="loss", apart=True)
@@ -264,7 +264,7 @@ check.forgot(forgot)
 # > "`zero_grad` sets the gradient to nothing. Whether nothing is None or 0 makes no difference."
 #
 # Older code uses `set_to_none=False`. Below, each variant takes one step with a gradient and one without. The
-# optimizer has *momentum*: each step also repeats part of the one before.
+# optimizer has *momentum*: each step also repeats part of the previous one.
 
 # %% id=belief-zeros-run tags=refutation
 for to_none in (True, False):
@@ -279,7 +279,7 @@ for to_none in (True, False):
 
 # %% [markdown] id=torch-intro tags=section:torch
 # With None, the optimizer skips the parameter. With zeros it takes a step, and momentum carries `w` on. None also
-# needs no memory, and a gradient that was never computed cannot be mistaken for one that is 0.
+# takes no memory, and a gradient that was never computed cannot be mistaken for one that is 0.
 #
 # ## The same thing in PyTorch
 
@@ -315,8 +315,8 @@ for line in ("(x * 3).backward()", "x.grad.zero_()", "(x * x).backward()", "x.gr
 table(["then", "x.grad", "is it first?"], rows)
 
 # %% [markdown] id=next
-# **Within a pass**, what arrives at a leaf is added up, then added to `.grad` once. **Between passes**, `.grad` is
-# added to in place. **In a loop**: clear, forward, backward, step. **In parts**: clear once, weight each part by
-# `len(part) / len(batch)` (equal parts: divide by their number), step once.
+# **Within a pass**, the gradients that arrive at a leaf are added up, then added to `.grad` once. **Across passes**,
+# `.grad` is added to in place. **In a loop**: clear, forward, backward, step. **In parts**: clear once, weight each
+# part by `len(part) / len(batch)` (equal parts: divide by their number), step once.
 #
 # Next, lesson 6: gradients of results that are not leaves, and code of yours that runs inside the backward pass.

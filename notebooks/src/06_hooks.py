@@ -3,8 +3,8 @@
 # %% [markdown] id=title
 # # Lesson 6: retain_grad and hooks
 #
-# You want to know why a deep network does not learn, so you look at the gradient in the middle of it, and `.grad` is
-# None. `retain_grad()` and hooks let you see that gradient, log it, or clip it, without touching the model.
+# A deep network does not learn. To find out why, you look at the gradient in the middle of it, and `.grad` is None.
+# `retain_grad()` and hooks let you see that gradient, log it, or clip it, without touching the model.
 #
 # Run the next cell (Shift+Enter), click the picture, then press → and watch the number on its way to `x`.
 
@@ -24,7 +24,7 @@ Inspector(first)
 
 # %% [markdown] id=still
 # The slope of `(3x)²` at `x = 2` is 36. Something changes the gradient on its way, and it is not one of the nodes. At
-# which step, and what arrives in `x.grad`?
+# which step does this happen, and what arrives in `x.grad`?
 #
 # This lesson takes about 40 minutes.
 #
@@ -71,12 +71,12 @@ for sentence in str(said[0].message).split(". ")[:3]:
 
 # %% id=belief-inner-run tags=refutation,answers:s2.7
 y = x * 3
-handle = y.register_hook(lambda grad: print("a gradient comes to y:", grad))
+handle = y.register_hook(lambda grad: print("a gradient arrives at y:", grad))
 (y * y).backward()
 handle.remove()
 
 # %% [markdown] id=keep-note
-# It was there: the gradient of `x` is 3 times this one. The engine passes it on and then drops it, because nobody
+# It was computed: the gradient of `x` is 3 times this one. The engine passes it on and then drops it, because nobody
 # asked to keep it. To keep it, ask **before** the pass: call `y.retain_grad()`, or name the result in
 # `backward(inputs=...)`. On a leaf, which keeps its gradient anyway, `retain_grad()` does nothing.
 
@@ -94,8 +94,8 @@ print("y.grad:", y.grad, " other.grad:", other.grad)
 #
 # > "What I register first runs first."
 #
-# Nodes take hooks, too: a *pre-hook* is called before the node runs, a *post-hook* after it. Here is one of each kind,
-# and a second one of `y`. In which order do they print?
+# Nodes take hooks, too: a *pre-hook* is called before the node runs, a *post-hook* after it. Here is one of each
+# kind, and a second tensor hook on `y`. In what order do they print?
 
 # %% id=belief-order-run tags=refutation,answers:row17
 x = torch.tensor(2.0, requires_grad=True)
@@ -111,9 +111,9 @@ y.retain_grad()
 y.backward()
 
 # %% [markdown] id=order-note
-# Only hooks of **one kind in one place** run in the order of registration. The places have their own order, which is
-# the way of the gradient: to the tensor `y`, into its node, out of its node, to `x`. A leaf takes one more kind, the
-# *post-accumulate hook*, called after `.grad` was added to.
+# Only hooks of **one kind in one place** run in the order of registration. The places have their own order, the path
+# of the gradient: to the tensor `y`, into its node, out of its node, to `x`. A leaf takes one more kind, the
+# *post-accumulate hook*, which is called after its `.grad` has been added to.
 #
 # How do tensor and node hooks differ? A tensor hook gets **one** gradient. A node's hooks get tuples: a gradient for
 # each *output*, and a post-hook also one for each *input*.
@@ -127,7 +127,7 @@ z.backward()
 
 # %% [markdown] id=predict-intro tags=section:predict
 # A hook may **return** a new gradient (a node's hook returns a tuple), which then replaces the old one. It must not
-# write into the gradient that it was given: something else may hold the same tensor.
+# modify the gradient that it was given: something else may hold the same tensor.
 #
 # ## Predict, then run
 #
@@ -174,7 +174,7 @@ y.backward()
 reveal("6.3", x.grad)
 
 # %% id=p4 tags=predict,answer
-# A hook on the leaf x multiplies by 10. Then come two passes; the slope of x * 3 is 3.
+# A hook on the leaf x multiplies by 10. Two passes follow; the slope of x * 3 is 3.
 #     x.register_hook(lambda grad: grad * 10)
 #     (x * 3).backward()
 #     (x * 3).backward()
@@ -222,8 +222,8 @@ Inspector(trace, lens="backward", step=next(iter(trace.steps("backward"))) + 2)
 # %% [markdown] id=worked-intro tags=section:exercises
 # ## Worked example: a hook that looks
 #
-# To look at a gradient, append it to a list: `append` returns None, so the gradient goes on unchanged. Here it is the
-# *norm* that is kept, the length of the gradient. `register_hook` returns a handle, and `handle.remove()` removes the
+# To look at a gradient, append it to a list: `append` returns None, so the gradient goes on unchanged. Here only its
+# *norm*, the length of the gradient, is kept. `register_hook` returns a handle, and `handle.remove()` removes the
 # hook.
 
 # %% id=worked tags=worked
@@ -239,8 +239,8 @@ print([round(norm, 2) for norm in norms])
 # %% [markdown] id=faded-intro
 # ## Faded example: clip a gradient with one hook
 #
-# One bad batch can throw a model far off. So gradients are *clipped*: one that is longer than `most` is shortened, in
-# the same direction, and a shorter one is left alone. Two blanks. (`hint("clip")` in a new cell helps.)
+# One bad batch can throw a model far off. So gradients are *clipped*: one that is longer than `most` is shortened but
+# keeps its direction, and a shorter one is left alone. Fill in two blanks. (`hint("clip")` in a new cell helps.)
 
 # %% id=faded tags=faded,answer,check
 def clip(most):
@@ -276,8 +276,8 @@ check.event_order(order)
 # ## Open exercise: watch every layer
 #
 # Log the norm of the gradient of **each** parameter in each pass, without touching the model. `watch(model)` returns
-# a dictionary: for each name in `model.named_parameters()` a list, empty at first, that grows by one number in each
-# pass.
+# a dictionary: for each name in `model.named_parameters()` it holds a list, empty at first, that gets one more number
+# in each pass.
 
 # %% id=open2 tags=open,answer,check
 def watch(model):
@@ -289,8 +289,8 @@ def watch(model):
 check.watch_layers(watch)
 
 # %% [markdown] id=flow-note
-# What is that good for? Here are two networks of ten layers, with a hook on the output of each. A gradient starts at
-# layer 10. In which of the two can layer 1 still learn? (Each line of the grid is 10 times the one below.)
+# What is that good for? Here are two networks of ten layers, with a hook on the output of each layer. A gradient
+# starts at layer 10. In which of the two can layer 1 still learn? (Each grid line stands for 10 times the one below.)
 
 # %% id=flow
 def norms_by_layer(activation):
@@ -329,7 +329,7 @@ def program(torch):
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary
 #
-# How often was each hook called? This table was made by running each of them in both kinds of pass.
+# How many times was each hook called? This table was made by running each of them in both kinds of pass.
 
 # %% id=summary tags=summary
 def calls(hook, start):
@@ -346,7 +346,7 @@ table(["hook", "in backward()", "in grad()"],
       [[hook, calls(hook, lambda y, x: y.backward()), calls(hook, torch.autograd.grad)] for hook in hooks])
 
 # %% [markdown] id=next
-# **The way of a gradient**: tensor hooks, `retain_grad`, pre-hooks, node, post-hooks; at a leaf, tensor hooks,
+# **The path of a gradient**: tensor hooks, `retain_grad`, pre-hooks, node, post-hooks; at a leaf, tensor hooks,
 # addition, post-accumulate hooks. **Return** a gradient to change it, or None to leave it.
 #
 # Next, lesson 7: the switches that decide whether anything is recorded at all.

@@ -4,7 +4,8 @@
 # # Lesson 7: Grad modes
 #
 # `eval()`, `no_grad()`, `detach()` and `requires_grad=False` are all said to "switch gradients off". They do four
-# different things. Mix them up, and you waste memory when you predict, or half of your model silently stops learning.
+# different things. If you mix them up, you waste memory at prediction time, or half of your model silently stops
+# learning.
 #
 # Run the next cell (Shift+Enter), click the picture, then press →, and watch the ribbon above the slider.
 
@@ -26,8 +27,8 @@ with record() as first:
 Inspector(first, lens="forward")
 
 # %% [markdown] id=still
-# Five operations run, and only three of them leave a node. What does the ribbon show while the other two run? And one
-# of the four switches above stops no gradient at all. Which one?
+# Five operations run, but only three of them leave a node. What does the ribbon show while the other two run? And one
+# of the four switches above stops no gradient at all: which one?
 #
 # This lesson takes about 40 minutes.
 #
@@ -50,7 +51,7 @@ recall("q3.1")
 # %% [markdown] id=belief-eval tags=belief
 # ## A belief: `eval()` stops gradients
 #
-# > "For prediction I call `model.eval()`. Then nothing is recorded, and memory is saved."
+# > "For prediction I call `model.eval()`. Then nothing is recorded, and I save memory."
 #
 # Put a model into eval mode, and ask for gradients anyway:
 
@@ -71,8 +72,8 @@ print("in eval() two calls differ:", not torch.equal(net(x), net(x)))
 
 # %% [markdown] id=memory-intro
 # `eval()` tells each **layer** to behave as it does at prediction time: dropout, which sets random entries to 0 in
-# training, changes nothing, and batch norm uses its stored statistics. Autograd does not look at this. **Grad mode** is
-# the other switch: it tells **autograd** whether to record. Which of the two saves memory? Count the bytes kept for a
+# training, changes nothing, and batch norm uses its stored statistics. Autograd ignores this. **Grad mode** is the
+# other switch: it tells **autograd** whether to record. Which of the two saves memory? Count the bytes kept for a
 # backward pass in all four cases. (`Account` adds up what a recorded program holds; `peak.saved` is the most that its
 # nodes had saved at any moment.)
 
@@ -94,13 +95,13 @@ plt.xlabel("bytes saved for backward")
 plt.show()
 
 # %% [markdown] id=belief-all tags=belief
-# In `eval()` dropout makes neither a mask (which entries are 0) nor a new result, so less is kept. But what the other
-# layers need for a backward pass is kept as before. Only `no_grad` brings it to 0. To predict with a model you want
-# **both** switches.
+# In `eval()`, dropout creates neither a mask (which entries are 0) nor a new result, so less is kept. But what the
+# other layers need for a backward pass is kept as before. Only `no_grad` reduces this to 0. To predict with a model,
+# you want **both** switches.
 #
 # ## A second belief: inside `no_grad`, nothing requires grad
 #
-# > "`no_grad` behaves as if nothing required grad. Whatever I make in there says False."
+# > "`no_grad` behaves as if nothing required grad. Whatever I make inside it has `requires_grad` False."
 
 # %% id=belief-all-run tags=refutation,contradicts:c4.6,contradicts:c3.6
 w = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -115,8 +116,8 @@ for code, tensor in made.items():
     print(f"{code:34} requires_grad {tensor.requires_grad!s:6} is_leaf {tensor.is_leaf}")
 
 # %% [markdown] id=predict-intro tags=section:predict
-# `no_grad` stops **recording**, and nothing else. A result has no record, so it says False. A tensor or a layer that
-# *you* ask to require grad still does. And a view takes the flag of its base, so it says True.
+# `no_grad` stops **recording**, and nothing else. A result is not recorded, so its flag is False. A tensor that *you*
+# create with the flag still has it, and so do a layer's parameters. A view takes the flag of its base: here, True.
 #
 # ## Predict, then run
 #
@@ -153,7 +154,7 @@ with torch.no_grad():
 reveal("7.2", w.grad is None)
 
 # %% id=p3 tags=predict,answer
-# Two blocks, one in the other.
+# Two blocks, one inside the other.
 #     with torch.no_grad():
 #         with torch.enable_grad():
 #             z = w * 2
@@ -167,7 +168,7 @@ with torch.no_grad():
 reveal("7.3", z.requires_grad)
 
 # %% id=p4 tags=predict,answer
-# The loss was recorded. Only the backward pass stands in the block.
+# The loss was recorded. Only the backward pass is in the block.
 #     loss = (w * w).sum()
 #     with torch.no_grad():
 #         loss.backward()
@@ -216,7 +217,7 @@ for code, loss in cut.items():
 cut["w.detach()"].backward()
 
 # %% id=brackets tags=contradicts:c0.2
-# One more error that people meet. Only with brackets, no_grad() is a block.
+# Another common error: without brackets, no_grad is not a block.
 try:
     with torch.no_grad:
         y = w * 2
@@ -226,7 +227,7 @@ except TypeError as error:
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## See the mode
 #
-# Above the inspector's slider runs a ribbon. Grad mode is off in the block, on after it, and off while backward runs
+# The ribbon above the inspector's slider shows grad mode: off in the block, on after it, and off while backward runs
 # (a plain backward pass is not recorded). Step through with the arrow keys. Which operations leave a node behind? And
 # where would a gradient have to jump to reach `w` through `v`?
 
@@ -241,13 +242,13 @@ with record() as trace:
 Inspector(trace, lens="forward", step=trace.steps("forward")[-1])
 
 # %% [markdown] id=inspector-note
-# Nothing that ran in the block has a node. The division has two inputs, and both are `(None, 0)`, although `v` says
-# that it requires grad. So `w` gets its gradient in one way only: through the addition.
+# Nothing that ran in the block has a node. The division has two inputs, and both of its pairs are `(None, 0)`,
+# although `v.requires_grad` is True. So `w` gets its gradient by one path only: through the addition.
 #
 # ## Worked example: `no_grad` by hand
 #
-# A block is an object with two methods. To do the switching, we use `torch.set_grad_enabled(...)` as a plain
-# statement.
+# A context manager is an object with two methods. To do the switching, we use `torch.set_grad_enabled(...)` as a
+# plain statement.
 
 # %% id=worked tags=worked,section:exercises
 def switch(on):
@@ -269,9 +270,8 @@ print("after: ", (w * 2).requires_grad)
 # %% [markdown] id=faded-intro
 # ## Faded example: `set_mode(on)`
 #
-# `set_grad_enabled` can do more. As a statement, `set_mode(False)` switches at once and stays; as a block, it
-# restores what was there **before**. Two blanks. (`hint("set_mode")` in a new cell
-# helps.)
+# `set_grad_enabled` can do more. As a statement, `set_mode(False)` takes effect at once and stays in effect; as a
+# block, it restores what was there **before**. Fill in two blanks. (`hint("set_mode")` in a new cell helps.)
 
 # %% id=faded tags=faded,answer,check
 class set_mode:
@@ -292,7 +292,7 @@ check.set_mode(set_mode)
 # ## Open exercise: a decorator
 #
 # `@torch.no_grad()` above a function runs the whole function with grad mode off, at every call. Write such a
-# decorator: it takes a function and returns a function, which accepts the same arguments as the old one.
+# decorator: it takes a function and returns a new one that accepts the same arguments.
 
 # %% id=open1 tags=open,answer,check
 def without_grad(function):
@@ -304,8 +304,8 @@ check.decorator(without_grad)
 # %% [markdown] id=open2-intro
 # ## Open exercise: the table of four
 #
-# Dropout, in training or not, with grad mode on or off. Is the result recorded? Do two calls differ? The first pair
-# is given; the check runs all four.
+# This is dropout, in training mode or not, with grad mode on or off. Is the result recorded? Do two calls differ? The
+# first pair is given; the check runs all four.
 
 # %% id=open2 tags=open,answer,check,answers:row7
 answers = {
@@ -320,7 +320,7 @@ check.modes(answers)
 # %% [markdown] id=open3-intro
 # ## Open exercise: the silent bug
 #
-# This model trains. The loss falls, and no error appears. But half of it never learns:
+# This model trains: the loss falls, and no error appears. But half of it never learns:
 
 # %% id=bug
 def forward(encoder, head, x):
@@ -386,7 +386,7 @@ print(fixed.requires_grad, fixed.is_inference())
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary
 #
-# Two layers, and something is done to the second. This table was made by running each line.
+# There are two layers, and something is done to the second. This table was made by running each line.
 
 # %% id=summary tags=summary
 def first_and_second(change):

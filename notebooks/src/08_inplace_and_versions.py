@@ -4,10 +4,10 @@
 # # Lesson 8: Shared memory, changes in place, and versions
 #
 # "One of the variables needed for gradient computation has been modified by an inplace operation" stops many training
-# scripts. Worse is the case in which nothing stops: a tensor is changed, and the gradient is silently wrong. Who
-# shares memory with whom, and who notices a change?
+# scripts. It is worse when nothing stops: a tensor is changed, and the gradient is silently wrong. Which tensors
+# share memory, and what notices a change?
 #
-# Run the next cell (Shift+Enter), click the picture, then press → to see who looks at which numbers.
+# Run the next cell (Shift+Enter), click the picture, then press → to see which tensors look at which numbers.
 
 # %% id=setup tags=opening
 import warnings
@@ -24,8 +24,8 @@ with record() as first:
 AliasView(first)
 
 # %% [markdown] id=still
-# `d` and `c` are both made from `w`, and then `d` is written to. Do `w` and `c` change as well? Step to the end, and
-# see which number counts the change.
+# `d` and `c` are both made from `w`, and then `d` is changed. Do `w` and `c` change as well? Step to the end, and see
+# which number counts the change.
 #
 # This lesson takes about 40 minutes.
 #
@@ -48,7 +48,7 @@ recall("q4.5")
 # %% [markdown] id=belief-copy tags=belief
 # ## A belief: `detach()` gives me a copy
 #
-# > "I detach it, and then it is mine to change as I like."
+# > "Once I have detached it, I can change it as I like."
 
 # %% id=belief-copy-run tags=refutation,answers:s4.3
 w = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -60,8 +60,8 @@ print("recorded: detach", d.grad_fn is not None, " clone", c.grad_fn is not None
 
 # %% [markdown] id=two-questions
 # There are two different questions. **Memory**: do both look at the same numbers? **Graph**: can a gradient find its
-# way back? `detach()` shares the memory and leaves the graph. `clone()` is the other way round. For a copy outside
-# the graph you need both: `w.detach().clone()`.
+# way back? `detach()` shares the memory and leaves the graph. `clone()` does the opposite. For a copy outside the
+# graph you need both: `w.detach().clone()`.
 
 # %% [markdown] id=belief-leaf tags=belief
 # ## A second belief: a tensor that I only move stays what it is
@@ -77,13 +77,12 @@ print("is_leaf:", w.is_leaf, " grad_fn:", w.grad_fn.name(), " that of w + 1:", (
 print("the leaf that w was made of has the gradient:", w.grad_fn.next_functions[0][0].variable.grad)
 
 # %% [markdown] id=versions
-# The move is recorded. What you call `w` is now a result, and its gradient goes on to a leaf that no longer has a
-# name.
+# The move is recorded. Your `w` is now a result, and its gradient goes on to a leaf that no longer has a name.
 #
 # ## The version
 #
-# All tensors that share memory share a **counter**, and every change in place raises it. (There are exceptions,
-# such as `.data`, below, and `.numpy()`.) Look at the last column:
+# All tensors that share memory share a **version counter**, and every change in place raises it. (There are
+# exceptions, such as `.data`, below, and `.numpy()`.) Look at the last column:
 
 # %% id=card tags=card
 w = torch.tensor([1.0, 2.0])
@@ -93,8 +92,8 @@ view.mul_(2)
 state_card(w=w, view=view, shared=shared, copy=copy)
 
 # %% [markdown] id=leaf-intro
-# A node that saves a tensor notes its version. When the node runs, it compares. That is the whole mechanism. One
-# thing, though, is refused at once:
+# A node that saves a tensor notes its version. When the node runs, it compares the two. That is the whole mechanism.
+# One change, though, raises an error at once:
 
 # %% id=leaf tags=raises-exception
 w = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -102,7 +101,7 @@ w.add_(1)
 
 # %% [markdown] id=leaf-note
 # (`Variable` is the old name of a tensor.) A leaf that requires grad has no history. After a recorded `add_` it would
-# be a result, and nobody could read its gradient. If the change is not part of your formula, say so:
+# be a result, and its gradient would be lost. If the change is not part of your formula, say so:
 
 # %% id=leaf-fixed tags=answers:row10
 with torch.no_grad():
@@ -135,7 +134,7 @@ y = w.exp()
 reveal("8.1", line_that_raises(lambda: y, lambda: y.add_(1), lambda: y.sum().backward()))
 
 # %% id=p2 tags=predict,answer
-# The same with another formula.
+# The same with a different formula.
 #     y = w * 2
 #     y.add_(1)
 #     y.sum().backward()
@@ -148,7 +147,7 @@ y.add_(1)
 reveal("8.2", line_that_raises(lambda: y.sum().backward()) > 0)
 
 # %% id=p3 tags=predict,answer
-# Nobody sees what is done to a detached tensor, or do they?
+# Does anything notice a change to a detached tensor?
 #     y = (w * w).sum()
 #     w.detach().mul_(10)
 #     y.backward()
@@ -176,7 +175,7 @@ w.data.mul_(10)
 reveal("8.4", "error" if line_that_raises(y.backward) else w.grad.tolist())
 
 # %% id=p5 tags=predict,answer
-# Converted to the dtype that it has already.
+# Converted to the dtype that it already has.
 #     w = torch.tensor([1.0, 2.0], requires_grad=True).to(torch.float32)
 # Is w a leaf?
 predict("8.5")
@@ -188,10 +187,10 @@ reveal("8.5", w.is_leaf)
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## See who looks at what
 #
-# Prediction 4 was such an exception: `.data` shares the memory, but has a counter **of its own**.
+# Prediction 4 showed one of the exceptions: `.data` shares the memory, but has a counter **of its own**.
 #
 # The alias view shows memory that several tensors share as a row of numbers, with the tensors that look at it, its
-# version, and who saved it at which version. This one shows the end, the error. Step back from there.
+# version, and which node saved it at which version. This one starts at the end, with the error. Step back from there.
 #
 # - How many names look at the row?
 # - At which step is the outcome decided, before any error is raised?
@@ -210,7 +209,8 @@ AliasView(trace, step=len(trace.events))
 
 # %% [markdown] id=inspector-note
 # `sqrt` saved its result at version 0. `cut` wrote into the same memory, so the counter went to 1. When the node of
-# `sqrt` ran, it found 1, not 0. To fix it, write into a copy, or compute `y * 2` as a new tensor. `own` was safe.
+# `sqrt` ran, it found 1, not 0. To fix it, write into a copy, or compute `y * 2` as a new tensor. `own` was
+# unaffected.
 #
 # ## Worked example: one step of an optimizer
 #
@@ -230,7 +230,7 @@ for _ in range(3):
 # %% [markdown] id=faded-intro
 # ## Faded example: a parameter in float64
 #
-# Two ways to get a **leaf** of three ones in float64 that requires grad, with one blank in each.
+# Here are two ways to get a **leaf** of three ones in float64 that requires grad, with one blank in each.
 # (`hint("parameter")` in a new cell helps.)
 
 # %% id=faded tags=faded,answer,check
@@ -248,7 +248,7 @@ check.parameter(at_once, afterwards)
 # %% [markdown] id=open1-intro
 # ## Open exercise: which of them raise an error?
 #
-# `a` is a result, and `y.sum().backward()` follows. Write True if it raises an error. Ask for each: which value does
+# `a` is a result, and `y.sum().backward()` follows. Write True if it raises an error. For each, ask: which value does
 # the derivative need, and is that the one that was changed? (Where either would do, as for `relu`, the node saves the
 # result.)
 
@@ -270,9 +270,9 @@ check.changed(answers)
 # %% [markdown] id=open2-intro
 # ## Open exercise: loud and silent
 #
-# `loss = (w * w).sum()` was recorded, and `loss.backward()` follows. Write two functions that spoil it in between:
-# after `loud`, backward raises an error; after `silent`, it runs and gives a **wrong** gradient. Then never use the
-# second one again.
+# `loss = (w * w).sum()` was recorded, and `loss.backward()` follows. Write two functions that are called in between
+# and break it: after `loud`, backward raises an error; after `silent`, it runs and computes a **wrong** gradient.
+# Then never use the second one again.
 
 # %% id=open2 tags=open,answer,check,answers:row8
 def loud(w):
@@ -307,8 +307,8 @@ def program(torch):
             print(str(error).split(". Hint")[0])
 
 # %% [markdown] id=error-intro
-# Here is the whole message once, as you will meet it. Two things in it help: the shape of the tensor that was
-# changed, and the node whose output it is.
+# Here is the whole message, as you will see it. Two things in it help: the shape of the tensor that was changed, and
+# the node whose output it is.
 
 # %% id=error tags=raises-exception,answers:row3
 y = w.exp()
@@ -316,9 +316,9 @@ y.add_(1)
 y.sum().backward()
 
 # %% [markdown] id=explain-intro
-# The message names neither line of your program. `explain` runs the program again under the recorder, finds the line
-# that changed the tensor and the line that needed it, and suggests what to write instead. It does the same for a
-# program that uses PyTorch.
+# The message names no line of your program. `explain` runs the program again under the recorder, finds the line that
+# changed the tensor and the line that needed it, and suggests what to write instead. It does the same for a program
+# that uses PyTorch.
 
 # %% id=explain
 def step():
@@ -329,8 +329,9 @@ def step():
 explain(step)
 
 # %% [markdown] id=anomaly-intro
-# PyTorch has its own way to find the line that made the failing node. In **anomaly mode** each node notes the line that
-# made it, and if it fails, a warning names that line. This is slow, so switch it on to search and off again afterwards.
+# PyTorch has its own way to find the line that made the failing node. In **anomaly mode**, each node remembers the
+# line that made it, and if the node fails, a warning names that line. This is slow, so switch it on to search and off
+# again afterwards.
 
 # %% id=anomaly
 with warnings.catch_warnings(record=True) as said, torch.autograd.set_detect_anomaly(True, check_nan=False):
@@ -347,8 +348,8 @@ print([line.strip() for line in told if "exp()" in line])
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary
 #
-# This table was made by running each line. "Noticed": `w * w` saved `w`, then somebody writes through this tensor.
-# Does backward raise an error?
+# This table was made by running each line. "Noticed": `w * w` saved `w`, and then somebody writes through this
+# tensor. Does backward raise an error?
 
 # %% id=summary tags=summary,answers:row8
 makes = {"w.detach()": lambda w: w.detach(), "w.data": lambda w: w.data, "w.clone()": lambda w: w.clone(),
@@ -367,6 +368,6 @@ table(["made by", "shares memory", "in the graph", "noticed"],
       [[code, *map(str, look(make))] for code, make in makes.items()])
 
 # %% [markdown] id=next
-# Where memory is shared, the version shows that somebody wrote to it. `.data` hides the change, so leave it alone.
+# Where memory is shared, the version shows that somebody wrote to it. `.data` hides the change, so do not use it.
 #
 # Next, lesson 9: a Function of your own, which decides for itself what to save.

@@ -5,7 +5,7 @@
 #
 # Sooner or later you need an operation that autograd does not have: a custom kernel, a quantizer, a trick that saves
 # memory. You write it as a `Function`, with the forward pass and its gradient. Its `forward` runs with recording off,
-# and that puzzles everybody at first.
+# which puzzles everybody at first.
 #
 # Run the next cell (Shift+Enter), click the picture, then press →, and watch the ribbon above the slider.
 
@@ -73,8 +73,8 @@ out = Linear.apply(x, weight)
 print("outside: grad mode", torch.is_grad_enabled(), "| out", out.requires_grad, "|", out.grad_fn.name())
 
 # %% [markdown] id=apply-intro
-# `forward` computes, and records nothing. **You** give the derivative, so there is nothing to record. Then `apply`
-# attaches **one** node to the result, and from then on the result requires grad. In PyTorch most of it is C++
+# `forward` computes, and records nothing. **You** supply the derivative, so there is nothing to record. Then `apply`
+# attaches **one** node to the result, and from then on the result requires grad. In PyTorch, most of this is C++
 # (`python_function.cpp`). In minigrad you can read it:
 
 # %% id=apply-source tags=answers:s0.2,answers:s0.8
@@ -92,7 +92,7 @@ print("\n".join(line[8:] for line in lines[first:last + 1]))
 #
 # > "Then I switch recording on in `forward`, and autograd finds the derivative by itself."
 #
-# To see which of the two counts, this `backward` returns something wrong on purpose:
+# To see which derivative counts, this `backward` returns a wrong one on purpose:
 
 # %% id=belief-enable-run tags=refutation
 class Triple(torch.autograd.Function):
@@ -112,8 +112,8 @@ y.backward()
 print("outside: y is recorded by", y.grad_fn.name(), "| x.grad", x.grad.item())
 
 # %% [markdown] id=memory-intro
-# The outer node counts, and the inner graph is thrown away. Recording it was work for nothing. The design has a
-# purpose: nothing inside `forward` is kept but what **you** save. Here is one chain of operations, recorded and as a
+# The outer node counts, and the inner graph is thrown away. Recording it was wasted work. The design has a purpose:
+# of what `forward` computes, only what **you** save is kept. Here is a chain of operations, recorded and as a
 # Function:
 
 # %% id=memory tags=answers:s0.4
@@ -134,9 +134,9 @@ table(["", "bytes kept", "nodes that keep something", "last node"],
        ["one Function", *map(str, kept(Chain.apply))]])
 
 # %% [markdown] id=keep-intro
-# (The price: its `backward` must compute all of that again. That idea is lesson 10.)
+# (The price: its `backward` must compute all of that again. Lesson 10 is about that idea.)
 #
-# Here are two Functions for exp, which keep their output in two ways:
+# Here are two Functions for exp that keep their output in different ways:
 
 # %% id=keep
 class ExpAttribute(torch.autograd.Function):
@@ -154,10 +154,10 @@ class ExpSaved(torch.autograd.Function):
 # %% [markdown] id=belief-ctx tags=belief
 # ## A third belief: `ctx.y = y` is as good as `save_for_backward`
 #
-# > "`ctx` is an ordinary object. I keep what I need as an attribute."
+# > "`ctx` is an ordinary object, so I keep what I need as an attribute."
 #
-# Throw each result away, and ask a *weak reference*, which keeps nothing alive, whether its memory is freed. The
-# garbage collector is switched off meanwhile:
+# Throw each result away, and ask a *weak reference*, which keeps nothing alive, whether it was freed. Meanwhile the
+# garbage collector is switched off:
 
 # %% id=belief-ctx-run tags=refutation,answers:row18
 import gc
@@ -170,8 +170,8 @@ gc.enable()
 
 # %% [markdown] id=predict-intro tags=section:predict
 # The attribute makes a cycle: the result holds its node, and the node holds the result. Only the garbage collector
-# frees a cycle, some time later. `save_for_backward` makes no cycle, frees its tensors after `backward()`, and checks
-# versions, as you will see.
+# frees a cycle, some time later. `save_for_backward` creates no cycle, frees its tensors after `backward()`, and
+# checks versions, as you will see.
 #
 # ## Predict, then run
 #
@@ -179,7 +179,7 @@ gc.enable()
 
 # %% id=p1 tags=predict,answer
 # x requires grad. Inside forward, look at these three: x, x.view(-1), x * 2.
-# How many of them say requires_grad=True?
+# How many of them require grad?
 predict("9.1")
 
 # %% id=r1 tags=reveal,answer
@@ -239,7 +239,7 @@ with torch.no_grad():
 reveal("9.3", torch.autograd.grad(y, x)[0].item())
 
 # %% id=square-saved
-# The same with save_for_backward. Try it in the cell above, in the place of SquareAttribute.
+# The same with save_for_backward. Try it in the cell above, in place of SquareAttribute.
 class SquareSaved(torch.autograd.Function):
     @staticmethod
     def forward(ctx, h):
@@ -289,8 +289,8 @@ reveal("9.5", Same.apply(x) is x)
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## See into `apply`
 #
-# Step through a Function, with the ribbon of the grad mode above the slider. Where is grad mode switched off, and
-# where does it come back on? What has a node?
+# Step through a Function, with the grad-mode ribbon above the slider. Where is grad mode switched off, and where does
+# it come back on? What has a node?
 
 # %% id=inspector tags=inspector
 x, weight = torch.ones(2, 3, requires_grad=True), torch.ones(4, 3, requires_grad=True)
@@ -300,12 +300,12 @@ with record() as trace:
 Inspector(trace, lens="forward", step=trace.steps("forward")[4])
 
 # %% [markdown] id=inspector-note
-# The transposition and `mm` ran and left no node. One node stands for both of them: `LinearBackward`, which saved the
-# two inputs.
+# The transpose and `mm` ran and left no node. One node stands for both of them: `LinearBackward`, which saved the two
+# inputs.
 #
 # ## Worked example: Exp
 #
-# The derivative of exp is exp, so the **output** is saved. This is a second style: `forward` takes no `ctx`, and a
+# The derivative of exp is exp, so the **output** is saved. There is a second style: `forward` takes no `ctx`, and a
 # separate method, `setup_context`, does the saving. That keeps `forward` a plain function.
 
 # %% id=worked tags=worked,section:exercises
@@ -326,8 +326,8 @@ x = torch.tensor([0.5, 1.0], dtype=torch.float64, requires_grad=True)
 print("gradcheck:", torch.autograd.gradcheck(Exp.apply, x))
 
 # %% [markdown] id=gradcheck-intro
-# `gradcheck` measures the derivative with small steps in float64, and compares it with your `backward`. Does it find
-# a wrong factor? Here is one:
+# `gradcheck` measures the derivative with small steps in float64, and compares it with what your `backward` returns.
+# Does it find a wrong factor? Here is one:
 
 # %% id=gradcheck tags=raises-exception
 class Planted(Exp):
@@ -341,8 +341,8 @@ torch.autograd.gradcheck(Planted.apply, zero)
 # %% [markdown] id=faded-intro
 # ## Faded example: Square
 #
-# Two blanks: what to save, and what to send back. The check tries a gradient that is not 1, a change in place, and a
-# second derivative. (`hint("square")` in a new cell helps.)
+# Fill in two blanks: what to save, and what to send back. The check tries a gradient that is not 1, a change in
+# place, and a second derivative. (`hint("square")` in a new cell helps.)
 
 # %% id=faded tags=faded,answer,check
 class Square(torch.autograd.Function):
@@ -362,7 +362,8 @@ check.square(Square)
 # %% [markdown] id=open1-intro
 # ## Open exercise: MatMul
 #
-# Two inputs, two gradients. Each gradient has the shape of its input; that alone nearly tells you the formula.
+# There are two inputs, so two gradients. Each gradient has the shape of its input; that alone nearly tells you the
+# formula.
 
 # %% id=open1 tags=open,answer,check
 class MatMul(torch.autograd.Function):
@@ -382,9 +383,9 @@ check.matmul(MatMul)
 # %% [markdown] id=open2-intro
 # ## Open exercise: which error?
 #
-# A Function `a * b` with inputs of shape [2] can fail in three ways: with a wrong **number** of gradients, a wrong
-# **shape**, or a wrong **type**. What does each `return` give? Write `"fine"`, `"number"`, `"shape"` or `"type"`. The
-# lesson has not told you all of it: guess, then try it in a Function of your own.
+# The `backward` of a Function for `a * b`, with inputs of shape [2], can fail in three ways: with a wrong **number**
+# of gradients, a wrong **shape**, or a wrong **type**. What happens for each `return`? Write `"fine"`, `"number"`,
+# `"shape"` or `"type"`. The lesson has not covered all of this: guess, then try it in a Function of your own.
 
 # %% id=open2 tags=open,answer,check
 answers = {
@@ -421,8 +422,8 @@ check.straight_through(RoundThrough)
 # %% [markdown] id=torch-intro tags=section:torch
 # ## The same thing in PyTorch
 #
-# `ctx.needs_input_grad` says of each argument of `forward` whether its gradient is needed, so that `backward` can skip
-# the others.
+# `ctx.needs_input_grad` says for each argument of `forward` whether its gradient is needed, so that `backward` can
+# skip the others.
 
 # %% id=torch tags=torch
 @same_in_torch
@@ -444,8 +445,8 @@ def program(torch):
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary
 #
-# Two ways to keep a tensor. What happens in `backward()` if it was changed, or if backward runs twice? This table was
-# made by running both.
+# Two ways to keep a tensor. What happens in `backward()` if the tensor was changed, or if backward runs twice? This
+# table was made by running both.
 
 # %% id=summary tags=summary
 def says(F, first):

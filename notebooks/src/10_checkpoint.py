@@ -3,7 +3,7 @@
 # %% [markdown] id=title
 # # Lesson 10: Activation checkpointing
 #
-# Your model does not fit into memory, and most of that memory holds values that wait for the backward pass.
+# Your model does not fit into memory, and most of that memory holds values kept for the backward pass.
 # `checkpoint(block, x)` does not keep them: when they are needed, the block runs a second time. You save memory and
 # pay with time.
 #
@@ -27,7 +27,7 @@ compare(first)
 
 # %% [markdown] id=still
 # Time goes to the right, and the curve shows how many bytes are held. Both rows compute the same gradient. Which one
-# holds less at its highest point, and what does it do more often?
+# holds less at its peak, and what does it do more often?
 #
 # This lesson takes about 40 minutes.
 #
@@ -50,11 +50,11 @@ recall("q6.2")
 # %% [markdown] id=belief-gradients tags=belief
 # ## A belief: checkpoint leaves out gradients
 #
-# > "checkpoint omits the gradients in the forward pass, and computes them later."
+# > "checkpoint omits the gradients in the forward pass and computes them later."
 #
 # Here are eight layers, plain and with `checkpoint` around each pair. (`use_reentrant=False` chooses one of two
-# kinds; more on that below.) What holds memory when backward begins? **Saved** is what nodes keep; **activations**
-# are other results that somebody still holds.
+# kinds; more on that below.) What takes up memory when backward begins? **Saved** is what nodes keep; **activations**
+# are other results that are still referenced.
 
 # %% id=belief-gradients-run tags=refutation,answers:s0.6,contradicts:c0.1
 from minigrad.memory import Account
@@ -74,10 +74,10 @@ table(["bytes", "parameters", "activations", "saved", "gradients"],
       [[name, *map(str, Account(trace).at_backward())] for name, trace in both.items()])
 
 # %% [markdown] id=plot-intro
-# A forward pass has no gradients to leave out. The 4 bytes of gradients are the 1 that backward starts with. What is
-# missing is the **saved** values: of 9 tensors only 4 are left, the input of each block. (Each tensor has 32 × 64
-# numbers, 8192 bytes: 73728 is 9 of them, 32768 is 4. The last output, which the plain run has saved, counts as an
-# activation here.) Over time:
+# A forward pass has no gradients to leave out. The 4 bytes of gradients are the 1 that backward starts with. What
+# checkpoint leaves out is **saved** values: of 9 tensors only 4 are left, the input of each block. (Each tensor has
+# 32 × 64 numbers, 8192 bytes: 73728 is 9 of them, 32768 is 4. The last output, which the plain run has saved, counts
+# as an activation in the checkpointed run.) Over time:
 
 # %% id=plot
 import matplotlib.pyplot as plt
@@ -95,7 +95,7 @@ plt.show()
 # released before the next. (Here the peak is the same in both, because parameters, counted from their first use, and
 # gradients dominate. Only the pink part shrinks.)
 #
-# Here is such a checkpoint, written by hand. `quiet` says whether the block runs under a `no_grad` of its own:
+# Here is a checkpoint written by hand. `quiet` says whether the block runs under a `no_grad` of its own:
 
 # %% id=own
 class Again(torch.autograd.Function):
@@ -116,7 +116,7 @@ class Again(torch.autograd.Function):
 # %% [markdown] id=belief-mode tags=belief
 # ## A second belief: the `no_grad` inside saves the memory
 #
-# PyTorch has such a Function, too. It is called `CheckpointFunction`.
+# PyTorch has such a Function too: `CheckpointFunction`.
 #
 # > "CheckpointFunction runs the block `with torch.no_grad()`. That is its trick."
 
@@ -134,11 +134,11 @@ table(["in forward", "bytes saved", "recorded, if one calls forward directly"], 
 # %% [markdown] id=belief-flag tags=belief
 # The memory does not change, because `apply` had already switched recording off. The `no_grad` matters only if you
 # call `forward` directly. Memory is saved because **only the input is saved**. Any Function runs `forward` unrecorded
-# and saves what it likes; checkpoint saves the input and runs the block twice.
+# and saves what it needs; checkpoint saves the input and runs the block twice.
 #
 # ## A third belief: made under `no_grad`, so it does not require grad
 #
-# > "The block ran under `no_grad`. So its output should not require grad. But it does!"
+# > "The block ran under `no_grad`, so its output should not require grad. But it does!"
 
 # %% id=belief-flag-run tags=refutation,answers:s1.1,answers:s1.4,contradicts:c1.1,contradicts:c1.3,contradicts:c1.4
 import warnings
@@ -164,7 +164,7 @@ table(["reentrant", "x requires grad", "inside", "output", "its node"], rows)
 # Choose your answer in the first cell, run the second, then choose a reason.
 
 # %% id=p1 tags=predict,answer
-# The non-reentrant one. The block's first line is:  seen.append(torch.is_grad_enabled())
+# The non-reentrant kind. The block's first line is:  seen.append(torch.is_grad_enabled())
 # Is grad mode on in the block's first run?
 predict("10.1")
 
@@ -179,8 +179,8 @@ checkpoint(block, torch.ones(2, requires_grad=True), use_reentrant=False).sum().
 reveal("10.1", seen[0])
 
 # %% id=p2 tags=predict,answer
-# The block notes a mark before each of its three steps:  exp, sin, + 1.
-# Only exp and sin save a value. Non-reentrant: how many marks come again in backward?
+# The block appends a mark to a list before each of its three steps:  exp, sin, + 1.
+# Only exp and sin save a value. Non-reentrant: how many marks are added during backward?
 predict("10.2")
 
 # %% id=r2 tags=reveal,answer
@@ -209,9 +209,9 @@ out = checkpoint(lambda x: (x * 2).detach(), x, use_reentrant=True)
 reveal("10.3", out.requires_grad)
 
 # %% [markdown] id=kinds-note
-# So the two kinds differ. In the **reentrant** one, `apply` attaches one node, if an *input* requires grad. The layer's
-# weights are not inputs, so if `x` needs no gradient, they get none. The **non-reentrant** one records as usual, and a
-# hook takes away what is saved. So the flag and the node are the block's own.
+# So the two kinds differ. In the **reentrant** one, `apply` attaches one node if an *input* requires grad. The
+# layer's weights are not inputs, so if `x` does not require grad, they get no gradient. The **non-reentrant** one
+# records as usual, and a hook takes away what is saved. So the flag and the node are the block's own.
 
 # %% id=p4 tags=predict,answer
 # Dropout sets random entries to 0; the mask says which ones. Here the random state is not preserved:
@@ -232,9 +232,8 @@ checkpoint(dropped, x, use_reentrant=False, preserve_rng_state=False).sum().back
 reveal("10.4", masks[0] == masks[1])
 
 # %% [markdown] id=detached-note
-# If the masks differ, the gradient is that of a different function from the one that ran forward, and nothing tells
-# you. That is why the random state is preserved unless you say otherwise. And what does the flag of prediction 3
-# promise? Nothing:
+# If the masks differ, the gradient belongs to a different function from the one that ran forward, and no error tells
+# you. That is why the random state is preserved by default. And what does the flag of prediction 3 promise? Nothing:
 
 # %% id=detached tags=raises-exception,answers:row14
 out.sum().backward()
@@ -244,8 +243,8 @@ out.sum().backward()
 #
 # ## Three runs on one axis
 #
-# Now with both kinds of checkpoint. Look for the spans in which a block runs again, for the point where one of them
-# stops early, and for the height of the curve.
+# Now the picture shows both kinds of checkpoint. Look for the spans in which a block runs again, the point where one
+# of them stops early, and the height of the curve.
 
 # %% id=inspector tags=inspector
 def three_blocks(run):
@@ -270,8 +269,8 @@ Inspector(trace, lens="checkpoint", step=stop)
 # ## Worked example: what a pack hook sees
 #
 # Non-reentrant checkpointing needs one tool: `saved_tensors_hooks(pack, unpack)`. Whenever a value is saved, `pack`
-# gets it, and what `pack` returns is kept **instead**. When the value is needed, `unpack` gets that and returns the
-# value.
+# gets it, and what `pack` returns is kept **instead**. When the value is needed, `unpack` gets what was kept and
+# returns the value.
 
 # %% id=worked tags=worked,section:exercises
 def pack(value):
@@ -292,7 +291,7 @@ print("x.grad", x.grad.tolist())
 # ## Faded example: checkpoint in 15 lines
 #
 # `pack` returns a number instead of the value. When a value is first needed, the block runs again, with hooks that
-# collect the values. Three blanks. (The `unpack` of `collect` is never called: that run has no backward.
+# collect the values. Fill in three blanks. (The `unpack` of `collect` is never called: that run has no backward.
 # `hint("by_hooks")` in a new cell helps.)
 
 # %% id=faded tags=faded,answer,check
@@ -320,7 +319,7 @@ check.by_hooks(my_checkpoint)
 # ## Open exercise: how many segments?
 #
 # `n` equal layers are cut into `k` **segments**, blocks with a checkpoint around each. Few segments keep few inputs,
-# but then each is long, and when it runs again all its values are there at once. Which `k` has the lowest **peak**?
+# but then each is long, and when it runs again all its values are held at once. Which `k` has the lowest **peak**?
 # Let `segments(n)` return that `k`. The check measures it.
 
 # %% id=open1 tags=open,answer,check
@@ -333,8 +332,8 @@ check.segments(segments)
 # %% [markdown] id=open2-intro
 # ## Open exercise: make the two runs differ
 #
-# checkpoint trusts that the second run does the same as the first. Break that: let the second run save tensors of
-# **another shape**, and read the error. (In the second run, `again` is True.)
+# checkpoint assumes that the second run does the same as the first. Break that: make the second run save tensors of
+# **a different shape**, and read the error. (In the second run, `again` is True.)
 
 # %% id=open2 tags=open,answer,check
 def unstable(x, again):
@@ -347,9 +346,9 @@ check.unstable(unstable)
 # %% [markdown] id=torch-intro tags=section:torch
 # ## The same thing in PyTorch
 #
-# In which grad mode do the three segments of `checkpoint_sequential` run? Its documentation says only this: "All
-# segments except the last will not store the intermediate activations." The grad mode depends on the kind. The last
-# segment is not checkpointed, and runs once.
+# In which grad mode do the three segments of `checkpoint_sequential` run? Its documentation says only: "All segments
+# except the last will not store the intermediate activations." The grad mode depends on the kind. The last segment is
+# not checkpointed, and runs once.
 
 # %% id=torch tags=torch,answers:s1.2,contradicts:c1.2
 @same_in_torch

@@ -4,8 +4,8 @@
 # # Lesson 11: Modules, parameters, optimizers, real data
 #
 # A training loop does nothing that you have not seen. A module is a list of leaves, and an optimizer changes them in
-# place. But the list can be incomplete, and then part of your model does not learn and nothing tells you. At the end
-# you train on real digits.
+# place. But if the list is incomplete, part of your model does not learn, and nothing tells you. At the end you train
+# on real digits.
 #
 # Run the next cell (Shift+Enter), click the picture, then press → to go through two steps of training.
 
@@ -72,7 +72,7 @@ for keep in (list, nn.ModuleList):
 #
 # A module usually finds its parts by **assignment**: `Module.__setattr__` looks at each value, and registers it if it
 # is a `Parameter` or a `Module`. A list is neither. A `Parameter` is simply a leaf that requires grad unless you
-# freeze it, with a class of its own by which it is recognised:
+# freeze it, in a class of its own so that modules can recognise it:
 
 # %% id=parameter tags=contradicts:c4.12
 layer = nn.Linear(2, 1)
@@ -95,11 +95,11 @@ optimizer.step()
 print(w.tolist())
 
 # %% [markdown] id=loop
-# The optimizer knows a list of tensors and reads their `.grad`, whoever wrote it. So a step of training is four lines
-# that know nothing of each other: `zero_grad()` empties `.grad`; the model computes; `backward()` adds to `.grad`;
+# The optimizer knows a list of tensors and reads their `.grad`, whoever wrote it. So a training step is four lines
+# that know nothing about each other: `zero_grad()` empties `.grad`; the model computes; `backward()` adds to `.grad`;
 # `step()` reads it and changes the tensors in place.
 #
-# A loss is a module, too. It needs two pairs of brackets: one makes it, one calls it.
+# A loss is a module, too. It needs two pairs of brackets: one creates it, the other calls it.
 
 # %% id=l1 tags=contradicts:c4.13
 y, target = layer(torch.ones(3, 2)), torch.zeros(3, 1)
@@ -150,7 +150,7 @@ def raises(run):
 reveal("11.2", raises(lambda: torch.optim.SGD([torch.ones(2, requires_grad=True).double()], lr=0.1)))
 
 # %% id=p3 tags=predict,answer
-# The step changes w. In place, or does it make a new tensor?
+# The step changes w. Does it do so in place, or does it make a new tensor?
 #     before = w
 #     optimizer.step()
 # Are `before is w` and w.is_leaf True?
@@ -178,7 +178,7 @@ reveal("11.4", idle[0].item())
 #     out = layer(x)
 #     loss = nn.functional.mse_loss(out, target)
 #     loss.backward()
-# How many of layer.weight, layer.bias, x, out, target and loss have a .grad then?
+# How many of layer.weight, layer.bias, x, out, target and loss have a .grad afterwards?
 predict("11.5")
 
 # %% id=r5 tags=reveal,answer,answers:s4.9
@@ -192,8 +192,8 @@ reveal("11.5", sum(t.grad is not None for t in six if t.is_leaf))
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## Watch the ledger
 #
-# Two steps of SGD with momentum on the same loss. The ledger shows the value, the gradient and the version of each
-# parameter. Step through it:
+# Here are two steps of SGD with momentum on the same loss. The ledger shows the value, the gradient and the version
+# of each parameter. Step through it:
 #
 # - Which line changes the version?
 # - The gradient of `b` is 1 both times. Why does `b` move further in the second step?
@@ -229,8 +229,8 @@ for _ in range(3):
 # %% [markdown] id=faded-intro
 # ## Faded example: momentum
 #
-# The step follows a **velocity**: momentum times the old velocity, plus the gradient. At first there is no velocity,
-# and it is a copy of the gradient. Two blanks. (`hint("momentum")` in a new cell helps.)
+# The step follows a **velocity**: momentum times the old velocity, plus the gradient. In the first step there is no
+# old velocity, and it is a copy of the gradient. Fill in two blanks. (`hint("momentum")` in a new cell helps.)
 
 # %% id=faded tags=faded,answer,check
 def momentum_step(w, velocity, lr, momentum):
@@ -245,7 +245,7 @@ check.momentum(momentum_step)
 # %% [markdown] id=open1-intro
 # ## Open exercise: a Module of your own
 #
-# Do without `nn.Module`. Write a class that registers what is assigned, finds parameters through any depth of
+# Do without `nn.Module`. Write a class that registers what is assigned to it, finds parameters at any depth of
 # modules in the order of their assignment, and calls `forward` when it is called. `object.__setattr__(self, name,
 # value)` assigns without registering. Twenty lines are enough.
 
@@ -266,9 +266,9 @@ check.module(MyModule)
 # %% [markdown] id=open2-intro
 # ## Open exercise: who does not learn?
 #
-# Somewhere a layer is frozen: by its flag, by a `detach()`, because nobody calls it, or because a dead ReLU sends it
-# zeros. Write a function that runs one backward pass from the sum of the net's output, and returns the names of all
-# parameters that a step of SGD would not change.
+# Somewhere a layer is frozen: by its flag, by a `detach()`, because it is never called, or because a dead ReLU sends
+# it zeros. Write a function that runs one backward pass from the sum of the net's output, and returns the names of
+# all parameters that a step of SGD would not change.
 
 # %% id=open2 tags=open,answer,check
 def frozen(net, x):
@@ -280,8 +280,8 @@ check.frozen(frozen)
 # %% [markdown] id=digits-intro
 # ## Real data
 #
-# 1,797 images of handwritten digits, 8 by 8 pixels. Four fifths are for training; the optimizer never sees the rest.
-# One pass over all training images is an **epoch**, and here are 20 of them.
+# These are 1,797 images of handwritten digits, 8 by 8 pixels. Four fifths are for training; the optimizer never sees
+# the rest. One pass over all training images is an **epoch**; here are 20 of them.
 
 # %% id=digits-data
 from sklearn.datasets import load_digits
@@ -305,7 +305,7 @@ for _ in range(20):
     losses.append(loss.item())
 with torch.no_grad():
     right = (net(images[test]).argmax(1) == labels[test]).float().mean().item()
-print("at least 95 % of the test images are read right:", right >= 0.95)
+print("at least 95 % of the test images are classified correctly:", right >= 0.95)
 
 # %% id=curve
 import matplotlib.pyplot as plt
@@ -320,9 +320,9 @@ plt.show()
 # %% [markdown] id=checkup-intro
 # ## A training step with three mistakes
 #
-# This step runs without an error, and learns badly. Find what is wrong with it before you run the cell. `checkup` runs
-# any training step a few times under the recorder, in PyTorch too, and says what it finds; afterwards everything is as
-# it was before.
+# This step runs without an error, but learns badly. Find what is wrong with it before you run the cell. `checkup`
+# runs any training step a few times under the recorder, in PyTorch too, and says what it finds; afterwards everything
+# is as it was before.
 
 # %% id=checkup
 net = Net(nn.ModuleList)
@@ -359,8 +359,8 @@ def program(torch):
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary
 #
-# What does a module find when it is assigned? (The **state dict** is what you save of a model: its tensors, by name.
-# A **Buffer** is saved with it but not trained.) This table was made by running each line.
+# What does a module register when you assign each of these to it? (The **state dict** is what you save of a model:
+# its tensors, by name. A **Buffer** is saved with it but not trained.) This table was made by running each line.
 
 # %% id=summary tags=summary
 def finds(value):
@@ -377,6 +377,6 @@ table(["assigned", "parameters", "in the state dict"], [[name, *map(str, finds(p
 
 # %% [markdown] id=next
 # A module is a list of leaves that it registered on assignment. An optimizer is a rule that changes leaves in place
-# by their `.grad`. Neither knows the loss.
+# using their `.grad`. Neither knows the loss.
 #
 # Next, lesson 12: gradients of gradients.

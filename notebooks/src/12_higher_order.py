@@ -4,7 +4,7 @@
 # # Lesson 12: Higher order, and the normals of a surface
 #
 # Gradient penalties, physics-informed networks and learned surfaces train on a gradient: the loss contains a
-# derivative. That works because a backward pass is a computation too. Record it, and it can be differentiated like
+# derivative. That works because a backward pass is a computation too. Record it, and you can differentiate it like
 # any other.
 #
 # Run the next cell (Shift+Enter), click the picture, then press →, and watch the first gradient become part of the
@@ -24,7 +24,7 @@ with record() as first:
 Inspector(first)
 
 # %% [markdown] id=still
-# Two backward passes run, but only one power was written down. Where do the other nodes come from?
+# Two backward passes run, but the program has only one operation, a power. Where do the other nodes come from?
 #
 # This lesson takes about 40 minutes.
 #
@@ -66,7 +66,7 @@ print("first:", first.grad_fn.name(), " third:", third.grad_fn)
 # continues from there with the same formulas. `retain_graph` does something else: it keeps what the **old** graph has
 # saved.
 #
-# For the next belief, here is a small network over points of the plane:
+# For the next belief, here is a small network over points in the plane:
 
 # %% id=net
 torch.manual_seed(0)
@@ -78,7 +78,7 @@ points = torch.randn(8, 2, requires_grad=True)
 #
 # > "The loss is computed with the network, so each of its parameters gets a gradient."
 #
-# This loss is made of the network's **slope** in the plane, which should have length 1 everywhere.
+# This loss is computed from the network's **slope** in the plane, which should have length 1 everywhere.
 
 # %% id=belief-every-run tags=refutation
 slope, = torch.autograd.grad(net(points).sum(), points, create_graph=True)
@@ -88,7 +88,7 @@ for name, p in net.named_parameters():
     print(f"{name:9} .grad is None: {p.grad is None}")
 
 # %% [markdown] id=bias
-# The last bias lifts the whole surface. It does not change any slope, so nothing leads from this loss to it.
+# The last bias lifts the whole surface. It does not change any slope, so no path leads from this loss to it.
 #
 # ## Predict, then run
 #
@@ -152,8 +152,8 @@ reveal("12.4", a.grad is None)
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## Two layers of one graph
 #
-# Look at a gradient that is recorded. The nodes that the first backward pass made were recorded **after**
-# those of the formula, and the second pass goes through both parts of the graph.
+# Look at a gradient that is recorded. The nodes made by the first backward pass were recorded **after** those of the
+# formula, and the second pass goes through both parts of the graph.
 #
 # - Which node of the second pass runs first: one of the old part of the graph, or one of the new?
 # - Which node is reached from both parts?
@@ -171,7 +171,7 @@ Inspector(trace, step=trace.steps("backward")[-1])
 #
 # A **signed distance function** tells you how far each point is from a surface: negative inside, positive outside, 0
 # on it. Its gradient points straight away from the surface and has length 1. On the surface it is the **normal**. For
-# a circle of radius 1 you know it without any calculus: it is the point itself.
+# a circle of radius 1 you need no calculus: the normal is the point itself.
 
 # %% id=worked-sphere tags=worked,section:exercises,answers:s4.7
 def circle(p):
@@ -187,14 +187,14 @@ on_circle = torch.stack([angle.cos(), angle.sin()], dim=1)
 print("normal = point:", torch.allclose(normals(circle, on_circle), on_circle))
 
 # %% [markdown] id=sum-note
-# Why the sum? Each point's distance depends on that point alone. So the gradient of the sum holds the gradient of
+# Why the sum? Each point's distance depends on that point alone. So the gradient of the sum contains the gradient for
 # each point, row by row.
 #
 # ## Faded example: curvature
 #
 # The **divergence** of the normals is a sum of derivatives: that of the normal's first coordinate with respect to the
-# point's first coordinate, and so on. It is the curvature, 1/r for a circle. ReLU networks are flat between
-# their kinks; softplus networks are not. Two blanks. (`hint("divergence")` in a new cell helps.)
+# point's first coordinate, and so on. It is the curvature, 1/r for a circle. ReLU networks are flat between their
+# kinks; softplus networks are not. Fill in two blanks. (`hint("divergence")` in a new cell helps.)
 
 # %% id=faded tags=faded,answer,check
 def divergence(distance, p):
@@ -225,9 +225,9 @@ check.hvp(hvp)
 # %% [markdown] id=open2-intro
 # ## Open exercise: the eikonal loss
 #
-# "The slope has length 1 everywhere" is called the **eikonal** equation. Write the loss that asks a function for it:
-# the mean of (length − 1)² over the points. Its gradient must reach the parameters of `distance`. `p` does not
-# require grad.
+# "The slope has length 1 everywhere" is called the **eikonal** equation. Write the loss that asks a function to
+# satisfy it: the mean of (length − 1)² over the points. Its gradient must reach the parameters of `distance`. `p`
+# does not require grad.
 
 # %% id=open2 tags=open,answer,check
 def eikonal(distance, p):

@@ -3,9 +3,9 @@
 # %% [markdown] id=title
 # # Capstone: a model of your own, or an operation of your own
 #
-# You can now read the graph of a model that you have never seen, and give autograd an operation that it does not
-# have. There are two projects: **(a)** predict ten facts about a model's graph, **(b)** write an operation and let a
-# whole suite of tests run on it. Do one, or both.
+# You can now read the graph of a model that you have never seen, and give autograd an operation that it lacks. There
+# are two projects: **(a)** predict ten facts about a model's graph, **(b)** write an operation and run a whole suite
+# of tests on it. Do one or both.
 #
 # Run the next cell (Shift+Enter), click the picture, then press →. This is a model with a residual connection.
 
@@ -26,7 +26,7 @@ with record() as first:
 Inspector(first)
 
 # %% [markdown] id=still
-# `batch` goes into the layer, and around it. Does a gradient come back to it on either way? Answer from the picture,
+# `batch` goes into the layer, and around it. Does a gradient come back to it by either path? Answer from the picture,
 # then step through it.
 #
 # This lesson takes about 70 minutes with both projects.
@@ -95,7 +95,7 @@ facts = facts_of(small(batch).sum(), small, batch)
 reveal("13.1", facts["leaves"])
 
 # %% id=p2 tags=predict,answer
-# The relu stands between the frozen layer and the trained one.
+# The relu is between the frozen layer and the trained one.
 # Is there a ReluBackward0 in the graph?
 predict("13.2")
 
@@ -124,8 +124,8 @@ reveal("13.4", facts_of(small(wanted).sum(), small, wanted)["leaves"])
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## See it
 #
-# The same model. Compare it with your drawing. Which node has two empty inputs when the data needs no gradient, and
-# has none now?
+# This is the same model. Compare it with your drawing. Which node has two empty pairs when the data does not require
+# grad, and none now?
 
 # %% id=inspector tags=inspector
 with record() as trace:
@@ -136,8 +136,8 @@ Inspector(trace)
 # %% [markdown] id=worked-intro tags=section:exercises
 # ## Worked example: ten facts
 #
-# `facts_of(loss, model, data)` walks the graph as you did in lesson 3, and runs what lessons 4 to 8 asked. For the
-# small model, the ten facts are:
+# `facts_of(loss, model, data)` walks the graph as you did in lesson 3, and runs what lessons 4 to 8 asked about. For
+# the small model, the ten facts are:
 
 # %% id=worked tags=worked
 found = facts_of(small(wanted).sum(), small, wanted)
@@ -164,11 +164,11 @@ check.facts(residual, answers)
 # ## Project (a): your model
 #
 # Write `mine(torch)`: it builds any model, computes a loss, and returns loss, model and data. Use at least three
-# layers, and something that makes the graph more than a chain. Then predict **all ten** facts; draw first, and do not
-# read them off a run.
+# layers, and something that makes the graph more than a chain. Then predict **all ten** facts. Draw the graph first,
+# and do not read the facts off a run.
 #
-# `torch` is minigrad here. Where PyTorch is installed, the check also runs your model there, and the facts must be
-# the same.
+# `torch` is minigrad here. If PyTorch is installed, the check also runs your model there, and the facts must be the
+# same.
 
 # %% id=open1 tags=open,long,answer,check
 def mine(torch):
@@ -183,10 +183,10 @@ check.facts(mine, answers)
 # ## Project (b): your operation
 #
 # Choose an operation of one tensor. Write it as a Function, and write the same formula with existing operations as a
-# reference. `at` names the points where it is tried.
+# reference. `at` lists the points at which it is tried.
 #
 # The check runs what minigrad's own operations must pass: values and gradients against the reference (in PyTorch too,
-# if it is installed), `gradcheck` and `gradgradcheck`, other shapes, an input that needs no gradient, a change in
+# if it is installed), `gradcheck` and `gradgradcheck`, other shapes, an input that does not require grad, a change in
 # place that must be noticed, and no memory kept after backward.
 
 # %% id=open2 tags=open,long,answer,check
@@ -209,7 +209,7 @@ check.operation(Snake, reference, at=[-1.5, 0.3, 2.0])
 # %% [markdown] id=torch-intro tags=section:torch
 # ## The same thing in PyTorch
 #
-# `facts_of` knows only the graph, so it reads PyTorch's as well. (To see PyTorch's graph:
+# `facts_of` looks only at the graph, so it can read PyTorch's as well. (To see PyTorch's graph:
 # `minigrad_widgets.inspect(loss)`.)
 
 # %% id=torch tags=torch
@@ -227,7 +227,7 @@ def program(torch):
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary
 #
-# Facts about some models, found by running them.
+# These are facts about some models, found by running them.
 
 # %% id=summary tags=summary
 models = {"a chain of 3": model(3), "one Linear": nn.Linear(4, 1), "an LSTM cell": nn.LSTMCell(4, 2)}

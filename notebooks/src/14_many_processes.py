@@ -3,8 +3,8 @@
 # %% [markdown] id=title
 # # Lesson 14: Many processes: what DDP does in backward
 #
-# One GPU is too slow, so you take four. You wrap the model in `DistributedDataParallel`, DDP for short, and the rest of
-# your script hardly changes. So where do the four processes talk to each other? Inside `backward()`, through hooks that
+# One GPU is too slow, so you take four. You wrap the model in `DistributedDataParallel`, DDP for short, and the rest
+# of your script hardly changes. So where do the four processes communicate? Inside `backward()`, through hooks that
 # you could have written yourself.
 #
 # Run the next cell (Shift+Enter), click the picture, then press → and watch the first of two processes.
@@ -27,7 +27,7 @@ Inspector(ranks(2, step)[0])
 
 # %% [markdown] id=still
 # In process 0, `x` is 1, so the gradient of the weight is 1, and that is what arrives in the picture. Yet both
-# processes print 2. Which step of the picture has something to do with the other process?
+# processes print 2. Which step in the picture involves the other process?
 #
 # This lesson takes about 90 minutes; without the open exercises, about 35. It needs the extra `mpi`:
 # `python -m pip install "minigrad-kit[lessons,mpi]"`.
@@ -51,11 +51,11 @@ recall("q10.5")
 # %% [markdown] id=processes
 # ## Ranks
 #
-# `ranks(2, step)` starts two processes, runs the function in each, and ends them again, as `minigrad run -n 2 train.py`
-# does with a script. The number of a process is its **rank**. Ranks share no memory: each gets the text of the function
-# and a copy of what it uses, and `ranks` gives you what each returned.
+# `ranks(2, step)` starts two processes, runs the function in each, and ends them again, as `minigrad run -n 2
+# train.py` does with a script. The number of a process is its **rank**. Ranks share no memory: each gets the source
+# of the function and a copy of what it uses, and `ranks` returns a list of their results.
 #
-# Tensors travel by **collectives**: calls that all ranks have to make. `all_reduce` adds a tensor up over the ranks, in
+# Tensors travel by **collectives**: calls that all ranks have to make. `all_reduce` sums a tensor over the ranks, in
 # place, on every rank:
 
 # %% id=total
@@ -73,7 +73,7 @@ for rank, (before, after) in enumerate(ranks(3, total)):
 #
 # > "The copies of the model stay equal because they all see the same batch."
 #
-# A batch of four samples, first in one process, then shared out between two:
+# Here is a batch of four samples, first in one process, then divided between two:
 
 # %% id=belief-data-run tags=refutation
 def part_of_a_batch():
@@ -87,7 +87,7 @@ for count in (1, 2):
 
 # %% [markdown] id=data-note
 # The gradient is the same, and each rank did half of the work. Had both seen the same samples, the second rank would
-# only have repeated what the first one did. So each rank gets samples of its own: `DistributedSampler` deals them out.
+# only have repeated what the first one did. So each rank gets its own samples: `DistributedSampler` distributes them.
 
 # %% [markdown] id=belief-differ tags=belief
 # ## A second belief: different losses, different models
@@ -115,8 +115,9 @@ print("equal weights, bit for bit:", weights[0] == weights[1])
 #
 # > "First `backward()` computes all gradients, then DDP averages them."
 #
-# A loss belongs to a rank's own samples and is never sent. Gradients are. When? This is what happens on rank 0, in a
-# network of three layers. The first pass only finds the order in which gradients come, so the second one is shown:
+# A loss belongs to a rank's own samples and is never sent. Gradients are. But when? This is what happens on rank 0,
+# in a network of three layers. The first pass only finds the order in which gradients arrive, so you see the second
+# one:
 
 # %% id=belief-after-run tags=refutation
 def second_pass():
@@ -135,12 +136,12 @@ for event in trace.events:
         print("    all_reduce of", event["label"])
 
 # %% [markdown] id=buckets
-# The last layer's gradients were on their way before the first layer's existed: the network sends while the processor
-# computes.
+# The last layer's gradients were already being sent before the first layer's existed: the network sends while the
+# processor computes.
 #
 # DDP puts a hook on each `AccumulateGrad` node. The hook copies the gradient, divided by the number of ranks, into a
-# **bucket**. A full bucket is summed over the ranks while `backward()` goes on. At the end of the pass DDP waits for
-# the sums and writes them into `.grad`. That is why you saw 1 arrive, and 2 printed.
+# **bucket**. A full bucket is summed over the ranks while `backward()` goes on. At the end of the pass, DDP waits for
+# the sums and writes them into `.grad`. That is why 1 arrived in the picture, but 2 was printed.
 
 # %% [markdown] id=predict-intro tags=section:predict
 # ## Predict, then run
@@ -149,7 +150,7 @@ for event in trace.events:
 # model multiplies by a single weight, `w`.
 
 # %% id=p1 tags=predict,answer
-# Each rank makes a model of its own, with weight 5 on rank 0 and 8 on rank 1.
+# Each rank creates its own model, with weight 5 on rank 0 and 8 on rank 1.
 #     model = DDP(layer(5.0 + 3 * rank))
 # What is the weight on rank 1 now?
 predict("14.1")
@@ -217,7 +218,7 @@ reveal("14.4", ranks(2, all_reduces)[0])
 # %% id=p5 tags=predict,answer
 # Two backward passes without zero_grad, the first one inside `with model.no_sync():`.
 # The samples are 1, then 10 on rank 0, and 3, then 30 on rank 1; the loss is w * x.
-# What is w.grad on rank 0 in the end?
+# What is w.grad on rank 0 at the end?
 predict("14.5")
 
 # %% id=r5 tags=reveal,answer
@@ -234,17 +235,17 @@ reveal("14.5", ranks(2, two_passes)[0])
 # ## In a training script
 #
 # - Four ranks with 32 samples each are one step with a batch of 128. Choose the learning rate for 128.
-# - A rank with fewer samples weighs as much as the others, so `DistributedSampler` pads: all get equally many.
-# - Seeds may differ between ranks, and for dropout they should. The start is that of rank 0 in any case.
+# - A rank with fewer samples counts as much as the others, so `DistributedSampler` pads: all get the same number.
+# - Seeds may differ between ranks, and for dropout they should. The initial weights are always rank 0's.
 # - Whatever changes a weight outside of `optimizer.step()` has to happen on all ranks: clipping to a range, loading a
 #   checkpoint, resetting a layer.
 
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## Who waits for whom
 #
-# Two ranks on one time axis; rank 1 has 32 times as many samples. The grey bar is `backward()`, and its orange parts
-# are spent waiting. Below are the buckets: a thin line while gradients come in, pale from the rank's call until all
-# have called, then full. The arrow keys choose one.
+# The picture shows two ranks on one time axis; rank 1 has 32 times as many samples. The grey bar is `backward()`, and
+# its orange parts are spent waiting. Below are the buckets: a thin line while gradients arrive, pale from the rank's
+# call until all have called, then full. The arrow keys select one.
 #
 # - Which rank waits, and for what?
 # - Which buckets cost rank 1 no time at all?
@@ -264,8 +265,8 @@ inspect(ranks(2, unequal))
 # %% [markdown] id=own
 # ## DDP of your own
 #
-# The simplest form is that of the third belief: average when `backward()` is over. It gives the right gradients, but
-# while the network works, the processors wait.
+# The simplest version is that of the third belief: average after `backward()`. The gradients are right, but while the
+# network works, the processors wait.
 
 # %% id=worked tags=worked,section:exercises
 def average(model):
@@ -285,9 +286,10 @@ print(ranks(2, by_hand))
 # ## Faded example: average inside backward
 #
 # You know the right hook from lesson 6: `register_post_accumulate_grad_hook` calls a function with the parameter as
-# soon as its `.grad` is complete. Two blanks: what does every rank get from rank 0, and what does the hook do?
+# soon as its `.grad` is complete. Fill in two blanks: what does every rank get from rank 0, and what does the hook
+# do?
 #
-# The check runs your function on 2 and on 3 ranks, and compares with one process that has the whole batch.
+# The check runs your function on 2 and on 3 ranks, and compares it with one process that has the whole batch.
 # (`hint("hooks")` in a new cell helps.)
 
 # %% id=faded tags=faded,answer,check
@@ -302,11 +304,11 @@ check.hooks(parallel)
 # %% [markdown] id=open1-intro
 # ## Open exercise: DDP in 30 lines
 #
-# That hook holds `backward()` up at every gradient. Now let `size` gradients travel together, in the order in which
-# they come, as one flat tensor. The last bucket may hold fewer.
+# That hook holds `backward()` up at every gradient. Now let `size` gradients travel together as one flat tensor, in
+# the order in which they arrive. The last bucket may hold fewer.
 #
-# `all_reduce(flat, async_op=True)` returns at once, with a `work`; after `work.wait()` the result is in `flat`. Wait
-# only when the last gradient has come. Then copy the results back into each `.grad`, and be ready for the next pass.
+# `all_reduce(flat, async_op=True)` returns a `work` at once; after `work.wait()` the result is in `flat`. Wait only
+# after the last gradient has arrived. Then copy the results back into each `.grad`, and be ready for the next pass.
 
 # %% id=open1 tags=open,long,answer,check
 def parallel(model, size):
@@ -319,8 +321,8 @@ check.parallel(parallel)
 # ## Open exercise: accumulate, then send
 #
 # `model` is a `DDP`, and `batches` a list of pairs `(x, y)`, all of the same size, that do not fit into memory
-# together. The loss is `torch.nn.functional.mse_loss`. Leave in each `.grad` what one large batch would give, with a
-# single all-reduce.
+# together. The loss is `torch.nn.functional.mse_loss`. Leave in each `.grad` what one large batch would produce, with
+# a single all-reduce.
 
 # %% id=open2 tags=open,answer,check
 def accumulate(model, batches):
@@ -334,7 +336,7 @@ check.accumulate(accumulate)
 #
 # With DDP each rank holds the whole model. With `fully_shard` (FSDP) each rank holds some rows of each weight. Write
 # one step of it. Gather the rows of all ranks with `dist.all_gather_into_tensor(whole, rows)`, call `loss_of(whole)`,
-# and run backward. Then let each rank get the mean gradient of its own rows and no others, with
+# and run backward. Then give each rank the mean gradient of its own rows and no others, with
 # `dist.reduce_scatter_tensor(mine, whole.grad, op=…)`, and change `rows` in place by `lr` times that.
 
 # %% id=open3 tags=open,answer,check
@@ -347,16 +349,17 @@ check.sharded(sharded_step)
 # %% [markdown] id=open4-intro
 # ## Open exercise: send less than the gradient
 #
-# After `model.register_comm_hook(state, hook)` DDP calls `hook(state, bucket)` in place of its all-reduce:
-# `fp16_compress_hook` sends float16. PowerSGD puts P Qᵀ in place of a gradient M of n rows and m columns: P = M Q and
-# Q = Mᵀ P have 2 columns each, so 2 (n + m) numbers travel, not n m.
+# After `model.register_comm_hook(state, hook)` DDP calls `hook(state, bucket)` instead of its all-reduce:
+# `fp16_compress_hook` sends float16. PowerSGD replaces a gradient M of n rows and m columns by P Qᵀ: P = M Q and Q =
+# Mᵀ P have 2 columns each, so 2 (n + m) numbers travel, not n m.
 #
-# Both products are linear in M, so their means over the ranks belong to the mean gradient. `qr`, which makes the
+# Both products are linear in M, so their means over the ranks are those for the mean gradient. `qr`, which makes the
 # columns of P orthonormal, is not linear.
 
 # %% [markdown] id=open4-task
-# This hook compresses the gradient of a single weight, but it sends nothing, and forgets what P Qᵀ misses. Complete it:
-# each rank adds what was missed to its next M. `state["q"]` begins equal on all ranks, `state["error"]` with zeros.
+# This hook compresses the gradient of a single weight, but it sends nothing, and forgets what P Qᵀ misses. Complete
+# it: each rank adds what was missed to its next M. At the start, `state["q"]` is equal on all ranks, and
+# `state["error"]` is all zeros.
 
 # %% id=open4 tags=open,long,answer,check
 def power_sgd(state, bucket):
@@ -376,8 +379,8 @@ check.power_sgd(power_sgd)
 # %% [markdown] id=torch-intro tags=section:torch
 # ## The same thing in PyTorch
 #
-# The same function in two processes, with each library. minigrad sends through MPI, PyTorch through gloo, which it
-# brings along for CPUs.
+# The same function runs in two processes, with each library. minigrad sends through MPI, PyTorch through gloo, which
+# it includes for CPUs.
 
 # %% id=torch tags=torch
 @same_in_torch
@@ -397,7 +400,7 @@ def program(torch):
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary
 #
-# What the ranks call together in each part of a script. Made by running; a layer has two parameters.
+# This is what the ranks call together in each part of a script, found by running it. The layer has two parameters.
 
 # %% id=summary tags=summary
 def called(part):
@@ -416,8 +419,8 @@ def parts():
 table(["what runs", "called by all ranks"], ranks(2, parts)[0])
 
 # %% [markdown] id=next
-# Equal weights at the start, equal gradients in each step, and the same arithmetic in the optimizer: nothing else keeps
-# the copies equal. What one rank alone does to its weights stays there, and nobody reports it.
+# Equal weights at the start, equal gradients in each step, and the same arithmetic in the optimizer: nothing else
+# keeps the copies equal. What one rank alone does to its weights stays on that rank, and nothing reports it.
 #
-# `docs/scale.md` says what an all-reduce costs on 8, 64 and 1,024 ranks. DDP and `fully_shard` have 250 lines each, in
+# `docs/scale.md` says what an all-reduce costs on 8, 64 and 1,024 ranks. DDP and `fully_shard` are 250 lines each, in
 # `minigrad/nn/parallel/distributed.py` and `minigrad/distributed/fsdp`. Read them: you have written the core of both.

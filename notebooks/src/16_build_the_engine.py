@@ -6,8 +6,8 @@
 # Write `backward()` yourself, over the graph that minigrad has recorded, in about 30 lines. The check replays your
 # calls against those of the real engine, and stops at the call where the two diverge.
 #
-# Once you have written this loop, you can explain why a training step holds the memory it holds, and where a gradient
-# went missing. You need lessons 3 and 4. About 60 minutes.
+# Once you have written this loop, you can explain why a training step uses as much memory as it does, and where a
+# gradient went missing. You need lessons 3 and 4. About 60 minutes.
 
 # %% id=setup tags=opening,inspector
 import minigrad as torch
@@ -26,10 +26,10 @@ with record() as trace:
 Inspector(trace, lens="traversal")
 
 # %% [markdown] id=still
-# You are the engine: click on a node to call it with what lies there. One node receives three gradients. What happens
-# to the gradients below if you call it after the first one?
+# You are the engine: click a node to call it with the gradients waiting there. One node receives three gradients.
+# What happens to the gradients below if you call it after the first one?
 #
-# Beside the graph, "the same calls in Python" is your calls as a program. It is the program you are about to write.
+# Beside the graph, "the same calls in Python" shows your calls as a program: the program you are about to write.
 #
 # *If nothing runs where you read this, here is a still picture:*
 #
@@ -40,10 +40,10 @@ Inspector(trace, lens="traversal")
 #
 # - `node(gradient)` computes and returns the gradients of the node's inputs. A leaf's node, `AccumulateGrad`, adds to
 #   `.grad` and returns an empty tuple.
-# - `node.next_functions` has one pair `(below, slot)` for each input. The gradient of that input goes to `below`, which
-#   may be None if nobody needs it. `slot` says for which output of `below` it is.
-# - A node with several outputs takes one gradient for each: `node(g0, g1, g2)`, with None for outputs that nothing came
-#   for. `takes(node)` says how many.
+# - `node.next_functions` has one pair `(below, slot)` for each input. The gradient of that input goes to `below`,
+#   which is None if nobody needs it. `slot` says which output of `below` it is for.
+# - A node with several outputs takes one gradient for each: `node(g0, g1, g2)`, with None for outputs that got none.
+#   `takes(node)` says how many.
 
 # %% id=slots tags=worked
 x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -78,11 +78,11 @@ print([(type(node).__name__, number) for node, number in count(f.grad_fn).items(
 # than Python's recursion allows.
 #
 # The check runs it on six graphs and a chain of 3,000 nodes. Where it differs from the engine, you get a sentence and
-# the picture of that moment, in which you can go on by hand. `hint("engine")` helps.
+# a picture of that moment, in which you can go on by hand. `hint("engine")` helps.
 
 # %% id=write tags=open,long,answer,check
 def backward(loss):
-    # What you may need: count(loss.grad_fn); for each node the sums that lie there, one for each of its outputs;
+    # What you may need: count(loss.grad_fn); for each node, the sums that arrived there, one for each of its outputs;
     # and a list of the nodes that are ready.
     ...
 
@@ -96,6 +96,6 @@ check.engine(backward)
 # does more:
 #
 # - Of the nodes that are ready, it takes the one that was recorded last, and leaf nodes before all others.
-# - It shrinks a gradient back to the shape of what broadcasting had stretched.
-# - It calls hooks, lets go of saved tensors after each call, and checks that they were not changed.
+# - It sums a gradient back to the shape of an input that was broadcast.
+# - It calls hooks, frees saved tensors after each call, and checks that they were not changed.
 # - It takes several roots, and can record itself (`create_graph=True`).

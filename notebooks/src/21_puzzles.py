@@ -3,8 +3,9 @@
 # %% [markdown] id=title
 # # 21 puzzles
 #
-# Each puzzle is one line. It is judged by running it, and a wrong line is told what happened instead. Once you have
-# solved them, you can read a training step that goes wrong: a gradient of zero, a NaN, an error, memory that fills up.
+# Each puzzle is one line. The check runs your line, and if it is wrong, tells you what happened instead. Once you
+# have solved them, you can read a training step that goes wrong: a gradient of zero, a NaN, an error, memory that
+# fills up.
 #
 # Lessons 1 to 8 are enough for most of them. Take them in any order. About 90 minutes.
 #
@@ -25,7 +26,7 @@ Inspector(trace)
 
 # %% [markdown] id=still
 # The loss is 2: the root of -1 is NaN, and `where` leaves it out. Press → to the end. One of the two gradients is NaN
-# all the same. What arrives at `SqrtBackward0`, and what becomes of it? Puzzle 4 asks you to mend this program.
+# all the same. What arrives at `SqrtBackward0`, and what happens to it? Puzzle 4 asks you to fix this program.
 #
 # In every puzzle, replace the dots with one line and run the cell. `hint("zeros")` gives the first of three hints for
 # `check.zeros`.
@@ -167,7 +168,7 @@ check.twice(line)
 # %% [markdown] id=twin-intro
 # ### 11. A twin
 #
-# Return a second leaf that requires grad and lies in the memory of the leaf `w`: if one changes, so does the other.
+# Return a second leaf that requires grad and shares the memory of the leaf `w`: if one changes, so does the other.
 # Each has a `.grad` of its own.
 
 # %% id=twin tags=open,puzzle,answer,check
@@ -195,7 +196,7 @@ check.freeze(line)
 #
 # *element 0 of tensors does not require grad and does not have a grad_fn*
 #
-# `x` requires grad. Return a loss that is different for a different `x`, and whose `backward()` raises this error.
+# `x` requires grad. Return a loss that depends on the numbers in `x`, and whose `backward()` raises this error.
 
 # %% id=no-graph-error tags=open,puzzle,answer,check
 def line(x):
@@ -221,8 +222,8 @@ check.recorded_anyway(line)
 #
 # ### 15. Keep it alive
 #
-# `h` is the result of an addition, and nobody else holds it. Return a tensor `y` with numbers of its own, so that the
-# numbers of `h` stay in memory for as long as `y` lives.
+# `h` is the result of an addition, and nothing else refers to it. Return a tensor `y` with numbers of its own, so
+# that the numbers of `h` stay in memory for as long as `y` lives.
 
 # %% id=alive tags=open,puzzle,answer,check
 def line(h):
@@ -277,7 +278,7 @@ check.in_place_step(line)
 #
 # *one of the variables needed for gradient computation has been modified by an inplace operation*
 #
-# `y` is `x.exp()`. After your line comes `y.sum().backward()`, which must raise it.
+# `y` is `x.exp()`. After your line, the check calls `y.sum().backward()`, which must raise this error.
 
 # %% id=modified-error tags=open,puzzle,answer,check
 def line(x, y):
@@ -303,7 +304,7 @@ check.seen(line)
 # ### 21. The slope of the slope
 #
 # `y` is computed from the number `x`. Return the slope of `y` with respect to `x` as a tensor that can be
-# differentiated again. (The check does so, for two different `y`.)
+# differentiated again. (The check does so for two different `y`.)
 
 # %% id=differentiable tags=open,puzzle,answer,check
 def line(y, x):
@@ -315,8 +316,8 @@ check.differentiable(line)
 # %% [markdown] id=after
 # ## How far are you?
 #
-# The next cell says how many of the 21 you have solved. To write one of your own: a program, a line that is missing,
-# and one fact that you need to find it.
+# The next cell says how many of the 21 you have solved. To write a puzzle of your own, you need a program, a missing
+# line, and one fact that leads to it.
 
 # %% id=progress
 progress()

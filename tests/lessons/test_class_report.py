@@ -71,7 +71,7 @@ def test_what_is_counted(folder: Path) -> None:
     (tried,) = (each for each in counted.exercises if each.tried)
     assert (tried.name, tried.tried, tried.solved, tried.at_once, tried.hinted) == ("non_leaf", 3, 2, 1, 2)
     ((found, count),) = tried.failed
-    assert count == 2 and found.startswith("to multiply by 1 or to add 0 is arithmetic too")
+    assert count == 2 and found.startswith("multiplying by 1 or adding 0 is arithmetic too")
     assert counted.worst[0][:2] == ("prediction 1.1", "a leaf is a tensor that I want gradients for")
     assert all(each.answered == 0 for each in counted.predictions[1:])
 

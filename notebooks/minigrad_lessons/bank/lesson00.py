@@ -54,11 +54,11 @@ QUESTIONS = (
     Question(
         "q0.5", "f(x) = x * g(x) with g(2) = 5 and slope 4 there. The slope of f at x = 2?",
         lambda: _slope(lambda x: x * (5 + 4 * (x - 2)), 2.0),
-        (Belief("x reaches f in one way only, through the factor x",
+        (Belief("x reaches f by one path only, through the factor x",
                 lambda: _slope(lambda x: x * 5, 2.0)),
-         Belief("x reaches f in one way only, through g",
+         Belief("x reaches f by one path only, through g",
                 lambda: _slope(lambda x: 2 * (5 + 4 * (x - 2)), 2.0)),
          Belief("the slope of a product is the product of the slopes",
                 lambda: _slope(lambda x: x, 2.0) * _slope(lambda x: 5 + 4 * (x - 2), 2.0))),
-        "x is used twice: add what each way brings. Or measure it, with g(x) = 5 + 4 * (x - 2)"),
+        "x is used twice: add the slopes of the two paths. Or measure it, with g(x) = 5 + 4 * (x - 2)"),
 )

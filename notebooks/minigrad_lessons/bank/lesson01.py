@@ -123,12 +123,12 @@ PREDICTIONS = (
             shows="v is one more leaf that requires grad."), choices=("0", "1", "2")),
     Prediction(
         "1.4",
-        (Belief("a tensor is born a leaf or not, and stays that way", lambda: torch.zeros(2).is_leaf),),
+        (Belief("a tensor is created as a leaf or not, and stays that way", lambda: torch.zeros(2).is_leaf),),
         Why("Why?", _names,
             ("torch.zeros(2)", "torch.zeros(2).add_(data)", "torch.zeros(2) + w", "torch.zeros(2).add_(w)"),
             _is_leaf, {
                 "a": Reason("a method that ends in _ always makes a non-leaf", lambda case: "_(" not in case.code),
-                "b": Reason("an operation was recorded as its origin: an input of it requires grad", _needs_none),
+                "b": Reason("a recorded operation made it: one of its inputs requires grad", _needs_none),
                 "c": Reason("a tensor of zeros that somebody changes stops being a leaf",
                             lambda case: case.code == "torch.zeros(2)")}, shows="True means that it is a leaf.")),
     Prediction(
@@ -139,7 +139,7 @@ PREDICTIONS = (
          Belief("everything that has a name is a leaf", lambda: _linear_leaves(lambda t: True))),
         Why("Why is layer(x) not a leaf?", _names,
             ("layer(x)", "with torch.no_grad(): layer(x)", "x * 2", "layer.weight * 2"), _is_leaf, {
-                "a": Reason("what a layer gives is never a leaf", lambda case: "layer(" not in case.code),
+                "a": Reason("what a layer returns is never a leaf", lambda case: "layer(" not in case.code),
                 "b": Reason("what is computed from data is never a leaf", lambda case: "x" not in case.names_used()),
                 "c": Reason("operations on the parameters were recorded: it has a grad_fn", _no_node)},
             shows="True means that it is a leaf."),

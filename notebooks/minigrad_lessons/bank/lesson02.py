@@ -28,8 +28,8 @@ def _flag_set(before: bool) -> bool:
 
 
 def result_flag(when: str) -> bool:
-    """Whether x * 3 requires grad if x is told so at birth, before the operation, after it, or never."""
-    x = torch.ones(2, requires_grad=when == "at birth")
+    """Whether x * 3 requires grad if x's flag is set at creation, before the operation, after it, or never."""
+    x = torch.ones(2, requires_grad=when == "at creation")
     if when == "before the operation":
         x.requires_grad_()
     y = x * 3
@@ -79,7 +79,7 @@ QUESTIONS = (
     Question(
         "q2.1", "Does torch.tensor([1, 2]).requires_grad_() raise an error?",
         lambda: fails(lambda: torch.tensor([1, 2]).requires_grad_()),
-        (Belief("every tensor of numbers may require grad",
+        (Belief("any tensor of numbers can require grad",
                 lambda: fails(lambda: torch.tensor([1.0, 2.0]).requires_grad_())),),
         "run it, and print the dtype of torch.tensor([1, 2])"),
     Question(
@@ -115,13 +115,13 @@ PREDICTIONS = (
          Belief("a tensor gets its flag when it is made, and later changes do not count",
                 lambda: [result_flag("never"), result_flag("never")])),
         Why("When is the flag of a result decided?", _names,
-            ('result_flag("after the operation")', 'result_flag("before the operation")', 'result_flag("at birth")',
+            ('result_flag("after the operation")', 'result_flag("before the operation")', 'result_flag("at creation")',
              'result_flag("never")'),
             lambda value: value, {
                 "a": Reason("when you read it", lambda case: case.arguments() != ["never"]),
                 "b": Reason("when the operation runs, once and for all",
-                            lambda case: case.arguments()[0] in ("before the operation", "at birth")),
-                "c": Reason("when its input is made", lambda case: case.arguments() == ["at birth"])})),
+                            lambda case: case.arguments()[0] in ("before the operation", "at creation")),
+                "c": Reason("when its input is made", lambda case: case.arguments() == ["at creation"])})),
     Prediction(
         "2.2",
         (Belief("whatever is computed from w requires grad", lambda: len(_five()) - 1),
@@ -153,7 +153,7 @@ PREDICTIONS = (
             ('refused("data.retain_grad()")', 'refused("w.retain_grad()")', 'refused("(w * 2).retain_grad()")',
              'refused("(data * 2).retain_grad()")'),
             lambda value: value, {
-                "a": Reason("on every leaf that I made: it has no gradient on its way through",
+                "a": Reason("on every leaf that I made: no gradient passes through it",
                             lambda case: "2" not in case.code),
                 "b": Reason("on everything that does not require grad", lambda case: "data" in case.code),
                 "c": Reason("on data that I made; on results it is allowed", lambda case: "(data." in case.code)})),

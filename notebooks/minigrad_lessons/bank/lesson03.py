@@ -45,7 +45,7 @@ def _names() -> Names:
     one, dz = torch.tensor(1.0), torch.tensor([1.0, 1.0])
 
     def filled(node: Callable[[object], object], gradient: object) -> bool:
-        """Calls a node with a gradient, and tells whether x has a .grad then."""
+        """Calls a node with a gradient, and says whether x has a .grad afterwards."""
         node(gradient)
         return x.grad is not None
 
@@ -106,7 +106,7 @@ QUESTIONS = (
     Question(
         "q3.1", "x requires grad, data does not. The first pair of (data * x).grad_fn, as [a name or None, integer]?",
         lambda: _pair(torch.ones(2) * _x(), 0),
-        (Belief("only inputs that need a gradient get a pair", lambda: _pair(torch.ones(2) * _x(), 1)),),
+        (Belief("only inputs that require grad get a pair", lambda: _pair(torch.ones(2) * _x(), 1)),),
         "print (data * x).grad_fn.next_functions; each input keeps its place"),
     Question(
         "q3.2", "a, b, c = m.unbind(). Which integer is in the first pair of (c * 5).grad_fn.next_functions?",
@@ -137,14 +137,14 @@ QUESTIONS = (
 PREDICTIONS = (
     Prediction(
         "3.1",
-        (Belief("one pair for each input that needs a gradient", lambda: 2 - _empty_edges(_x() * 5)),
+        (Belief("one pair for each input that requires grad", lambda: 2 - _empty_edges(_x() * 5)),
          Belief("next_functions points forward, to the nodes that use the result", lambda: _users(_x() * 5))),
         Why("The second pair is (None, 0). What does such a pair stand for?", _names, (
             "x * 5", "x * data", "x * y", "data * x"), _empty_edges, {
             "a": Reason("the end of the graph: there is always one", lambda case: 1),
             "b": Reason("a plain number among the inputs",
                         lambda case: sum(not isinstance(side, torch.Tensor) for side in case.operands())),
-            "c": Reason("an input that needs no gradient; it keeps its place", _not_wanted)},
+            "c": Reason("an input that does not require grad; it keeps its place", _not_wanted)},
             shows="The number counts the pairs without a node.")),
     Prediction(
         "3.2",

@@ -50,9 +50,9 @@ def _has_history(**options: bool) -> bool:
 
 QUESTIONS = (
     Question(
-        "q4.1", "b = a * 2; d = (b + b) + (b + b). How often does d.backward() run the node of b?",
+        "q4.1", "b = a * 2; d = (b + b) + (b + b). How many times does d.backward() run the node of b?",
         lambda: _doubled(runs_of),
-        (Belief("once for each way that leads to it",
+        (Belief("once for each path that leads to it",
                 lambda: _doubled(lambda d, b: paths_to(d.grad_fn)[id(b.grad_fn)])),),
         "step through it in the inspector, or count the calls of a hook on b"),
     Question(
@@ -63,10 +63,10 @@ QUESTIONS = (
     Question(
         "q4.3", "x = [1, 1]; y = x * 2; y.backward(torch.tensor([1.0, 10.0])). What is x.grad, as a list?",
         lambda: _gradient_for([1.0, 10.0]),
-        (Belief("gradient= only says where to begin; the numbers in it do not matter",
+        (Belief("gradient= only says where to start; the numbers in it do not matter",
                 lambda: _gradient_for([1.0, 1.0])),
          Belief("y becomes one number first, by summing", lambda: _gradient_for([11.0, 11.0]))),
-        "try it with [1, 0] and with [0, 1]: what arrives is multiplied by what goes in"),
+        "try it with [1, 0] and with [0, 1]: each slope is multiplied by what you pass in"),
     Question(
         "q4.4", "y = x**3. g, = torch.autograd.grad(y, x). Is x.grad still None?",
         lambda: _still_none(torch.autograd.grad),
@@ -139,14 +139,14 @@ def _names() -> Names:
 PREDICTIONS = (
     Prediction(
         "4.1",
-        (Belief("once for each way that leads to it", lambda: _ways(_names()["b"] + _names()["b"])),
+        (Belief("once for each path that leads to it", lambda: _ways(_names()["b"] + _names()["b"])),
          Belief("only operations run; a leaf has no node",
                 lambda: len([n for n in nodes_of((_names()["b"] + _names()["b"]).grad_fn) if n.next_functions]) - 1)),
         Why("How often does backward() run a node?", _names, ("a + a", "b + b", "(a + a) + a"), _nodes_run, {
             "a": Reason("once for each edge that leads to it", lambda case: _edges(case.value)),
             "b": Reason("once, when all its gradients have arrived", lambda case: len(nodes_of(case.value.grad_fn))),
-            "c": Reason("once for each way that leads to it", lambda case: _ways(case.value))},
-            shows="The number says how often a node ran."),
+            "c": Reason("once for each path that leads to it", lambda case: _ways(case.value))},
+            shows="The number counts all runs of nodes."),
         look="Step through the first inspector and count the nodes that run. How often does each of them?"),
     Prediction(
         "4.2",
@@ -155,14 +155,14 @@ PREDICTIONS = (
         Why("Which results can start backward without an argument?", _names,
             ("two * 3", "two.sum()", "one * 3", "(two * 3)[:1]"), lambda value: not fails(value.backward), {
                 "a": Reason("those of shape []", lambda case: case.value.shape == ()),
-                "b": Reason("those that a sum or a mean made", lambda case: "sum" in case.code),
+                "b": Reason("those made by a sum or a mean", lambda case: "sum" in case.code),
                 "c": Reason("those that hold one number, in any shape",
                             lambda case: len(case.value.reshape(-1)) == 1)},
-            shows="True means that backward() may start there. two holds two numbers; one has the shape [1, 1]."),
+            shows="True means that backward() can start there. two holds two numbers; one has the shape [1, 1]."),
         look="Print y.shape and y.numel(). Then call backward() on a result with two numbers, and read its error."),
     Prediction(
         "4.3",
-        (Belief("gradient= only says where to begin; the numbers in it do not matter", lambda: _pulled([1.0, 1.0])),
+        (Belief("gradient= only says where to start; the numbers in it do not matter", lambda: _pulled([1.0, 1.0])),
          Belief("y becomes one number first, by summing", lambda: _pulled([11.0, 11.0])),
          Belief("the numbers are multiplied into one factor for all of y", lambda: _pulled([10.0, 10.0]))),
         Why("What does gradient= mean?", _names,
@@ -171,7 +171,7 @@ PREDICTIONS = (
                             lambda case: _pull(lambda y, v: (y * v).sum(), _vector(case))),
                 "b": Reason("y is summed, and the numbers too: it is the gradient of y.sum() * v.sum()",
                             lambda case: _pull(lambda y, v: y.sum() * v.sum(), _vector(case))),
-                "c": Reason("it chooses entries: it is the gradient of y[v != 0].sum()",
+                "c": Reason("it selects entries: it is the gradient of y[v != 0].sum()",
                             lambda case: _pull(lambda y, v: y[v.ne(0)].sum(), _vector(case)))}),
         look="Try it with [1, 0], then with [0, 1]: what does each number do to x.grad?"),
     Prediction(

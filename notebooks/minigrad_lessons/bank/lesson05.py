@@ -77,7 +77,8 @@ QUESTIONS = (
         (Belief("once for each edge that leads to it", lambda: _count("flow")),),
         "step through it in the inspector: two gradients arrive, then the node runs"),
     Question(
-        "q5.4", "The loss is a mean. A batch is fed in 4 equal parts. By which number is each part's loss divided?",
+        "q5.4", "The loss is a mean. A batch is split into 4 equal parts. By what number must each part's loss be "
+                "divided?",
         lambda: _divisor(4, lambda losses: losses.mean()),
         (Belief("by nothing: the mean of the parts is the mean of the whole",
                 lambda: _divisor(4, lambda losses: losses.sum())),
@@ -87,7 +88,7 @@ QUESTIONS = (
         "q5.5", "g = x.grad after the first backward. After the second, is x.grad still the object g?",
         lambda: _second_pass(lambda first, now: now is first),
         (Belief("a sum is a new tensor", lambda: _second_pass(lambda first, now: (now + now) is first)),),
-        "print g is x.grad; and look what g shows after the second pass"),
+        "print g is x.grad, and look at what g shows after the second pass"),
 )
 
 
@@ -204,12 +205,12 @@ PREDICTIONS = (
                 "b": Reason("another name for x.grad, whatever that is now", _if_a_name_for_grad),
                 "c": Reason("the tensor that x.grad was; as long as it is there, backward adds into it",
                             _if_one_tensor)}),
-        look="Print g and x.grad after each pass, and g is x.grad."),
+        look="After each pass, print g, x.grad, and g is x.grad."),
     Prediction(
         "5.3",
         (Belief("zero_grad leaves zeros", lambda: _zeroed(set_to_none=False)),),
-        Why("A step, then the gradient is cleared to None or to zeros. Does the next step move w? (Momentum: each step "
-            "also repeats a part of the one before.)", _names,
+        Why("A step, then the gradient is cleared to None or to zeros. Does the next step move w? (Momentum: each "
+            "step also repeats part of the previous one.)", _names,
             ('moves("None")', 'moves("zeros")', 'moves("None", momentum=0.9)', 'moves("zeros", momentum=0.9)'),
             lambda value: value, {
                 "a": Reason("never: without a gradient there is no step", lambda case: False),

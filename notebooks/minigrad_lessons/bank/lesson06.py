@@ -61,7 +61,7 @@ QUESTIONS = (
         lambda: _grad_of_y(_times_hundred),
         (Belief("what any hook changes is what y.grad shows",
                 lambda: _grad_of_y(lambda y: y.register_hook(lambda gradient: gradient * 100))),),
-        "try it: y.grad is kept before the node's own hooks begin"),
+        "try it: y.grad is kept before the node's own hooks run"),
 )
 
 
@@ -99,12 +99,12 @@ def nothing(y: torch.Tensor) -> None:
 
 
 def times_2(y: torch.Tensor) -> None:
-    """A hook that returns the double."""
+    """A hook that returns twice the gradient."""
     y.register_hook(lambda gradient: gradient * 2)
 
 
 def local_2(y: torch.Tensor) -> None:
-    """A hook that computes the double and returns nothing."""
+    """A hook that computes twice the gradient and returns nothing."""
     def hook(gradient: torch.Tensor) -> None:
         gradient = gradient * 2
     y.register_hook(hook)
@@ -146,7 +146,7 @@ def in_backward(y: torch.Tensor, x: torch.Tensor) -> None:
 
 
 def in_grad(y: torch.Tensor, x: torch.Tensor) -> None:
-    """The pass that hands the gradient out."""
+    """The pass that returns the gradient."""
     torch.autograd.grad(y, x)
 
 
@@ -156,7 +156,7 @@ def tensor_hook(x: torch.Tensor, hook: Callable[[torch.Tensor], None]) -> None:
 
 
 def post_hook(x: torch.Tensor, hook: Callable[[torch.Tensor], None]) -> None:
-    """A hook on x that runs when x.grad has been added to."""
+    """A hook on x that runs after x.grad has been added to."""
     x.register_post_accumulate_grad_hook(hook)
 
 
@@ -189,9 +189,9 @@ PREDICTIONS = (
             ("y_grad(tensor_10, retain)", "y_grad(retain, tensor_10)", "y_grad(retain, pre_100)"),
             lambda value: value, {
                 "a": Reason("what remains after the hooks that were registered before retain_grad()", _before_retain),
-                "b": Reason("what remains after all hooks of the tensor; those of the node come later",
+                "b": Reason("what remains after all hooks of the tensor; those of the node run later",
                             lambda case: 10.0 ** case.names_used().count("tensor_10")),
-                "c": Reason("what remains after all hooks, those of the node too", _factor)}),
+                "c": Reason("what remains after all hooks, including those of the node", _factor)}),
         look="Print the gradient in both hooks, and y.grad after the pass."),
     Prediction(
         "6.2",
@@ -223,7 +223,7 @@ PREDICTIONS = (
         (Belief("the hook gets .grad, with what was in it before", lambda: _if_hook_saw_the_sum(2)),
          Belief("a hook runs once", lambda: _leaf(1) + 3)),
         Why("What does a hook on a leaf get?", _names, ("leaf(1)", "leaf(2)", "leaf(3)"), lambda value: value, {
-            "a": Reason(".grad, when this pass has been added", lambda case: _if_hook_saw_the_sum(_passes(case))),
+            "a": Reason(".grad, after this pass has been added", lambda case: _if_hook_saw_the_sum(_passes(case))),
             "b": Reason("the gradient of this pass, before it is added", lambda case: 30.0 * _passes(case)),
             "c": Reason("the gradient of the first pass only", lambda case: 30.0 + 3.0 * (_passes(case) - 1))}),
         look="Print the gradient in the hook: what does it get in the second pass?"),
@@ -235,7 +235,7 @@ PREDICTIONS = (
         Why("Which hooks of x run?", _names,
             ("ran(tensor_hook, in_backward)", "ran(post_hook, in_backward)", "ran(tensor_hook, in_grad)",
              "ran(post_hook, in_grad)"), lambda value: value, {
-                "a": Reason("grad() adds to no .grad, so hooks that follow the addition do not run",
+                "a": Reason("grad() adds to no .grad, so hooks that run after the addition do not run",
                             lambda case: not {"post_hook", "in_grad"} <= set(case.names_used())),
                 "b": Reason("all, in both", lambda case: True),
                 "c": Reason("in grad() none", lambda case: "in_backward" in case.code)}),

@@ -99,7 +99,7 @@ QUESTIONS = (
         lambda: _grad_of_product(lambda w: _without_recording(lambda: w * 2)),
         (Belief("the gradient goes back through y too", lambda: _grad_of_product(lambda w: w * 2)),
          Belief("what was made under no_grad stops the gradients of all that is computed from it", lambda: None)),
-        "run it. y is a plain number to this product", word="None"),
+        "run it. To this product, y is a plain number", word="None"),
 )
 
 PREDICTIONS = (
@@ -142,9 +142,9 @@ PREDICTIONS = (
             lambda value: value, {
                 "a": Reason("the innermost one; without a block, recording is on",
                             lambda case: (["enable", *case.arguments()])[-1] == "enable"),
-                "b": Reason("enable_grad, wherever it stands",
+                "b": Reason("enable_grad, wherever it is",
                             lambda case: not case.arguments() or "enable" in case.arguments()),
-                "c": Reason("no_grad, wherever it stands", lambda case: "no" not in case.arguments())}),
+                "c": Reason("no_grad, wherever it is", lambda case: "no" not in case.arguments())}),
         look="Print torch.is_grad_enabled() in each of the two blocks."),
     Prediction(
         "7.4",
@@ -160,12 +160,12 @@ PREDICTIONS = (
         "7.5",
         (Belief("a frozen layer lets no gradient through", lambda: first_gets("under no_grad")),),
         Why("What does the flag of a parameter say?", _names,
-            ('first_gets("requires_grad_(False)")', 'first_gets("under no_grad")', 'first_gets("behind detach()")',
+            ('first_gets("requires_grad_(False)")', 'first_gets("under no_grad")', 'first_gets("after detach()")',
              'first_gets("eval()")'),
             lambda value: value, {
                 "a": Reason("whether its layer is recorded: False does what no_grad does",
                             lambda case: case.arguments() == ["eval()"]),
-                "b": Reason("whether this parameter wants a gradient; it says nothing about the way through the layer",
+                "b": Reason("whether this parameter wants a gradient; gradients still pass through the layer",
                             lambda case: case.arguments()[0] in ("requires_grad_(False)", "eval()")),
                 "c": Reason("whether the layer is in training; otherwise it lets no gradient through",
                             lambda case: case.arguments()[0] not in ("requires_grad_(False)", "eval()"))}),

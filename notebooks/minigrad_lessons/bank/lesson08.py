@@ -118,7 +118,7 @@ QUESTIONS = (
 PREDICTIONS = (
     Prediction(
         "8.1",
-        (Belief("add_ itself is refused, since y is needed", lambda: 1 + _made_of("clone()") + 1),
+        (Belief("add_ itself raises, since y is needed", lambda: 1 + _made_of("clone()") + 1),
          Belief("exp already has its value, so later changes to y do not matter", lambda: _made_of("clone()"))),
         Why("When is a change noticed?", _names,
             ('error_in("save, change, backward")', 'error_in("save, backward, change")',
@@ -128,7 +128,7 @@ PREDICTIONS = (
                             lambda case: "change" in str(case.arguments()[0]).partition("save")[2]),
                 "b": Reason("when backward needs a saved value whose version has moved on",
                             lambda case: case.arguments() == ["save, change, backward"]),
-                "c": Reason("when backward meets something that was ever changed in place",
+                "c": Reason("when backward reaches something that was ever changed in place",
                             lambda case: "change" in str(case.arguments()[0]).partition("backward")[0]
                             and "backward" in str(case.arguments()[0]))}), choices=("0", "1", "2", "3"),
         look="Run the three lines in three cells: which of them raises, and what does its error say?"),
@@ -145,7 +145,7 @@ PREDICTIONS = (
                             lambda case: case.arguments()[1] == "input"),
                 "c": Reason("those of the value that the formula of the derivative needs",
                             lambda case: NEEDED[str(case.arguments()[0])] == case.arguments()[1])}),
-        look="Run it with w.exp() in the place of w * 2. Which value does each derivative need?"),
+        look="Run it with w.exp() in place of w * 2. Which value does each derivative need?"),
     Prediction(
         "8.3",
         (Belief("a detached tensor has left the graph, so nothing notices", lambda: noticed(".data")),),
@@ -158,7 +158,7 @@ PREDICTIONS = (
                             lambda case: SHARED[str(case.arguments()[0])]),
                 "c": Reason("those through a tensor that is in the graph",
                             lambda case: case.arguments()[0] in ("clone()", "a view"))}),
-        look="Show state_card(w=w) before the change and after it: which number has moved?"),
+        look="Show state_card(w=w) before the change and after it: which number has changed?"),
     Prediction(
         "8.4",
         (Belief("the node kept a copy of w", lambda: grad_after("clone()")),

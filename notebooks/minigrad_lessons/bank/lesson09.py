@@ -109,7 +109,7 @@ def twice_differentiable(kept: str) -> bool:
 
 
 def through(code: str) -> tuple[bool, bool]:
-    """Whether apply gives back x itself, and whether it shares memory with x, if forward returns this."""
+    """Whether apply returns x itself, and whether the result shares memory with x, if forward returns this."""
     class Through(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: torch.Tensor) -> Any:
@@ -195,7 +195,7 @@ QUESTIONS = (
         (Belief("enable_grad in forward brings back the real derivative", lambda: _forward_enabled(direct=True)),),
         "write it and run it: what is the name of the output's grad_fn?"),
     Question(
-        "q9.5", "forward keeps ctx.x = x. Then x is changed in place. Does backward notice and raise?",
+        "q9.5", "forward keeps ctx.x = x. Then x is changed in place. Does backward notice it and raise an error?",
         lambda: after_change("ctx.x = x") == "error",
         (Belief("an attribute of ctx is watched like a saved tensor",
                 lambda: after_change("ctx.save_for_backward(x)") == "error"),),
@@ -258,12 +258,12 @@ PREDICTIONS = (
         look="Print square.requires_grad in forward."),
     Prediction(
         "9.5",
-        (Belief("apply gives back what forward returned", lambda: eval("x is x", {"x": _x()})),),
-        Why("What does apply give back?", _names,
+        (Belief("apply returns what forward returned", lambda: eval("x is x", {"x": _x()})),),
+        Why("What does apply return?", _names,
             ('through("x")', 'through("x.view(-1)")', 'through("x * 1")'), lambda value: value, {
                 "a": Reason("a copy of what forward returns, so that it can have a node of its own",
                             lambda case: (False, False)),
-                "b": Reason("apply gives back what forward returned",
+                "b": Reason("what forward returned, unchanged",
                             lambda case: (_arguments(case) == ["x"], "*" not in case.code)),
                 "c": Reason("a view of x, in the same memory: x itself cannot take another node",
                             lambda case: (False, "*" not in case.code))}),

@@ -35,7 +35,7 @@ def _out(use_reentrant: bool) -> bool:
 
 
 def _ends_again(**options: Any) -> bool:
-    """Whether the line behind the last operation of a block runs a second time."""
+    """Whether the line after the last operation of a block runs a second time."""
     ends = []
 
     def block(x: torch.Tensor) -> Any:
@@ -139,7 +139,7 @@ def _call(case: Case) -> tuple[list[Any], dict[str, Any]]:
 
 QUESTIONS = (
     Question(
-        "q10.1", "A block runs under checkpoint; then backward runs. How often does the block start in all?",
+        "q10.1", "A block runs under checkpoint; then backward runs. How many times does the block start in all?",
         lambda: _starts(lambda block: checkpoint(block, _x(), use_reentrant=False)),
         (Belief("checkpoint keeps what it needs, so the block runs once", lambda: _starts(lambda block: block(_x()))),),
         "let the block print a word at its start"),
@@ -153,13 +153,13 @@ QUESTIONS = (
         "q10.3", "Dropout in a checkpointed block: does the second run draw the same mask?",
         lambda: same_mask_again(),
         (Belief("every run draws a new mask", lambda: same_mask_again(preserve_rng_state=False)),),
-        "let the block note its masks"),
+        "let the block store its masks"),
     Question(
         "q10.4", "checkpoint(lambda x: x.exp().exp().exp(), x, use_reentrant=False): how many tensors are kept?",
         lambda: _kept(lambda block, x: checkpoint(block, x, use_reentrant=False)),
         (Belief("checkpoint changes what runs, not what is kept", lambda: _kept(lambda block, x: block(x))),
          Belief("nothing is recorded, so nothing is kept", lambda: _kept(_without_recording))),
-        "count what a pack hook around it gets"),
+        "count the tensors that a pack hook around it gets"),
     Question(
         "q10.5", "Non-reentrant. A print follows the block's last operation. Does it print twice?",
         lambda: _ends_again(),
@@ -190,7 +190,7 @@ PREDICTIONS = (
             ('again("exp", "sin", "+ 1")', 'again("exp", "+ 1", "+ 1")', 'again("exp", "sin", "exp")',
              'again("exp", "sin", "+ 1", use_reentrant=True)'), lambda value: value, {
                 "a": Reason("nowhere, it runs to its end", lambda case: len(_call(case)[0])),
-                "b": Reason("as soon as the last saved value is there again; the reentrant kind never stops early",
+                "b": Reason("as soon as the last saved value has been recomputed; the reentrant kind never stops early",
                             lambda case: len(_call(case)[0]) if _call(case)[1] else _last_keeper(_call(case)[0])),
                 "c": Reason("before the last operation: the output is known already",
                             lambda case: len(_call(case)[0]) - 1)})),

@@ -94,7 +94,7 @@ QUESTIONS = (
         (Belief("a list of layers is registered", lambda: parameters_of("a ModuleList")),),
         "count list(net.parameters()); then use nn.ModuleList"),
     Question(
-        "q11.2", "w = 1, w.grad = 10 written by hand, no loss. SGD([w], lr=0.1).step(): what is w now?",
+        "q11.2", "w = 1, w.grad = 10 written by hand, no loss. After SGD([w], lr=0.1).step(), what is w?",
         lambda: stepped(10.0),
         (Belief("the optimizer knows my loss, and there is none", lambda: stepped(None)),),
         "run it"),
@@ -109,10 +109,10 @@ QUESTIONS = (
         (Belief("a step is an operation, so the new w is a result", lambda: after("w = w - g")[1]),),
         "print w.grad_fn after a step"),
     Question(
-        "q11.5", "w = 1 and w.grad is None. SGD([w], lr=0.1, weight_decay=0.5).step(): what is w now?",
+        "q11.5", "w = 1 and w.grad is None. After SGD([w], lr=0.1, weight_decay=0.5).step(), what is w?",
         lambda: stepped(None, 0.5),
         (Belief("weight decay shrinks every parameter", lambda: stepped(0.0, 0.5)),),
-        "run it; then with w.grad = torch.zeros(1)"),
+        "run it, then again with w.grad = torch.zeros(1)"),
 )
 
 PREDICTIONS = (
@@ -147,7 +147,7 @@ PREDICTIONS = (
     Prediction(
         "11.3",
         (Belief("a step is an operation, so the new w is a result", lambda: after("w = w - g")),
-         Belief("a step makes a new leaf and puts it in the place of the old one",
+         Belief("a step makes a new leaf and puts it in place of the old one",
                 lambda: after("w = w - g, under no_grad"))),
         Why("What does a step do to w?", _names,
             ('after("step()")', 'after("w.sub_(g), under no_grad")', 'after("w = w - g")',

@@ -59,7 +59,7 @@ def _names() -> Names:
 PREDICTIONS = (
     Prediction(
         "12.1",
-        (Belief("a gradient can be differentiated like everything else", lambda: _again("grad, create_graph")),),
+        (Belief("a gradient can be differentiated like anything else", lambda: _again("grad, create_graph")),),
         Why("When is a gradient recorded?", _names,
             ('recorded("grad")', 'recorded("grad, retain_graph")', 'recorded("grad, create_graph")',
              'recorded("the node called by hand")'),
@@ -84,7 +84,7 @@ PREDICTIONS = (
     Prediction(
         "12.3",
         (Belief("relu is x there, and so is its derivative of any order 1", lambda: curvature("relu", 2.0) + 1.0),
-         Belief("a function that is not a straight line has a curvature",
+         Belief("a function that is not a straight line has curvature",
                 lambda: round(curvature("softplus", 2.0), 3))),
         Why("Where is there no curvature at all?", _names,
             ('curvature("relu", 2.0)', 'curvature("relu", -1.0)', 'curvature("softplus", 2.0)',

@@ -42,7 +42,7 @@ def _names() -> Names:
 PREDICTIONS = (
     Prediction(
         "13.1",
-        (Belief("a frozen parameter has an AccumulateGrad too; it just gets nothing", lambda: leaves("none")),
+        (Belief("a frozen parameter has an AccumulateGrad too, which just gets nothing", lambda: leaves("none")),
          Belief("one for each layer that learns", lambda: len((leaves("first"),)))),
         Why("What has an AccumulateGrad?", _names,
             ('leaves("first")', 'leaves("none")', 'leaves("none", True)', 'leaves("last", True)'),
@@ -59,26 +59,26 @@ PREDICTIONS = (
         Why("When is the relu recorded?", _names,
             ('has_relu("first")', 'has_relu("none")', 'has_relu("first", True)', 'has_relu("last")'),
             lambda value: value, {
-                "a": Reason("when what comes into it requires grad",
+                "a": Reason("when its input requires grad",
                             lambda case: "first" not in case.code or "True" in case.code),
                 "b": Reason("always: it comes before a layer that learns", lambda case: True),
                 "c": Reason("when the layer before it learns", lambda case: "first" not in case.code)}),
         look="Print small[0](batch).requires_grad: is there anything for the relu to record?"),
     Prediction(
         "13.3",
-        (Belief("what needs no gradient leaves no pair at all", lambda: empty("none", True)),
+        (Belief("an input that does not require grad leaves no pair at all", lambda: empty("none", True)),
          Belief("bias, data and weight of the frozen layer: three", lambda: len(("bias", "data", "weight")))),
         Why("Where is there a pair (None, 0)?", _names,
             ('empty("first")', 'empty("none")', 'empty("none", True)', 'empty("first", True)', 'empty("last", True)'),
             lambda value: value, {
                 "a": Reason("for each frozen parameter", lambda case: 0 if "none" in case.code else 2),
                 "b": Reason("for the data alone", lambda case: int("True" not in case.code)),
-                "c": Reason("at recorded nodes, for each input that needs no gradient",
+                "c": Reason("at recorded nodes, for each input that does not require grad",
                             lambda case: empty(*case.arguments()))}),  # type: ignore[arg-type]  # literals of a call
-        look="Print small(batch).grad_fn.next_functions, and ask of each input whether it needs a gradient."),
+        look="Print small(batch).grad_fn.next_functions, and ask for each input whether it requires grad."),
     Prediction(
         "13.4",
-        (Belief("only parameters are accumulated into", lambda: leaves("first")),
+        (Belief("gradients are accumulated into parameters only", lambda: leaves("first")),
          Belief("with the data, the whole first layer is back in the graph", lambda: leaves("none", True))),
         Why("And why is the first layer recorded now, though it is frozen?", _names,
             ('has_relu("first", True)', 'has_relu("first")', 'has_relu("none")'),

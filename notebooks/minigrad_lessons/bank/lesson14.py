@@ -171,7 +171,7 @@ UNEVEN = ([1.0, 2.0, 3.0], [10.0])
 PREDICTIONS = (
     Prediction(
         "14.1",
-        (Belief("each rank goes on with the weights that it has", lambda: 8.0),
+        (Belief("each rank keeps its own weights", lambda: 8.0),
          Belief("the weights are averaged, as gradients are", lambda: _mean([5.0, 8.0]))),
         Why("What does the last rank's weight become?", _names, _written("wrapped"), lambda value: value, {
             "a": Reason("the smallest of all", lambda case: min(_starts(case))),
@@ -180,7 +180,7 @@ PREDICTIONS = (
     Prediction(
         "14.2",
         (Belief("the result is that of one process on the whole batch", lambda: _mean(_samples(*UNEVEN))),
-         Belief("gradients of the ranks are added", lambda: sum(map(_mean, UNEVEN)))),
+         Belief("the gradients of the ranks are added", lambda: sum(map(_mean, UNEVEN)))),
         Why("What is w.grad afterwards?", _names, _written("averaged"), lambda value: value, {
             "a": Reason("the mean of x over all samples", lambda case: _mean(_samples(*_batches(case)))),
             "b": Reason("the mean over the ranks of each rank's own mean",
@@ -190,15 +190,15 @@ PREDICTIONS = (
     Prediction(
         "14.3",
         (Belief("DDP keeps the copies equal, whatever happens", lambda: True),),
-        Why("What may differ between ranks, and the copies stay equal?", _names, _written("equal_after"),
+        Why("What may differ between ranks while the copies stay equal?", _names, _written("equal_after"),
             lambda value: value, {
-                "a": Reason("whatever only changes gradients: these are all that is sent",
+                "a": Reason("whatever only changes gradients: only gradients are exchanged",
                             lambda case: case.arguments()[0] in ("the data", "the loss")),
                 "b": Reason("nothing at all", lambda case: False),
                 "c": Reason("everything but the weights", lambda case: case.arguments()[0] != "the weight")})),
     Prediction(
         "14.4",
-        (Belief("each parameter's gradient is sent as soon as it is there", lambda: 6),
+        (Belief("each parameter's gradient is sent as soon as it is ready", lambda: 6),
          Belief("each layer sends its gradients", lambda: 3)),
         Why("How many all-reduces does a step make?", _names, _written("calls"), lambda value: value, {
             "a": Reason("one for each parameter", lambda case: 2 * _layers(case)),
@@ -210,9 +210,9 @@ PREDICTIONS = (
         (Belief("what a pass in no_sync adds stays with its rank", lambda: 1.0 + _mean([10.0, 30.0])),
          Belief("only the last pass counts", lambda: _mean([10.0, 30.0]))),
         Why("What is w.grad on rank 0 afterwards?", _names, _written("accumulated"), lambda value: value, {
-            "a": Reason("a pass outside of no_sync averages all that is in .grad by then",
+            "a": Reason("a pass outside of no_sync averages everything that is in .grad by then",
                         lambda case: _expected(case.arguments())),
-            "b": Reason("each pass is averaged, no_sync only does it later", lambda case: _mean([1.0 + 10, 3.0 + 30])),
+            "b": Reason("each pass is averaged; no_sync only delays it", lambda case: _mean([1.0 + 10, 3.0 + 30])),
             "c": Reason("each pass outside of no_sync averages what it adds itself",
                         lambda case: sum(value if how == "no_sync" else 2 * value
                                          for value, how in zip((1.0, 10.0), case.arguments())))})),

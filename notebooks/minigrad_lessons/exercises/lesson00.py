@@ -18,18 +18,18 @@ Program = Callable[..., Any]
 MOST_LINES = 40
 
 HINTS = {
-    "slopes": ("Only one input may move at a time: the one that this turn of the loop is about.",
-               "i counts the inputs. The slope is the movement of the result, divided by that of the input.",
+    "slopes": ("Only one input may move at a time: the one that this pass of the loop is about.",
+               "i is the number of the input. The slope is the movement of the result divided by that of the input.",
                "The blanks are  nudged[i] += step  and  / step."),
     "chain": ("Let a grow from 2 to 3, and compute c = a * b again. How much did it grow?",
-              "Along the path b, c, d multiply the slope of c by b with that of d by c.",
+              "Along the path b, c, d, multiply the slope of c by b by the slope of d by c.",
               "There are two paths from a to d: one through c, and the direct one with slope 1. Add them."),
     "multiply": ("Measure it: nudge x.data and see how far x.data * y.data moves.",
                  "If x grows by 1, the product grows by y.data.",
-                 "The slopes stand in the order of the parents (x, y): first y.data, then x.data."),
+                 "The slopes are in the order of the parents (x, y): first y.data, then x.data."),
     "order": ("A function inside the function helps: visit(value), which calls itself for every parent.",
-              "visit must pass over a value that is in the list already.",
-              "Add the value to the list after its parents were visited; return the list reversed: found[::-1]."),
+              "visit must skip a value that is already in the list.",
+              "Add a value to the list after visiting its parents, and return the list reversed: found[::-1]."),
     "backpropagate": ("If the result moves g times as far as value, and value moves s times as far as parent …",
                       "… then along this path the result moves g * s times as far as parent.",
                       "A parent may be reached along several paths, so add: parent.grad += value.grad * slope."),
@@ -37,8 +37,8 @@ HINTS = {
              "Compute t = math.tanh(x.data) first; you need it twice.",
              "return Value(t, (x,), (1 - t * t,)) after that line."),
     "value_class": ("Every function above becomes a method, with self in place of its first argument.",
-                    "order can stand inside backward, as a function in a method.",
-                    "Inside the class write def __add__(self, other), def __mul__(self, other), def tanh(self) and "
+                    "order can be defined inside backward, as a function in a method.",
+                    "Inside the class, write def __add__(self, other), def __mul__(self, other), def tanh(self) and "
                     "def backward(self)."),
 }
 
@@ -100,7 +100,7 @@ def _why_slopes(found: list[float], wanted: list[float]) -> str:
     if all(abs(value) < 1e-3 for value in found):
         return "these are movements, not slopes: divide by how far the input moved."
     if len({round(value, 3) for value in found}) == 1 and len(set(wanted)) > 1:
-        return "every slope is the same: in each turn of the loop another input must move."
+        return "every slope is the same: each pass of the loop must move a different input."
     return "these are not the slopes."
 
 
@@ -128,7 +128,7 @@ def chain(answers: Any) -> None:
     """Judge the slopes that were worked out by hand, each by measuring it."""
     name = "check.chain"
     if not isinstance(answers, Mapping) or set(answers) != set(STEPS):
-        report.misconception(name, f"it takes a dict with these entries: {', '.join(STEPS)}.")
+        report.misconception(name, f"pass a dict with these entries: {', '.join(STEPS)}.")
         return
     if any(answer is ... for answer in answers.values()):
         report.not_yet(name, f"Still open: {'; '.join(key for key, answer in answers.items() if answer is ...)}.")
@@ -182,7 +182,7 @@ def _is_row(found: object) -> bool:
 
 def _method(name: str, value: Any, method: str, missing: str) -> bool:
     if not isinstance(value, type):
-        report.misconception(name, f"hand over the class itself: {name}(Value)")
+        report.misconception(name, f"pass the class itself: {name}(Value)")
         return False
     found = vars(value).get(method)
     if found is None:
@@ -227,9 +227,9 @@ def _why_order(found: Any, made: list[Any]) -> str:
     if not late:
         return ""
     if place[id(made[-1])] == len(made) - 1:
-        return "the list is the wrong way round: the result must come first, and the inputs last."
-    return ("a value comes after one of its parents. Adding a value when you first meet it is too early: add it to the "
-            "list when all its parents have been visited, and reverse the list.")
+        return "the list is in reverse order: the result must come first, and the inputs last."
+    return ("a value comes after one of its parents. Adding a value when you first reach it is too early: add it "
+            "after all its parents have been visited, and reverse the list.")
 
 
 def backpropagate(value: Any) -> None:
@@ -305,9 +305,10 @@ def _why_not_one_class(value: Any) -> str:
     own = [part for part in vars(value).values() if inspect.isfunction(part)]
     added = [part for part in own if not part.__qualname__.startswith(f"{value.__qualname__}.")]
     if added:
-        return f"{added[0].__name__} was written outside and put in. Write every method inside one new class."
+        return (f"{added[0].__name__} was defined outside and added to the class. Write every method inside one new "
+                "class.")
     outside = _outside(value, *own)
-    return (f"it uses {next(iter(outside))}, which stands outside the class. All that it needs must be inside."
+    return (f"it uses {next(iter(outside))}, which is defined outside the class. Everything it needs must be inside."
             if outside else "")
 
 
@@ -348,17 +349,17 @@ def _why_grads(value: Any, with_tanh: bool) -> str:
         return fault
     two_steps = _grads(value, lambda a, b, c: a * b * c, 2.0, 3.0, 4.0)
     if _are(two_steps, 3.0, 2.0, 6.0):
-        return ("each parent got the slope alone, or times the gradient of the result, which is 1. The other factor is "
-                "the gradient of the value that hands it on.")
+        return ("each parent got the slope alone, or times the gradient of the result, which is 1. The other factor "
+                "is the gradient of the value that passes it on.")
     if _are(two_steps, 0.0, 0.0, 6.0):
-        return ("beyond the parents of the result no gradient arrived: only the result handed its gradient on, or the "
-                "others did so before it was complete.")
+        return ("no gradient got past the parents of the result: only the result passed its gradient on, or the other "
+                "values did so before theirs was complete.")
     if not _are(_grads(value, lambda a: a * a, 3.0), 6.0):
-        return ("a value that is used twice got the gradient of one path. Gradients of several paths add up, so one "
-                "must not replace the other.")
+        return ("a value that is used twice got the gradient of only one path. Gradients of several paths add up, so "
+                "one must not replace the other.")
     if with_tanh and not _are(_grads(value, lambda a: a.tanh(), 0.5), *_truth(lambda a: a.tanh(), (0.5,))):
         return "the slope of tanh is not right."
-    return ("a value handed its gradient on before it was complete. Everything computed from a value must come before "
+    return ("a value passed its gradient on before it was complete. Everything computed from a value must come before "
             "it.")
 
 
@@ -368,13 +369,13 @@ def _why_one_step(found: list[Any], text: str, wanted: tuple[float, float]) -> s
     if _are(found, *wanted):
         return ""
     if _are(found, 0.0, 0.0):
-        return ("no gradient arrived at the inputs: the result begins with 1, and each value must hand its own on to "
+        return ("no gradient arrived at the inputs: the result starts with 1, and each value must pass its own on to "
                 "its parents.")
     if _are(found, data * wanted[0], data * wanted[1]):
-        return "a value handed on its data. It must hand on its gradient, times the slope."
+        return "a value passed on its data. It must pass on its gradient, times the slope."
     if text == "a + b":
-        return "a sum alone goes wrong already: each of its parents gets the gradient of the sum, times the slope 1."
+        return "even a sum goes wrong: each of its parents gets the gradient of the sum, times the slope 1."
     if _are(found, 1.0, 1.0):
-        return ("in a * b both inputs got the gradient of the product as it is. It must be multiplied by the slope, "
+        return ("in a * b both inputs got the gradient of the product unchanged. It must be multiplied by the slope, "
                 "and the slopes of a product are not 1.")
     return "the slopes of a product are not right."

@@ -32,7 +32,7 @@ LEAF_BELIEFS: tuple[tuple[str, Rule], ...] = (
     ("a leaf is a tensor that I want gradients for", lambda code, t: t.requires_grad),
     ("a leaf is plain data, without gradients", lambda code, t: not t.requires_grad),
     ("the result of an operation is never a leaf", lambda code, t: not _is_operation(code)),
-    ("only parameters and data that I made are leaves; what is cut off stays a result",
+    ("only parameters and data that I made are leaves; a detached tensor stays a result",
      lambda code, t: t.is_leaf and "detach" not in code),
     ("a copy is a new tensor of my own, so it is a leaf", lambda code, t: t.is_leaf or "clone" in code),
     ("every tensor that I can name is a leaf", lambda code, t: True),
@@ -95,14 +95,14 @@ def _moves(node: Any) -> bool:
 
 def _why_computed(nodes: list[str]) -> str:
     if set(nodes) <= {f"{operation}Backward0" for operation in ("Add", "Sub", "Mul", "Div")}:
-        return "to multiply by 1 or to add 0 is arithmetic too: the result is not judged by its numbers."
-    return "this computes numbers. Only move them, copy them, or look at them in another way."
+        return "multiplying by 1 or adding 0 is arithmetic too: the result is not judged by its numbers."
+    return "this computes numbers. Only move them, copy them, or view them differently."
 
 
 def _why_leaf(result: torch.Tensor, w: torch.Tensor) -> str:
     if _shares_memory(w, result):
-        return "it shows w's memory, but it was cut off from w: no operation was recorded."
-    return "its numbers were copied outside the graph: for minigrad it is new data."
+        return "it shares w's memory, but it was detached from w: no operation was recorded."
+    return "its numbers were copied outside the graph: to minigrad it is new data."
 
 
 def two_ways(first: Callable[[torch.Tensor], torch.Tensor], second: Callable[[torch.Tensor], torch.Tensor]) -> None:
@@ -120,7 +120,7 @@ def two_ways(first: Callable[[torch.Tensor], torch.Tensor], second: Callable[[to
         lines.append(f"{report.name_of(way)}(y): {told}")
         did.append((told, _calls(way)))
     if did[0] == did[1]:
-        report.misconception(name, "both functions do the same thing. Another name is not another way.", *lines)
+        report.misconception(name, "both functions do the same thing. A different name is not a different way.", *lines)
         return
     report.passed(name, *lines)
 
@@ -132,15 +132,15 @@ def _judge_way(way: Callable[[torch.Tensor], torch.Tensor], y: torch.Tensor) -> 
         leaf = way(y)
     except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
         if "change requires_grad flags" in str(error):
-            return f"a result cannot drop the flag, its history says otherwise. {report.first_line(error)}", ""
+            return f"a result cannot drop the flag while it has a history. {report.first_line(error)}", ""
         return f"it {report.raised(error, way)}", ""
     if not isinstance(leaf, torch.Tensor):
         return f"it must return a tensor; it returned {report.a(leaf)}.", ""
     if not leaf.is_leaf:
         made_by = type(leaf.grad_fn).__name__
         if leaf is y:
-            return f"this is y itself, and {made_by} still stands behind it.", ""
-        return f"a copy, or a new view, is still a recorded result: {made_by} stands behind it.", ""
+            return f"this is y itself, and its grad_fn is still {made_by}.", ""
+        return f"a copy, or a new view, is still a recorded result: its grad_fn is {made_by}.", ""
     if leaf.shape != y.shape:
         return f"a leaf, but its shape is {list(leaf.shape)}; y has {list(y.shape)}.", ""
     if leaf.tolist() != numbers:
@@ -179,20 +179,20 @@ def _names(code: CodeType, around: dict[str, Any], seen: set[CodeType]) -> list[
 
 HINTS = {
     "twelve": (
-        "A leaf has no grad_fn. So ask of each line: was an operation recorded here?",
+        "A leaf has no grad_fn. So ask for each line: was an operation recorded here?",
         "It was recorded if an input requires grad and nothing switched recording off. data and x do not require grad; "
         "w does, and so do a layer's weights.",
         "detach() records nothing, ones_like makes new data. clone(), [0], sum() and layer(x) are operations on "
-        "something that requires grad. For the last one ask what detach() leaves behind.",
+        "something that requires grad. For the last one, ask what detach() leaves behind.",
     ),
     "non_leaf": (
-        "Which operations do you know that only move numbers, or only look at them in another way?",
+        "Which operations do you know that only move numbers, or only view them differently?",
         "Change the shape, take a part, swap the axes, or copy: each of these is an operation with a node of its own.",
-        "The name of the node tells: w.view(...) leaves ViewBackward0. Write one such call after return.",
+        "The node's name tells you: w.view(...) leaves ViewBackward0. Write one such call after return.",
     ),
     "two_ways": (
-        "A leaf has no history. One way cuts the history off; another begins anew from the bare numbers.",
+        "A leaf has no history. One way cuts the history off; another starts again from the bare numbers.",
         "The first: a method from the twelve tensors that gave a leaf. The second: new data from a list of numbers.",
-        "y.detach() is one. For the other look at y.tolist(), and at how w was written down at the top of this lesson.",
+        "y.detach() is one. For the other, look at y.tolist(), and at how w was created at the top of this lesson.",
     ),
 }

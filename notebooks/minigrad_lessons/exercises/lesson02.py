@@ -42,7 +42,7 @@ def result_flag(student: Callable[..., Any]) -> None:
         said[mode, flags] = answer
     wrong = next((case for case in CASES if bool(said[case]) != flag_of(*case)), None)
     if wrong is None:
-        report.passed(name, f"{len(CASES)} results were made, of one to three inputs, recorded and not: all agree")
+        report.passed(name, f"{len(CASES)} results of one to three inputs, recorded and not: all agree")
         return
     fits = [text for text, rule in RULES if all(bool(rule(*case)) == bool(said[case]) for case in CASES)]
     mode, flags = wrong
@@ -57,10 +57,12 @@ TEN = ("w + data", "data * data", "w >= data", "w.detach() * w", "w.clone()", "w
 FLAG_BELIEFS: tuple[tuple[str, Rule], ...] = (
     ("a result requires grad as soon as w is in it", lambda code, t: "w" in code.replace("requires", "")),
     ("every input must require grad", lambda code, t: t.requires_grad and code == "w.clone()"),
-    ("what was detached stays so, whatever comes after", lambda code, t: t.requires_grad and "detach" not in code),
+    ("what was detached stays detached, whatever comes after",
+     lambda code, t: t.requires_grad and "detach" not in code),
     ("a copy is new data, so it does not require grad", lambda code, t: t.requires_grad and "clone" not in code),
-    ("a whole number in it spoils the result", lambda code, t: t.requires_grad and "long" not in code),
-    ("comparisons and argmax are operations like all others",
+    ("one integer input is enough: the result cannot require grad",
+     lambda code, t: t.requires_grad and "long" not in code),
+    ("comparisons and argmax are operations like any other",
      lambda code, t: t.requires_grad or ">=" in code or "argmax" in code),
     ("ones_like(w) is like w, flag and all", lambda code, t: t.requires_grad or "ones_like" in code),
     ("under no_grad the flag still follows from the inputs", lambda code, t: t.requires_grad or "unrecorded" in code),
@@ -91,8 +93,8 @@ MISSED: dict[tuple[str, State], str] = {
     ("sixth", (True, True, False)): "on a leaf retain_grad() silently does nothing. It must be called "
                                     "while the tensor is still a result.",
 }
-DETACHED = ("t.detach() is a new tensor, which knows nothing of retain_grad(). The tensor itself must become a leaf: "
-            "there is a method with _ at its end.")
+DETACHED = ("t.detach() is a new tensor, on which retain_grad() was never called. The tensor itself must become a "
+            "leaf: there is a method for that whose name ends in _.")
 
 
 def reach(third: Callable[[], Any], fourth: Callable[[], Any], fifth: Callable[[], Any],
@@ -121,12 +123,12 @@ def _judge_row(row: str, function: Callable[[], Any]) -> str:
         if "can't retain_grad" in str(error):
             advice = "Start from a tensor that requires grad." if row == "fourth" else \
                 "Ask earlier, while it is a result that requires grad."
-            return f"retain_grad() is refused on what does not require grad. {advice}"
+            return f"retain_grad() raises an error on a tensor that does not require grad. {advice}"
         if "change requires_grad flags" in str(error):
-            return "the flag of a result cannot be taken away. Make a leaf of it first."
+            return "you cannot turn off the flag of a result. Make it a leaf first."
         return f"it {report.raised(error, function)}"
     if tensor is None:
-        return "it returned None. retain_grad() gives nothing back: call it on a line of its own, and return t."
+        return "it returned None. retain_grad() returns nothing: call it on a line of its own, and return t."
     if not isinstance(tensor, torch.Tensor):
         return f"it must return a tensor; it returned {report.a(tensor)}."
     found = tensor.is_leaf, tensor.requires_grad, tensor.retains_grad
@@ -146,22 +148,22 @@ def _why_missed(row: str, found: State, function: Callable[[], Any]) -> str:
 
 HINTS = {
     "result_flag": (
-        "Look at the eight lines above: with recording on, which one of four says False?",
-        "One input that requires grad is enough. Python has a word for: at least one of these is True.",
+        "Look at the eight lines above: with recording on, which of the four says False?",
+        "One input that requires grad is enough. Python has a function for: at least one of these is True.",
         "`mode and any(flags)`.",
     ),
     "flags": (
         "Ask three things: is the result made of floating-point numbers, was recording on, and did an input require "
         "grad at that moment?",
-        "detach() and long() give a tensor that does not require grad. What is computed from it and from w still has "
-        "one input that does.",
-        "They are True for w + data, w.detach() * w, w.clone(), and one more, in which a whole number is multiplied by "
-        "w.",
+        "detach() and long() return a tensor that does not require grad. A result of it and w still has one input "
+        "that does.",
+        "The answer is True for w + data, w.detach() * w, w.clone(), and one more, in which integers are multiplied "
+        "by w.",
     ),
     "reach": (
-        "The inspector writes out the lines that lead to where you stand. Walk there first.",
+        "The inspector shows the lines that lead to the state you are in. Walk there first.",
         "States 5 and 6 are reached through state 4: what remembers retain_grad() must have been a result.",
         "For the fifth: t = torch.ones(2, requires_grad=True) * 2, then t.retain_grad(), then t.detach_(). The sixth "
-        "has one call more.",
+        "has one more call.",
     ),
 }

@@ -90,7 +90,7 @@ def _why_raised(error: Exception, student: Walk, holds_none: bool) -> str:
     if "'NoneType' object is not callable" in text and not holds_none:
         return "the walk called None, and no pair of this tree holds None: go on with the node below."
     if "NoneType" in text and holds_none:
-        return "the walk stepped onto None. A pair (None, 0) means that this input needs no gradient: skip it."
+        return "the walk reached None. A pair (None, 0) means that this input does not require grad: skip it."
     if "0-d" in text or "zip" in text or "iterate" in text or "iterable" in text:
         return "a node with one input returns a bare tensor, not a tuple with one tensor in it."
     return f"the walk {report.raised(error, student)}"
@@ -99,15 +99,16 @@ def _why_raised(error: Exception, student: Walk, holds_none: bool) -> str:
 def _why_different(found: dict[str, Any], wanted: dict[str, Any]) -> str:
     missing = [key for key, grad in found.items() if grad is None]
     if len(missing) == len(found):
-        return ("none of the leaves received anything. Gradients arrive when the walk calls the last nodes: "
-                "it has to go on below, to their end.")
+        return ("none of the leaves received anything. Gradients arrive when the walk calls the last nodes: it has to "
+                "go on down to them.")
     if missing:
         return f"{', '.join(missing)}.grad is None: the walk followed one edge only. A node may have several inputs."
     key = next(k for k in wanted if found[k] != wanted[k])
     if all(value == 1.0 for grad in found.values() for value in (grad if isinstance(grad, list) else [grad])):
-        return "every leaf got the gradient of the root. What goes down an edge is what the node gave for that input."
+        return ("every leaf got the gradient of the root. What goes down an edge is what the node returned for that "
+                "input.")
     if sorted(map(str, found.values())) == sorted(map(str, wanted.values())):
-        return "the gradients went to the wrong inputs: the results stand in the order of next_functions."
+        return "the gradients went to the wrong inputs: the results are in the order of next_functions."
     return f"{key}.grad is {_numbers(found[key])}, backward() gives {_numbers(wanted[key])}."
 
 
@@ -149,7 +150,7 @@ def _why_not_rows(pairs: Any) -> str:
         return "m[2] is an operation of its own, with one output. Each such row is output 0 of its own node."
     for place, kind in enumerate(names):
         if kind == "None":
-            return f"input {place} was made without recording, or needs no gradient: no node."
+            return f"input {place} was made without recording, or does not require grad: no node."
         if kind != "UnbindBackward0":
             return f"input {place} comes from {kind}, not from unbind."
     return ""
@@ -158,18 +159,18 @@ def _why_not_rows(pairs: Any) -> str:
 def _why_other_integers(pairs: Any, wanted: list[int]) -> str:
     found, count = [integer for _, integer in pairs], len(pairs)
     if found == wanted and len({id(node) for node, _ in pairs}) > 1:
-        return "unbind was called more than once; one call is enough, its outputs can be used again."
+        return "unbind was called more than once; one call is enough, since its outputs can be used again."
     if found == wanted:
         return ""
     if count != len(wanted):
         inputs, made = ("input", "pair") if count == 1 else ("inputs", "pairs")
-        return f"this node has {count} {inputs}, so {count} {made}; {len(wanted)} are asked for."
+        return f"this node has {count} {inputs}, so {count} {made}; it should have {len(wanted)}."
     if found == sorted(found):
-        return ("the integers do not count the inputs. They say which output of unbind each input was; the order is "
-                "yours to choose.")
+        return ("the integers do not count the inputs. They say which output of unbind each input was; you choose the "
+                "order.")
     if found == wanted[::-1]:
-        return "the pairs stand in the order of the inputs, first input first."
-    return f"the integers are {found}; {wanted} is asked for."
+        return "the pairs are in the order of the inputs, first input first."
+    return f"the integers are {found}; they should be {wanted}."
 
 
 def diamond(build: Callable[[], object], most_nodes: int = 20, calls: int = 1000) -> None:
@@ -197,8 +198,8 @@ def _judge_diamond(name: str, result: torch.Tensor, most_nodes: int, calls: int)
         report.misconception(name, "this is a tree: one path leads to each node, so the walk calls each node once, "
                                    "however long it is.", counts)
     elif len(nodes) > most_nodes:
-        report.misconception(name, f"it has {len(nodes)} nodes, {most_nodes} are allowed. It is not the size that "
-                                   "makes the calls: look at how they grow with each step.", counts)
+        report.misconception(name, f"it has {len(nodes)} nodes, {most_nodes} are allowed. Size alone does not make "
+                                   "the calls: look at how they grow with each step.", counts)
     elif not meet:
         report.misconception(name, "the paths meet only at the leaf. That adds one call for each use; it does not "
                                    "double what lies below.", counts)
@@ -211,12 +212,13 @@ HINTS = {
     "walk": (
         "Two questions: which pairs have nothing to visit, and what is called with the result?",
         "A pair (None, 0) has no node. In every other pair, the node is the first of the two.",
-        "The first blank compares with None. In the second stands the node that walk is to go on with.",
+        "The first blank compares with None. The second is the node that walk should go on with.",
     ),
     "integers": (
-        "The integer belongs to the input, not to its place: it says which output of unbind this input is.",
+        "The integer depends on the input, not on its place: it says which output of unbind this input is.",
         "Call unbind once and keep its three rows. The result needs four inputs, so use one row twice.",
-        "With p, q, r = m.unbind(), the integers of p, q, r are 0, 1, 2. Put them into torch.stack in the order asked.",
+        "With p, q, r = m.unbind(), the integers of p, q, r are 0, 1, 2. Put them into torch.stack in the order you "
+        "need.",
     ),
     "diamond": (
         "A walk calls a node once for each path that leads to it. How does the number of paths grow?",

@@ -84,20 +84,21 @@ def _judge(student: Walk, build: Callable[[], Graph]) -> tuple[str, int]:
     fault = _why_calls(sum(called.values()), max(called.values(), default=0), nodes)
     found = [None if leaf.grad is None else leaf.grad.item() for leaf in leaves]
     if not fault and any(f is None or abs(f - w) > 1e-3 * max(1.0, abs(w)) for f, w in zip(found, wanted)):
-        fault = ("each node was called once, but not with the whole sum. What goes in is what has piled up in "
-                 "waiting, not the part that came last.")
+        fault = ("each node was called once, but not with the whole sum. Pass on what has been added up in waiting, "
+                 "not the last part to arrive.")
     return fault, sum(called.values())
 
 
 def _why_calls(calls: int, most: int, nodes: list[Any]) -> str:
     if most > max(paths_to(nodes[0]).values()):
-        return "one node was called more often than ways lead to it: go on with the node below, not with the same one."
+        return ("one node was called more often than there are paths to it: go on with the node below, not with the "
+                "same one.")
     if most > 1:
-        return (f"one node was called {most} times: it ran before its last gradient had come, each time with a "
+        return (f"one node was called {most} times: it ran before its last gradient had arrived, each time with a "
                 "partial sum.")
     if calls < len(nodes):
-        return (f"of {len(nodes)} nodes only {calls} ran. The others still wait: by your count, more gradients are "
-                "to come.")
+        return (f"only {calls} of {len(nodes)} nodes ran. The others still wait: by your count, more gradients are "
+                "due.")
     return ""
 
 
@@ -146,7 +147,7 @@ def _why_raised(error: Exception, student: object) -> str:
     if "second time" in text:
         return "the first call freed what the nodes had saved. This is what retain_graph=True is for."
     if "implicitly created" in text:
-        return "y has three numbers: say in gradient= which of them, by a 1 in its place and 0 elsewhere."
+        return "y has three numbers: use gradient= to choose one, with a 1 in its place and 0 elsewhere."
     if "Mismatch in shape" in text:
         return "gradient= has one number for each number of y: three of them, whatever the shape of x is."
     return f"jacobian(y, x) {report.raised(error, student)}"
@@ -163,21 +164,22 @@ def _why_rows(found: Any, wanted: list[list[float]]) -> str:
     running = [[sum(column) for column in zip(*wanted[:i + 1])] for i in range(3)]
     mistakes: tuple[tuple[Any, str], ...] = (
         (wanted, ""),
-        (running, "each row holds the rows above it too: .grad adds up. Set x.grad = None before each call."),
-        ([columns] * 3, "all rows are alike, and are the sum of the rows. Either gradient= was all ones, or .grad was "
-                        "never set to None: then the three rows are one and the same tensor."),
-        ([wanted[2]] * 3, "all rows are the last one: x.grad was emptied in place, and the three rows are one and the "
+        (running, "each row includes the rows above it: .grad adds up. Set x.grad = None before each call."),
+        ([columns] * 3, "all rows are equal to the sum of the rows. Either gradient= was all ones, or .grad was never "
+                        "set to None: then the three rows are one and the same tensor."),
+        ([wanted[2]] * 3, "all rows are equal to the last: x.grad was zeroed in place, and the three rows are one and "
+                          "the "
                           "same tensor. Set x.grad = None instead, or clone() it."),
         ([list(column) for column in zip(*wanted)], "these are the columns: entry i of y makes row i."),
-        (columns, "this is the sum of the rows, what y.sum() would give. Keep them apart: one call for each."),
+        (columns, "this is the sum of the rows, the gradient of y.sum(). Keep them apart: one call for each."),
     )
     for rows, text in mistakes:
         if _close(found, rows):
             return text
     if isinstance(found, list) and None in found:
-        return "there is None among the rows: backward() returns nothing, the gradient is in x.grad."
+        return "one of the rows is None: backward() returns None, and the gradient is in x.grad."
     if isinstance(found, list) and any(isinstance(row, tuple) for row in found):
-        return "torch.autograd.grad gives a tuple: take the tensor in it."
+        return "torch.autograd.grad returns a tuple: take the tensor out of it."
     return "the rows differ. Row i is x.grad after y.backward(v), where v has a 1 at place i and 0 elsewhere."
 
 
@@ -206,7 +208,7 @@ _NINE = Truths(
         ("with one input there is nothing to save", lambda code, raises: raises and "y" in code),
         ("with two inputs something is saved", lambda code, raises: raises or "y" in code),
     ),
-    look="Does its formula need a value from the forward pass? Those it has to save.", told=("raise", "run again"))
+    look="Does its formula need a value from the forward pass? Then it has to save that.", told=("raise", "run again"))
 
 
 def second_backward(answers: object, **names: Any) -> None:
@@ -216,21 +218,22 @@ def second_backward(answers: object, **names: Any) -> None:
 
 HINTS = {
     "waiting_walk": (
-        "needs[below] says how many gradients have not come yet. One has come just now.",
+        "needs[below] says how many gradients have not arrived yet. One has just arrived.",
         "Count down by one for each gradient that arrives. Then ask whether any is still missing.",
-        "The first blank is a number: one gradient has come. The second compares needs[below] with what is left when "
-        "all have come.",
+        "The first blank is a number: one gradient has arrived. The second compares needs[below] with what is left "
+        "when all have arrived.",
     ),
     "jacobian": (
-        "backward(v) gives the gradient of (y * v).sum(). For which v is this one entry of y?",
+        "backward(v) computes the gradient of (y * v).sum(). For which v is that sum one entry of y?",
         "v has a 1 at place i and 0 elsewhere. Three calls on one graph: what must the first two keep? And what does "
-        ".grad do when a second gradient comes?",
+        ".grad do when a second gradient arrives?",
         "For each row v of torch.eye(3): set x.grad = None, call y.backward(v, retain_graph=True), append x.grad.",
     ),
     "second_backward": (
-        "A node complains if it has to look at a value that was let go. Which formulas look at a value?",
-        "The gradient of a sum is what came in; that of a product is what came in, times the other factor.",
-        "A product saves its factors, also if one is a plain number; exp saves its result. A chain raises if any of "
+        "A node raises an error if it needs a value that was freed. Which formulas need a value?",
+        "The gradient of a sum is the incoming gradient; that of a product is the incoming gradient times the other "
+        "factor.",
+        "A product saves its factors, even if one is a plain number; exp saves its result. A chain raises if any of "
         "its nodes does.",
     ),
 }

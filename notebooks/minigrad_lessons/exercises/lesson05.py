@@ -73,10 +73,10 @@ def _parts(number: int) -> str:
 
 def _why_moved(moved: float, wanted: float, number: int, optimizer: Counted) -> str:
     if optimizer.stepped == 0:
-        return "nothing moved w. When all parts have been fed, the optimizer has to step."
+        return "nothing moved w. After all the parts, the optimizer has to step."
     if optimizer.stepped > 1:
-        return (f"step() ran {optimizer.stepped} times: that is training on small batches, where each part sees "
-                "another w. The sum makes one step.")
+        return (f"step() ran {optimizer.stepped} times: that is training on small batches, where each part sees a "
+                "different w. Take one step with the sum.")
     ratio = moved / wanted
     if abs(ratio - 1) < 1e-3:
         return ""
@@ -85,10 +85,10 @@ def _why_moved(moved: float, wanted: float, number: int, optimizer: Counted) -> 
     if optimizer.zeroed > 1:
         return "the gradients were cleared between the parts, so only the last part counts. Clear before the loop."
     if abs(ratio - number) < 1e-3:
-        return (f"w moved {number} times as far: the mean of a part has divided by {8 // number} examples, not by 8, "
-                f"and {number} such means were added up.")
+        return (f"w moved {number} times as far: the mean of a part divides by {8 // number} examples, not by 8, and "
+                f"{number} such means were added up.")
     if abs(ratio * 8 / number - 1) < 1e-3:
-        return "each loss was divided by the number of examples, but its mean had done a part of that already."
+        return "each loss was divided by the number of examples, but its mean had already done part of that."
     return f"w moved {ratio:.3g} times as far as with the whole batch."
 
 
@@ -128,12 +128,13 @@ def _why_arrivals(came: int, wanted: int, found: str, grad: str) -> str:
     arrived = f"{came} gradient{'s' * (came != 1)} arrived"
     if came < wanted and found == grad:
         return (f"x.grad is {grad}, but {arrived}. One arrives for each time that x itself is an input: a power has x "
-                "once, a product of x and x twice. What goes through y = x * 1 is added up at y, and reaches x as one.")
+                "once, a product of x and x twice. Gradients that go through y = x * 1 are added up at y, and reach x "
+                "as one.")
     if came < wanted:
         return f"{arrived}. One arrives for each time that x itself is an input of an operation."
     if came > wanted:
-        return f"{arrived}; {wanted} are asked for. Each use of x sends one."
-    return f"{arrived}, but their sum is {found}; {grad} is asked for." if found != grad else ""
+        return f"{arrived}; {wanted} should arrive. Each use of x sends one."
+    return f"{arrived}, but their sum is {found}; it should be {grad}." if found != grad else ""
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ class Loop:
 
 LOOPS = {
     "a": Loop(0.004, True, (6.0,), "It creeps down and never turns back: its steps are too short."),
-    "b": Loop(0.253, True, (6.0,), "It grows from the first step on, more each time: its steps are too long."),
+    "b": Loop(0.253, True, (6.0,), "It grows from the first step, more each time: its steps are too long."),
     "c": Loop(0.02, False, (6.0,), ""),
     "d": Loop(0.02, True, (6.0, 4.5, 7.0), "It jumps from batch to batch and settles: its batches differ."),
 }
@@ -188,24 +189,25 @@ def forgot(answer: object) -> None:
         report.misconception(name, f"loop {letter} does clear. {LOOPS[letter].looks}", counted)
         return
     low = losses.index(min(losses[:STEPS // 2]))
-    report.passed(name, counted, f"Its loss falls to {losses[low]:.2g}, and comes back to {max(losses[low:]):.2g}.")
+    report.passed(name, counted, f"Its loss falls to {losses[low]:.2g}, then rises again to {max(losses[low:]):.2g}.")
 
 
 HINTS = {
     "parts": (
         "The mean of 8 examples divides by 8. By what does the mean of a part divide, and how many parts are added up?",
         "With p parts, each mean divides by 8 / p only, so the sum of p such means is p times too large. And the step "
-        "comes when all parts have been fed.",
+        "comes after all the parts.",
         "The first blank is the number of parts. The second, after the loop, lets the optimizer step once.",
     ),
     "arrivals": (
-        "One gradient comes for each time that x itself is an input of an operation.",
-        "So x has to be written three times. Which product or sum of three x has the slope 12 at 2?",
+        "One gradient arrives for each time that x itself is an input of an operation.",
+        "So x has to be written three times. Which product or sum of three x's has the slope 12 at 2?",
         "x * x * x has x three times as an input, and its slope is 3 * x**2.",
     ),
     "forgot": (
-        "Without zero_grad each step uses the sum of all gradients so far. What does w do when it has reached its aim?",
-        "The old gradients are still in the sum: w runs past its aim, until new ones outweigh them.",
-        "Look for a loss that falls to nearly 0 and then comes back nearly as high as it was, again and again.",
+        "Without zero_grad each step uses the sum of all gradients so far. What does w do when it has reached its "
+        "target?",
+        "The old gradients are still in the sum: w overshoots its target, until new ones outweigh them.",
+        "Look for a loss that falls to nearly 0 and then rises nearly as high as before, again and again.",
     ),
 }

@@ -57,11 +57,11 @@ def happened(trace: Trace) -> str:
 # What is before what, in an order that is not the engine's, and what somebody thinks who says so.
 MISTAKES = (
     ("BD", "y.grad keeps what all hooks of the tensor have left, whenever they were registered."),
-    ("GD", "the gradient belongs to the tensor first, and to its node afterwards: tensor hooks come before pre-hooks."),
-    ("GB", "y.grad is kept before the node's own hooks begin."),
+    ("GD", "the gradient reaches the tensor first, and its node afterwards: tensor hooks run before pre-hooks."),
+    ("GB", "y.grad is kept before the node's own hooks run."),
     ("AG", "a pre-hook runs before its node, a post-hook after it."),
-    ("CF", "the tensor hook of x may still change the gradient, so it runs before x.grad is added to."),
-    ("EC", "the post-accumulate hook runs when x.grad has been added to."),
+    ("CF", "the tensor hook of x can still change the gradient, so it runs before x.grad is added to."),
+    ("EC", "the post-accumulate hook runs after x.grad has been added to."),
 )
 
 
@@ -73,7 +73,7 @@ def event_order(answer: object) -> None:
         return
     letters = [letter for letter in str(answer).upper() if letter.isalpha()]
     if sorted(letters) != list(EVENTS):
-        report.not_yet(name, f"It asks for each of the letters {''.join(EVENTS)} once, such as \"{''.join(EVENTS)}\".")
+        report.not_yet(name, f"Use each of the letters {''.join(EVENTS)} once, for example \"{''.join(EVENTS)}\".")
         return
     found = happened(program())
     if "".join(letters) == found:
@@ -81,7 +81,7 @@ def event_order(answer: object) -> None:
         return
     place = {letter: letters.index(letter) for letter in EVENTS}
     if [letter for letter in letters if letter != "C"] == list(REGISTERED):
-        text = "this is the order in which they were registered. It does not matter between different kinds of hooks."
+        text = "this is the order of registration, which does not matter between different kinds of hooks."
     elif max(place[letter] for letter in "ABDG") > min(place[letter] for letter in "CEF"):
         text = "x comes after y's node: before that, no gradient has reached x."
     else:
@@ -124,21 +124,21 @@ def _watched(hook: Callable[[torch.Tensor], Any], wrote: list[bool]) -> Callable
     return watched
 
 
-_WROTE = ("the hook wrote into the gradient that it was handed. The engine may still need that tensor elsewhere: "
-          "return a new one.")
+_WROTE = ("the hook modified the gradient that it was given. The engine may still need that tensor elsewhere: return "
+          "a new one.")
 
 
 def _why_hook_raised(error: Exception, student: object, student_returns_it: bool) -> str:
     if "hook returned" in str(error):
         return "a hook returns a tensor, the new gradient, or None to leave it as it is."
     if "changed the size" in str(error):
-        return "what a hook returns has the shape of the gradient; a norm is one number."
+        return "what a hook returns must have the shape of the gradient; a norm is one number."
     if "register_hook" in str(error) or "callable" in str(error):
         return ("clip(most) returns the hook itself, a function." if student_returns_it else
-                "register_hook takes the hook itself, a function; here it was handed something else.")
+                "register_hook takes the hook itself, a function; here it got something else.")
     if "'NoneType' object has no attribute" in str(error):
         return (f"the hook {report.raised(error, student).rstrip('.')}. A tensor hook runs before .grad is added to: "
-                "use the gradient that it is handed.")
+                "use the gradient that it is given.")
     return f"the hook {report.raised(error, student)}"
 
 
@@ -149,20 +149,20 @@ def _near(a: torch.Tensor, b: torch.Tensor) -> bool:
 def _why_clipped(found: torch.Tensor, given: torch.Tensor, most: float) -> str:
     norm = float(given.norm())
     if float(found.norm()) != float(found.norm()):
-        return "a gradient of zeros became nan: it was divided by its norm, which is 0. Short ones are left alone."
+        return "a gradient of zeros became nan: it was divided by its norm, which is 0. Leave short gradients alone."
     if _near(found, given * min(1.0, most / max(norm, most))):
         return ""
     if norm <= most:
-        return "a gradient that was short enough was changed. Only a longer one is made shorter."
+        return "a gradient that was short enough was changed. Shorten only a longer one."
     if _near(found, given):
-        return "a long gradient went on as it was. What the hook returns goes on; None leaves it as it is."
+        return "a long gradient went on unchanged. What the hook returns goes on; None leaves the gradient as it is."
     if _near(found, given.clamp(-most, most)):
         return "each number was clipped by itself: that turns the gradient. Clipping its norm keeps the direction."
     if _near(found, given / norm):
         return "the norm is 1 now, whatever most is."
     if _near(found, given * (norm / most)):
         return "it became longer: the factor is upside down."
-    return f"its norm is {float(found.norm()):.3g} now; at most {most:g} is asked for, in the same direction."
+    return f"its norm is {float(found.norm()):.3g} now; it should be at most {most:g}, in the same direction."
 
 
 Watch = Callable[[Module], Mapping[str, list[float]]]
@@ -198,7 +198,7 @@ def watch_layers(student: Watch) -> None:
     if not finished:
         return
     if not isinstance(log, Mapping):
-        report.misconception(name, f"watch must return the dictionary of the lists; it returned a "
+        report.misconception(name, f"watch must return the dictionary of lists; it returned a "
                                    f"{type(log).__name__}.")
         return
     try:
@@ -217,9 +217,9 @@ def watch_layers(student: Watch) -> None:
 def _why_no_lists(log: Mapping[str, Any]) -> str:
     for key, values in log.items():
         if not isinstance(values, list):
-            return f"under {key} there is a {type(values).__name__}; a list is asked for, with one number per pass."
+            return f"under {key} there is a {type(values).__name__}; it should be a list, with one number per pass."
         if any(isinstance(value, torch.Tensor) and value.numel() > 1 for value in values):
-            return "whole gradients were logged. One number per pass is asked for: the norm, grad.norm().item()."
+            return "whole gradients were logged. Log one number per pass: the norm, grad.norm().item()."
         if not all(isinstance(value, int | float | torch.Tensor) for value in values):
             return f"in the list of {key} there is something that is not a number."
     return ""
@@ -230,7 +230,7 @@ def _why_log(log: Mapping[str, list[float]], model: Module) -> str:
     seen = {key: [float(value) for value in values] for key, values in log.items()}
     last = list(wanted)[-1]
     if any(abs(float(grad_of(p).norm()) - summed[key][1]) > 1e-3 for key, p in model.named_parameters()):
-        return "the gradients came out changed. A hook that only looks must return None; append() does."
+        return "the gradients were changed. A hook that only looks must return None, as append() does."
     if seen.keys() != wanted.keys():
         if len(seen.get(last, [])) == len(BATCHES) * len(wanted):
             return _LATE
@@ -241,15 +241,15 @@ def _why_log(log: Mapping[str, list[float]], model: Module) -> str:
     if all(_alike(seen[key], wanted[key]) for key in wanted):
         return ""
     if all(_alike(seen[key], summed[key]) for key in wanted):
-        return "these are norms of .grad, the sum over the passes. A tensor hook is handed the gradient of this pass."
+        return "these are norms of .grad, the sum over the passes. A tensor hook gets the gradient of this pass."
     if not any(seen.values()):
         return "nothing was logged. The hooks have to be registered when watch(model) runs, on the parameters."
     key = next(k for k in wanted if not _alike(seen[k], wanted[k]))
     return f"{key} has {show(seen[key])}; the norms of its two gradients are {show(wanted[key])}."
 
 
-_LATE = ("everything went into the list of the last parameter. The hooks share the loop's variable, and look it up "
-         "when they run. Give each its own: lambda grad, name=name: …")
+_LATE = ("everything went into the list of the last parameter. The hooks share the loop variable, and look it up when "
+         "they run. Give each its own: lambda grad, name=name: …")
 
 
 def _alike(a: list[float], b: list[float]) -> bool:
@@ -259,7 +259,7 @@ def _alike(a: list[float], b: list[float]) -> bool:
 HINTS = {
     "event_order": (
         "The gradient reaches y before it reaches x. Which comes first: the tensor y, or the node that made y?",
-        "At y: the tensor's hooks, then y.grad is kept, then the node with what runs before and after it.",
+        "At y: the tensor's hooks, then y.grad is kept, then the node, with the hooks before and after it.",
         "At x: the tensor hook, then the addition, then the post-accumulate hook. Begin with D, B, G.",
     ),
     "clip": (

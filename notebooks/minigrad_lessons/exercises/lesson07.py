@@ -44,7 +44,7 @@ def modes(answers: object) -> None:
     for quarter in QUARTERS:
         found = measure(*quarter)
         if not isinstance(answers[quarter], tuple) or len(answers[quarter]) != 2:
-            report.misconception(name, f"{_named(quarter)}: write two words, True or False, in brackets.")
+            report.misconception(name, f"{_named(quarter)}: write two values, True or False, in brackets.")
             return
         for place, said in enumerate(answers[quarter]):
             if not isinstance(said, bool):
@@ -95,8 +95,10 @@ def set_mode(student: Any) -> None:
         if fault:
             report.misconception(name, fault)
             return
-    report.passed(name, "called as a function: it switches at once", "as a block: it puts back what was there before, "
-                  "after an error too", "inside no_grad, and inside itself: the innermost decides")
+    report.passed(name, "called as a function: it switches at once", "as a block: it restores what was there before, "
+                                                                     "after an error too", "inside no_grad, and "
+                                                                                           "inside itself: the "
+                                                                                           "innermost decides")
 
 
 def _as_a_function(student: Any) -> str:
@@ -112,8 +114,8 @@ def _as_a_block(student: Any) -> str:
     if inside:
         return "inside the block grad mode is still on."
     if not torch.is_grad_enabled():
-        return "after the block grad mode is still off. Put back what was there *before* the switch: ask first, " \
-               "then switch."
+        return ("after the block grad mode is still off. Put back what was there *before* the switch: ask first, "
+                "then switch.")
     return ""
 
 
@@ -124,7 +126,7 @@ def _back_to_off(student: Any) -> str:
         after = torch.is_grad_enabled()
     if not inside:
         return "set_mode(True) inside no_grad did not switch recording on."
-    return "it puts back True, whatever was there before. Inside no_grad it must put back False." if after else ""
+    return "it restores True, whatever was there before. Inside no_grad it must restore False." if after else ""
 
 
 def _off_in_off(student: Any) -> str:
@@ -132,7 +134,7 @@ def _off_in_off(student: Any) -> str:
         with student(False):
             pass
         after = torch.is_grad_enabled()
-    return ("it puts back the opposite of what it was given. In a block that is off already, that switches on."
+    return ("it restores the opposite of what it was given. In a block that is already off, that switches recording on."
             if after else "")
 
 
@@ -145,8 +147,8 @@ def _with_an_error(student: Any) -> str:
     except KeyError:
         pass
     if not came_out:
-        return "it swallows errors: if __exit__ returns something true, an error in the block is gone without a word."
-    return "" if torch.is_grad_enabled() else "after an error in the block the mode is not put back."
+        return "it swallows errors: if __exit__ returns something true, an error in the block silently disappears."
+    return "" if torch.is_grad_enabled() else "after an error in the block the mode is not restored."
 
 
 class _Probe:
@@ -178,7 +180,7 @@ def decorator(student: Any) -> None:
         report.misconception(name, fault)
     else:
         report.passed(name, "nothing inside is recorded, at the first call and at the second",
-                      "arguments go in, by name too; the result comes out", "grad mode is put back, after an error too")
+                      "arguments go in, by name too; the result comes out", "grad mode is restored, after an error too")
 
 
 def _judge_decorator(student: Any) -> str:
@@ -215,17 +217,17 @@ def _judge_result(result: Any, inside: list[bool], scale: float) -> str:
     if abs(result.item() - 3.0 * scale) > 1e-3:
         return f"for scale={show(scale)} the result is {show(result.item())}, not {show(3.0 * scale)}."
     if inside[0] and result.requires_grad:
-        return "grad mode was on inside the function: the block no_grad must be around the call."
+        return "grad mode was on inside the function: the no_grad block must be around the call."
     if inside[0]:
-        return "all was recorded, and cut off afterwards. That keeps what the formulas need until the end; do not " \
-               "record in the first place."
+        return ("all was recorded, and cut off afterwards. That keeps what the formulas need until the end; do not "
+                "record in the first place.")
     return "" if torch.is_grad_enabled() else "after the call grad mode stays off, for everything that follows."
 
 
 def _why_raised(error: Exception, student: Any) -> str:
     if isinstance(error, TypeError) and "argument" in str(error):
-        return "the new function does not take all arguments of the old one: take *args and **kwargs, and hand on " \
-               "both, with their stars."
+        return ("the new function does not take all arguments of the old one: take *args and **kwargs, and pass both "
+                "on, with their stars.")
     return f"without_grad {report.raised(error, student)}"
 
 
@@ -273,21 +275,22 @@ def repaired(student: Forward) -> None:
     if out is None:
         report.misconception(name, "it returns nothing. Its last line was: return head(h).")
     elif not isinstance(out, torch.Tensor) or out.shape != wanted.shape or not torch.allclose(out, wanted):
-        report.misconception(name, "the output itself has changed. Only the way of the gradient was wrong.")
+        report.misconception(name, "the output itself has changed. Only the path of the gradient was wrong.")
     elif any(grad is None for grad in grads):
         report.misconception(name, _why_none(grads, bool(strangers)), got)
     elif all(torch.allclose(a, b) for a, b in zip(grads, _grads(_through_the_scale)[1], strict=True)):
         report.misconception(name, "now the gradient goes through the scale too. It was meant to be a plain number; "
                                    "only the division was in the block by mistake.", got)
     elif not all(torch.allclose(a, b) for a, b in zip(grads, right, strict=True)):
-        report.misconception(name, "the gradients are there, and they are not those of h / scale.", got)
+        report.misconception(name, "the gradients are there, but they are not those of h / scale.", got)
     else:
         report.passed(name, got, "the output is the same as before, and the scale is still a plain number")
 
 
 def _why_none(grads: list[Any], strangers: bool) -> str:
     if strangers:
-        return "requires_grad_() on a result of no_grad makes a new leaf. The gradient ends there, behind the encoder."
+        return ("requires_grad_() on a result of no_grad makes a new leaf. The gradient ends there, before it reaches "
+                "the encoder.")
     if grads[2] is None:
         return "now nothing is recorded: not even the head gets a gradient."
     return "the encoder gets no gradient yet: between it and the head, a step is still not recorded."
@@ -296,22 +299,22 @@ def _why_none(grads: list[Any], strangers: bool) -> str:
 HINTS = {
     "modes": (
         "Two different switches. Which of the two does a layer look at, and which does autograd look at?",
-        "A layer looks at its own `training`, and at nothing else. Recording looks at grad mode, and at nothing else.",
-        "So the first word of each pair is the grad mode, and the second is the training.",
+        "A layer looks only at its own `training`. Recording depends only on grad mode.",
+        "So the first value of each pair follows grad mode, and the second follows the training mode.",
     ),
     "set_mode": (
-        "Something is asked before the switch, and handed back after the block.",
-        "torch.is_grad_enabled() says how it is now. Ask it in the first blank.",
-        "The second blank is what the first has kept: self.before.",
+        "Something is read before the switch, and restored after the block.",
+        "torch.is_grad_enabled() returns the current mode. Call it in the first blank.",
+        "The second blank is what the first one saved: self.before.",
     ),
     "decorator": (
-        "A decorator returns a new function. When must the block no_grad begin: when decorating, or when called?",
+        "A decorator returns a new function. When must the no_grad block begin: when decorating, or when called?",
         "Inside without_grad, define a function that takes *args and **kwargs, and return that function.",
         "Its body: with torch.no_grad(): return function(*args, **kwargs)",
     ),
     "repaired": (
-        "Which of the two lines in the block was meant to be without gradient?",
+        "Which of the two lines in the block was meant to run without recording?",
         "The scale is computed under no_grad. The division is not.",
-        "Keep `scale = h.abs().max()` in the block, and put `h = h / scale` behind it, one step to the left.",
+        "Keep `scale = h.abs().max()` in the block, and put `h = h / scale` after it, indented one level less.",
     ),
 }

@@ -33,10 +33,10 @@ def _why_no_parameter(tensor: Any) -> str:
         return (f"not a leaf: {type(tensor.grad_fn).__name__} made it. It required grad before it was converted, "
                 "so the conversion was recorded.")
     if tensor.dtype is not torch.float64:
-        return f"its dtype is {str(tensor.dtype).removeprefix('torch.')}; float64 is asked for."
+        return f"its dtype is {str(tensor.dtype).removeprefix('torch.')}; it should be float64."
     if not tensor.requires_grad:
         return "a leaf in float64, but it does not require grad: an optimizer would find no gradient."
-    return "" if tensor.tolist() == [1.0, 1.0, 1.0] else f"three ones are asked for; it holds {tensor.tolist()}."
+    return "" if tensor.tolist() == [1.0, 1.0, 1.0] else f"it should hold three ones; it holds {tensor.tolist()}."
 
 
 TEN = ("y = a.exp(); y.add_(1)", "y = a.exp(); a.add_(1)", "y = a.sin(); y.add_(1)", "y = a.sin(); a.add_(1)",
@@ -66,7 +66,7 @@ def _raised(code: str, names: dict[str, Any]) -> bool:
 
 _TEN = Truths(
     name="check.changed", codes=TEN, count="ten", hand_over="nothing", run=_raised, holds=bool, beliefs=BELIEFS,
-    look="Write down the derivative. Which value stands in it: the input, the result, or none?",
+    look="Write down the derivative. Which value is in it: the input, the result, or neither?",
     told=("raise", "do not"))
 
 
@@ -87,7 +87,7 @@ def spoil(loud: Callable[[torch.Tensor], Any], silent: Callable[[torch.Tensor], 
             function(w)
         except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
             early = "a leaf Variable that requires grad" in str(error)
-            why = "it is refused at once: a leaf may be changed only where nothing is recorded." if early else ""
+            why = "it raises at once: a leaf may be changed only where nothing is recorded." if early else ""
             report.misconception(name, f"{report.name_of(function)}(w): {why or report.raised(error, function)}")
             return
         untouched = w.tolist() == [1.0, 2.0]
@@ -96,7 +96,8 @@ def spoil(loud: Callable[[torch.Tensor], Any], silent: Callable[[torch.Tensor], 
             report.misconception(name, f"{report.name_of(function)}(w): {fault}")
             return
     report.passed(name, "loud: backward compared the versions and raised", "silent: backward ran, and the gradient is "
-                  "wrong. Nothing told you: leave .data alone, and whatever else hides the counter.")
+                  "wrong. Nothing warned you: do not use .data, or anything else that hides the change from the "
+                  "counter.")
 
 
 def _outcome(loss: torch.Tensor, w: torch.Tensor) -> tuple[str, list[float]]:
@@ -114,9 +115,9 @@ def _why_not_loud(error: str, grad: list[float], untouched: bool) -> str:
     if error:
         return f"backward raised something else: {error}"
     if untouched and grad == [2.0, 4.0]:
-        return "backward ran, and the gradient is right: the memory of w is as it was. A copy was changed, or nothing."
+        return "backward ran, and the gradient is right: the memory of w is unchanged. You changed a copy, or nothing."
     if untouched:
-        return "backward ran. The gradient was spoiled, and the memory of w was not: it is as it was."
+        return "backward ran. The gradient is wrong, but the memory of w is unchanged."
     return "backward ran, and the gradient is wrong: this is the silent one."
 
 
@@ -124,20 +125,20 @@ def _why_not_silent(error: str, grad: list[float], untouched: bool) -> str:
     if error:
         return "backward raised: the version counter is shared, so the change was noticed. Which way hides it?"
     if grad == [2.0, 4.0]:
-        return "the gradient is right: the memory of w is as it was."
+        return "the gradient is right: the memory of w is unchanged."
     if untouched:
-        return "the gradient is spoiled, but the memory of w is as it was. Write into that memory, and nothing else."
+        return "the gradient is wrong, but the memory of w is unchanged. Write into that memory, and nothing else."
     return ""
 
 
 HINTS = {
     "parameter": (
-        "A leaf: nothing was recorded on the way to it. When is a conversion recorded?",
-        "Only if its input requires grad. So either make it in float64 from the start, or ask for gradients last.",
+        "A leaf is a tensor that no recorded operation made. When is a conversion recorded?",
+        "Only if its input requires grad. So either make it in float64 from the start, or set requires_grad last.",
         "dtype=torch.float64 in the first; requires_grad_(True) in the second.",
     ),
     "changed": (
-        "The slope of exp is exp, that of sin is cos. Which of the two can be computed from the result?",
+        "The slope of exp is exp; that of sin is cos. Which of the two can be computed from the result?",
         "exp, sigmoid, relu, tanh, sqrt keep their result. sin, ** and a product of tensors keep inputs. A sum and a "
         "product with a number keep no tensor that could be changed.",
         "True: exp with y, sin with a, sigmoid with y, relu with y, a * a with a. All others False.",

@@ -29,7 +29,7 @@ def _gradients(name: str, student: Any, inputs: list[torch.Tensor], wanted: Call
         if not isinstance(out, torch.Tensor) or out.shape != (right := wanted(*inputs)).shape:
             report.misconception(name, "forward must return the result, one tensor.")
         elif not torch.allclose(out, right):
-            report.misconception(name, f"forward gives {show(out)}; {show(right)} is right.")
+            report.misconception(name, f"forward returns {show(out)}; it should be {show(right)}.")
         else:
             out.backward(given)
             return [t.grad for t in inputs]
@@ -48,7 +48,7 @@ def square(student: Any) -> None:
     if not _ready(name, student, "Square"):
         return
     x, given = torch.tensor([3.0, -1.0], requires_grad=True), torch.tensor([1.0, 10.0])
-    faults = (("not iterable", "saved_tensors is a tuple, also when one tensor was saved: x, = ctx.saved_tensors"),
+    faults = (("not iterable", "saved_tensors is a tuple, even if only one tensor was saved: x, = ctx.saved_tensors"),
               ("unpack", "forward must save exactly one tensor: the one that backward unpacks."),
               ("expected Variable", "backward must return a tensor."),
               ("number of gradients", "forward has one input, so backward returns one gradient."),
@@ -70,11 +70,11 @@ def _why_not_square(found: Any, x: torch.Tensor, given: torch.Tensor) -> str:
         return "backward returned None: no gradient arrives at x."
     rules = {
         "": given * 2 * x,
-        "the gradient that came in is lost: backward is given grad, and passes on grad * 2 * x.": 2 * x,
+        "the incoming gradient is lost: backward gets grad, and passes on grad * 2 * x.": 2 * x,
         "2 * x * x: what was saved is the result, and the derivative needs the input.": given * 2 * x * x,
-        "the factor 2 is missing: x is used twice, and both ways bring a gradient.": given * x,
-        "backward passes grad on as it came: that is the derivative of x, not of x * x.": given,
-        "x is missing: grad * 2 is what belongs to 2 * x. The slope of x * x is another one at each x.": given * 2,
+        "the factor 2 is missing: x is used twice, and each use contributes a gradient.": given * x,
+        "backward passes grad on unchanged: that is the derivative of x, not of x * x.": given,
+        "x is missing: grad * 2 belongs to 2 * x. The slope of x * x is different at each x.": given * 2,
     }
     return next((text for text, right in rules.items() if torch.allclose(found, right)),
                 f"for the gradient {show(given)} at x = {show(x)} it returns {show(found)}; "
@@ -86,9 +86,9 @@ def _kept_badly(student: Any) -> str:
     x = torch.tensor(3.0, requires_grad=True)
     first, = torch.autograd.grad(student.apply(x), x, create_graph=True)
     if not first.requires_grad:
-        return "its gradient cannot be differentiated once more: keep the input itself, not a copy without history."
+        return "its gradient cannot be differentiated again: keep the input itself, not a copy without history."
     if torch.autograd.grad(first, x)[0].item() != 2.0:
-        return "its first derivative is right, and its second is not 2."
+        return "its first derivative is right, but its second is not 2."
     h = x * 1
     y = student.apply(h)
     with torch.no_grad():
@@ -97,7 +97,7 @@ def _kept_badly(student: Any) -> str:
         y.backward()
     except RuntimeError:
         return ""
-    return "x was kept as an attribute of ctx: a later change in place gives a wrong gradient without a word. " \
+    return "x was kept as an attribute of ctx: a later change in place silently gives a wrong gradient. " \
            "Use ctx.save_for_backward(x)."
 
 
@@ -108,7 +108,7 @@ MATMUL_FAULTS = (
      "forward has two inputs, so backward returns two gradients, with a comma between them. A list counts as one."),
     ("index 0 - got [4, 3]", "the first gradient has the shape of b.T. It is a product of grad with b transposed."),
     ("shapes cannot be multiplied", "the shapes do not fit. In each of the two products one factor is transposed."),
-    ("must match the size", "* multiplies entry by entry; the derivative of a @ b is again a matrix product."),
+    ("must match the size", "* multiplies entry by entry; the derivative of a @ b is a matrix product again."),
     ("got [4, 3]", "the gradient of b came out transposed: it must have the shape of b."),
     ("got [3, 2]", "the gradient of a came out transposed: it must have the shape of a."),
 )
@@ -133,10 +133,10 @@ def matmul(student: Any) -> None:
             report.misconception(name, f"{letter} gets no gradient: backward returned None for it.")
             return
         if torch.allclose(grad, lost):
-            report.misconception(name, f"the gradient that came in is lost on its way to {letter}: use grad.")
+            report.misconception(name, f"the incoming gradient is lost on its way to {letter}: use grad.")
             return
         if not torch.allclose(grad, wanted):
-            report.misconception(name, f"{letter}.grad is {show(grad)}; {show(wanted)} is right.")
+            report.misconception(name, f"{letter}.grad is {show(grad)}; it should be {show(wanted)}.")
             return
     report.passed(name, "grad @ b.T has the shape of a, a.T @ grad the shape of b: both are those of PyTorch's matmul")
 
@@ -156,9 +156,9 @@ BELIEFS = {
     ("grad", "fine"): "an input for which nothing is returned gets None",
     ("grad, None", "type"): "None is not a gradient, so it is a wrong type",
     ("grad, None", "number"): "None does not count",
-    ("grad, grad, None", "number"): "a None too many is a gradient too many",
-    ("grad, grad, grad", "fine"): "what is too many is left out",
-    ("grad, grad.sum()", "fine"): "one number is spread over the shape of the input",
+    ("grad, grad, None", "number"): "an extra None is an extra gradient",
+    ("grad, grad, grad", "fine"): "extra gradients are ignored",
+    ("grad, grad.sum()", "fine"): "one number is broadcast to the shape of the input",
     ("grad, torch.ones(3, 2)", "shape"): "a gradient must have exactly the shape of its input",
     ("grad, 1.0", "fine"): "a number is a tensor with one number in it",
     ("grad, 1.0", "shape"): "a number is a tensor with one number in it",
@@ -217,16 +217,16 @@ def straight_through(student: Any) -> None:
     x, given = torch.tensor([0.2, 1.7, -2.6], requires_grad=True), torch.tensor([1.0, 10.0, 0.5])
     faults = (("not iterable", "one input: return one gradient."),
               ("expected Variable", "backward must return a tensor."),
-              ("did not match Float", "x.round() rounds and keeps the dtype. Whole numbers cannot require grad."))
+              ("did not match Float", "x.round() rounds and keeps the dtype. Integers cannot require grad."))
     found = _gradients(name, student, [x], torch.round, given, faults)
     if found is None:
         return
     rules = {
         "no gradient arrives: backward returned None.": None,
-        "zero is the true derivative of rounding, and nothing learns from it. Here the gradient is to pass as if "
+        "zero is the true derivative of rounding, and nothing learns from it. Here the gradient should pass as if "
         "nothing had been rounded.": torch.zeros(3),
-        "ones, whatever came in: the gradient that came in is lost. Pass on grad.": torch.ones(3),
-        "the gradient was rounded too; only the value is to be rounded.": given.round(),
+        "ones, whatever came in: the incoming gradient is lost. Pass on grad.": torch.ones(3),
+        "the gradient was rounded too; round only the value.": given.round(),
         "x times the gradient: that is the derivative of x * x / 2.": given * x.detach(),
     }
     for text, wrong in rules.items():
@@ -252,12 +252,13 @@ HINTS = {
         "Save a and b. Return grad @ b.T, a.T @ grad, in this order.",
     ),
     "returns": (
-        "Three questions in this order: as many as inputs? each a tensor or None? each of a shape that fits?",
-        "None counts as an answer. Behind the last input, None and only None may be left over.",
+        "Ask three questions, in this order: are there as many as inputs? Is each a tensor or None? Does each shape "
+        "fit?",
+        "None counts as a gradient. After the last input, there may be extra values only if they are None.",
         "A shape fits if it can be summed down to that of the input: [3, 2] can become [2], [] cannot.",
     ),
     "straight_through": (
-        "Two methods that do not fit each other: one rounds, the other pretends that nothing happened.",
+        "Two methods that do not match: one rounds, the other pretends that nothing happened.",
         "backward needs nothing from forward, so nothing is saved.",
         "forward returns x.round(), backward returns grad.",
     ),

@@ -67,11 +67,11 @@ def _why_raised(error: Exception, student: Any) -> str:
     if "indices must be integers" in text or "only integer tensors" in text:
         return "pack must return one number, the place of this value: unpack gets it, and looks there."
     if "type list" in text:
-        return "unpack gave back the whole list. It must give back the one value that was kept under this number."
+        return "unpack returned the whole list. It must return the one value that was kept under this number."
     if "type int" in text:
-        return "unpack gave back the number. It must give back the value that was kept under this number."
+        return "unpack returned the number. It must return the value that was kept under this number."
     if "NoneType" in text:
-        return "unpack gave back None: it must return the value that was kept under this number."
+        return "unpack returned None: it must return the value that was kept under this number."
     return f"my_checkpoint {report.raised(error, student)}"
 
 
@@ -81,9 +81,10 @@ def _why_not_checkpoint(grad: Any, plain: Any, held: int, least: int, before: in
     if held > least + ONE and after == 0:
         return "this keeps all values: pack must return the number only, and let the tensor go."
     if after == 0:
-        return "the block did not run again, so nothing can be right but by luck."
+        return "the block did not run again, so the gradient can be right only by luck."
     if after > 1:
-        return "the block ran again for each value. Keep what the second run gives, and run it only if nothing is kept."
+        return ("the block ran again for each value. Keep what the second run collects, and run it only if nothing has "
+                "been collected yet.")
     if grad is None:
         return "x got no gradient."
     if held > least + ONE:
@@ -123,7 +124,7 @@ def segments(student: Any) -> None:
         if not finished:
             return
         if isinstance(chosen, bool) or not isinstance(chosen, int | float) or chosen != int(chosen):
-            report.misconception(name, f"segments({n}) is {show(chosen)}: a whole number is asked for.")
+            report.misconception(name, f"segments({n}) is {show(chosen)}: it should be a whole number.")
             return
         found[n] = int(chosen)
     _judge_segments(name, found)
@@ -143,13 +144,13 @@ def _judge_segments(name: str, found: dict[int, int]) -> None:
         report.misconception(name, "one segment keeps only one input, but its second run holds all layers at once: "
                                    "the peak is that of the plain run.", *lines)
     elif all(k == n for n, k in found.items()):
-        report.misconception(name, "a segment for each layer keeps the input of each layer, and that is all there is.",
+        report.misconception(name, "a segment for each layer keeps the input of each layer, so you gain nothing.",
                              *lines)
     elif len(set(found.values())) == 1:
-        report.misconception(name, "the same number for all depths: it fits one depth at most.", *lines)
+        report.misconception(name, "you return the same number for all depths: it fits one depth at most.", *lines)
     else:
         report.misconception(name, "n / k tensors are held while a segment runs again, and k inputs all the time. "
-                                   "When is k + n / k least?", *lines)
+                                   "When is k + n / k smallest?", *lines)
 
 
 def unstable(student: Any) -> None:
@@ -181,23 +182,24 @@ def unstable(student: Any) -> None:
 def _judge_error(name: str, text: str) -> None:
     shapes = re.findall(r"'shape': torch\.Size\(([^)]*)\)", text)
     if "different metadata" in text and len(set(shapes)) == 1:
-        report.misconception(name, "the shape is the same, the dtype is not. checkpoint notices that too; but save "
-                                   "tensors of another shape.")
+        report.misconception(name, "the shape is the same, only the dtype differs. checkpoint notices that too, but "
+                                   "save tensors of a different shape.")
     elif "different metadata" in text:
         told = [line for line in text.splitlines() if line.startswith(("tensor at", "saved meta", "recomputed meta"))]
         report.passed(name, "CheckpointError: Recomputed values have different metadata", *told[:3])
     else:
-        report.misconception(name, "the second run saved another number of tensors. Save as many, of another shape.",
+        report.misconception(name, "the second run saved a different number of tensors. Save as many, but of a "
+                                   "different shape.",
                              text.splitlines()[0])
 
 
 def _judge_silence(name: str, student: Any) -> None:
     if _saved(student, again=False) == _saved(student, again=True):
-        report.misconception(name, "both runs save the same, so checkpoint has nothing to complain about. Make a "
-                                   "change, and make it only if `again`.")
+        report.misconception(name, "both runs save the same, so checkpoint has nothing to complain about. Change "
+                                   "something, but only if `again`.")
     else:
-        report.misconception(name, "the second run has other values, of the same shape. checkpoint compares shape, "
-                                   "dtype and device, never values: the gradient is wrong, and no error says so.")
+        report.misconception(name, "the second run has different values of the same shape. checkpoint compares shape, "
+                                   "dtype and device, never values: the gradient is wrong, and no error tells you.")
 
 
 def _saved(student: Any, again: bool) -> list[Any]:
@@ -217,17 +219,17 @@ def _saved(student: Any, again: bool) -> list[Any]:
 HINTS = {
     "by_hooks": (
         "pack is called when a value is saved, unpack when it is needed. What is the least that pack can return?",
-        "In the second run another pair of hooks is on. Its pack hook collects each value, in the same order.",
+        "In the second run a different pair of hooks is active. Its pack hook collects each value, in the same order.",
         "pack returns the next number; collecting is kept.append(value.detach()); unpack returns kept[number].",
     ),
     "segments": (
-        "Two things are held: the inputs of all segments, and the values inside of the one that runs again.",
+        "Two things are held: the inputs of all segments, and the values inside the one that runs again.",
         "With k segments of n / k layers this is about k + n / k. Try k = 1, 2, 4, 8, 16 for n = 16.",
-        "k + n / k is least where both parts are equal: k * k = n. round(n ** 0.5) will do.",
+        "k + n / k is smallest where both parts are equal: k * k = n. round(n ** 0.5) will do.",
     ),
     "unstable": (
         "`again` is False in the first run and True in the second: an `if` is all that you need.",
-        "In the second run, give x another shape, and go on as before.",
+        "In the second run, give x a different shape, and go on as before.",
         "if again: x = x[:2]",
     ),
 }

@@ -10,13 +10,13 @@ from minigrad_lessons.exercises import report
 
 STEPS, LR, MOMENTUM = 5, 0.1, 0.8
 RULES: dict[str, Callable[[float, float, float], tuple[float, float]]] = {
-    "w went along the gradient alone: nothing is kept of the steps before": lambda v, g, m: (g, g),
-    "the gradient was added, but the old velocity was not made smaller": lambda v, g, m: (v + g, v + g),
-    "the new gradient was made smaller too, as in Adam; SGD adds it whole":
+    "w followed the gradient alone: nothing is kept of the previous steps": lambda v, g, m: (g, g),
+    "the gradient was added, but the old velocity was not reduced": lambda v, g, m: (v + g, v + g),
+    "the new gradient was reduced too, as in Adam; SGD adds all of it":
         lambda v, g, m: (m * v + (1 - m) * g,) * 2,
-    "momentum is on the gradient, not on the velocity": lambda v, g, m: (v + m * g,) * 2,
-    "momentum is on the sum; only the old velocity is made smaller": lambda v, g, m: (m * (v + g),) * 2,
-    "the gradient was taken away from the velocity; it is added": lambda v, g, m: (m * v - g,) * 2,
+    "momentum multiplies the gradient, not the velocity": lambda v, g, m: (v + m * g,) * 2,
+    "momentum multiplies the sum; it should multiply only the old velocity": lambda v, g, m: (m * (v + g),) * 2,
+    "the gradient was subtracted from the velocity; add it": lambda v, g, m: (m * v - g,) * 2,
 }
 
 
@@ -68,15 +68,15 @@ def momentum(student: Callable[..., Any]) -> None:
         report.misconception(name, f"momentum_step {report.raised(error, student)}")
         return
     if _near(path, _ours()):
-        report.passed(name, f"{STEPS} steps are those of torch.optim.SGD, to 1e-6")
+        report.passed(name, f"{STEPS} steps agree with those of torch.optim.SGD, to 1e-6")
         return
     fits = next((text for text, rule in RULES.items() if _near(path, _by_rule(rule))), "")
     if not fits and _near(path, [1.0] * STEPS):
         fits = "w did not move"
     if not fits and abs(path[0] - (1.0 - 2.0)) < 1e-6:
-        fits = "w went the whole velocity: lr is missing"
+        fits = "w moved by the whole velocity: lr is missing"
     if not fits and path[0] > 1.0:
-        fits = "w went uphill: sub_ takes away already, so give it no minus"
+        fits = "w went uphill: sub_ already subtracts, so leave out the minus"
     first = next(at for at, (a, b) in enumerate(zip(path, _ours())) if abs(a - b) >= 1e-6)
     report.misconception(name, f"{fits or 'it takes another path'}.",
                          f"After step {first + 1} your w is {path[first]:.3g}, that of SGD is {_ours()[first]:.3g}.")
@@ -104,7 +104,7 @@ def module(student: Any) -> None:
         report.misconception(name, fault)
         return
     report.passed(name, "attributes can be read back, and assigned again", "a call runs forward",
-                  "parameters come in the order of assignment, from modules in modules too, each once")
+                  "parameters are in the order of assignment, from nested modules too, each once")
 
 
 def _tree(student: Any) -> tuple[Any, list[torch.Tensor]]:
@@ -129,7 +129,7 @@ def _holds(student: Any) -> str:
     part = student()
     part.word = "kept"
     if getattr(part, "word", None) != "kept":
-        return "what is assigned cannot be read back. Assign it too: object.__setattr__(self, name, value)."
+        return "an assigned value cannot be read back. Assign it too: object.__setattr__(self, name, value)."
     return ""
 
 
@@ -138,14 +138,14 @@ def _finds(student: Any) -> str:
     weight = nn.Parameter(torch.ones(2))
     one.weight = weight
     if one.parameters() is None:
-        return "parameters() gives nothing back: return a list, or yield one after the other."
+        return "parameters() returns nothing: return a list, or yield the parameters one by one."
     if list(other.parameters()):
-        return "a second module has the parameters of the first: the note is kept by the class, not by the object."
+        return "a second module has the parameters of the first: the registry is kept on the class, not on the object."
     if not any(p is weight for p in one.parameters()):
         return "a Parameter that was assigned is not found."
     one.weight = nn.Parameter(torch.zeros(2))
     if any(p is weight for p in one.parameters()):
-        return "assigned again, and the old Parameter is still found: note it under its name."
+        return "after a new assignment the old Parameter is still found: register each under its name."
     return ""
 
 
@@ -157,9 +157,9 @@ def _goes_deep(student: Any) -> str:
     if len(found) < len(wanted):
         return f"{len(found)} of {len(wanted)} parameters were found: those of the modules inside are missing."
     if len(found) > len(wanted):
-        return f"{len(found)} parameters were found, there are {len(wanted)}: one of them comes twice."
+        return f"{len(found)} parameters were found, there are {len(wanted)}: one of them appears twice."
     if any(a is not b for a, b in zip(found, wanted)):
-        return "all parameters were found, but not in the order of assignment: modules and parameters take turns."
+        return "all parameters were found, but not in the order of assignment, which mixes modules and parameters."
     return ""
 
 
@@ -170,8 +170,8 @@ def _calls(student: Any) -> str:
 
     result = Sum()(torch.ones(1), torch.ones(1))
     if result is None:
-        return "the call gives nothing back: return what forward gives."
-    return "" if result.tolist() == [2.0] else "the call does not give what forward gives."
+        return "the call returns nothing: return what forward returns."
+    return "" if result.tolist() == [2.0] else "the call does not return what forward returns."
 
 
 class _Net(nn.Module):
@@ -188,12 +188,12 @@ class _Net(nn.Module):
         h = self.first(x)
         if self.cause == "a detach()":
             h = h.detach()
-        if self.cause != "nobody calls it":
+        if self.cause != "it is never called":
             h = self.middle(h)
         return self.last((h - 100).relu() if self.cause == "a dead ReLU" else h)
 
 
-CAUSES = ("its flag", "nobody calls it", "a detach()", "a dead ReLU")
+CAUSES = ("its flag", "it is never called", "a detach()", "a dead ReLU")
 
 
 def _still(cause: str) -> tuple[_Net, torch.Tensor, set[str]]:
@@ -223,7 +223,7 @@ def frozen(student: Callable[..., Any]) -> None:
             return
         said = list(said)
         if said and not all(isinstance(each, str) for each in said):
-            report.misconception(name, "return names, as net.named_parameters() gives them, not the tensors.")
+            report.misconception(name, "return names, as in net.named_parameters(), not the tensors.")
             return
         if set(said) != still:
             report.misconception(name, _why_frozen(cause, set(said), still, net))
@@ -234,35 +234,36 @@ def frozen(student: Callable[..., Any]) -> None:
 def _why_frozen(cause: str, said: set[str], still: set[str], net: _Net) -> str:
     missing, extra = sorted(still - said), sorted(said - still)
     if extra == sorted(n for n, _ in net.named_parameters() if n not in still):
-        return "these are the ones that do learn: turn the question round." if missing else \
+        return "these are the ones that do learn: return the others." if missing else \
             "all parameters were named. Was backward run before .grad was read?"
     if missing and cause == "a dead ReLU":
         return f"{cause}: {', '.join(missing)}: the .grad is there, and it is all zeros. " \
                "A step of SGD by zero moves nothing."
-    if missing and cause in ("nobody calls it", "a detach()"):
-        return f"{cause}: the flag of {missing[0]} is True, and its .grad stays None. The flag alone does not tell."
+    if missing and cause in ("it is never called", "a detach()"):
+        return f"{cause}: the flag of {missing[0]} is True, and its .grad stays None. The flag alone does not tell you."
     if missing:
-        return f"{cause}: not named, but left as it is: {', '.join(missing)}."
+        return f"{cause}: not named, but it does not change: {', '.join(missing)}."
     return f"{cause}: named, but it does learn: {', '.join(extra)}."
 
 
 HINTS = {
     "momentum": (
-        "Two sentences, two blanks: what is the velocity, and along what does w go?",
-        "The old velocity is made smaller by momentum; the gradient is added whole. w goes lr times the velocity.",
+        "Two sentences, two blanks: what is the velocity, and by what does w move?",
+        "The old velocity is multiplied by momentum, and the whole gradient is added. w moves by lr times the "
+        "velocity.",
         "momentum * velocity + w.grad, and lr * velocity.",
     ),
     "module": (
-        "Register in __setattr__, and read in parameters(). Where can the list be kept if there is no __init__ to make "
-        "it?",
-        "`self.__dict__` has everything that was assigned, under its name, in order. Then __setattr__ need not do more "
-        "than object.__setattr__.",
+        "Register in __setattr__, and read in parameters(). Where can you keep the list if there is no __init__ to "
+        "create it?",
+        "`self.__dict__` has everything that was assigned, under its name, in order. So object.__setattr__ is all "
+        "that __setattr__ needs.",
         "In parameters(): for value in self.__dict__.values(): a Parameter is yielded, a MyModule yields from its own "
         "parameters(). In __call__: return self.forward(*inputs).",
     ),
     "frozen": (
-        "First let gradients arrive: net(x).sum().backward(). Then look at each parameter.",
-        "Two kinds stay as they are: those whose .grad is None, and those whose .grad is all zeros.",
+        "First run a backward pass: net(x).sum().backward(). Then look at each parameter.",
+        "Two kinds do not change: those whose .grad is None, and those whose .grad is all zeros.",
         "[name for name, p in net.named_parameters() if p.grad is None or not p.grad.any()]",
     ),
 }

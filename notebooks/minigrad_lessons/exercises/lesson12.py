@@ -11,9 +11,10 @@ from minigrad_lessons.exercises import report
 
 Distance = Callable[[torch.Tensor], torch.Tensor]
 NOT_RECORDED = "does not require grad"
-UNRECORDED = "the first pass was not recorded: what came out of it has no history. Which option records it?"
+UNRECORDED = "the first pass was not recorded, so its result has no history. Which option records it?"
 
-NO_LEAF = "p does not require grad, so there is nothing to differentiate by. Begin as `normals` does, or call it."
+NO_LEAF = ("p does not require grad, so nothing can be differentiated with respect to it. Begin as `normals` does, or "
+           "call it.")
 
 
 def _points(rows: int, columns: int) -> torch.Tensor:
@@ -58,14 +59,14 @@ def divergence(student: Callable[..., Any]) -> None:
 def _why_divergence(found: torch.Tensor, second: torch.Tensor) -> str:
     columns = second.shape[1]
     if found.shape != second.shape[:1]:
-        return f"one number for each point is asked for; the shape is {list(found.shape)}. " \
+        return f"return one number for each point; the shape is {list(found.shape)}. " \
                "Which column of second is it?"
     if any(_near(found, second[:, :, k].sum(1)) for k in range(columns)):
-        return ("always the same column was taken. Of the gradient of n[:, k] take the derivative with respect to "
-                "coordinate k.")
+        return ("the same column was taken each time. From the gradient of n[:, k], take the derivative with respect "
+                "to coordinate k.")
     if _near(found, second.sum((1, 2))):
         return "mixed derivatives are in the sum too: take column k alone."
-    return "the numbers differ from the sum of the second derivatives by each coordinate."
+    return "the numbers differ from the sum of the second derivatives with respect to each coordinate."
 
 
 def _run(name: str, student: Callable[..., Any], arguments: str, *given: object) -> torch.Tensor | None:
@@ -78,7 +79,7 @@ def _run(name: str, student: Callable[..., Any], arguments: str, *given: object)
         report.misconception(name, f"{report.name_of(student)}({arguments}): {text}")
         return None
     if isinstance(found, tuple):
-        report.misconception(name, "torch.autograd.grad gives a tuple: return the tensor in it.")
+        report.misconception(name, "torch.autograd.grad returns a tuple: return the tensor in it.")
         return None
     if not isinstance(found, torch.Tensor):
         report.misconception(name, f"return a tensor; it returned a {type(found).__name__}.")
@@ -118,9 +119,9 @@ def _why_hvp(found: torch.Tensor, matrix: torch.Tensor, v: torch.Tensor, slope: 
     if found.shape != v.shape:
         return f"the product has the shape of v, {list(v.shape)}; this one has {list(found.shape)}."
     if _near(found, slope * v) or _near(found, slope):
-        return "this is made of the first gradient alone. Differentiate once more."
+        return "this uses only the first gradient. Differentiate once more."
     if _near(found, matrix.sum(0)) or _near(found, matrix.sum(0) * v):
-        return "v comes too late: the sum over the gradient was differentiated, that is H times ones."
+        return "v is applied too late: you differentiated the sum of the gradient, which gives H times ones."
     if _near(found, matrix.diagonal() * v):
         return "only the diagonal of H was used."
     return "the numbers differ from H times v."
@@ -164,28 +165,29 @@ def _why_eikonal(found: torch.Tensor, wanted: float) -> str:
     if found.ndim:
         return f"a loss is one number; this has the shape {list(found.shape)}."
     known = {6.0: "this is the sum over the points, not the mean.", 1.0: "the difference was not squared.",
-             3.5: "this is the mean of length²: 1 is to be taken off the length first.",
-             0.25: "lengths were averaged before 1 was taken off.", 0.5: "the difference was not squared.",
-             2.5: "length² − 1 is not (length − 1)².", 18.5: "this is made of length²: the length is its root."}
+             3.5: "this is the mean of length²: subtract 1 from the length first.",
+             0.25: "lengths were averaged before 1 was subtracted.", 0.5: "the difference was not squared.",
+             2.5: "length² − 1 is not (length − 1)².", 18.5: "this uses length²: the length is its root."}
     words = next((text for value, text in known.items() if wanted and abs(found.item() - value) < 1e-4), "")
     if not words and wanted == 0.0:
         words = "the length is that of each point's slope: norm over dim=1, not over all numbers at once."
-    return f"{words} It gives {found.item():.3g}; {wanted:.3g} is asked for.".strip()
+    return f"{words} It is {found.item():.3g}; it should be {wanted:.3g}.".strip()
 
 
 HINTS = {
     "divergence": (
         "n will be differentiated once more. Which option does that need when n is computed?",
-        "create_graph=True. Of the gradient of n[:, k] only the derivative with respect to coordinate k counts.",
+        "create_graph=True. In the gradient of n[:, k], only the derivative with respect to coordinate k counts.",
         "create_graph=True, and second[:, k].",
     ),
     "hvp": (
-        "Two passes: the first gives the gradient of f, recorded. The second gives its derivative along v.",
+        "Two passes: the first computes the gradient of f, and is recorded. The second computes its derivative along "
+        "v.",
         "torch.autograd.grad takes grad_outputs: the vector of a vector-Jacobian product. The Hessian is symmetric.",
         "g, = torch.autograd.grad(f(x), x, create_graph=True); return torch.autograd.grad(g, x, v)[0]",
     ),
     "eikonal": (
-        "Slopes first, one for each point, as `normals` does it above. Then their lengths.",
+        "First the slopes, one for each point, as `normals` computes them above. Then their lengths.",
         "n = normals(distance, p) has the shape of p. n.norm(dim=1) are the lengths.",
         "return ((normals(distance, p).norm(dim=1) - 1) ** 2).mean()",
     ),

@@ -17,18 +17,19 @@ Program = Callable[[ModuleType], Any]
 COUNTED: dict[str, tuple[tuple[str, Callable[[dict[str, Any]], object]], ...]] = {
     "nodes": (("you left the AccumulateGrad nodes out.", lambda f: f["nodes"] - f["leaves"]),
               ("you counted the (None, 0) pairs as nodes.", lambda f: f["nodes"] + f["empty"])),
-    "leaves": (("you counted the pairs (None, 0) too: what needs no gradient has no node.",
+    "leaves": (("you counted the pairs (None, 0) too: an input that does not require grad has no node.",
                 lambda f: f["leaves"] + f["empty"]),
                ("you counted the parameters that get no gradient too.", lambda f: f["leaves"] + f["without"])),
-    "empty": (("a tensor that needs no gradient leaves a pair (None, 0) at every node that takes it.", lambda f: 0),),
+    "empty": (("a tensor that does not require grad leaves a pair (None, 0) at every node that takes it.",
+               lambda f: 0),),
     "shared": (("a tensor that is used twice has one node, to which two edges lead.", lambda f: 0),),
     "longest": (("count nodes, not edges.", lambda f: f["longest"] - 1),
                 ("this is the number of all nodes; side branches are not on one path.", lambda f: f["nodes"])),
-    "numbered": (("only a node with several outputs has edges with another integer.", lambda f: f["nodes"]),),
-    "again": (("ask of each node whether it saved something: one that did is enough for the error.",
+    "numbered": (("only a node with several outputs has edges with an integer other than 0.", lambda f: f["nodes"]),),
+    "again": (("ask for each node whether it saved something: one that did is enough for the error.",
                lambda f: not f["again"]),),
     "data": (("the data has a .grad only if it requires grad.", lambda f: not f["data"]),),
-    "without": (("a parameter without .grad is frozen, or no way leads to it.", lambda f: 0),),
+    "without": (("a parameter without .grad is frozen, or no path leads to it.", lambda f: 0),),
 }
 
 
@@ -122,7 +123,7 @@ def _values(student: Function, reference: Reference, at: list[float]) -> str:
     x = _leaf(at)
     result, wanted = student.apply(x), reference(torch, x.detach())
     if not isinstance(result, torch.Tensor):
-        return f"forward returned a {type(result).__name__}, no tensor."
+        return f"forward returned a {type(result).__name__}, not a tensor."
     if result.shape != wanted.shape or not torch.allclose(result.detach(), wanted):
         return f"at {show(x.detach())} forward gives {show(result.detach())}, the reference {show(wanted)}."
     theirs = pytorch()
@@ -144,7 +145,7 @@ def _gradient(student: Function, reference: Reference, at: list[float]) -> str:
     if torch.allclose(x.grad, other.grad):
         return ""
     if torch.allclose(x.grad * weights, other.grad):
-        return "the derivative is right, but it was not multiplied by the gradient that came in."
+        return "the derivative is right, but it was not multiplied by the incoming gradient."
     return f"backward gives {show(x.grad)} for the gradients {show(weights)}; the reference {show(other.grad)}."
 
 
@@ -199,8 +200,8 @@ def _versions(student: Function, reference: Reference, at: list[float]) -> str:
         return ""
     if x.grad is None or other.grad is None or torch.allclose(x.grad, other.grad):
         return ""
-    kept = "" if saved else " Keep tensors by save_for_backward, not as an attribute of ctx."
-    return f"the input was changed in place, and backward gave a wrong gradient without a word.{kept}"
+    kept = "" if saved else " Keep tensors with save_for_backward, not as an attribute of ctx."
+    return f"the input was changed in place, and backward silently gave a wrong gradient.{kept}"
 
 
 def _memory(student: Function, reference: Reference, at: list[float]) -> str:
@@ -219,9 +220,9 @@ def _memory(student: Function, reference: Reference, at: list[float]) -> str:
 
 HINTS = {
     "facts": (
-        "Draw one node for each operation that has an input that needs a gradient, then an edge for each input.",
-        "Linear leaves AddmmBackward0 with the pairs of bias, data and weight; before the weight stands TBackward0. "
-        "Data that needs no gradient is (None, 0).",
+        "Draw one node for each operation with an input that requires grad, then an edge for each input.",
+        "Linear leaves AddmmBackward0 with the pairs of bias, data and weight; TBackward0 comes before the weight. "
+        "Data that does not require grad is (None, 0).",
         "Open it: with record() as trace: … and Inspector(trace). Count nodes, then edges, then the longest path.",
     ),
     "operation": (

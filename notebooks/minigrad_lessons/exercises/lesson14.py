@@ -17,9 +17,9 @@ from minigrad_lessons.processes.ranks import RankError, ranks
 
 COUNTS, SECONDS = (2, 3), 20.0
 PARAMETERS, BATCHES = 6, 4
-STARTS = ("rank {} begins with weights of its own. Before the first step, all need those of rank 0: all ranks call "
+STARTS = ("rank {} starts with its own weights. Before the first step, all need those of rank 0: all ranks call "
           "dist.broadcast for each parameter.")
-UNTOUCHED = "{} is the gradient of this rank's own data: nobody has averaged it."
+UNTOUCHED = "{} is the gradient of this rank's own data: it was not averaged."
 SUMMED = ("{} is the sum over the ranks, {} times the gradient of the whole batch: all_reduce adds, unless you ask for "
           "AVG.")
 Found = dict[str, Any]
@@ -175,7 +175,7 @@ def hooks(student: Callable[..., Any]) -> None:
         return
     if is_wrong(name, _trained, student, _why_trained):
         return
-    report.passed(name, "on 2 and 3 ranks, each with data of its own, two steps leave the copies equal, bit for bit",
+    report.passed(name, "on 2 and 3 ranks, each with its own data, two steps leave the copies equal, bit for bit",
                   "each gradient is that of one process on the whole batch")
 
 
@@ -215,12 +215,12 @@ def _why_buckets(step: Found, size: int) -> str:
         return f"{PARAMETERS} parameters in buckets of {size} make {asked} all-reduces, not {calls}."
     kinds = step["kinds"]
     if kinds.index("collective_start") > max(i for i, kind in enumerate(kinds) if kind == "accumulate"):
-        return "the first bucket is sent after the last gradient has come. Send it as soon as it is full."
+        return "the first bucket is sent after the last gradient has arrived. Send it as soon as it is full."
     waits = [i for i, each in enumerate(step["sent"]) if each["kind"] == "collective_wait"]
     starts = [i for i, each in enumerate(step["sent"]) if each["kind"] == "collective_start"]
     if waits[0] < starts[-1]:
-        return ("backward waits for the first bucket before it goes on. With async_op=True all_reduce gives a work; "
-                "call work.wait() when the last gradient has come.")
+        return ("backward waits for the first bucket before it goes on. With async_op=True, all_reduce returns a "
+                "work; call work.wait() after the last gradient has arrived.")
     return ""
 
 
@@ -242,14 +242,15 @@ def _why_any_added(found: list[Found], count: int) -> str:
 def _why_added(found: Found, rank: int, count: int) -> str:
     calls = _calls(found["sent"])
     if calls == 0 and near(found["grad"], found["own"]):
-        return f"rank {rank} has the gradient of its own data. The last batch belongs outside of no_sync."
+        return f"rank {rank} has the gradient of its own data. Run the last batch outside of no_sync."
     if near(found["grad"], _times(found["whole"], BATCHES)):
         return (f"the gradient is {BATCHES} times that of the whole: each loss is a mean, so divide it by the number "
                 "of batches.")
     if wrong := _why_gradients(found, found["names"], count, rank):
         return wrong
     if calls > 1:
-        return (f"the gradient is right, after {calls} all-reduces; one is enough. DDP decides in forward, so forward "
+        return (f"the gradient is right, but after {calls} all-reduces; one is enough. DDP decides in forward, so "
+                "forward "
                 "has to run inside no_sync, too.")
     return ""
 
@@ -275,40 +276,40 @@ def _why_rows(step: Found, rank: int, count: int) -> str:
     if near(step["rows"], step["before"]):
         return f"{said} have not changed: change them in place, rows -= …"
     if near(step["rows"], step["own"]):
-        return f"{said} follow the loss of this rank alone. The others have gradients for these rows, too."
+        return f"{said} follow the loss of this rank alone. The other ranks have gradients for these rows, too."
     if near(step["rows"], step["summed"]):
         return f"{said} moved {count} times too far: reduce_scatter_tensor adds, unless you ask for AVG."
     if not near(step["rows"], step["right"]):
         return f"{said} are not those that one process with the whole weight would have."
     if _calls(step["sent"]):
-        return ("right, but all_reduce gives each rank the whole gradient, of which it needs its rows only: "
+        return ("right, but all_reduce gives each rank the whole gradient, when it needs only its own rows: "
                 "dist.reduce_scatter_tensor sends half as much.")
     return ""
 
 
 HINTS = {
     "hooks": (
-        "The hook is called with p, when p.grad is complete. What do all ranks have to do with it?",
-        "dist.all_reduce changes the tensor that it is given. Its op may be dist.ReduceOp.AVG.",
+        "The hook is called with p when p.grad is complete. What do all ranks have to do with it?",
+        "dist.all_reduce changes the tensor that it is given. Its op can be dist.ReduceOp.AVG.",
         "dist.broadcast(p.detach(), src=0), and lambda p: dist.all_reduce(p.grad, op=dist.ReduceOp.AVG).",
     ),
     "parallel": (
         "One hook for all parameters: it puts p into a list. When the list is long enough, or p is the last one, all "
         "gradients in it travel as one tensor.",
         "flat = torch.cat([p.grad.reshape(-1) for p in bucket]); work = dist.all_reduce(flat, "
-        "op=dist.ReduceOp.AVG, async_op=True). Keep flat, work and the parameters until the last gradient has come.",
+        "op=dist.ReduceOp.AVG, async_op=True). Keep flat, work and the parameters until the last gradient has arrived.",
         "After the last gradient: for params, flat, work in sent: work.wait(), then for p, part in zip(params, "
         "flat.split([p.numel() for p in params])): p.grad.copy_(part.view_as(p.grad)). Then empty the list, for the "
         "next pass.",
     ),
     "accumulate": (
         "All batches but the last one only add to .grad on their rank.",
-        "with model.no_sync(): holds forward and backward of these. The last one runs outside.",
+        "Put forward and backward of these under with model.no_sync(). The last one runs outside.",
         "for x, y in batches[:-1]: with model.no_sync(): (mse_loss(model(x), y) / len(batches)).backward(); then the "
         "same for batches[-1], without no_sync.",
     ),
     "sharded": (
-        "The loss needs the whole weight, which is the rows of all ranks, in their order.",
+        "The loss needs the whole weight: the rows of all ranks, in rank order.",
         "dist.all_gather_into_tensor(whole, rows) fills whole. After backward whole.grad has rows for every rank.",
         "mine = torch.empty_like(rows); dist.reduce_scatter_tensor(mine, whole.grad, op=dist.ReduceOp.AVG); "
         "rows -= lr * mine.",

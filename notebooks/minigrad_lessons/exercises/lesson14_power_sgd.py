@@ -18,11 +18,11 @@ ROWS, COLUMNS, WIDTH = 16, 20, 2  # of the weight, and the columns of P and Q
 COMPARED, STEPS, LR = 3, 30, 1.0  # the steps that are compared one by one, and all
 BYTES = 8 * WIDTH * (ROWS + COLUMNS)  # of P and Q in float64
 MISTAKES = {
-    "forgotten": 'the first step is right, but what P Qᵀ missed in it has not come with the next gradient. Add '
+    "forgotten": 'the first step is right, but what P Qᵀ missed in it was not added to the next gradient. Add '
                  'state["error"] to m, and keep m - p @ q.T there.',
-    "alone": "{} is made of this rank's own data: nobody has averaged P and Q.",
-    "own P": "{} is wrong: each rank has computed Q with a P of its own. Average P, too.",
-    "own Q": "{} is wrong: P is the same on all ranks, and Q is this rank's own. Average Q, too.",
+    "alone": "{} is computed from this rank's own data: P and Q were not averaged.",
+    "own P": "{} is wrong: each rank computed Q with its own P. Average P, too.",
+    "own Q": "{} is wrong: P is the same on all ranks, but Q is this rank's own. Average Q, too.",
     "late": "{} is wrong: P was averaged after qr. The mean of orthonormal columns is not orthonormal: average m @ Q, "
             "then call qr.",
     "summed": "{} is {} times what it should be: all_reduce adds, unless you ask for AVG.",
@@ -155,9 +155,9 @@ def _why(found: list[Found], count: int) -> str:
 HINTS = {
     "power_sgd": (
         "Both p and q have to be the same on all ranks, and the mean gradient would have to give the same p and q. "
-        "After which lines is a mean over the ranks just that?",
-        "dist.all_reduce(p, op=dist.ReduceOp.AVG) stands before qr, and one for q after it. What all of it has missed "
-        "is m - p @ q.T, where m is what you began with.",
+        "After which lines does a mean over the ranks give just that?",
+        "dist.all_reduce(p, op=dist.ReduceOp.AVG) comes before qr, and one for q after it. What was missed is m - p @ "
+        "q.T, where m is what you began with.",
         'm = bucket.gradients()[0] + state["error"]; average p, then qr; q = m.T @ p; average q; '
         'state["error"] = m - p @ q.T.',
     ),

@@ -18,11 +18,11 @@ Built = tuple[torch.Tensor, list[torch.Tensor]]  # a loss, and the leaves that i
 LINKS = 3000  # more than Python's recursion goes
 
 HINTS = {
-    "engine": ("A node may be called when every edge that leads to it has delivered. Count the edges first, as the "
-               "worked example does.",
+    "engine": ("A node can be called when a gradient has arrived along every edge that leads to it. Count the edges "
+               "first, as the worked example does.",
                "Keep a list of gradients for each node, takes(node) long and filled with None, and a list of the nodes "
                "that are ready. Start with the loss's node and a 1.",
-               "For each (below, slot) and its result: add the result to what lies in slot, or put it there if that is "
+               "For each (below, slot) and its result: add the result to what is in slot, or put it there if that is "
                "None; lower needs[below] by 1; at 0 the node below is ready."),
 }
 
@@ -141,7 +141,7 @@ def engine(student: Callable[[torch.Tensor], object]) -> Any:
         parting = _parting(replay)
         if parting is not None:
             report.misconception(NAME, parting.text, f"The graph: {text}",
-                                 "The picture shows the moment at which yours and the engine part.")
+                                 "The picture shows the moment at which your pass and the engine's diverge.")
             return _picture(replay, parting.at)
         same_order += [c["node"] for c in replay.calls] == [r["node"] for r in replay.runs]
     fault = _long_chain(student)
@@ -150,7 +150,7 @@ def engine(student: Callable[[torch.Tensor], object]) -> Any:
         return None
     report.passed(NAME, f"{len(GRAPHS)} graphs and a chain of {LINKS} nodes: every node once, with its whole gradient",
                   f"in the order of the engine on {same_order} of {len(GRAPHS)} graphs"
-                  + ("" if same_order == len(GRAPHS) else "; any order is right in which no node runs too early"))
+                  + ("" if same_order == len(GRAPHS) else "; any order in which no node runs too early is right"))
     return None
 
 
@@ -202,7 +202,7 @@ def _parting(replay: Replay) -> Parting | None:
     if replay.error:
         return Parting(len(calls), _why_error(replay, real))
     if replay.deep:
-        return Parting(len(calls), "it calls itself without end.")
+        return Parting(len(calls), "it calls itself endlessly.")
     if not calls:
         return Parting(0, "it called no node. A node is called like a function: node(gradient).")
     missing = [n for n in real if n not in {c["node"] for c in calls}]
@@ -210,8 +210,8 @@ def _parting(replay: Replay) -> Parting | None:
         return Parting(len(calls), f"{replay.node(missing[0])} was never called: {len(real)} nodes run in the engine, "
                                    f"{len(real) - len(missing)} in yours.")
     if not all(_equal(found, wanted) for found, wanted in zip(replay.grads, replay.wanted)):
-        return Parting(len(calls), f".grad is {show(replay.grads)} in the end, and {show(replay.wanted)} after the "
-                                   "real pass: call a leaf's node once, and leave its .grad to it.")
+        return Parting(len(calls), f".grad is {show(replay.grads)} at the end, but {show(replay.wanted)} after the "
+                                   "real pass: call a leaf's node once, and let it fill .grad.")
     return None
 
 
@@ -235,11 +235,11 @@ def _why_call(replay: Replay, call: dict[str, Any], arrived: Arrived, needs: dic
     node = call["node"]
     name, count = replay.node(node), sum(map(len, arrived.values()))
     if node not in real:
-        return f"{name} is called, and the engine does not run it: no gradient arrives there."
+        return f"{name} is called, but the engine does not run it: no gradient arrives there."
     given, wanted = ([replay.number(value) for value in each] for each in (call["gradient"], real[node]["gradient"]))
     if arrived and count < needs.get(node, 1):
         return (f"{name} is called too early, with the partial sum {show(_one(given))}: {count} of its "
-                f"{needs[node]} gradients have come. The engine waits, and calls it with {show(_one(wanted))}.")
+                f"{needs[node]} gradients have arrived. The engine waits, and calls it with {show(_one(wanted))}.")
     if first and not all(map(_equal, given, wanted)):
         return f"the pass starts at {name} with {show(_one(given))}; backward() starts with 1."
     for slot, (mine, theirs) in enumerate(zip(given, wanted)):
@@ -251,7 +251,7 @@ def _why_call(replay: Replay, call: dict[str, Any], arrived: Arrived, needs: dic
 def _why_again(replay: Replay, call: dict[str, Any], times: int, real: dict[int, dict[str, Any]]) -> str:
     name, part = replay.node(call["node"]), show(_one([replay.number(value) for value in call["gradient"]]))
     if call["node"] not in real:
-        return f"{name} is called {times} times, and the engine does not run it: no gradient arrives there."
+        return f"{name} is called {times} times, but the engine does not run it: no gradient arrives there."
     whole = show(_one([replay.number(value) for value in real[call["node"]]["gradient"]]))
     return (f"{name} is called {times} times, the first time with the partial sum {part}. A recursion calls a node "
             f"once for each path that leads to it; the engine waits, and calls it once, with {whole}.")
@@ -260,23 +260,23 @@ def _why_again(replay: Replay, call: dict[str, Any], times: int, real: dict[int,
 def _why_value(name: str, mine: Any, theirs: Any, slot: int, arrived: Arrived) -> str:
     came = [each for each in arrived.get(slot, []) if each is not None]
     if len(came) > 1 and any(_equal(mine, each) for each in came):
-        return (f"{name} is called with {show(mine)}. That is only one of the {len(came)} gradients that came; the "
-                f"engine adds them up to {show(theirs)}. Accumulate what arrives.")
+        return (f"{name} is called with {show(mine)}. That is only one of the {len(came)} gradients that arrived; the "
+                f"engine adds them up to {show(theirs)}. Add up what arrives.")
     everything = [sum(parts) for parts in zip(*(_flat(each) for values in arrived.values() for each in values))]
     if len(arrived) > 1 and _equal(mine, everything):
-        return (f"{name} gets {show(mine)} for its output {slot}, the sum of all that came; the engine gives it "
-                f"{show(theirs)}. The number in next_functions says for which output a gradient is: keep one sum for "
+        return (f"{name} gets {show(mine)} for its output {slot}, the sum of all that arrived; the engine gives it "
+                f"{show(theirs)}. The number in next_functions says which output a gradient is for: keep one sum for "
                 "each.")
-    return f"{name} is called with {show(mine)}, and the engine calls it with {show(theirs)}."
+    return f"{name} is called with {show(mine)}, but the engine calls it with {show(theirs)}."
 
 
 def _why_error(replay: Replay, real: dict[int, dict[str, Any]]) -> str:
     if "arguments, got" in replay.error:
         return (f"backward(loss) {replay.error} A node with several outputs takes one gradient for each of them, and "
-                "None for those that none came for: takes(node) says how many.")
+                "None for those that got none: takes(node) says how many.")
     if "NoneType" in replay.error:
-        return (f"backward(loss) {replay.error} Something is None here. A pair (None, 0) is an input that needs no "
-                "gradient: pass over it.")
+        return (f"backward(loss) {replay.error} Something is None here. A pair (None, 0) is an input that does not "
+                "require grad: skip it.")
     return f"backward(loss) {replay.error}"
 
 
@@ -307,9 +307,9 @@ def _long_chain(student: Callable[[torch.Tensor], object]) -> str:
     try:
         without_recording(lambda: student(b))
     except RecursionError:
-        return (f"on a chain of {LINKS} nodes Python's recursion comes to its end. Use a list of nodes that are ready, "
+        return (f"a chain of {LINKS} nodes is too deep for Python's recursion. Use a list of nodes that are ready, "
                 "and a loop.")
     except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
         return f"on a chain of {LINKS} nodes backward(loss) {report.raised(error, student)}"
     right = a.grad is not None and a.grad.item() == 1.0
-    return "" if right else f"on a chain of {LINKS} nodes .grad is {show(a.grad)}, and not 1."
+    return "" if right else f"on a chain of {LINKS} nodes .grad is {show(a.grad)}, not 1."

@@ -117,7 +117,7 @@ ADDS_UP = "parent.grad += value.grad * slope"
 
 SLOPES_WRONG: tuple[Wrong, ...] = (
     (SLOPES.replace("(*inputs)) / step", "(*inputs)) / 1"), "these are movements, not slopes"),
-    (SLOPES.replace("nudged[i]", "nudged[0]"), "in each turn of the loop another input must move"),
+    (SLOPES.replace("nudged[i]", "nudged[0]"), "each pass of the loop must move a different input"),
     (SLOPES.replace("    return found\n", "    return found[0]\n"), "a list with one number for each input"),
     (SLOPES.replace("nudged[i]", "nudged[...]"), "it is line 5 of your cell"),
 )
@@ -138,8 +138,8 @@ MULTIPLY_WRONG: tuple[Wrong, ...] = (
     (MULTIPLY.replace("y.data, (x", "y.datum, (x"), "x * y raised AttributeError"),
 )
 ORDER_WRONG: tuple[Wrong, ...] = (
-    (ORDER.replace("found[::-1]", "found"), "the list is the wrong way round"),
-    (FIRST_MET, "Adding a value when you first meet it is too early"),
+    (ORDER.replace("found[::-1]", "found"), "the list is in reverse order"),
+    (FIRST_MET, "Adding a value when you first reach it is too early"),
     (ORDER.replace("        if value not in found:", "        if True:"), "a value is in the list twice"),
     (ORDER.replace("    visit(result)\n", "    visit(result.parents[0])\n"), "4 values are in the list"),
     (ORDER.replace("    return found[::-1]\n", "    found.reverse()\n"), "it returned None"),
@@ -154,15 +154,15 @@ BACKWARD_WRONG: tuple[Wrong, ...] = (
     (ABOVE + MET + BACKWARD.replace("in order(result)", "in first_met(result)"),
      "Everything computed from a value must come before it"),
     *((ABOVE + cell, words) for cell, words in (
-        (BACKWARD.replace(ADDS_UP, "parent.grad = value.grad * slope"), "got the gradient of one path"),
+        (BACKWARD.replace(ADDS_UP, "parent.grad = value.grad * slope"), "got the gradient of only one path"),
         (BACKWARD.replace(ADDS_UP, "parent.grad += slope"), "each parent got the slope alone"),
         (BACKWARD.replace(ADDS_UP, "parent.grad += result.grad * slope"), "or times the gradient of the result"),
         (BACKWARD.replace(ADDS_UP, "parent.grad = parent.grad + value.grad"), "It must be multiplied by the slope"),
-        (BACKWARD.replace(ADDS_UP, f"{ADDS_UP} * 2"), "a sum alone goes wrong already"),
-        (BACKWARD.replace(ADDS_UP, "parent.grad += value.data * slope"), "a value handed on its data"),
-        (BACKWARD.replace("in order(result)", "in [result]"), "only the result handed its gradient on"),
+        (BACKWARD.replace(ADDS_UP, f"{ADDS_UP} * 2"), "even a sum goes wrong"),
+        (BACKWARD.replace(ADDS_UP, "parent.grad += value.data * slope"), "a value passed on its data"),
+        (BACKWARD.replace("in order(result)", "in [result]"), "only the result passed its gradient on"),
         (BACKWARD.replace(ADDS_UP, "value.grad += parent.grad * slope"), "no gradient arrived at the inputs"),
-        (BACKWARD.replace("in order(result)", "in reversed(order(result))"), "before it was complete"),
+        (BACKWARD.replace("in order(result)", "in reversed(order(result))"), "before theirs was complete"),
         (BACKWARD.replace("value.slopes", "value.slope"), "has no attribute 'slope'"),
     )),
 )
@@ -178,15 +178,15 @@ TANH_WRONG: tuple[Wrong, ...] = (
 )
 WHOLE_WRONG: tuple[Wrong, ...] = (
     (RECURSION, "before it was complete"),
-    (WHOLE.replace(ADDS_UP, "parent.grad = value.grad * slope"), "got the gradient of one path"),
+    (WHOLE.replace(ADDS_UP, "parent.grad = value.grad * slope"), "got the gradient of only one path"),
     (WHOLE.replace("(other.data, self.data)", "(self.data, other.data)"), "the slopes of a product"),
     (WHOLE.replace("    def tanh", "    def tan"), "your Scalar has no tanh"),
     (WHOLE.replace("1 - t * t", "1 - t"), "the slope of tanh is not right"),
-    (WHOLE.replace("reversed(found)", "[self]"), "only the result handed its gradient on"),
+    (WHOLE.replace("reversed(found)", "[self]"), "only the result passed its gradient on"),
     (WHOLE.replace(ADDS_UP, "parent.grad += value.grad"), "It must be multiplied by the slope"),
-    ("check.value_class(Value)", "was written outside and put in"),
-    (WHOLE.replace("Scalar(self.data * other", "Value(self.data * other"), "it uses Value, which stands outside"),
-    (WHOLE.replace("reversed(found)", "order(self)"), "it uses order, which stands outside"),
+    ("check.value_class(Value)", "was defined outside and added to the class"),
+    (WHOLE.replace("Scalar(self.data * other", "Value(self.data * other"), "it uses Value, which is defined outside"),
+    (WHOLE.replace("reversed(found)", "order(self)"), "it uses order, which is defined outside"),
     (WHOLE.replace("        self.grad = 1.0\n", "        self.grad = 1.0\n" + "        # so\n" * 20),
      "40 are enough"),
 )

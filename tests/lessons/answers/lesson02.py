@@ -48,9 +48,9 @@ RULE_WRONG: tuple[Wrong, ...] = (
 TEN_WRONG: tuple[Wrong, ...] = (
     (ten("ynyyyyyyyy"), "a result requires grad as soon as w is in it"),
     (ten("nnnnynnnnn"), "every input must require grad"),
-    (ten("ynnnynynnn"), "what was detached stays so"),
+    (ten("ynnnynynnn"), "what was detached stays detached"),
     (ten("ynnynnynnn"), "a copy is new data"),
-    (ten("ynnyynnnnn"), "a whole number in it spoils the result"),
+    (ten("ynnyynnnnn"), "one integer input is enough"),
     (ten("ynyyyyynnn"), "comparisons and argmax are operations"),
     (ten("ynnyynynyn"), "ones_like(w) is like w"),
     (ten("ynnyynynny"), "under no_grad the flag still follows"),
@@ -58,7 +58,7 @@ TEN_WRONG: tuple[Wrong, ...] = (
 ROWS_WRONG: tuple[Wrong, ...] = (
     (rows(third=["t = torch.ones(2, requires_grad=True)"]), "this is still a leaf"),
     (rows(fourth=["t = torch.ones(2, requires_grad=True)", "t.retain_grad()"]), "silently does nothing. Call it"),
-    (rows(fifth=[*ROWS["fourth"], "t = t.detach()"]), "which knows nothing of retain_grad()"),
+    (rows(fifth=[*ROWS["fourth"], "t = t.detach()"]), "on which retain_grad() was never called"),
     (rows(fourth=["data = torch.ones(2)", "t = data * 2", "t.retain_grad()"]),
      "Start from a tensor that requires grad."),
     (rows(fifth=["t = torch.ones(2, requires_grad=True)", "t.retain_grad()", "t.requires_grad_(False)"]),
@@ -66,7 +66,7 @@ ROWS_WRONG: tuple[Wrong, ...] = (
     (rows(sixth=[*ROWS["fourth"], "t = t.detach().requires_grad_()"]), "t.detach() is a new tensor"),
     (rows(third=["t = torch.ones(2)"]), "Yours has is_leaf True, requires_grad False"),
     (rows(fifth=["t = torch.ones(2)", "t.retain_grad()"]), "Ask earlier, while it is a result"),
-    (rows(fifth=[*ROWS["fourth"], "t.requires_grad_(False)"]), "cannot be taken away"),
+    (rows(fifth=[*ROWS["fourth"], "t.requires_grad_(False)"]), "you cannot turn off the flag of a result"),
     (rows(sixth=ROWS["fifth"]), "this is the fifth state"),
     (rows(sixth=["t = torch.ones(2, requires_grad=True)", "t.retain_grad()"]), "It must be called while"),
     (rows("t.retain_grad()", fourth=ROWS["third"]), "it returned None"),
@@ -80,7 +80,7 @@ KEY = Key(
                  ('"Tensor"', "every tensor that requires grad has a grad_fn")),
         "q1.4": (("1", "only the tensors that I set the flag on"), ("3", "makes its neighbours require it too")),
         "q0.2": (("0", "a slice is a copy"),),
-        "q0.5": (("5", "through the factor x"), ("8", "one way only, through g"), ("4", "the product of the slopes")),
+        "q0.5": (("5", "through the factor x"), ("8", "one path only, through g"), ("4", "the product of the slopes")),
     },
     predict={"2.1": "[False, True]", "2.2": "2", "2.3": "True", "2.4": "True", "2.5": "6"},
     predict_wrong={

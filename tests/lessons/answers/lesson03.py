@@ -27,7 +27,7 @@ def diamonds(step: str, times: int) -> str:
 
 
 WALK_WRONG: tuple[Wrong, ...] = (
-    (WALK.replace("below is None", "False"), "the walk stepped onto None"),
+    (WALK.replace("below is None", "False"), "the walk reached None"),
     (WALK.replace("walk(below", "walk(node"), "the walk never ends"),
     (WALK.replace("walk(below, result)", "walk(below, grad)"), "every leaf got the gradient of the root"),
     (WALK.replace("walk(below, result)\n", "walk(below, result)\n        break\n"), "followed one edge only"),
@@ -69,7 +69,7 @@ KEY = Key(
     },
     predict={"3.1": "2", "3.2": "1", "3.3": "[1, 2]", "3.4": '"AccumulateGrad"', "3.5": "True", "3.6": "True"},
     predict_wrong={
-        "3.1": (("1", "one pair for each input that needs a gradient"), ("0", "next_functions points forward")),
+        "3.1": (("1", "one pair for each input that requires grad"), ("0", "next_functions points forward")),
         "3.2": (("2", "each input has a node of its own"), ("0", "x is a leaf and has no node")),
         "3.3": (("[0, 0]", "the integer is always 0"), ("[0, 1]", "the integer counts the inputs")),
         "3.4": (('"None"', "the walk ends with None"), ('"Tensor"', "the walk ends at the tensor itself"),

@@ -24,12 +24,12 @@ def forgot(letter: str) -> str:
 
 
 PARTS_WRONG: tuple[Wrong, ...] = (
-    (PARTS.replace("/ parts", "/ 1"), "w moved 2 times as far: the mean of a part has divided by 4"),
+    (PARTS.replace("/ parts", "/ 1"), "w moved 2 times as far: the mean of a part divides by 4"),
     (PARTS.replace("    optimizer.step()", "        optimizer.step()"), "that is training on small batches"),
     (PARTS.replace("optimizer.step()", "return w"), "the optimizer has to step"),
     (PARTS.replace("        loss =", "        optimizer.zero_grad()\n        loss ="), "only the last part counts"),
-    (PARTS.replace("/ parts", "/ len(x)"), "but its mean had done a part of that already"),
-    (PARTS.replace("/ parts", "/ len(xs)"), "but its mean had done a part of that already"),
+    (PARTS.replace("/ parts", "/ len(x)"), "but its mean had already done part of that"),
+    (PARTS.replace("/ parts", "/ len(xs)"), "but its mean had already done part of that"),
     (PARTS.replace("/ parts", "/ 3"), "w moved 0.333 times as far"),
     (PARTS.replace("/ parts", "/ pieces"), "raised NameError"),
     (PARTS.replace("    optimizer.step()", "    optimizer.zero_grad()\n    optimizer.step()"), "cleared just before"),
@@ -38,11 +38,11 @@ BUILD_WRONG: tuple[Wrong, ...] = (
     (build("x**3"), "x.grad is 12, but 1 gradient arrived"),
     (build("x * x * 3"), "x.grad is 12, but 2 gradients arrived"),
     (build("x * 5"), "1 gradient arrived. One arrives for each time that x itself is an input"),
-    (build("(lambda b: b * b * b)(x * 1)"), "is added up at y, and reaches x as one"),
+    (build("(lambda b: b * b * b)(x * 1)"), "are added up at y, and reach x as one"),
     (build("x.expand(3) * 4"), "build must return one number"),
     (build("torch.tensor(12.0, requires_grad=True)"), "no gradient arrived at x"),
     (build("x + x + x"), "3 gradients arrived, but their sum is 3"),
-    (build("x * x * x * x"), "4 gradients arrived; 3 are asked for"),
+    (build("x * x * x * x"), "4 gradients arrived; 3 should arrive"),
     (build("x.detach() * 12"), "must return a tensor that requires grad"),
 )
 FORGOT_WRONG: tuple[Wrong, ...] = (
@@ -58,7 +58,7 @@ KEY = Key(
         "q1.2": (("True", "a copy is a new tensor of my own"),),
         "q3.2": (("0", "the integer is always 0"), ("1", "it counts the inputs: c is the first")),
         "q3.4": (("False", "the graph holds my tensors, and one of them is gone"),),
-        "q4.1": (("4", "once for each way that leads to it"),),
+        "q4.1": (("4", "once for each path that leads to it"),),
         "q4.4": (("False", "grad is backward by another name"),),
     },
     predict={"5.1": "1", "5.2": "6", "5.3": '"None"', "5.4": "4", "5.5": "0.6"},

@@ -47,14 +47,14 @@ TABLE_WRONG: tuple[Wrong, ...] = (
     (table("(True, False)", "(False, False)", "(False, False)"), "no_grad() is for inference, so dropout is off in it"),
     (table("(True, False)", "(True, True)", "(False, False)"), "only eval() and no_grad() together stop the recording"),
     (table("(True, True)", "(False, True)", "(False, False)"), "dropout always draws"),
-    (table("True", "False", "False"), "write two words"),
+    (table("True", "False", "False"), "write two values"),
     (table("(True, False)", "(False, True)", "(True, False)"), "neither of the two stops the recording"),
     (table("(True, False)", "(False, 'True')", "(False, False)"), "without quotes"),
     ("answers = {}\ncheck.modes(answers)", "the dictionary with its four keys"),
 )
 SET_MODE_WRONG: tuple[Wrong, ...] = (
-    (SET_MODE.replace("self.before = torch.is_grad_enabled()", "self.before = True"), "it puts back True"),
-    (SET_MODE.replace("switch(self.before)", "switch(True)"), "it puts back True"),
+    (SET_MODE.replace("self.before = torch.is_grad_enabled()", "self.before = True"), "it restores True"),
+    (SET_MODE.replace("switch(self.before)", "switch(True)"), "it restores True"),
     (SET_MODE.replace("switch(self.before)", "switch(not self.on)").replace("self.before", "self.on").replace(
         "torch.is_grad_enabled()", "on"), "the opposite of what it was given"),
     (SET_MODE.replace("switch(self.before)", "pass"), "ask first, then switch"),
@@ -78,7 +78,7 @@ DECORATOR_WRONG: tuple[Wrong, ...] = (
     (DECORATOR.replace("        with torch.no_grad():\n            return function(*args, **kwargs)",
                        "        return function(*args, **kwargs).detach()"), "cut off afterwards"),
     (DECORATOR.replace("            return function(*args, **kwargs)", "            pass\n"
-                       "        return function(*args, **kwargs)"), "the block no_grad must be around the call"),
+                       "        return function(*args, **kwargs)"), "the no_grad block must be around the call"),
     (DECORATOR.replace("return function(*args", "function(*args"), "the result is lost"),
     (DECORATOR.replace("with torch.no_grad():\n            return",
                        "torch.set_grad_enabled(False)\n        if True:\n            return"),
@@ -107,7 +107,7 @@ KEY = Key(
         "q6.4": (("100", "what any hook changes is what y.grad shows"),),
         "q5.2": (("0", "zero_grad leaves zeros"),),
         "q5.5": (("False", "a sum is a new tensor"),),
-        "q3.1": (('["AccumulateGrad", 0]', "only inputs that need a gradient get a pair"),),
+        "q3.1": (('["AccumulateGrad", 0]', "only inputs that require grad get a pair"),),
     },
     predict={"7.1": "6", "7.2": "True", "7.3": "True", "7.4": "True", "7.5": "True"},
     predict_wrong={

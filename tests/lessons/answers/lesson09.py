@@ -39,10 +39,10 @@ def returns(**other: str) -> str:
 
 
 SQUARE_WRONG: tuple[Wrong, ...] = (
-    (square(back="x, = ctx.saved_tensors; return 2 * x"), "the gradient that came in is lost"),
+    (square(back="x, = ctx.saved_tensors; return 2 * x"), "the incoming gradient is lost"),
     (square(save="ctx.save_for_backward(x * x)"), "what was saved is the result"),
     (square(back="x, = ctx.saved_tensors; return grad * x"), "the factor 2 is missing"),
-    (square(back="x, = ctx.saved_tensors; return grad"), "passes grad on as it came"),
+    (square(back="x, = ctx.saved_tensors; return grad"), "passes grad on unchanged"),
     (square(save="ctx.x = x", back="return grad * 2 * ctx.x"), "kept as an attribute of ctx"),
     (square(save="ctx.save_for_backward(x.clone())"), "not a copy without history"),
     (square(back="x = ctx.saved_tensors; return grad * 2 * x[1]"), "IndexError"),
@@ -60,20 +60,20 @@ MATMUL_WRONG: tuple[Wrong, ...] = (
     (matmul("grad @ b.T"), "so backward returns two gradients"),
     (matmul("[grad @ b.T, a.T @ grad]"), "A list counts as one"),
     (matmul("b.T, a.T"), "a product of grad with b transposed"),
-    (matmul("torch.ones_like(grad) @ b.T, a.T @ torch.ones_like(grad)"), "the gradient that came in is lost"),
+    (matmul("torch.ones_like(grad) @ b.T, a.T @ torch.ones_like(grad)"), "the incoming gradient is lost"),
     (matmul("grad * b, grad * a"), "multiplies entry by entry"),
     (matmul("grad @ b.T, grad.T @ a"), "the gradient of b came out transposed"),
     (matmul("b @ grad.T, a.T @ grad"), "the gradient of a came out transposed"),
     (matmul("grad @ b.T, None"), "b gets no gradient"),
 )
 RETURNS_WRONG: tuple[Wrong, ...] = (
-    (returns(d="number"), "a None too many is a gradient too many"),
+    (returns(d="number"), "an extra None is an extra gradient"),
     (returns(c="type"), "None is not a gradient, so it is a wrong type"),
-    (returns(f="fine"), "one number is spread over the shape of the input"),
+    (returns(f="fine"), "one number is broadcast to the shape of the input"),
     (returns(g="shape"), "a gradient must have exactly the shape of its input"),
     (returns(h="fine"), "a number is a tensor with one number in it"),
     (returns(a="fine"), "an input for which nothing is returned gets None"),
-    (returns(e="fine"), "what is too many is left out"),
+    (returns(e="fine"), "extra gradients are ignored"),
     (returns(b="good"), "good is not one of fine, number"),
     (returns(f="number"), "put this return into a Function of your own"),
 )
@@ -82,10 +82,10 @@ ROUND_WRONG: tuple[Wrong, ...] = (
     (rounded("x.round()", "torch.ones_like(grad)"), "ones, whatever came in"),
     (rounded("x.round()", "grad.round()"), "the gradient was rounded too"),
     (rounded("x.round()", "grad * ctx.saved_tensors[0]"), "x times the gradient"),
-    (rounded("x", "grad"), "forward gives [0.2, 1.7, -2.6]"),
+    (rounded("x", "grad"), "forward returns [0.2, 1.7, -2.6]"),
     (rounded("x.round()", "None"), "no gradient arrives"),
     (rounded("x.round()", "1.0"), "backward must return a tensor"),
-    (rounded("x.round().int()", "grad"), "Whole numbers cannot require grad"),
+    (rounded("x.round().int()", "grad"), "Integers cannot require grad"),
 )
 
 KEY = Key(
@@ -104,7 +104,7 @@ KEY = Key(
         "9.2": (("1", "one for each tensor"), ("3", "ctx counts too")),
         "9.3": (("6", "ctx keeps the value that x had"), ('"error"', "a change is noticed, however")),
         "9.4": (("True", "with create_graph backward is recorded"),),
-        "9.5": (("True", "apply gives back what forward returned"),),
+        "9.5": (("True", "apply returns what forward returned"),),
     },
     why={"9.1": "b", "9.2": "c", "9.3": "a", "9.4": "b", "9.5": "c"},
     exercises={"faded": square(), "open1": matmul("grad @ b.T, a.T @ grad"), "open2": returns(),

@@ -37,14 +37,14 @@ BACKWARD = "net(x).sum().backward()\n    "
 NAMES = "[name for name, p in net.named_parameters() if "
 
 MOMENTUM_WRONG: tuple[Wrong, ...] = (
-    (momentum("w.grad.clone()", "lr * velocity"), "w went along the gradient alone"),
-    (momentum("velocity + w.grad", "lr * velocity"), "the old velocity was not made smaller"),
+    (momentum("w.grad.clone()", "lr * velocity"), "w followed the gradient alone"),
+    (momentum("velocity + w.grad", "lr * velocity"), "the old velocity was not reduced"),
     (momentum("momentum * velocity + (1 - momentum) * w.grad", "lr * velocity"), "as in Adam"),
-    (momentum("momentum * velocity + w.grad", "lr * w.grad"), "w went along the gradient alone"),
-    (momentum("velocity + momentum * w.grad", "lr * velocity"), "momentum is on the gradient"),
+    (momentum("momentum * velocity + w.grad", "lr * w.grad"), "w followed the gradient alone"),
+    (momentum("velocity + momentum * w.grad", "lr * velocity"), "momentum multiplies the gradient"),
     (momentum("momentum * velocity + w.grad", "0 * velocity"), "w did not move"),
-    (momentum("momentum * (velocity + w.grad)", "lr * velocity"), "momentum is on the sum"),
-    (momentum("momentum * velocity - w.grad", "lr * velocity"), "it is added"),
+    (momentum("momentum * (velocity + w.grad)", "lr * velocity"), "momentum multiplies the sum"),
+    (momentum("momentum * velocity - w.grad", "lr * velocity"), "subtracted from the velocity; add it"),
     (momentum("momentum * velocity + w.grad", "velocity"), "lr is missing"),
     (momentum("momentum * velocity + w.grad", "-lr * velocity"), "w went uphill"),
     (momentum("momentum * velocity + w.grid", "lr * velocity"), "AttributeError"),
@@ -55,16 +55,16 @@ MODULE_WRONG: tuple[Wrong, ...] = (
     (MODULE.replace("elif isinstance(value, MyModule)", "elif False"),
      "those of the modules inside are missing"),
     (MODULE.replace("nn.Parameter)", "torch.Tensor) and value.requires_grad"), "Only Parameters count"),
-    (MODULE.replace("return self.forward", "self.forward"), "return what forward gives"),
+    (MODULE.replace("return self.forward", "self.forward"), "return what forward returns"),
     (MODULE.replace("class MyModule:\n", "class MyModule:\n    noted = []\n\n")
      .replace("object.__setattr__(self, name, value)",
               "object.__setattr__(self, name, value)\n        self.noted.append(value)")
-     .replace("self.__dict__.values()", "self.noted"), "the note is kept by the class"),
+     .replace("self.__dict__.values()", "self.noted"), "the registry is kept on the class"),
     (MODULE.replace("self.__dict__.values()", "sorted(self.__dict__.values(), key=lambda v: isinstance(v, MyModule))"),
      "not in the order of assignment"),
     (MODULE.replace("self.forward(*inputs)", "self.forwards(*inputs)"), "AttributeError"),
     (MODULE.replace("object.__setattr__(self, name, value)", "setattr(self, name, value)"), "without end"),
-    (MODULE.replace("yield from value.parameters()", "pass").replace("yield value", "pass"), "gives nothing back"),
+    (MODULE.replace("yield from value.parameters()", "pass").replace("yield value", "pass"), "returns nothing"),
 )
 FROZEN_WRONG: tuple[Wrong, ...] = (
     (frozen(f"return {NAMES}not p.requires_grad]"), "The flag alone does not tell"),

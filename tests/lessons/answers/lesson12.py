@@ -27,7 +27,7 @@ FIRST = "g, = torch.autograd.grad(f(x), x, create_graph=True)"
 LENGTHS = "normals(distance, p).norm(dim=1)"
 DIVERGENCE_WRONG: tuple[Wrong, ...] = (
     (divergence("False", "[:, k]"), "the first pass was not recorded"),
-    (divergence("True", "[:, 0]"), "always the same column was taken"),
+    (divergence("True", "[:, 0]"), "the same column was taken each time"),
     (divergence("True", ".sum(1)"), "mixed derivatives are in the sum too"),
     (divergence("True", ""), "one number for each point"),
     (divergence("True", "[:, ...]"), "Which column of second"),
@@ -35,9 +35,9 @@ DIVERGENCE_WRONG: tuple[Wrong, ...] = (
 HVP_WRONG: tuple[Wrong, ...] = (
     (hvp("g, = torch.autograd.grad(f(x), x)", "return torch.autograd.grad(g, x, v)[0]"), "the first pass was not"),
     (hvp(FIRST, "return g @ v"), "this is the slope along v"),
-    (hvp(FIRST, "return g * v"), "made of the first gradient alone"),
-    (hvp(FIRST, "return torch.autograd.grad(g.sum(), x)[0] * v"), "v comes too late"),
-    (hvp(FIRST, "return torch.autograd.grad(g, x, v)"), "gives a tuple"),
+    (hvp(FIRST, "return g * v"), "this uses only the first gradient"),
+    (hvp(FIRST, "return torch.autograd.grad(g.sum(), x)[0] * v"), "v is applied too late"),
+    (hvp(FIRST, "return torch.autograd.grad(g, x, v)"), "returns a tuple"),
     (hvp(FIRST, "return torch.autograd.grad(g @ v, x)[0].sum()"), "the product has the shape of v"),
 )
 EIKONAL_WRONG: tuple[Wrong, ...] = (
@@ -64,9 +64,9 @@ KEY = Key(
     },
     predict={"12.1": "True", "12.2": "False", "12.3": "0", "12.4": "True"},
     predict_wrong={
-        "12.1": (("False", "can be differentiated like everything else"),),
+        "12.1": (("False", "can be differentiated like anything else"),),
         "12.2": (("True", "create_graph makes every gradient require grad"),),
-        "12.3": (("1", "its derivative of any order 1"), ("0.105", "not a straight line has a curvature")),
+        "12.3": (("1", "its derivative of any order 1"), ("0.105", "not a straight line has curvature")),
         "12.4": (("False", "a gradient with respect to a leads back to a"),),
     },
     why={"12.1": "c", "12.2": "a", "12.3": "b", "12.4": "b"},

@@ -89,7 +89,7 @@ KEY = Key(
         "13.1": (("4", "a frozen parameter has an AccumulateGrad too"), ("1", "one for each layer that learns")),
         "13.2": (("True", "every operation of the forward pass leaves a node"),),
         "13.3": (("0", "leaves no pair at all"), ("3", "bias, data and weight")),
-        "13.4": (("2", "only parameters are accumulated into"), ("5", "the whole first layer is back")),
+        "13.4": (("2", "gradients are accumulated into parameters only"), ("5", "the whole first layer is back")),
     },
     why={"13.1": "b", "13.2": "a", "13.3": "c", "13.4": "b"},
     exercises={"faded": residual("SumBackward0", 4, 1), "open1": mine(), "open2": SNAKE},

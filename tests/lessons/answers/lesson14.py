@@ -52,7 +52,7 @@ AVERAGE = "dist.all_reduce(p.grad, op=dist.ReduceOp.AVG)"
 HOOKS_WRONG: tuple[Wrong, ...] = (
     (hooks("p.detach()", "dist.all_reduce(p.grad)"), "is the sum over the ranks, 2 times"),
     (hooks("p.detach()", "None"), "is the gradient of this rank's own data"),
-    (hooks("p.clone().detach()", AVERAGE), "rank 1 begins with weights of its own"),
+    (hooks("p.clone().detach()", AVERAGE), "rank 1 starts with its own weights"),
     (hooks("p.grad", AVERAGE), "on 2 ranks: Rank"),
 )
 BUCKETS_WRONG: tuple[Wrong, ...] = (
@@ -65,7 +65,7 @@ PART = "(mse(model(x), y) / len(batches)).backward()"
 ACCUMULATE_WRONG: tuple[Wrong, ...] = (
     (accumulate("for x, y in batches:", f"    {PART}"), "after 4 all-reduces; one is enough"),
     (accumulate("with model.no_sync():", "    for x, y in batches:", f"        {PART}"),
-     "The last batch belongs outside of no_sync"),
+     "Run the last batch outside of no_sync"),
     (accumulate("for i, (x, y) in enumerate(batches):", "    model.require_backward_grad_sync = i == len(batches) - 1",
                 "    mse(model(x), y).backward()"), "is 4 times that of the whole"),
     (accumulate("for x, y in batches:", "    loss = mse(model(x), y) / len(batches)", "    with model.no_sync():",
@@ -89,13 +89,13 @@ WITH_ERROR, P, QR, Q = ('m = bucket.gradients()[0] + state["error"]', 'p = m @ s
 KEPT = 'state["q"], state["error"] = q, m - p @ q.T'
 MEAN_OF_P, MEAN_OF_Q = (f"dist.all_reduce({each}, op=dist.ReduceOp.AVG)" for each in "pq")
 POWER_SGD_WRONG: tuple[Wrong, ...] = (
-    (power_sgd(WITH_ERROR, P, MEAN_OF_P, QR, Q, KEPT), "P is the same on all ranks, and Q is this rank's own"),
+    (power_sgd(WITH_ERROR, P, MEAN_OF_P, QR, Q, KEPT), "P is the same on all ranks, but Q is this rank's own"),
     (power_sgd(WITH_ERROR, P, QR, MEAN_OF_P, Q, MEAN_OF_Q, KEPT), "P was averaged after qr"),
     (power_sgd("m = bucket.gradients()[0]", P, MEAN_OF_P, QR, Q, MEAN_OF_Q, 'state["q"] = q'),
-     "what P Qᵀ missed in it has not come with the next gradient"),
+     "what P Qᵀ missed in it was not added to the next gradient"),
     (power_sgd(WITH_ERROR, P, "dist.all_reduce(p)", QR, Q, "dist.all_reduce(q)", KEPT), "is 2 times what it should be"),
-    (power_sgd(WITH_ERROR, P, QR, Q, MEAN_OF_Q, KEPT), "each rank has computed Q with a P of its own"),
-    (power_sgd(WITH_ERROR, P, QR, Q, KEPT), "nobody has averaged P and Q"),
+    (power_sgd(WITH_ERROR, P, QR, Q, MEAN_OF_Q, KEPT), "each rank computed Q with its own P"),
+    (power_sgd(WITH_ERROR, P, QR, Q, KEPT), "P and Q were not averaged"),
     (power_sgd(WITH_ERROR, "dist.all_reduce(m, op=dist.ReduceOp.AVG)", P, QR, Q, KEPT),
      "right, but 2560 bytes were sent"),
 )
@@ -111,10 +111,10 @@ KEY = Key(
     },
     predict={"14.1": "5", "14.2": "6", "14.3": "False", "14.4": "1", "14.5": "22"},
     predict_wrong={
-        "14.1": (("8", "goes on with the weights that it has"), ("6.5", "the weights are averaged")),
+        "14.1": (("8", "each rank keeps its own weights"), ("6.5", "the weights are averaged")),
         "14.2": (("4", "of one process on the whole batch"), ("12", "are added")),
         "14.3": (("True", "keeps the copies equal"),),
-        "14.4": (("6", "sent as soon as it is there"), ("3", "each layer sends")),
+        "14.4": (("6", "sent as soon as it is ready"), ("3", "each layer sends")),
         "14.5": (("21", "stays with its rank"), ("20", "only the last pass counts")),
     },
     why={"14.1": "c", "14.2": "b", "14.3": "a", "14.4": "c", "14.5": "a"},

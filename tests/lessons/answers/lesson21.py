@@ -42,18 +42,18 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
     "half-constant": (
         ("return x * x", "both factors count"),
         ("return x * x / 2", "Leave the value as it is"),
-        ("return x.detach() * x.detach()", "both factors are cut off now"),
+        ("return x.detach() * x.detach()", "both factors are detached now"),
         ("return x * x.detach() + x - x.detach()", "it must be [3, -1]"),
     ),
     "broadcast": (
         ("return 12 * x", "It must hold one AddBackward0 and nothing else"),
-        ("return x + 11", "A number that is added moves y, and changes no slope"),
+        ("return x + 11", "Adding a number moves y, but does not change its slope"),
         ("return x + torch.zeros(11)", "x.grad is 11, one for each number of y"),
         ("return x.expand(12)", "the graph of y holds ExpandBackward0"),
     ),
     "no-nan": (
         ("return torch.where(x > 0, x.sqrt(), 0.0)", "0 times that is NaN"),
-        ("return x.clamp(min=0).sqrt()", "Let sqrt never see those numbers"),
+        ("return x.clamp(min=0).sqrt()", "Never let sqrt see those numbers"),
         ("return x.sqrt()", "y must be [0, 0, 2]; it is [nan, 0, 2]"),
         ("return x.sqrt().nan_to_num()", "x.grad is [nan"),
         ("return x.detach().clamp(min=0).sqrt()", "y has no grad_fn"),
@@ -66,7 +66,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
     ),
     "only-x": (
         ("loss.backward()", "backward() fills every leaf that it reaches"),
-        ("return torch.autograd.grad(loss, x)", "autograd.grad fills no .grad"),
+        ("return torch.autograd.grad(loss, x)", "autograd.grad does not fill .grad"),
         ("w.requires_grad_(False)", "Leave w as it is"),
         ("loss.backward(inputs=[w])", "x.grad is None: no pass has filled it"),
     ),
@@ -78,7 +78,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
     ),
     "third-output": (
         ("return x[2] * 1", "a node with one output has only the number 0"),
-        ("return x.unbind()[2]", "the pair that says so belongs to whoever uses y"),
+        ("return x.unbind()[2]", "the pair that says so belongs to the operation that uses y"),
         ("return x.unbind()[1] * 1", "the first pair of MulBackward0 is (UnbindBackward0, 1)"),
     ),
     "last-node": (
@@ -89,7 +89,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
     ),
     "twice": (
         ("return (x * x).sum()", "MulBackward0 had saved values"),
-        ("return (x * 2).sum()", "the first pass let go of them"),
+        ("return (x * 2).sum()", "the first pass freed them"),
         ("return x + 1", "grad can be implicitly created only for scalar outputs"),
         ("return x.detach().sum()", "loss has no grad_fn"),
     ),
@@ -122,15 +122,15 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
         ("return h + 1", "AddBackward0 saved nothing"),
         ("return h * 2", "MulBackward0 saved other = 2"),
         ("return h.exp()", "ExpBackward0 saved result ="),
-        ("return h.view(2)", "y shows the memory of h itself"),
+        ("return h.view(2)", "y uses the memory of h itself"),
         ("return h.detach() * 2", "y has no grad_fn"),
         ("return setattr(line, 'kept', h) or h * h", "Something other than the graph of y holds it"),
     ),
     "let-go": (
         ("y.detach()", "y still has its MulBackward0"),
-        ("y = None", "another meaning for the name y in your function"),
+        ("y = None", "rebinding the name y in your function"),
         ("y.sum().backward()", "here x.grad must stay None"),
-        ("y.detach_().zero_()", "the graph is gone, but y holds [0, 0] now"),
+        ("y.detach_().zero_()", "the graph is gone, but y now holds [0, 0]"),
     ),
     "running-total": (
         ("return total + loss", "5 of 5 graphs are still in memory"),
@@ -160,7 +160,7 @@ WRONG: dict[str, tuple[Wrong, ...]] = {
     "differentiable": (
         ("return torch.autograd.grad(y, x, retain_graph=True)[0]", "it does not require grad"),
         ("return torch.autograd.grad(y, x, create_graph=True)", "Take the first"),
-        ("return 3 * x ** 2", "Find it from y, whatever y is"),
+        ("return 3 * x ** 2", "Compute it from y, whatever y is"),
         ("y.backward()", "line must return a tensor; it returned None"),
     ),
 }

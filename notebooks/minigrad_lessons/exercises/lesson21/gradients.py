@@ -43,14 +43,14 @@ def half_constant(line: Line) -> Solved:
     if not close(y, [9.0, 1.0]):
         raise Wrong(f"y is {show(y)}; for x = [3, -1] it must be [9, 1]. Leave the value as it is.")
     if y.grad_fn is None or x.grad is None:
-        raise Wrong("no gradient arrives at x: both factors are cut off now. Cut off one.")
+        raise Wrong("no gradient arrives at x: both factors are detached now. Detach only one.")
     if close(x.grad, [6.0, -2.0]):
         raise Wrong("x.grad is [6, -2], which is 2x: both factors count. The product rule adds one term for each of "
                     "them.", trace)
     if not close(x.grad, [3.0, -1.0]):
         raise Wrong(f"x.grad is {show(x.grad)}; it must be [3, -1].", trace)
-    return Solved("x.grad is x. To backward, the factor that was detached is a number like any other: its term of the "
-                  "product rule is left out.", trace)
+    return Solved("x.grad is x. To backward, the detached factor is just a constant: its term of the product rule is "
+                  "left out.", trace)
 
 
 @puzzle
@@ -63,7 +63,7 @@ def broadcast(line: Line) -> Solved:
     if made != ["AddBackward0"]:
         raise Wrong(f"the graph of y holds {', '.join(made)}. It must hold one AddBackward0 and nothing else.", trace)
     if x.grad is None or not close(x.grad, 12.0):
-        grown = " A number that is added moves y, and changes no slope." if y.numel() == 1 else ""
+        grown = " Adding a number moves y, but does not change its slope." if y.numel() == 1 else ""
         raise Wrong(f"x.grad is {show(x.grad)}, one for each number of y that x was added to.{grown}", trace)
     return Solved("x.grad is 12. The addition stretched x over 12 numbers, so backward sums 12 gradients.", trace)
 
@@ -79,8 +79,9 @@ def no_nan(line: Line) -> Solved:
     if x.grad is None:
         raise Wrong(f"y has the right numbers, but no path leads from {node(y)} to x.", trace)
     if not all(map(_finite, x.grad.tolist())):
-        raise Wrong(f"x.grad is {show(x.grad)}. Whatever masks the result of sqrt sends a 0 back to it, and there the "
-                    "slope at 0 or below is infinite or NaN: 0 times that is NaN. Let sqrt never see those numbers.",
+        raise Wrong(f"x.grad is {show(x.grad)}. Whatever masks the result of sqrt sends a 0 back to it, and at 0 or "
+                    "below the slope of sqrt is infinite or NaN: 0 times that is NaN. Never let sqrt see those "
+                    "numbers.",
                     trace)
     if not close(x.grad, [0.0, 0.0, 0.25]):
         raise Wrong(f"x.grad is {show(x.grad)}; at 4 the square root has the slope 0.25, elsewhere y is constant.",
@@ -116,17 +117,17 @@ def only_x(line: Line) -> Solved:
     loss = w * x
     given = call(line, "loss, x, w", loss, x, w)
     if not w.requires_grad:
-        raise Wrong("w does not require grad any more. Leave w as it is; tell the pass which leaf you want.")
+        raise Wrong("w does not require grad any more. Leave w as it is, and tell backward which leaf you want.")
     if x.grad is None:
         if given is not None:
-            raise Wrong("the line returned the gradient, and x.grad is still None: autograd.grad fills no .grad.")
+            raise Wrong("the line returned the gradient, but x.grad is still None: autograd.grad does not fill .grad.")
         raise Wrong("x.grad is None: no pass has filled it.")
     if w.grad is not None:
         raise Wrong(f"w.grad is {show(w.grad)}: backward() fills every leaf that it reaches.")
     if not close(x.grad, 2.0):
         raise Wrong(f"x.grad is {show(x.grad)}; the slope of w * x with respect to x is 2 here.")
-    return Solved("x.grad is 2 and w.grad is None. A pass may be told where its gradients are wanted, and it computes "
-                  "only what is needed for them.")
+    return Solved("x.grad is 2 and w.grad is None. You can tell a pass which gradients you want, and it computes only "
+                  "what is needed for them.")
 
 
 @puzzle
@@ -136,20 +137,21 @@ def differentiable(line: Line) -> Solved:
         x = leaf(2.0)
         y = x**power
         _second(call(line, "y, x", y, x), x, power)
-    return Solved("it gives the slopes of x ** 3 and x ** 4 and their second derivatives, 12 and 48. create_graph "
+    return Solved("it returns the slopes of x ** 3 and x ** 4, and their second derivatives are 12 and 48. "
+                  "create_graph "
                   "records the backward pass, so that it can be differentiated like a forward pass.")
 
 
 def _second(slope: Any, x: torch.Tensor, power: int) -> None:
     if isinstance(slope, tuple):
-        raise Wrong("autograd.grad gives a tuple, with one gradient for each input. Take the first.")
+        raise Wrong("autograd.grad returns a tuple, with one gradient for each input. Take the first.")
     tensor(slope)
     if not close(slope, power * 2.0 ** (power - 1)):
-        raise Wrong(f"for y = x ** {power} at x = 2 line gives {show(slope)}; the slope is "
-                    f"{power * 2 ** (power - 1)}. Find it from y, whatever y is.")
+        raise Wrong(f"for y = x ** {power} at x = 2 line returns {show(slope)}; the slope is "
+                    f"{power * 2 ** (power - 1)}. Compute it from y, whatever y is.")
     if not slope.requires_grad:
         raise Wrong("the slope is right, but it does not require grad: the pass that computed it was not recorded. "
-                    "(retain_graph keeps the graph of y, which is another matter.)")
+                    "(retain_graph keeps the graph of y, which is something else.)")
     (second,) = torch.autograd.grad(slope, x)
     if not close(second, power * (power - 1) * 2.0 ** (power - 2)):
         raise Wrong(f"the second derivative comes out as {show(second)}.")
@@ -157,19 +159,19 @@ def _second(slope: Any, x: torch.Tensor, power: int) -> None:
 
 HINTS = {
     "zeros": (
-        "There must be a path from y to x, along which the slope is 0.",
+        "There must be a path from y to x along which the slope is 0.",
         "Which simple operations on x give the same result whatever x is?",
         "Multiply x by a number. Which one?"),
     "half_constant": (
         "The product rule: the slope of a * b is b for a, and a for b. You want only one of the two.",
-        "One of the factors must be a plain number to backward, without a change of its value.",
+        "To backward, one of the factors must be a plain number with the same value.",
         "x.detach() has the numbers of x and no history. Use it for one of the factors."),
     "broadcast": (
         "If one number is used 12 times, its gradient is the sum of 12 gradients.",
         "An addition stretches its operands to a common shape.",
         "Add x to a tensor that has 12 entries, such as zeros."),
     "no_nan": (
-        "The mask must be put on what goes into sqrt. On its result it comes too late.",
+        "Mask the input of sqrt. Masking its result is too late.",
         "Put a harmless number, such as 1, where x is not positive; take the root; then mask the result.",
         "torch.where(x > 0, x, 1.0) is safe to take the root of. One more torch.where gives the zeros."),
     "one_row": (
@@ -177,11 +179,11 @@ HINTS = {
         "Either pass backward a tensor of three numbers, or start from a single entry of y.",
         "y[1] is a tensor with one number, and it has a backward of its own."),
     "only_x": (
-        "backward() has an argument that says which leaves are to be filled.",
+        "backward() has an argument that says which leaves to fill.",
         "Look at help(loss.backward): there are gradient, retain_graph, create_graph, and one more.",
         "Its name is inputs, and it takes a list of leaves."),
     "differentiable": (
-        "torch.autograd.grad returns a gradient. What must be asked of it so that the gradient has a graph?",
+        "torch.autograd.grad returns a gradient. What must you pass to it so that the gradient has a graph?",
         "retain_graph keeps the graph of y. There is another argument, which records the backward pass itself.",
         "Use create_graph=True, and take the first entry of the tuple."),
 }

@@ -39,12 +39,12 @@ def none_first(line: Line) -> Solved:
     recorded(y)
     pairs, wanted = _pairs(y), [("None", 0), ("AccumulateGrad", 0)]
     if pairs == wanted[::-1]:
-        raise Wrong(f"the pairs are {_told(pairs)}: w is the first operand of {node(y)}. (Python hands 2 * w "
-                    "to w as well, so a plain number is never the first.)", trace)
+        raise Wrong(f"the pairs are {_told(pairs)}: w is the first operand of {node(y)}. (Python passes 2 * w to w as "
+                    "well, so a plain number is never the first.)", trace)
     if pairs != wanted:
         raise Wrong(f"the pairs of {node(y)} are {_told(pairs)}.", trace)
-    return Solved(f"{node(y)} has the pairs {_told(pairs)}: one for each input, in their order. The first input needs "
-                  "no gradient.", trace)
+    return Solved(f"{node(y)} has the pairs {_told(pairs)}: one for each input, in their order. The first input does "
+                  "not require grad.", trace)
 
 
 @puzzle
@@ -55,11 +55,11 @@ def third_output(line: Line) -> Solved:
     recorded(y)
     pairs = _pairs(y)
     if pairs and pairs[0][1] == 2:
-        return Solved(f"the first pair of {node(y)} is ({pairs[0][0]}, 2): its input was the output number 2 of "
+        return Solved(f"the first pair of {node(y)} is ({pairs[0][0]}, 2): its input was output number 2 of "
                       f"{pairs[0][0]}, counted from 0.", trace)
     if y.output_nr == 2:
-        raise Wrong(f"y is the output number 2 of {node(y)}, and the pair that says so belongs to whoever uses y. Do "
-                    "one more operation.", trace)
+        raise Wrong(f"y is output number 2 of {node(y)}, and the pair that says so belongs to the operation that uses "
+                    "y. Do one more operation.", trace)
     first = pairs[0] if pairs else ("None", 0)
     raise Wrong(f"the first pair of {node(y)} is ({first[0]}, {first[1]}). The integer says which output of the node "
                 "below was used; a node with one output has only the number 0.", trace)
@@ -97,12 +97,12 @@ def twice(line: Line) -> Solved:
     except RuntimeError as error:
         if "second time" in str(error):
             raise Wrong(f"the second pass raised {report.first_line(error).partition(' (')[0]}. {saved} had saved "
-                        "values for its derivative, and the first pass let go of them.") from None
+                        "values for its derivative, and the first pass freed them.") from None
         raise Wrong(f"backward raised {report.first_line(error)}") from None
     if x.grad is None:
-        raise Wrong("x.grad is None: the loss was not made of x.")
+        raise Wrong("x.grad is None: the loss was not computed from x.")
     return Solved(f"two passes, and x.grad is {show(x.grad)}: the second added to the first. No node had saved "
-                  "anything that could be missing. PyTorch complains of missing values, not of second passes.")
+                  "anything that could be missing. PyTorch complains about missing values, not about second passes.")
 
 
 def _saving(loss: torch.Tensor) -> str:
@@ -133,11 +133,11 @@ def twin(line: Line) -> Solved:
     if not v.is_leaf:
         raise Wrong(f"v is not a leaf: {node(v)} leads back to w, and the gradient goes there.")
     if not v.requires_grad:
-        raise Wrong("v is a leaf, and it does not require grad: it would never get a .grad.")
+        raise Wrong("v is a leaf, but it does not require grad: it would never get a .grad.")
     with torch.no_grad():
         w.add_(1.0)
     if not close(v, [2.0, 3.0]):
-        raise Wrong("w was changed in place, and v kept its old numbers: it has memory of its own.")
+        raise Wrong("w was changed in place, but v kept its old numbers: it has memory of its own.")
     v.sum().backward()
     if v.grad is None or w.grad is not None:
         raise Wrong("the gradient of v arrived at w.")
@@ -159,8 +159,8 @@ def freeze(line: Line) -> Solved:
         return Solved("the first layer gets no gradient, and the last one does. requires_grad_ of a module sets the "
                       "flag of each of its parameters.")
     if "requires_grad" in vars(model[0]):
-        raise Wrong("model[0] is a module: the assignment made a new attribute, and its parameters know nothing of "
-                    "it. They still get gradients.")
+        raise Wrong("model[0] is a module: the assignment made a new attribute, which does not affect its parameters. "
+                    "They still get gradients.")
     if not model[0].training:
         raise Wrong("eval() changes what dropout and batch normalisation do. Both parameters of model[0] still get "
                     "gradients.")
@@ -168,7 +168,7 @@ def freeze(line: Line) -> Solved:
         raise Wrong(f"{first[0]} still gets a gradient.")
     if len(first) == 2:
         raise Wrong("both parameters of model[0] still get a gradient.")
-    raise Wrong(f"the last layer is to learn as before, and of its parameters only {last[0]} requires grad now.")
+    raise Wrong(f"the last layer should learn as before, but of its parameters only {last[0]} requires grad now.")
 
 
 @puzzle
@@ -188,7 +188,7 @@ def no_graph_error(line: Line) -> Solved:
     if numbers[0] == numbers[1]:
         raise Wrong(f"the right error, but the loss is {show(numbers[0])} for every x. It must change with x.")
     return Solved(f"the loss is {show(numbers[0])} and then {show(numbers[1])}, so it depends on x, and backward still "
-                  "raised the error. What counts is whether the way from x to the loss was recorded.")
+                  "raised the error. What counts is whether the path from x to the loss was recorded.")
 
 
 @puzzle
@@ -200,7 +200,7 @@ def recorded_anyway(line: Line) -> Solved:
     if not close(y, [2.0, 4.0]):
         raise Wrong(f"y is {show(y)}; it must be [2, 4], twice w.")
     if y.is_leaf and y.requires_grad:
-        raise Wrong("y requires grad, and it is a leaf: its gradient would stay in y.grad, and w.grad would be None.")
+        raise Wrong("y requires grad, but it is a leaf: its gradient would stay in y.grad, and w.grad would be None.")
     if y.is_leaf:
         raise Wrong("y is a leaf that does not require grad: under no_grad nothing was recorded.")
     y.sum().backward()
@@ -212,35 +212,35 @@ def recorded_anyway(line: Line) -> Solved:
 
 HINTS = {
     "none_first": (
-        "There is one pair for each input, in the order of the inputs. Which input needs no gradient?",
+        "There is one pair for each input, in the order of the inputs. Which input does not require grad?",
         "Let something that does not require grad be the first operand. A plain number will not do.",
         "Multiply a tensor of your own, such as torch.ones(2), by w."),
     "third_output": (
-        "The integer is another than 0 only if the node below has several outputs.",
-        "unbind and split give several tensors and make one node.",
-        "x.unbind() gives three. Take the last, and do one more operation with it."),
+        "The integer can differ from 0 only if the node below has several outputs.",
+        "unbind and split return several tensors and make one node.",
+        "x.unbind() returns three. Take the last, and do one more operation with it."),
     "last_node": (
-        "Both nodes are ready at the same time. By what does the engine choose?",
+        "Both nodes are ready at the same time. How does the engine choose?",
         "The node that was recorded last runs first. Which of the two do you record first?",
         "Python evaluates a + b from the left. Swap the operands."),
     "twice": (
         "The error is about saved tensors. Which operations do not save any?",
         "What does the derivative of x * x need? And that of x + 1?",
-        "Build the loss only of additions and of sum()."),
+        "Build the loss from additions and sum() only."),
     "twin": (
         "Which method gives you the memory of w without its history?",
-        "detach() gives a leaf that shares the memory. What is missing?",
+        "detach() returns a leaf that shares the memory. What is missing?",
         "It does not require grad. requires_grad_() returns the tensor, so it can follow."),
     "freeze": (
         "Each parameter has a flag of its own.",
-        "A module has a method that sets the flag for all of its parameters, with an underscore at its end.",
+        "A module has a method, whose name ends in _, that sets the flag for all of its parameters.",
         "It is model[0].requires_grad_, and it takes True or False."),
     "no_graph_error": (
-        "The way from x to the loss must not be recorded, and still the loss must be computed from x.",
+        "The path from x to the loss must not be recorded, yet the loss must be computed from x.",
         "Cut off the history, or use an operation that has no derivative.",
         "Sum up x.detach()."),
     "recorded_anyway": (
-        "no_grad is not for ever: within it recording can be switched on again.",
+        "no_grad is not final: inside it, recording can be switched on again.",
         "torch.enable_grad() is a block, and it can be used on a function too, as a decorator.",
         "Either write the with-block and its return in one line, or call torch.enable_grad()(lambda: …)()."),
 }

@@ -37,7 +37,7 @@ def alive(line: Line) -> Solved:
     h = x + 1
     y = made_by(line, "h", h)
     if _memory(y) is _memory(h):
-        raise Wrong("y shows the memory of h itself. Make new numbers, and let the graph do the keeping.")
+        raise Wrong("y uses the memory of h itself. Make new numbers, and let the graph keep those of h.")
     recorded(y)
     held = weakref.ref(_memory(h))
     saved = ", ".join(f"{name} = {show(value)}" for name, value in saved_by(y.grad_fn).items())
@@ -48,7 +48,8 @@ def alive(line: Line) -> Solved:
                     "needs, and nothing else.")
     del y
     if held() is not None:
-        raise Wrong("the memory of h is still there when y is gone, too. Something other than the graph of y holds it.")
+        raise Wrong("the memory of h is still there even after y is gone. Something other than the graph of y holds "
+                    "it.")
     return Solved(f"{name} saved {saved}, so the numbers of h lived as long as y. This is where the memory of a "
                   "forward pass goes.")
 
@@ -63,12 +64,12 @@ def let_go(line: Line) -> Solved:
     if x.grad is not None:
         raise Wrong("a pass has run, and it filled x.grad. That frees the saved tensors; here x.grad must stay None.")
     if graph() is not None:
-        raise Wrong(f"y still has its {node(y)}, and with it everything that the graph has saved. A new tensor without "
-                    "history, or another meaning for the name y in your function, leaves this y as it is.")
+        raise Wrong(f"y still has its {node(y)}, and with it everything that the graph has saved. Making a new "
+                    "tensor, or rebinding the name y in your function, does not change this y.")
     if y.tolist() != numbers:
-        raise Wrong(f"the graph is gone, but y holds {show(y)} now, and not {show(numbers)}.")
+        raise Wrong(f"the graph is gone, but y now holds {show(y)}, not {show(numbers)}.")
     return Solved("the graph is gone, and y is a leaf with the same numbers. A method whose name ends in _ "
-                  "changes the tensor itself: detach_() cuts y off, and detach() makes another tensor.")
+                  "changes the tensor itself: detach_() cuts y off, while detach() makes another tensor.")
 
 
 @puzzle
@@ -87,8 +88,8 @@ def running_total(line: Line) -> Solved:
         raise Wrong(f"after {STEPS} steps the total is {show(total)}; it must be {show(expected)}.")
     left = sum(graph() is not None for graph in graphs)
     if left:
-        raise Wrong(f"{left} of {STEPS} graphs are still in memory: total has a graph of its own, which leads to those "
-                    "of the losses. In a long training run this fills the memory.")
+        raise Wrong(f"{left} of {STEPS} graphs are still in memory: total has a graph of its own, which leads to "
+                    "those of the losses. In a long training run this fills the memory.")
     return Solved(f"the total is {show(expected)}, and no graph is left. A number, or a tensor without history, holds "
                   "nothing.")
 
@@ -101,9 +102,9 @@ def in_place_step(line: Line) -> Solved:
     grad = w.grad
     call(line, "w", w)
     if not w.is_leaf or not w.requires_grad:
-        raise Wrong("w is no longer a leaf that requires grad: the change was recorded, or the flag was taken away.")
+        raise Wrong("w is no longer a leaf that requires grad: the change was recorded, or the flag was turned off.")
     if close(w, [1.0, 2.0]):
-        raise Wrong("w is unchanged. A result that gets the name w, within your function, is another tensor; the "
+        raise Wrong("w is unchanged. A result to which your function gives the name w is another tensor; the "
                     "parameter must be changed in place.")
     if close(w, [1.2, 2.4]):
         raise Wrong("w went uphill: the gradient must be subtracted.")
@@ -125,13 +126,13 @@ def modified_error(line: Line) -> Solved:
         y.sum().backward()
     except RuntimeError as error:
         if MODIFIED in str(error):
-            return Solved("the error came: ExpBackward0 had saved y, and found a newer version of it than the one that "
-                          "it saved. Each change in place counts the version up.")
+            return Solved("the error was raised: ExpBackward0 had saved y, and found a newer version of it than the "
+                          "one it saved. Each change in place raises the version.")
         raise Wrong(f"another error: {report.first_line(error)}") from None
     if not close(y, x.detach().exp()):
         raise Wrong(f"y was changed, and backward raised nothing: x.grad is {show(x.grad)}, which is wrong. A change "
                     "through .data is not counted.")
-    raise Wrong(f"backward raised nothing, and x.grad is {show(x.grad)}. The y of the program is unchanged: to give "
+    raise Wrong(f"backward raised nothing, and x.grad is {show(x.grad)}. The y of the program is unchanged: giving "
                 "its name to a new tensor is not a change in place.")
 
 
@@ -150,15 +151,16 @@ def seen(line: Line) -> Solved:
     if y.retains_grad:
         raise Wrong(f"retain_grad() keeps the gradient in y.grad: {show(y.grad)}. Look at it while it passes.")
     if not looked:
-        raise Wrong("backward has run, and seen is empty.")
+        raise Wrong("backward has run, but seen is empty.")
     if len(looked) > 1 or not isinstance(looked[0], torch.Tensor):
-        raise Wrong(f"seen holds {show(looked)}. Your line runs before backward does, and y.grad is None then.")
+        raise Wrong(f"seen holds {show(looked)}. Your line runs before backward does, when y.grad is still None.")
     if not close(looked[0], [7.0, 13.0]):
         raise Wrong(f"seen holds {show(looked)}; the gradient of y is [7, 13].")
     if x.grad is None or not close(x.grad, [21.0, 39.0]):
         raise Wrong(f"seen holds the gradient, but x.grad is {show(x.grad)} now: what a hook returns replaces the "
                     "gradient, unless it is None.")
-    return Solved("seen holds [7, 13], once: a hook gets the whole sum of what came from both uses of y. list.append "
+    return Solved("seen holds [7, 13], once: a hook gets the whole sum of the gradients from both uses of y. "
+                  "list.append "
                   "returns None, so the gradient went on unchanged.")
 
 
@@ -170,21 +172,21 @@ HINTS = {
     "let_go": (
         "The y of the program must be changed, not a new one made.",
         "A method whose name ends in _ changes a tensor in place. Which method cuts a tensor off from its history?",
-        "detach makes a new tensor; there is the same with an underscore."),
+        "detach makes a new tensor; there is a version of it that ends in an underscore."),
     "running_total": (
-        "What is added must not bring its history along.",
+        "What you add must not bring its history along.",
         "A Python number has no history, and neither has a detached tensor.",
         "loss.item() is the number. Add that."),
     "in_place_step": (
-        "The change must be in place, and nothing may be recorded meanwhile.",
-        "torch.no_grad() is a block. Which attribute shows the same memory without history?",
+        "The change must be in place, and must not be recorded.",
+        "torch.no_grad() is a block. Which attribute gives the same memory without history?",
         "Subtract from w.data, in place; or write the with-block and the step in one line."),
     "modified_error": (
-        "ExpBackward0 saves its result, which is y. The error comes if y is changed after that.",
+        "ExpBackward0 saves its result, which is y. The error is raised if y is changed after that.",
         "y = y + 1 makes a new tensor. How do you change the numbers of y itself?",
         "Methods that end in _ change in place. Add something to y."),
     "seen": (
         "You want to be called while backward runs. Who calls you then?",
         "y.register_hook takes a function, which gets the gradient of y.",
-        "The method append of a list is a function too. Hand it over without calling it."),
+        "A list's append method is a function too. Pass it without calling it."),
 }

@@ -108,8 +108,8 @@ def leaf(*values: float) -> torch.Tensor:
 def recorded(y: torch.Tensor, of: str = "y") -> None:
     """That a graph leads back from y; with none, there is nothing for backward to do."""
     if y.grad_fn is None:
-        raise Wrong(f"{of} has no grad_fn: nothing was recorded, so no gradient finds its way back. "
-                    "That gives None, and not a number.")
+        raise Wrong(f"{of} has no grad_fn: nothing was recorded, so no gradient can flow back. That gives None, not a "
+                    "number.")
 
 
 def backward(y: torch.Tensor) -> None:
