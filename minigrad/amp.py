@@ -53,7 +53,7 @@ class autocast:
 
     Args:
         device_type: "cpu" or "cuda". Without a GPU "cuda" is switched off with PyTorch's warning.
-        dtype: what products compute in; by default what `get_autocast_dtype` gives, bfloat16 at first.
+        dtype: what products compute in; by default `get_autocast_dtype(device_type)`, bfloat16 at first.
         enabled: False for a block in which nothing is cast.
         cache_enabled: whether the cast of a parameter is kept until the outermost block ends.
 

@@ -108,7 +108,7 @@ def stays_wide(value: Any) -> bool:
 
 
 def computed(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """What a function gives for operands in float32, rounded once, unless an operand is of a wider dtype."""
+    """Return a function of operands in float32, rounded once, unless an operand is of a wider dtype."""
     dtype = options.get("dtype")
     wide = any(map(stays_wide, args)) if dtype is None else dtype is not BFLOAT16
     result = function(*mapped(widened, args), **mapped(widened, options))
@@ -116,7 +116,7 @@ def computed(function: Callable[..., Any], args: tuple[Any, ...], options: dict[
 
 
 def moved_elements(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """What a function that computes nothing gives."""
+    """Return what a function that only moves elements returns, with arrays of bfloat16."""
     return mapped(wrapped, function(*mapped(held, args), **mapped(held, options)))
 
 

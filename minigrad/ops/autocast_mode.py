@@ -1,10 +1,10 @@
 """Automatic mixed precision: chooses the dtypes in which ops compute. Mirrors ATen's `autocast_mode.cpp`.
 
 Some ops are worth it in float16 or bfloat16 (`LOWER`), some need float32 (`FLOAT32_OPS`), and some need one dtype for
-all inputs (`PROMOTE`); all others take what they are given. The names are those that PyTorch has for the CPU.
+all inputs (`PROMOTE`); all others are left alone. The names are those that PyTorch has for the CPU.
 
 While autocast is on, in any thread, each call of a public function comes to `Casts`, and each op to a wrapper, which
-finds what one op calls inside of another. While it is off nothing is there.
+also sees the ops that another op calls. While it is off, neither is installed.
 """
 
 import functools
@@ -44,10 +44,10 @@ FLOAT16, FLOAT32, FLOAT64 = np.dtype("float16"), np.dtype("float32"), np.dtype("
 
 
 class State(threading.local):
-    """What is on in a thread."""
+    """The settings of autocast in one thread."""
 
     enabled = False
-    dtype: Any = None  # of minigrad; None: bfloat16, which nobody has asked for yet
+    dtype: Any = None  # of minigrad; None: bfloat16, not loaded yet
     cache_enabled = True
     nesting = 0
     mode: Any = None  # the `Casts` that is on
@@ -104,7 +104,7 @@ def widest(values: Any) -> Any:
 
 
 def dtype_for(name: str, values: tuple[Any, ...]) -> Any:
-    """The dtype in which autocast lets a function of PyTorch's name compute; None where it has no say."""
+    """The dtype in which autocast lets a function of PyTorch's name compute; None if it does not matter."""
     if name in LOWER:
         return STATE.lower()
     if name in FLOAT32_OPS:
@@ -222,12 +222,12 @@ def clear_autocast_cache() -> None:
 
 
 def autocast_increment_nesting() -> int:
-    """Count one more block; gives how many there are."""
+    """Count one more block and return the number of blocks."""
     STATE.nesting += 1
     return STATE.nesting
 
 
 def autocast_decrement_nesting() -> int:
-    """Count one block less; gives how many there are."""
+    """Count one block less and return the number of blocks."""
     STATE.nesting -= 1
     return STATE.nesting
