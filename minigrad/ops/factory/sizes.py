@@ -81,7 +81,8 @@ def create_empty(*size: Any, dtype: Dtype = None, device: Any = None, requires_g
                  memory_format: memory_format | None = None) -> Tensor:
     if memory_format is preserve_format:
         raise RuntimeError("unsupported memory format Preserve")
-    array = np.empty(size_of(size, "empty"), numpy_dtype(dtype, what="empty"), like=device_handle(device))
+    kind = numpy_dtype(dtype, what="empty")
+    array = np.empty(size_of(size, "empty"), kind, like=device_handle(device, kind))
     return new_leaf(in_format(array, memory_format), requires_grad, "empty")
 
 

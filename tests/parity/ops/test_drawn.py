@@ -211,9 +211,9 @@ def test_every_node_has_a_line():
 
 
 # They give numbers, flags or tensors without a graph, or are another name of what has a line.
-NO_LINE = {"all", "any", "apply_", "argwhere", "bool", "byte", "char", "conj", "conj_physical", "cpu", "double",
-           "float", "half", "int", "is_conj", "is_neg", "long", "map_", "nonzero", "nonzero_static", "resize_",
-           "resize_as_", "resolve_conj", "resolve_neg", "set_", "short", "to"}
+NO_LINE = {"all", "any", "apply_", "argwhere", "bfloat16", "bool", "byte", "char", "conj", "conj_physical", "cpu",
+           "double", "float", "half", "int", "is_conj", "is_neg", "long", "map_", "nonzero", "nonzero_static",
+           "resize_", "resize_as_", "resolve_conj", "resolve_neg", "set_", "short", "to"}
 # They draw numbers: test_random.py. Or they refuse: test_dtypes_facts.py.
 DRAWING = {"bernoulli", "bernoulli_", "cauchy_", "exponential_", "geometric_", "gumbel_softmax", "log_normal_",
            "multinomial", "normal_", "random_", "uniform_"}

@@ -159,6 +159,7 @@ CASES = {
     "to double": (lambda m, a: a.to(m.float64), [leaf(3)]),
     "double": (lambda m, a: a.double() * 2, [leaf(3)]),
     "half": (lambda m, a: a.half().float(), [leaf(3)]),
+    "bfloat16": (lambda m, a: a.bfloat16().float(), [leaf(3)]),
     "detach": (lambda m, a: a.detach() * a, [leaf(3)]),
     "long": (lambda m, a: a.long(), [leaf(3)]),
     # in place
