@@ -12,7 +12,7 @@ from pygments.lexers import get_lexer_for_filename
 
 ROOT = Path(__file__).resolve().parent.parent
 REPOSITORY: str = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Repository"]
-UP = re.compile(r"(?<!!)\[(?P<text>[^\]\n]+)\]\((?P<target>\.\./[^)\s]+)\)")
+UP = re.compile(r"(?<!!)\[(?P<text>[^\[\]]+)\]\((?P<target>\.\./[^)\s]+)\)")
 # GitHub chooses by the reader's system; the site has a switch of its own, and classes for both themes.
 PICTURE = re.compile(r'<picture>\s*<source [^>]*srcset="(?P<dark>[^"]+)">\s*'
                      r'<img\s+src="(?P<light>[^"]+)"\s+alt="(?P<alt>[^"]*)">\s*</picture>\n?')
