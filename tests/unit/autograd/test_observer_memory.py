@@ -229,7 +229,7 @@ def recorded(run):
 def test_recording_costs_about_ten_times():
     """The least processor time of several turns each, taken in turns: what else runs on the machine adds to both.
 
-    The same code took from 8.2 to 11.7 times as long in processes of one machine, in which a plain op took 3.5 to 4.8 µs.
+    The same code took from 8.2 to 11.7 times as long in processes of one machine, where a plain op took 3.5 to 4.8 µs.
     The limit of 10 is that of docs/performance.md, measured without other programs; this one is for mistakes.
     """
     run = chain(300)
