@@ -30,8 +30,8 @@ SCALAR = (
 
 # what C++ calls the dtypes
 IN_C = {"bfloat16": "c10::BFloat16", "float16": "c10::Half", "float32": "float", "float64": "double",
-        "uint8": "unsigned char",
-        "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int", "bool": "bool"}
+        "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
+        "bool": "bool"}
 
 
 def check_tensor(value: Any, name: str, argument: str = "input", position: int = 1) -> None:

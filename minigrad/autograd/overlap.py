@@ -95,7 +95,8 @@ def write_some(forward: Callable[..., Tensor], target: Any, args: tuple[Any, ...
     finally:
         switch(grad_enabled)
     if name in ADD:
-        np.add.at(target, np.nonzero(zeros), zeros[np.nonzero(zeros)])
+        added = np.nonzero(zeros)
+        add_at(target, added, zeros[added])
     else:
         written = ~((zeros == 0) & (ones == 1))  # it does not depend on what was there
         target[written] = result[written]

@@ -27,7 +27,7 @@ from minigrad.nn.modules.module import (
     GLOBAL_FORWARD_PRE_HOOKS,
     Module,
 )
-from minigrad.ops.linalg.checks import CASTING
+from minigrad.ops.linalg.checks import autocast_is_on
 
 __all__ = ["Compiled", "Explanation", "OptimizedModule", "compile"]
 
@@ -281,7 +281,7 @@ def unusual() -> bool:
     return bool(LOCAL.observer is not None or LOCAL.saved_tensors_hooks or LOCAL.dispatch_modes or MultiDevice.active
                 or UNUSUAL.on_new_node is not None or LOCAL.graph_task is not None or GLOBAL_FORWARD_HOOKS
                 or GLOBAL_FORWARD_PRE_HOOKS or GLOBAL_BACKWARD_HOOKS or GLOBAL_BACKWARD_PRE_HOOKS
-                or (CASTING and CASTING[0].enabled))
+                or autocast_is_on())
 
 
 def compile(fn: Any = None, *, backend: str = "auto", fullgraph: bool = False, dynamic: bool | None = None) -> Any:

@@ -22,9 +22,9 @@ def refuse(kernel: str, dtype: Any) -> NoReturn:
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_numpy_dtype(dtype).type_name}'")
 
 
-def widened(*arrays: Any) -> tuple[Any, ...]:
-    """Arrays as PyTorch computes with them: float16 and bfloat16 as float32."""
-    return tuple([x.astype(FLOAT32) if x.dtype in HALVES else x for x in arrays])
+def widened(x: Any) -> Any:
+    """An array as PyTorch computes with it: float16 and bfloat16 as float32."""
+    return x.astype(FLOAT32) if x.dtype in HALVES else x
 
 
 def widely(values: Callable[..., Any], kernel: str, x: Any, *const: Any) -> Any:

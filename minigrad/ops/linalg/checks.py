@@ -4,14 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.tensor_errors import IN_C
 from minigrad.core import Tensor
 from minigrad.ops._dispatch import same_device
 from minigrad.ops.reduce.sums import one_of
 from minigrad.ops.shape.views import expand
 
-C_NAMES = {"bfloat16": "c10::BFloat16", "float16": "c10::Half", "float32": "float", "float64": "double",
-           "int64": "long int", "int32": "int", "bool": "bool", "uint8": "unsigned char", "int8": "signed char",
-           "int16": "short"}
 CASTING: list[Any] = []  # the state of autocast, once it was loaded: while it is on, the op casts its operands
 DTYPES_DIFFER = {  # products do not promote, and each has a sentence of its own for it
     "mm": "expected m1 and m2 to have the same dtype, but got: {c} != {d}",
@@ -32,6 +30,11 @@ class _LinAlgError(RuntimeError):
 
 
 LinAlgError = _LinAlgError
+
+
+def autocast_is_on() -> bool:
+    """Whether autocast is on in this thread."""
+    return bool(CASTING) and CASTING[0].enabled
 
 
 def matrices(v: Tensor, name: str, argument: str = "A") -> None:
@@ -78,9 +81,9 @@ def kernel(v: Tensor, kernel: str) -> None:
 
 
 def product_dtypes(a: Tensor, b: Tensor, product: str) -> None:
-    if a.array.dtype != b.array.dtype and not (CASTING and CASTING[0].enabled):
+    if a.array.dtype != b.array.dtype and not autocast_is_on():
         raise RuntimeError(DTYPES_DIFFER[product].format(a=a.dtype.type_name, b=b.dtype.type_name,
-                                                         c=C_NAMES[a.dtype.name], d=C_NAMES[b.dtype.name]))
+                                                         c=IN_C[a.dtype.name], d=IN_C[b.dtype.name]))
 
 
 def vectors(op: str, **arguments: Tensor) -> None:
@@ -108,7 +111,7 @@ def expands_to(v: Tensor, shape: tuple[int, ...]) -> None:
 
 def in_place_output(v: Tensor, shape: tuple[int, ...], like: Tensor) -> None:
     """Refuse a tensor that is to hold a result in place, of this shape and the dtype of another tensor."""
-    for what, own, result in (("dtype", C_NAMES[v.dtype.name], C_NAMES[like.dtype.name]),
+    for what, own, result in (("dtype", IN_C[v.dtype.name], IN_C[like.dtype.name]),
                               ("size", list(v.array.shape), list(shape))):
         if own != result:
             raise RuntimeError(f"Bad in-place call: input tensor {what} {own} and output tensor {what} {result} should "

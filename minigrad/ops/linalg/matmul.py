@@ -96,7 +96,7 @@ class Dot(VectorProduct):
 
 def rounded_once(x: Any, v: Any, w: Any) -> tuple[Any, Any]:
     """What is added to the product of two matrices, and that product, in float32."""
-    x, v, w = widened(x, v, w)
+    x, v, w = map(widened, (x, v, w))
     return x, v.dot(w)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.dtype import as_dtype
+from minigrad._base.tensor_errors import IN_C
 from minigrad._base.warnings import warn_once
 from minigrad.backends.registry import device_like
 from minigrad.core import Node, Tensor, plain, record1
@@ -78,7 +79,7 @@ def check_chain(tensors: Sequence[Tensor]) -> None:
             raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {v.array.ndim}D")
         if v.array.dtype != tensors[0].array.dtype:
             raise RuntimeError("multi_dot(): all tensors must have be the same dtype but tensor 0 is "
-                               f"{checks.C_NAMES[tensors[0].dtype.name]} and tensor {i} {checks.C_NAMES[v.dtype.name]}")
+                               f"{IN_C[tensors[0].dtype.name]} and tensor {i} {IN_C[v.dtype.name]}")
 
 
 def cheapest(chain: Sequence[Tensor]) -> dict[tuple[int, int], int]:

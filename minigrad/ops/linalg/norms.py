@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import HALVES, as_dtype, promote_types
+from minigrad._base.dtype import as_dtype, promote_types
 from minigrad._base.dtype import dtype as dtype_type
-from minigrad.backends.numpy import FLOAT32, total
+from minigrad.backends.numpy import total
 from minigrad.core import Node, Tensor, plain, record1
-from minigrad.ops._dispatch import op
+from minigrad.ops._dispatch import op, widened
 from minigrad.ops.index.mask import masked_fill
 from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.solve import inverted
@@ -32,7 +32,7 @@ ORDERS = ("fro", "nuc", 1, 2, float("inf"), -1, -2, float("-inf"))
 
 def p_norm(x: Any, p: float, axes: Shape, keepdim: bool) -> Any:
     """The p-norm of an array; of float16 in float32, since squares would overflow."""
-    size = abs(x.astype(FLOAT32) if x.dtype in HALVES else x)
+    size = abs(widened(x))
     if p == 0:
         y = total(as_dtype(x != 0, size.dtype), axes, keepdims=keepdim)
     elif p == 1:

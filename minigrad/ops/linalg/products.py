@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minigrad._base.dtype import HALVES, as_dtype
+from minigrad._base.tensor_errors import IN_C
 from minigrad._base.warnings import warn_once
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import XP
@@ -74,7 +75,7 @@ class AddProduct(Node, number=None):
     def forward(cls, input: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
         x, v, w = input.array, a.array, b.array
         same_device(x, v, w)
-        product = cls.product(*widened(x, v, w))
+        product = cls.product(*map(widened, (x, v, w)))
         y = scaled_sum(as_dtype(x, product.dtype, copy=False), product, beta, alpha)
         y = as_dtype(y, w.dtype, copy=False) if w.dtype in HALVES else y
         metadata = (*input_metadata_of(y.shape, y.dtype, x),
@@ -357,7 +358,7 @@ def check_baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor) -> tuple[int, .
     checks.expands_to(input, shape)
     check_bmm(batch1, batch2)
     if input.array.dtype != batch1.array.dtype:
-        names = [checks.C_NAMES[v.dtype.name] for v in (input, batch1, batch2)]
+        names = [IN_C[v.dtype.name] for v in (input, batch1, batch2)]
         raise RuntimeError("Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}".format(*names))
     return shape
 

@@ -40,7 +40,7 @@ class BatchNormOf(Node, name="NativeBatchNorm"):
     def forward(a: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Any, variance: Any, along: Shape,
                 eps: float) -> Tensor:
         x = a.array
-        wide, mean, variance = widened(x, mean, variance)
+        wide, mean, variance = map(widened, (x, mean, variance))
         scale = as_dtype((1 / np.sqrt(variance + variance.dtype.type(eps))).reshape(along), wide.dtype)
         y = as_dtype(wide - mean.reshape(along), wide.dtype) * scale
         kept, scale = as_dtype(mean.reshape(along), x.dtype), as_dtype(scale, x.dtype, copy=False)

@@ -54,7 +54,7 @@ class Convolve(ConvolutionPart):
     def values(x: Any, w: Any, window: Window) -> Any:
         if BACKEND_OF and (y := composite(Convolve.values, x, w, window)) is not None:
             return y
-        wide_x, wide_w = widened(x, w)
+        wide_x, wide_w = map(widened, (x, w))
         out = window.out(x.shape[2:])
         weights = wide_w.reshape(window.groups, w.shape[0] // window.groups, math.prod(w.shape[1:]))
         y = np.empty((len(x), w.shape[0], *out), wide_x.dtype, like=x)
@@ -76,7 +76,7 @@ class ConvolveInput(ConvolutionPart):
     def values(g: Any, w: Any, window: Window, size: Shape) -> Any:
         if BACKEND_OF and (y := composite(ConvolveInput.values, g, w, window, size)) is not None:
             return y
-        wide_g, wide_w = widened(g, w)
+        wide_g, wide_w = map(widened, (g, w))
         groups = window.groups
         if all(s == 1 for s in window.stride) and w.shape[0] // groups <= w.shape[1]:
             back = unstrided(window)
@@ -122,7 +122,7 @@ class ConvolveWeight(ConvolutionPart):
     def values(g: Any, x: Any, window: Window, size: Shape) -> Any:
         if BACKEND_OF and (y := composite(ConvolveWeight.values, g, x, window, size)) is not None:
             return y
-        wide_g, wide_x = widened(g, x)
+        wide_g, wide_x = map(widened, (g, x))
         channels, order = size[0] // window.groups, BatchLast(window, x.shape[2:])
         out = np.zeros((window.groups, math.prod(size[1:]), channels), wide_g.dtype, like=g)
         for part, cols in chunks(wide_x, window, channels, order):

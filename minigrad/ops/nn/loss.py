@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minigrad._base.dtype import HALVES, Size, as_dtype, result_dtype
+from minigrad._base.dtype import Size, as_dtype, result_dtype
 from minigrad.backends.numpy import FLOAT32, total
 from minigrad.backends.registry import backend_of
 from minigrad.core import Node, Tensor, record2, record_n
@@ -19,6 +19,7 @@ from minigrad.ops._dispatch import (
     check_kind,
     refuse,
     same_device,
+    widened,
 )
 from minigrad.ops._dispatch.memory_order import in_order_of
 from minigrad.ops.activation.smooth import LogSigmoid
@@ -175,7 +176,7 @@ class BinaryCrossEntropyWithLogits(Node):
     def forward(a: Tensor, b: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: str) -> Tensor:
         same_device(a.array, b.array, *[v.array for v in (weight, pos_weight) if v is not None])
         x, y, input_metadata = broadcast_and_promote(a.array, b.array)
-        wide = x.astype(FLOAT32) if x.dtype in HALVES else x
+        wide = widened(x)
         log = LogSigmoid.values(wide)
         log = log if pos_weight is None else log * ((pos_weight.array - 1) * y + 1)
         factor = (1 - y) * wide

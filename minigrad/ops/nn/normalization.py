@@ -99,7 +99,7 @@ class Norm(Node, number=None):
             w, b = None if weight is None else weight.array, None if bias is None else bias.array
             y, mean, scale = normalized(x.reshape(inner), w, b, eps, x.shape)
             return finished(cls, y, a, weight, bias, None, (axes, along, eps, inner, (mean, scale), *shown))
-        grouped = (x.astype(FLOAT32) if x.dtype in HALVES else x).reshape(inner)
+        grouped = widened(x).reshape(inner)
         mean = mean_of(grouped, axes)
         result = None if type(x) is np.ndarray or x.dtype in HALVES else by_kernels(
             grouped, mean, axes, eps, weight if cls.whole else None, bias if cls.whole else None)
@@ -145,9 +145,9 @@ def finished(cls: type[Node], y: Any, a: Tensor, weight: Tensor | None, bias: Te
     """What is normalised, times the weights, plus the bias, recorded as an op of these three; `along` None: they are
     in it already."""
     if weight is not None and along is not None:
-        y *= widened(weight.array)[0].reshape(along)
+        y *= widened(weight.array).reshape(along)
     if bias is not None and along is not None:
-        y += widened(bias.array)[0].reshape(along)
+        y += widened(bias.array).reshape(along)
     if a.array.dtype in HALVES:
         y = as_dtype(y, a.array.dtype, copy=False)
     inputs = (a, SCALAR_OPERAND if weight is None else weight, SCALAR_OPERAND if bias is None else bias)

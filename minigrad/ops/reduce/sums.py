@@ -12,7 +12,7 @@ from minigrad._base.dtype import dtype as dtype_type
 from minigrad.backends.numpy import FLOAT32, sum_of_all, total
 from minigrad.backends.registry import device_like
 from minigrad.core import LOCAL, Node, Tensor, attributes, plain, record1
-from minigrad.ops._dispatch import op, tensor_method
+from minigrad.ops._dispatch import op, tensor_method, widened
 from minigrad.ops.pointwise.arithmetic import Div
 
 __all__ = ["logsumexp", "mean", "nanmean", "nansum", "sum"]
@@ -158,7 +158,7 @@ class Logsumexp(Node):
     @staticmethod
     def forward(a: Tensor, axes: tuple[int, ...], keepdim: bool) -> Tensor:
         x = a.array if a.array.dtype.kind == "f" else a.array.astype(FLOAT32)
-        wide = x.astype(FLOAT32) if x.dtype in HALVES else x
+        wide = widened(x)
         kept = kept_shape(x.shape, axes)
         top = wide.max(axes, keepdims=True) if wide.size else np.zeros(kept, wide.dtype, like=device_like(wide))
         top = np.where(np.isinf(top), wide.dtype.type(0), top)

@@ -9,7 +9,7 @@ from minigrad._base.dtype import HALVES, as_dtype
 from minigrad._base.warnings import warn
 from minigrad.backends.numpy import FLOAT32, total
 from minigrad.core import ManyOutputs, Node, Tensor, plain, record1, record_many
-from minigrad.ops._dispatch import op
+from minigrad.ops._dispatch import op, widened
 from minigrad.ops.linalg.matmul import mm
 from minigrad.ops.pointwise.arithmetic import Div, Mul, Sub
 from minigrad.ops.pointwise.elementary import Sqrt
@@ -35,10 +35,10 @@ def freedom(count: int, correction: float | None) -> float:
 
 def moments(x: Any, axes: Shape, correction: float | None, keepdim: bool) -> tuple[Any, Any]:
     """Variance and mean of an array; of float16 in float32."""
-    widened = x.astype(FLOAT32) if x.dtype in HALVES else x
+    wide = widened(x)
     count = math.prod([x.shape[i] for i in axes])
-    mean = total(widened, axes, keepdims=True, count=count)
-    deviations = widened - mean
+    mean = total(wide, axes, keepdims=True, count=count)
+    deviations = wide - mean
     squares = total(deviations * deviations, axes, keepdims=keepdim)
     variance = squares / squares.dtype.type(max(0.0, freedom(count, correction)) if count else 0)
     return as_dtype(variance, x.dtype, copy=False), as_dtype(mean.reshape(variance.shape), x.dtype, copy=False)
@@ -56,9 +56,9 @@ def from_variance(xp: Any, g: Any, a: Any, correction: float | None, over: Shape
     """
     axes = all_if_none(over, a.ndim)
     count = math.prod([a.shape[i] for i in axes])
-    widened = xp.cast(a, FLOAT32) if xp.dtype(a) in HALVES else a
-    deviations = widened - xp.sum(widened, axes, True) / count
-    deviations = xp.cast(deviations, xp.dtype(a)) if widened is not a else deviations
+    wide = xp.cast(a, FLOAT32) if xp.dtype(a) in HALVES else a
+    deviations = wide - xp.sum(wide, axes, True) / count
+    deviations = xp.cast(deviations, xp.dtype(a)) if wide is not a else deviations
     degrees = freedom(count, correction)
     if degrees <= 0 and (over is None or not a.ndim):
         return g * xp.cast(xp.where(deviations == 0, math.nan, math.inf), xp.dtype(g))

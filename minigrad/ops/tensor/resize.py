@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.tensor_errors import IN_C
 from minigrad._base.warnings import warn_once
 from minigrad.autograd.inplace import check_inplace
 from minigrad.backends.registry import device_like
@@ -20,9 +21,6 @@ from minigrad.ops.tensor.storage import UntypedStorage, looking_at, storage_offs
 
 __all__ = ["TypedStorage", "resize_as_"]
 
-C_TYPES = {"bool": "bool", "bfloat16": "c10::BFloat16", "float16": "c10::Half", "float32": "float", "float64": "double",
-           "int8": "signed char",
-           "int16": "short int", "int32": "int", "int64": "long int", "uint8": "unsigned char"}
 TYPED = (
     "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. "
     "This should only matter to you if you are using storages directly.  To access UntypedStorage directly, use "
@@ -59,8 +57,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         return replace_memory(self, np.empty(0, self.array.dtype, like=device_like(self.array)))
     if isinstance(source, Tensor):
         if source.array.dtype != self.array.dtype:
-            raise RuntimeError(f"Could not set tensor of type {C_TYPES[source.array.dtype.name]} to a tensor of "
-                               f"type {C_TYPES[self.array.dtype.name]}")
+            raise RuntimeError(f"Could not set tensor of type {IN_C[source.array.dtype.name]} to a tensor of "
+                               f"type {IN_C[self.array.dtype.name]}")
         if size is None:
             return replace_memory(self, materialized(source))
         source = untyped_storage(source)

@@ -274,3 +274,12 @@ LEAST_SQUARES = {
 @pytest.mark.parametrize("name", LEAST_SQUARES)
 def test_least_squares(torch, name):
     assert outcome(LEAST_SQUARES[name], minigrad) == outcome(LEAST_SQUARES[name], torch)
+
+
+@pytest.mark.parametrize("name", ["int16", "int64", "uint8", "int8", "bool", "float16", "bfloat16"])
+def test_a_product_of_two_dtypes_is_refused_with_the_names_of_cpp(torch, name):
+    def run(lib):
+        return lib.ones(2, 2) @ lib.ones(2, 2).to(getattr(lib, name))
+
+    assert outcome(run, minigrad) == outcome(run, torch)
+    assert "expected m1 and m2 to have the same dtype" in outcome(run, minigrad)[0][1]
