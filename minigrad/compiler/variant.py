@@ -96,6 +96,7 @@ class Variant:
             return False, None
         (function, *backward), joint = self.functions, self.captured.joint
         given = [array_of(every[i], on_grad) for i, on_grad, _ in self.captured.given]
+        old = {i: every[i]._grad for i, _ in self.given_grads}  # the step reads them: it has not cleared them before
         for number in self.effects.cleared:
             every[number]._grad = None
         for number, _, _ in self.effects.grads:  # first, so that the memory can be used again
@@ -104,10 +105,10 @@ class Variant:
         try:
             function(*given, *outputs, *scalars)
         except BaseException as error:
-            self.leave(self.outputs.tensors(outputs), every, self.statements_run(error))
+            self.leave(self.outputs.tensors(outputs), every, self.statements_run(error), old)
             raise
         found = self.outputs.tensors(outputs)
-        self.leave(found, every, None)
+        self.leave(found, every, None, old)
         for number, flag in self.effects.requires_grad:
             every[number].requires_grad_(flag)
         results = found[:self.effects.results]
@@ -126,12 +127,14 @@ class Variant:
             trace = trace.tb_next
         return 0
 
-    def leave(self, found: Sequence[Tensor], every: Sequence[Tensor], done: int | None) -> None:
-        """Give tensors their gradients, and count versions up; after an error only for what was `done`."""
+    def leave(self, found: Sequence[Tensor], every: Sequence[Tensor], done: int | None,
+              old: dict[int, Tensor | None]) -> None:
+        """Give tensors their gradients, and count versions up; after an error only for what was `done`: others get the
+        `old` gradient, by the number of the tensor, if the step had not replaced it yet."""
         for number, place, version in self.effects.grads:
             tensor = every[number]
             if done is not None and not self.complete(self.source.program.kept[place].memory, done):
-                tensor._grad = None
+                tensor._grad = old.get(number)
                 continue
             tensor._grad = grad = found[place]
             if version:

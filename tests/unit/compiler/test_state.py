@@ -217,6 +217,27 @@ def test_a_gradient_that_is_made_of_the_last_one() -> None:
     assert compiled._variants[0].functions is functions
 
 
+def test_an_error_leaves_the_gradient_that_was_not_replaced_yet() -> None:
+    """As after an eager step that fails there: v's gradient is the new one, w's the old one."""
+    def after_an_error(compiled: bool) -> list[Any]:
+        v, w = [torch.tensor([1.0, 2.0], requires_grad=True) for _ in range(2)]
+        v.grad, w.grad = torch.ones(2), torch.ones(2)
+
+        def step(x: Any) -> None:
+            v.grad = v.grad * 0.5
+            large = (x * 1e38 * 1e38).sum()
+            w.grad = w.grad * 0.5 + large
+
+        call = torch.compile(step, backend="numpy", fullgraph=True) if compiled else step
+        for _ in range(3):
+            call(torch.zeros(2))
+        with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+            call(torch.ones(2))
+        return [None if t.grad is None else t.grad.tolist() for t in (v, w)]
+
+    assert after_an_error(True) == after_an_error(False) == [[0.0625] * 2, [0.125] * 2]
+
+
 def test_a_gradient_that_was_there_before() -> None:
     """A tensor from outside that becomes a gradient is the same tensor afterwards."""
     w, g = torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2)
