@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minigrad._base.dtype import BFloat16, numpy_dtype_of
 from minigrad.backends.registry import is_array, serving
 from minigrad.backends.symbolic import BACKEND, SYMBOLS, Symbol
 from minigrad.core import Node, Tensor
@@ -25,14 +26,14 @@ __all__ = ["Formula", "calls_formula", "constant_names", "fitted", "formula_name
 
 Meta = tuple[tuple[int, ...], Any]  # shape and dtype of a tensor
 ARRAY = "array"  # in place of a saved value that is an array
-PLAIN = (bool, int, float, str, type(None), slice, type(...), np.dtype, np.generic)
+PLAIN = (bool, int, float, str, type(None), slice, type(...), np.dtype, np.generic, BFloat16)
 
 
 class Constant(NamedTuple):
     """Stands for an array among the constants of a formula."""
 
     shape: tuple[int, ...]
-    dtype: str
+    dtype: Any
 
 
 class Formula(NamedTuple):
@@ -150,7 +151,7 @@ def without_arrays(value: Any) -> Any:
         parts = tuple([without_arrays(part) for part in value])
         return value if hasattr(value, "_fields") and parts == tuple(value) else parts
     if is_array(value):
-        return Constant(value.shape, str(value.dtype))
+        return Constant(value.shape, value.dtype)
     raise TypeError(f"a constant of type {type(value).__name__}")
 
 
@@ -181,7 +182,7 @@ def symbols_of(value: Any, name: str) -> Any:
 
 
 def symbol(name: str, meta: Meta) -> Symbol:
-    return Symbol(name, meta[0], np.dtype(meta[1]))
+    return Symbol(name, meta[0], numpy_dtype_of(meta[1]))
 
 
 @functools.lru_cache(1024)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minigrad._base.dtype import BFloat16
 from minigrad.autograd.arithmetic import calls_formula, constant_names, fitted, saved_names
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.registry import BACKEND_OF, serving
@@ -30,7 +31,7 @@ __all__ = ["Arithmetic", "Call", "Reader", "call_named"]
 RECORDING = ("minigrad.core.record", "minigrad.core.leaf", "minigrad.autograd.views")
 LONGEST = 300  # functions in an expression that is evaluated, not read
 OPS = ("minigrad.ops.", "minigrad.nn.")
-PLAIN = (bool, int, float, str, type(None), slice, type(...), np.dtype, np.generic, type)
+PLAIN = (bool, int, float, str, type(None), slice, type(...), np.dtype, np.generic, type, BFloat16)
 
 
 class Operand(NamedTuple):
@@ -157,7 +158,8 @@ class Reader:
         if isinstance(value, (np.ufunc, BuiltinFunctionType)) or type(value) is type(np.argmax):
             return value
         if isinstance(value, FunctionType) and value.__module__.startswith(OPS):
-            self.parts([cell.cell_contents for cell in value.__closure__ or ()])  # it holds no tensor either
+            cells = [cell.cell_contents for cell in value.__closure__ or ()]
+            self.parts([each for each in cells if each is not value])  # it holds no tensor either
             return value
         raise TypeError(f"an argument of type {type(value).__name__}")
 

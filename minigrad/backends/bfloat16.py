@@ -240,13 +240,18 @@ for each in COMPUTING_METHODS:
     setattr(BFloat16Array, each, method_of(each, computed))
 
 
-def as_bfloat16(value: Any) -> BFloat16Array:
+def as_bfloat16(value: Any) -> Any:
     """A number, or an array of another dtype, in bfloat16: by way of float32, as in PyTorch. One of ml_dtypes is held
     as it is."""
     if type(value) is BFloat16Array:
         return value
     if getattr(value, "dtype", None) is HELD:
         return BFloat16Array(np.asarray(value))
+    backend = registry.backend_of(value)
+    if backend is not None and backend.type == "meta":
+        return value.astype(BFLOAT16)
+    if backend is not None:
+        raise RuntimeError(registry.CPU_ONLY)
     with np.errstate(all="ignore"):
         return BFloat16Array(np.asarray(value).astype(FLOAT32, copy=False).astype(held(BFLOAT16), copy=False))
 

@@ -39,13 +39,12 @@ def install(backend: Backend) -> None:
 def serving(backend: Backend) -> Iterator[None]:
     """A block in which a backend serves the arrays of its type, though no device is called by its name."""
     global ARRAYS
-    before = ARRAYS
-    BACKEND_OF[backend.array_type], ARRAYS = backend, (*before, backend.array_type)
+    BACKEND_OF[backend.array_type], ARRAYS = backend, (*ARRAYS, backend.array_type)
     try:
         yield
     finally:
         del BACKEND_OF[backend.array_type]
-        ARRAYS = before
+        ARRAYS = tuple([each for each in ARRAYS if each is not backend.array_type])
 
 
 def find_backend(kind: str) -> Backend | None:

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import BFloat16, numpy_dtype_of
 from minigrad.backends.numpy import XP
-from minigrad.backends.symbolic_array import NotSymbolic, SymbolicArray, zeros_like
+from minigrad.backends.symbolic_array import NotSymbolic, SymbolicArray, result_type, zeros_like
 
 __all__ = ["BACKEND", "SYMBOLS", "Limit", "NotSymbolic", "Symbol", "expression_of"]
 
@@ -78,7 +79,7 @@ def expression_of(value: Any) -> Expression:
         return ["slice", value.start, value.stop, value.step]
     if value is Ellipsis:
         return ["ellipsis"]
-    if isinstance(value, np.dtype):
+    if isinstance(value, (np.dtype, BFloat16)):
         return ["dtype", value.name]
     if isinstance(value, np.ndarray) and value.size <= SHORTEST:
         return ["array", ["dtype", value.dtype.name], expression_of(value.shape), *map(expression_of, value.flat)]
@@ -100,7 +101,7 @@ def call(name: str, args: Sequence[Any], shape: tuple[int, ...] | None, dtype: A
 
 def result_dtype(values: Sequence[Any]) -> Any:
     """The dtype of an elementwise result; a Python number takes that of the arrays."""
-    return np.result_type(*[value.dtype if isinstance(value, Symbol) else value for value in values])
+    return result_type(*[value.dtype if isinstance(value, Symbol) else value for value in values])
 
 
 def broadcast(values: Sequence[Any]) -> tuple[int, ...] | None:
@@ -320,20 +321,20 @@ class SymbolBackend:
 
         @staticmethod
         def full(shape: Any, value: Any, dtype: Any = None, order: str = "C") -> Symbol:
-            return SYMBOLS.full(tuple(shape), value, np.dtype(dtype or np.result_type(value)))
+            return SYMBOLS.full(tuple(shape), value, numpy_dtype_of(dtype or np.result_type(value)))
 
         @staticmethod
         def ones(shape: Any, dtype: Any = float, order: str = "C") -> Symbol:
-            return SYMBOLS.full((shape,) if isinstance(shape, int) else tuple(shape), 1, np.dtype(dtype))
+            return SYMBOLS.full((shape,) if isinstance(shape, int) else tuple(shape), 1, numpy_dtype_of(dtype))
 
         @staticmethod
         def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Symbol:
             shape = (N, N if M is None else M)
-            return call("tri", (*shape, k, np.dtype(dtype)), shape, np.dtype(dtype))
+            return call("tri", (*shape, k, numpy_dtype_of(dtype)), shape, numpy_dtype_of(dtype))
 
         @staticmethod
         def zeros(shape: Any, dtype: Any = float, order: str = "C") -> Symbol:
-            return SYMBOLS.zeros((shape,) if isinstance(shape, int) else tuple(shape), None, np.dtype(dtype))
+            return SYMBOLS.zeros((shape,) if isinstance(shape, int) else tuple(shape), None, numpy_dtype_of(dtype))
 
     def current_device(self) -> int:
         return 0

@@ -6,11 +6,13 @@ The formula of a derivative calls a namespace; the forward of an op calls NumPy.
 
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
+
+from minigrad._base.dtype import BFLOAT16, number_array, numpy_dtype_of, promote_types
 
 __all__ = ["NotSymbolic", "SymbolicArray", "zeros_like"]
 
@@ -27,12 +29,19 @@ class NotSymbolic(Exception):
     """A formula does what no expression says: it looks at numbers, or calls what is no function of the namespace."""
 
 
+def result_type(*types: Any) -> Any:
+    """`numpy.result_type` of dtypes and Python numbers, of bfloat16 too."""
+    if not any(each is BFLOAT16 for each in types):
+        return np.result_type(*types)
+    return reduce(promote_types, [each for each in types if isinstance(each, np.dtype)], BFLOAT16)
+
+
 def zeros_like(value: Any) -> Any:
     """Zeros in the place of a symbol; they take no memory. In a tuple too."""
     if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
         return type(value)([zeros_like(part) for part in value])
     if isinstance(value, SymbolicArray):
-        return np.broadcast_to(np.zeros((), value.dtype), value.shape)
+        return np.broadcast_to(number_array(0, value.dtype), value.shape)
     return value
 
 
@@ -97,7 +106,7 @@ class SymbolicArray:
 
     # methods of arrays
     def astype(self, dtype: Any, copy: bool = True) -> Any:
-        dtype = np.dtype(dtype)
+        dtype = numpy_dtype_of(dtype)
         return self if self.dtype == dtype else self.namespace.cast(self, dtype)
 
     def reshape(self, *shape: Any) -> Any:
@@ -269,5 +278,5 @@ OWN: dict[str, Callable[..., Any]] = {
     "size": lambda xp, x: x.size,
     "full_like": lambda xp, x, value, dtype=None: xp.full(x.shape, value, dtype or x.dtype),
     "round": lambda xp, x, decimals=0: x.noted("round", np.round, x, decimals),
-    "result_type": lambda xp, *args: np.result_type(*[getattr(a, "dtype", a) for a in args]),
+    "result_type": lambda xp, *args: result_type(*[getattr(a, "dtype", a) for a in args]),
 }

@@ -21,7 +21,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture
 def cuda() -> Iterator[StandIn]:
     """`device="cuda"` is the stand-in."""
-    before = registry.BACKENDS.copy(), registry.BACKEND_OF.copy(), registry.ARRAYS
+    before = registry.BACKENDS.copy(), registry.BACKEND_OF.copy()
     backend = StandIn()
     registry.install(backend)
     COUNTS.to_host = COUNTS.current = 0
@@ -32,7 +32,7 @@ def cuda() -> Iterator[StandIn]:
     registry.BACKENDS.update(before[0])
     registry.BACKEND_OF.clear()
     registry.BACKEND_OF.update(before[1])
-    registry.ARRAYS = before[2]
+    registry.ARRAYS = tuple([each for each in registry.ARRAYS if each is not backend.array_type])
 
 
 @pytest.fixture(scope="session")

@@ -208,6 +208,7 @@ def augmented(x, b):
 
 # Differences of values say nothing about their derivatives.
 NOT_COMPARABLE = {
+    "bfloat16": "rounding to half precision is larger than the differences",
     "half": "rounding to half precision is larger than the differences",
     "detach": "what is detached moves with its input all the same",
     "pow of data": "what is detached moves with its input all the same",

@@ -109,6 +109,23 @@ def test_operands_that_the_trace_does_not_have_are_parameters_of_the_formula() -
     assert operands_in(trace.expressions[node["derivatives"][0]]) == {"grad", "positions"}
 
 
+
+def test_bfloat16_is_written_as_other_dtypes_are() -> None:
+    a, b = (minigrad.tensor([[1., 2.], [3., 4.]], requires_grad=True) for _ in range(2))
+    with record() as trace:
+        with minigrad.autocast("cpu", dtype=minigrad.bfloat16):
+            c = (a @ b).relu()
+        c.float().sum().backward()
+    written = {node["name"]: [trace.expressions[i] for i in node["derivatives"] if i is not None]
+               for node in trace.nodes if node["next"]}
+    assert written["MmBackward0"] == [["matmul", "grad", ["swapaxes", "inputs[1]", -1, -2]],
+                                      ["matmul", ["swapaxes", "inputs[0]", -1, -2], "grad"]]
+    assert written["ToCopyBackward0"] in ([["cast", "grad", ["dtype", "bfloat16"]]],
+                                          [["cast", "grad", ["dtype", "float32"]]])
+    results = [trace.expressions[event["expressions"][0]] for event in trace.events if "expressions" in event]
+    assert results[1:3] == [["cast", "inputs[0]", ["dtype", "bfloat16"]], ["matmul", "inputs[0]", "inputs[1]"]]
+
+
 # ---- in words
 def told(trace: Trace, kind: str) -> list[list[str]]:
     """What `text` says of the arithmetic of the steps of a kind, where it says something."""
