@@ -11,7 +11,7 @@ from typing import Any
 from minigrad._base.missing import module_getattr
 from minigrad._base.type_name import type_name
 from minigrad.core import LOCAL, Node, is_grad_enabled
-from minigrad.core.engine import evaluate
+from minigrad.core.engine import evaluate_function
 from minigrad.core.evaluate import evaluate_fully
 from minigrad.core.exec_info import will_run
 from minigrad.core.grad_mode import is_inference_mode_enabled, switch
@@ -22,7 +22,7 @@ __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "_current_aut
            "_disabled_torch_function_impl", "_get_tracing_state", "_log_api_usage_once", "_set_grad_enabled",
            "_will_engine_execute_node", "is_grad_enabled", "is_inference_mode_enabled"]
 
-EVALUATING = (evaluate.__code__, evaluate_fully.__code__)  # the calls that evaluate the node of their `buffer`
+EVALUATING = (evaluate_function.__code__, evaluate_fully.__code__)  # the calls that evaluate the node of their `buffer`
 next_number = itertools.count().__next__
 
 

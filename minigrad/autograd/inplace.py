@@ -17,7 +17,7 @@ from minigrad.autograd.overlap import check_overlap, write_some
 from minigrad.autograd.views import geometry_of, move_retain, refuse_view, set_history
 from minigrad.backends.registry import BACKEND_OF, bounds, check_devices
 from minigrad.core import LOCAL, Node, Tensor, counter_of, edge_target, materialized, plain
-from minigrad.core.evaluate import run_node
+from minigrad.core.evaluate import call_function
 from minigrad.core.saved import FREED, WRITTEN_TWICE, refuse_outside_inference_mode
 from minigrad.core.tensor import VersionCounter, extras_of
 
@@ -226,7 +226,7 @@ class CopySlices(Node, number=None):
         (geometry,), (function,), xp = self.const, self.saved, task.xp
         if grad is None:
             return (None,) * len(self.next)
-        part, *others = run_node(task, function, [geometry.select_view(xp, grad)])
+        part, *others = call_function(task, function, [geometry.select_view(xp, grad)])
         if part is None:  # as in PyTorch, if it returns None, the whole base gets no gradient
             return None, *others
         if geometry.repeats:

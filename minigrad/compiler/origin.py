@@ -41,7 +41,7 @@ def asked() -> Asked:
                 op = type(frame.f_locals["self"]).__name__ if "self" in frame.f_locals else owner
             elif not op and method == "forward" and "/ops/" in code.co_filename:
                 op = owner
-            elif not op and method in ("evaluate", "evaluate_fully") and "node" in frame.f_locals:
+            elif not op and method in ("evaluate_function", "evaluate_fully") and "node" in frame.f_locals:
                 op = frame.f_locals["node"].name()
         frame = frame.f_back
     if frame is None:

@@ -120,7 +120,7 @@ def execute(roots: Sequence[Any], grads: Sequence[Any], keep_graph: bool, create
     """
     if len(roots) != len(grads):
         raise RuntimeError(f"got {len(roots)} tensors and {len(grads)} gradients")
-    task = GraphTask(bool(index(create_graph)), bool(index(keep_graph)), evaluate)
+    task = GraphTask(bool(index(create_graph)), bool(index(keep_graph)), evaluate_function)
     root = GraphRoot(roots, [root_target(i, each) for i, each in enumerate(roots)])
     if inputs or not accumulate_grad:
         check_inputs(inputs, accumulate_grad)
@@ -134,9 +134,9 @@ def execute(roots: Sequence[Any], grads: Sequence[Any], keep_graph: bool, create
         wrap(task)
     compute_dependencies(task, root)
     if task.depth and task.depth % MAX_DEPTH == 0:
-        in_another_thread(process, task, root, grads)
+        in_another_thread(execute_with_graph_task, task, root, grads)
     else:
-        process(task, root, grads)
+        execute_with_graph_task(task, root, grads)
     return [task.wrapped(grad) for grad in task.captured]
 
 
@@ -163,7 +163,7 @@ def compute_dependencies(task: GraphTask, root: Node) -> None:
                         buffer.node, buffer.grad = target, [None] * target.outputs
 
 
-def process(task: GraphTask, root: GraphRoot, grads: Sequence[Any]) -> None:
+def execute_with_graph_task(task: GraphTask, root: GraphRoot, grads: Sequence[Any]) -> None:
     """Run a pass with the grad mode it requires, then call its queued callbacks."""
     grad_enabled, arrays = LOCAL.grad_enabled, [task.unwrapped(grad) for grad in grads]
     try:
@@ -221,7 +221,7 @@ def run(task: GraphTask, node: Node, grads: Any) -> None:
         node, grads = buffer.node, evaluate(task, buffer)
 
 
-def evaluate(task: GraphTask, buffer: InputBuffer) -> Any:
+def evaluate_function(task: GraphTask, buffer: InputBuffer) -> Any:
     """Call the formula of a node and free what it saved; `evaluate_fully` does so where there is more to do."""
     node, extras = buffer.node, buffer.node._extras
     if not task.fast_path or (extras is not None and extras.hooks is not None):

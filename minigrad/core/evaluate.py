@@ -1,8 +1,8 @@
 """Evaluates a node with everything that can happen at a node: hooks, captures, an observer, edges that are left out.
 
 Mirrors `evaluate_function` of PyTorch's `engine.cpp`. A node comes here if it or its leaf has hooks, or if the whole
-pass has `inputs=` or an observer; `engine.evaluate` is the fast path for all others. NOTE 1 in engine.py says in which
-order things happen.
+pass has `inputs=` or an observer; `engine.evaluate_function` is the fast path for all others. NOTE 1 in engine.py says
+in which order things happen.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from minigrad.core.input_buffer import GraphTask, InputBuffer
 from minigrad.core.saved import Packed, as_arrays, is_tensor, saved_arrays, saved_tensors
 from minigrad.core.tensor import Tensor, extras_of, plain
 
-__all__ = ["call_node", "check_device", "check_gradient", "evaluate_fully", "on_device_of", "run_node", "sum_to",
+__all__ = ["call_function", "call_node", "check_device", "check_gradient", "evaluate_fully", "on_device_of", "sum_to",
            "sum_to_inputs"]
 
 
@@ -51,9 +51,9 @@ def evaluate_in_order(task: GraphTask, buffer: InputBuffer) -> tuple[Any, ...]:
         return ()
     capture(task, node, grads)
     if hooks is None and not (isinstance(node, AccumulateGrad) and node.has_leaf_hooks()):
-        results = run_node(task, node, grads, can_steal=can_steal)
+        results = call_function(task, node, grads, can_steal=can_steal)
     else:
-        results = evaluate_with_hooks(task, node, hooks or NodeHooks(), grads)
+        results = call_function_with_hooks(task, node, hooks or NodeHooks(), grads)
     if not task.keep_graph:
         had_saved = bool(node.saved)
         node.release()
@@ -62,17 +62,17 @@ def evaluate_in_order(task: GraphTask, buffer: InputBuffer) -> tuple[Any, ...]:
     return results
 
 
-def evaluate_with_hooks(task: GraphTask, node: Node, hooks: NodeHooks, grads: Sequence[Any]) -> tuple[Any, ...]:
+def call_function_with_hooks(task: GraphTask, node: Node, hooks: NodeHooks, grads: Sequence[Any]) -> tuple[Any, ...]:
     """Evaluate a node between its hooks. Each gets what the one before returned, post-hooks also what was received."""
     received = call_pre_hooks(task, node, hooks, tuple(call_tensor_hooks(task, node, hooks, grads)))
-    results = run_node(task, node, [task.unwrapped(g) for g in received])
+    results = call_function(task, node, [task.unwrapped(g) for g in received])
     if not hooks.post:
         return results
     wrapped = call_post_hooks(task, node, hooks, tuple([task.wrapped(g) for g in results]), received)
     return tuple([task.unwrapped(g) for g in wrapped])
 
 
-def run_node(task: GraphTask, node: Node, grads: Sequence[Any], sum_broadcast: bool = True,
+def call_function(task: GraphTask, node: Node, grads: Sequence[Any], sum_broadcast: bool = True,
              can_steal: bool = False) -> tuple[Any, ...]:
     """Compute the gradients of a node's inputs as user code sees them.
 
@@ -276,7 +276,7 @@ def call_node(node: Node, *grads: Any, **names: Any) -> Any:
     observer, task.observer = task.observer, None
     arrays = [task.unwrapped(g) for g in grads]
     with on_device_of(arrays):
-        results = run_node(task, node, arrays, sum_broadcast=False)  # the engine sums, not the node
+        results = call_function(task, node, arrays, sum_broadcast=False)  # the engine sums, not the node
     if observer is not None:
         observer.call(node.variable if isinstance(node, AccumulateGrad) else node, arrays, results)
     wrapped = tuple([task.wrapped(g) for g in results])
