@@ -40,7 +40,7 @@ PYTHONS = {bool: from_numpy_dtype("bool"), int: from_numpy_dtype("int64"), float
 TAKE_MORE = {"isin", "linalg_svd", "normal", "qr", "selu", "split_with_sizes", "svd", "tile"}
 # Functions that accept a number as their first operand; their methods do not.
 OF_TENSORS = {"float_power", "floor_divide", "pow", "remainder", "size", "xlogy"}
-UNGUARDED = {"cuda"}  # without an argument it means the device in use
+UNGUARDED = {"cuda"}  # without an argument it means the current device
 
 
 def parses_arguments(function: Function, name: str, method: bool = False,

@@ -236,8 +236,8 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     return chosen(Hardtanh, inplace, input, min_val, max_val)
 
 
-relu6 = switchable(Hardtanh, "The input, cut off below 0 and above 6.", 0.0, 6.0)
-hardsigmoid = switchable(Hardsigmoid, "0 below -3, 1 above 3, straight between.")
+relu6 = switchable(Hardtanh, "The input clamped to [0, 6].", 0.0, 6.0)
+hardsigmoid = switchable(Hardsigmoid, "0 below -3, 1 above 3, linear in between.")
 hardswish = switchable(Hardswish, "`input * hardsigmoid(input)`.")
 
 

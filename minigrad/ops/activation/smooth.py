@@ -260,7 +260,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 
 selu = op(name="selu")(switchable(
-    Elu, "`elu` with the constants that keep mean and variance from layer to layer.", *SELU, 1.0))
+    Elu, "`elu` with constants that preserve mean and variance between layers.", *SELU, 1.0))
 
 
 @op

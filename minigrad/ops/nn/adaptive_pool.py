@@ -181,8 +181,8 @@ def functional(pool: Callable[..., tuple[Tensor, Tensor]], name: str, shape: str
         result = pool(input, output_size)
         return result if return_indices else result[0]
 
-    with_indices.__doc__ = f"{shape} cut into windows of `output_size`: the greatest of each, and where it is."
-    values.__doc__ = f"{shape} cut into windows of `output_size`, and the greatest of each."
+    with_indices.__doc__ = f"The maximum and its index of each of `output_size` windows of {shape}."
+    values.__doc__ = f"The maximum of each of `output_size` windows of {shape}."
     for call, own_name in ((values, name), (with_indices, f"{name.removesuffix('_of')}_with_indices")):
         call.__name__ = call.__qualname__ = own_name  # where pickle finds it
     return values, with_indices

@@ -189,7 +189,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequenc
     """
     if any(isinstance(v, Tensor) and backend_of(v.array) is not None for v in (log_probs, targets, input_lengths)):
         raise NotImplementedError("Could not run 'aten::_ctc_loss' with arguments from the 'CUDA' backend.\n\nminigrad "
-                                  "has ctc_loss on the CPU alone: give it log_probs.cpu() and targets.cpu().")
+                                  "has ctc_loss on the CPU only: pass log_probs.cpu() and targets.cpu().")
     batched = log_probs.array.ndim == 3
     x = log_probs if batched else Unsqueeze.forward(log_probs, 1)
     texts = targets.array if batched or targets.array.ndim != 1 else targets.array[None]

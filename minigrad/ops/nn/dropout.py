@@ -120,15 +120,15 @@ def variant(name: str, doc: str, **options: bool) -> Callable[[Tensor, float, bo
     return op(name=name)(call)
 
 
-dropout = variant("dropout", """Each element becomes 0 with probability `p`, else it is divided by 1 - p, if `train`.
+dropout = variant("dropout", """Zero each element with probability `p` and divide the others by 1 - p, if `train`.
 
     Raises:
-        ValueError: if `p` is no probability.
+        ValueError: if `p` is not a probability.
     """)
 dropout_ = variant("dropout_", "`dropout`, in place.", inplace=True)
 feature_dropout = variant("feature_dropout", "`dropout` of whole channels of (N, C, …).", channels=True)
 feature_dropout_ = variant("feature_dropout_", "`feature_dropout`, in place.", channels=True, inplace=True)
-alpha_dropout = variant("alpha_dropout", "`dropout` for networks of selu: it keeps mean and variance.", alpha=True)
+alpha_dropout = variant("alpha_dropout", "`dropout` for networks with selu: it keeps mean and variance.", alpha=True)
 alpha_dropout_ = variant("alpha_dropout_", "`alpha_dropout`, in place.", alpha=True, inplace=True)
 feature_alpha_dropout = variant("feature_alpha_dropout", "`alpha_dropout` of whole channels of (N, C, …).",
                                 alpha=True, channels=True)

@@ -113,12 +113,12 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad
               sparse: bool = False) -> Tensor:
     """The rows of `weight` at the indices: the shape of `indices`, then the row length.
 
-    This is `torch.embedding`, whose order of arguments differs from `nn.functional.embedding`. Gradients are never
-    sparse.
+    This is `torch.embedding`, whose order of arguments differs from `nn.functional.embedding`.
 
     Raises:
-        RuntimeError: if `weight` is not a matrix, or the indices are not integers.
+        RuntimeError: if `weight` is not a matrix, or the indices are neither int64 nor int32.
         IndexError: if an index is out of range.
+        NotImplementedError: for `sparse=True`.
     """
     if weight.array.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
@@ -141,7 +141,8 @@ def embedding_of(input: Tensor, weight: Tensor, padding_idx: int | None = None, 
     `scale_grad_by_freq`: a row's gradient is divided by the number of its occurrences.
 
     Raises:
-        RuntimeError, IndexError: as in `torch.embedding`.
+        AssertionError: if `padding_idx` is out of range.
+        RuntimeError, IndexError, NotImplementedError: as in `torch.embedding`.
     """
     padding = -1
     if padding_idx is not None and weight.array.ndim:

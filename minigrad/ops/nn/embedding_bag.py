@@ -158,12 +158,13 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         input: row numbers: one bag per row of a matrix, or a vector in which bags begin at `offsets`.
         offsets: where each bag begins in a vector; with `include_last_offset`, the last offset is the end.
         per_sample_weights: a factor for each row, in the shape of `input`; for mode "sum" only.
-        max_norm, norm_type, scale_grad_by_freq: as in `embedding`. Gradients are never sparse.
+        max_norm, norm_type, scale_grad_by_freq: as in `nn.functional.embedding`.
         padding_idx: rows with this number do not count.
 
     Raises:
         ValueError: if the shapes do not fit, or for another mode.
         RuntimeError: for indices or offsets of another dtype, or out of range.
+        NotImplementedError: for `sparse=True`.
     """
     check_input(input, weight, offsets, mode, per_sample_weights)
     if mode == "max" and scale_grad_by_freq:

@@ -95,7 +95,7 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
                          "bicubic | trilinear")
     out, factors = sizes_for(shape, size, scale_factor)
     if antialias:
-        raise NotImplementedError("minigrad's interpolate has no antialias")
+        raise NotImplementedError("minigrad does not implement interpolate with antialias=True")
     if recompute_scale_factor:
         factors = None
     scales = [1 / f if f else n / o if o else 0.0 for n, o, f in zip(shape[2:], out, factors or [0.0] * k, strict=True)]

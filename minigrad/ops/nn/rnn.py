@@ -351,12 +351,12 @@ def recurrent(name: str, step: Cell, doc: str) -> Callable[..., Any]:
 
 lstm = recurrent("lstm", lstm_step, """An LSTM over (time, batch, features): (output, h, c).
 
-    `hx` is (h, c), each (layers * directions, batch, size). `params`: by layer and direction w_ih, w_hh, and where they
-    are wanted b_ih, b_hh, and a projection. Packed data is given as (data, batch_sizes, hx, params, has_biases,
+    `hx` is (h, c), each (layers * directions, batch, size). `params`: for each layer and direction w_ih, w_hh and, if
+    present, b_ih, b_hh and a projection. Packed data is given as (data, batch_sizes, hx, params, has_biases,
     num_layers, dropout, train, bidirectional).
 
     Raises:
-        RuntimeError: if there is no step to make.
+        RuntimeError: if the sequence is empty.
     """)
 gru = recurrent("gru", gru_step, "A GRU, called as `lstm` with one state: (output, h).")
 rnn_tanh = recurrent("rnn_tanh", tanh_step, "A recurrent network with tanh, called as `gru`.")
