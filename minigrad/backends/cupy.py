@@ -223,11 +223,11 @@ class Cuda:
 
             def run(*inputs: Any) -> Any:
                 x = inputs[0]
-                made = [cupy.empty(x.shape, x.dtype) for _ in range(outputs)]
+                results = [cupy.empty(x.shape, x.dtype) for _ in range(outputs)]
                 width = x.shape[-1]
                 threads = 1 << min(max((width - 1).bit_length() - 3, 5), 10)
-                by_dtype[x.dtype]((x.size // width,), (threads,), (*inputs, *made, np.int64(width)))
-                return made[0] if outputs == 1 else tuple(made)
+                by_dtype[x.dtype]((x.size // width,), (threads,), (*inputs, *results, np.int64(width)))
+                return results[0] if outputs == 1 else tuple(results)
 
             self.compiled[name] = run
         return self.compiled[name]

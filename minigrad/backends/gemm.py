@@ -82,18 +82,18 @@ def product(x: Any, y: Any, out: Any = None, call: Callable[..., Any] | None = N
         return None
     rows, columns, inner = x.shape[-2], y.shape[-1], x.shape[-1]
     fits = out is not None and out.dtype == x.dtype and out.flags.c_contiguous
-    made = out if fits else cupy.empty((*batch, rows, columns), x.dtype)
+    result = out if fits else cupy.empty((*batch, rows, columns), x.dtype)
     (a, of_a), (b, of_b), (kind, compute, number) = left, right, KINDS[x.dtype]
     one, zero = [ctypes.addressof(factor) for factor in FACTORS[number]]
-    count = made.size // (rows * columns)
+    count = result.size // (rows * columns)
     handle = cupy.cuda.device.get_cublas_handle() if call is None else None
     (libs.cublas.gemmStridedBatchedEx if call is None else call)(
         *([] if handle is None else [handle]), int(of_b.turned), int(of_a.turned), columns, rows, inner, one,
         b.data.ptr, kind, of_b.lead, of_b.step, a.data.ptr, kind, of_a.lead, of_a.step, zero,
-        made.data.ptr, kind, columns, rows * columns, count, compute, DEFAULT)
+        result.data.ptr, kind, columns, rows * columns, count, compute, DEFAULT)
     if out is not None and not fits:
-        out[...] = made
-    return made if out is None else out
+        out[...] = result
+    return result if out is None else out
 
 
 class Graphs:
@@ -131,32 +131,33 @@ def captured(stream: Any) -> Iterator[None]:
     index = cupy.cuda.runtime.getDevice()
     graphs = KNOWN[index] if index in KNOWN else KNOWN.setdefault(index, Graphs())
     graphs.use(stream)
-    before = {(place, name): place.__dict__.get(name) for place in (cupy, cupy.ndarray) for name in OURS[place]}
-    for (place, name), theirs in before.items():
-        setattr(place, name, either(graphs, theirs or getattr(place, name)))
+    before = {(owner, name): owner.__dict__.get(name) for owner in (cupy, cupy.ndarray) for name in OURS[owner]}
+    for (owner, name), theirs in before.items():
+        setattr(owner, name, either(graphs, theirs or getattr(owner, name)))
     try:
         yield
     finally:
-        for (place, name), theirs in before.items():
+        for (owner, name), theirs in before.items():
             if theirs is None:
-                delattr(place, name)
+                delattr(owner, name)
             else:
-                setattr(place, name, theirs)
+                setattr(owner, name, theirs)
 
 
 def either(graphs: Graphs, theirs: Callable[..., Any]) -> Callable[..., Any]:
     """A product by the graph's own cuBLAS on its stream, otherwise, also on other streams meanwhile, by CuPy's."""
     def call(x: Any, y: Any, out: Any = None) -> Any:
-        made = None
+        result = None
         if isinstance(x, cupy.ndarray) and isinstance(y, cupy.ndarray) and 0 < min(x.ndim, y.ndim) and (
                 cupy.cuda.get_current_stream().is_capturing()):
             wide, turned = (x if x.ndim > 1 else x[None], y if y.ndim > 1 else y[:, None])
-            made = product(wide, turned, None, graphs.call) if x.ndim + y.ndim > 2 else None
-        if made is None:
+            result = product(wide, turned, None, graphs.call) if x.ndim + y.ndim > 2 else None
+        if result is None:
             return theirs(x, y) if out is None else theirs(x, y, out)
-        made = made.reshape(made.shape[:-2] + made.shape[-2:-1] * (x.ndim > 1) + made.shape[-1:] * (y.ndim > 1))
+        shape = result.shape
+        result = result.reshape(shape[:-2] + shape[-2:-1] * (x.ndim > 1) + shape[-1:] * (y.ndim > 1))
         if out is None:
-            return made
-        out[...] = made
+            return result
+        out[...] = result
         return out
     return call

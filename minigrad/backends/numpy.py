@@ -220,8 +220,8 @@ class ArrayNamespace:
     @staticmethod
     def threshold_backward(g: Any, y: Any) -> Any:
         """`g` where `y` is above 0 or NaN, else 0. (A user may have written negative numbers into relu's result.)"""
-        made = by_kernel("threshold_backward", g, y) if type(g) in BACKEND_OF else None
-        return masked(y <= 0, g, False) if made is None else made
+        result = by_kernel("threshold_backward", g, y) if type(g) in BACKEND_OF else None
+        return masked(y <= 0, g, False) if result is None else result
 
     @staticmethod
     def sum(x: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Any:

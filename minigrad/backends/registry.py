@@ -283,8 +283,8 @@ def by_row_kernel(name: str, dim: int, *arrays: Any) -> Any:
     if kernel is None:
         return None
     rows = [v.swapaxes(dim, -1) for v in arrays]
-    made = kernel(*[v if v.flags.c_contiguous else v.copy() for v in rows]).swapaxes(dim, -1)
-    return made if made.flags.c_contiguous else made.copy()
+    result = kernel(*[v if v.flags.c_contiguous else v.copy() for v in rows]).swapaxes(dim, -1)
+    return result if result.flags.c_contiguous else result.copy()
 
 
 def composite(function: Callable[..., Any], x: Any, *others: Any) -> Any:

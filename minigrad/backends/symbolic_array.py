@@ -199,8 +199,8 @@ class SymbolicArray:
         if not isinstance(self.expression, list) or self.expression[0] in VIEWS:
             raise NotSymbolic("a view that is written to")
         whole = index is Ellipsis and getattr(part, "shape", None) == self.shape
-        made = part.astype(self.dtype) if whole else self.namespace.put(self, index, part)
-        self.expression = made.expression
+        result = part.astype(self.dtype) if whole else self.namespace.put(self, index, part)
+        self.expression = result.expression
         return self
 
     def __setitem__(self, index: Any, part: Any) -> None:

@@ -46,12 +46,12 @@ class Variable(ABC):  # noqa: B024 (every Tensor is registered as one)
             raise TypeError(f"_grad_fn has to be a Function object or None, but got {type_name(_grad_fn)}")
         if data is not None and not isinstance(data, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type_name(data)}")
-        made = plain(np.empty(0, np.float32)) if data is None else data.detach()
+        result = plain(np.empty(0, np.float32)) if data is None else data.detach()
         if index(requires_grad):
-            if not made.is_floating_point():
+            if not result.is_floating_point():
                 raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-            made.requires_grad = True
-        return made
+            result.requires_grad = True
+        return result
 
 
 Variable.register(Tensor)

@@ -150,17 +150,17 @@ class Passes:
         class Graphed(Function):
             @staticmethod
             def forward(ctx: Any, *inputs: Tensor) -> tuple[Tensor, ...]:
-                for place, x in zip(passes.inputs, inputs):  # parameters are already in place
-                    passes.put(place, x)
+                for memory, x in zip(passes.inputs, inputs):  # parameters are already in place
+                    passes.put(memory, x)
                 passes.forward.replay()
                 return tuple([o.detach() for o in passes.outputs])
 
             @staticmethod
             @once_differentiable
             def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-                for place, g in zip(passes.grad_outputs, grads):
-                    if place is not None:
-                        passes.put(place, g)
+                for memory, g in zip(passes.grad_outputs, grads):
+                    if memory is not None:
+                        passes.put(memory, g)
                 passes.backward.replay()
                 return tuple([None if g is None else g.detach() for g in passes.grad_inputs])
 
@@ -171,7 +171,7 @@ class Passes:
         return call
 
     @staticmethod
-    def put(place: Tensor, x: Tensor) -> None:
+    def put(memory: Tensor, x: Tensor) -> None:
         """Copy a tensor to its fixed memory, unless it is there."""
-        if place.data_ptr() != x.data_ptr():
-            place.detach().copy_(x.detach())
+        if memory.data_ptr() != x.data_ptr():
+            memory.detach().copy_(x.detach())

@@ -81,10 +81,10 @@ def cached_cast(tensor: Tensor, dtype: Any) -> Tensor:
             and tensor._base is None and STATE.cache_enabled and not LOCAL.inference)
     if kept and id(tensor) in STATE.cache:
         return STATE.cache[id(tensor)][1]
-    made = cast(tensor, dtype)
+    result = cast(tensor, dtype)
     if kept:
-        STATE.cache[id(tensor)] = tensor, made
-    return made
+        STATE.cache[id(tensor)] = tensor, result
+    return result
 
 
 def all_cast(value: Any, dtype: Any) -> Any:

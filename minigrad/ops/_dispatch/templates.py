@@ -51,8 +51,8 @@ class OfInput(OfReals, number=None):
     @classmethod
     def forward(cls: Any, a: Tensor, *const: Any) -> Tensor:
         """The op on a Tensor."""
-        made: Tensor = record1(cls, widely(cls.values, cls.kernel, a.array, *const), a, (a,), const)
-        return made
+        result: Tensor = record1(cls, widely(cls.values, cls.kernel, a.array, *const), a, (a,), const)
+        return result
 
 
 class OfResult(OfReals, number=None):
@@ -64,8 +64,8 @@ class OfResult(OfReals, number=None):
     def forward(cls: Any, a: Tensor, *const: Any) -> Tensor:
         """The op on a Tensor."""
         y = widely(cls.values, cls.kernel, a.array, *const)
-        made: Tensor = record1(cls, y, a, (y,), const)
-        return made
+        result: Tensor = record1(cls, y, a, (y,), const)
+        return result
 
 
 class Gate(Node):

@@ -329,7 +329,7 @@ class Wrapped:
     """The attributes of Tensor, with and without wrappers."""
 
     plain: ClassVar[dict[str, Any]] = {}  # by name: what the class had; None for what it inherits
-    made: ClassVar[dict[str, Any]] = {}
+    wrappers: ClassVar[dict[str, Any]] = {}
 
     @classmethod
     def update(cls) -> None:
@@ -337,14 +337,14 @@ class Wrapped:
         own = vars(Tensor)
         if Overriding.active:
             for name in {**vars(TensorData), **own}:
-                if is_offered(name) and (name not in cls.made or own.get(name) is not cls.made[name]):
+                if is_offered(name) and (name not in cls.wrappers or own.get(name) is not cls.wrappers[name]):
                     cls.wrap(name)
             return
         for name, plain in cls.plain.items():
-            if own.get(name) is cls.made[name]:
+            if own.get(name) is cls.wrappers[name]:
                 delattr(Tensor, name) if plain is None else setattr(Tensor, name, plain)
         cls.plain.clear()
-        cls.made.clear()
+        cls.wrappers.clear()
 
     @classmethod
     def wrap(cls, name: str) -> None:
@@ -358,7 +358,7 @@ class Wrapped:
             wrapper.__name__ = name
         else:
             return
-        cls.plain[name], cls.made[name] = plain, wrapper
+        cls.plain[name], cls.wrappers[name] = plain, wrapper
         setattr(Tensor, name, wrapper)
 
 

@@ -86,8 +86,8 @@ class Gelu(OfInput):
 
     @staticmethod
     def values(x: Any) -> Any:
-        made = None if type(x) is np.ndarray else by_kernel("gelu", x)
-        return in_blocks(Gelu.by_cdf, x) if made is None else made
+        result = None if type(x) is np.ndarray else by_kernel("gelu", x)
+        return in_blocks(Gelu.by_cdf, x) if result is None else result
 
     @staticmethod
     def by_cdf(x: Any) -> Any:
@@ -97,8 +97,8 @@ class Gelu(OfInput):
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
         if type(g) is np.ndarray:
             return in_blocks(partial(self.slopes, xp), g, a)
-        made = by_kernel("gelu_backward", g, a)
-        return self.slopes(xp, g, a) if made is None else made
+        result = by_kernel("gelu_backward", g, a)
+        return self.slopes(xp, g, a) if result is None else result
 
     @staticmethod
     def slopes(xp: Any, g: Any, a: Any) -> Any:
@@ -118,8 +118,8 @@ class GeluTanh(OfInput, name="Gelu"):
 
     @staticmethod
     def values(x: Any) -> Any:
-        made = None if type(x) is np.ndarray else by_kernel("gelu_tanh", x)
-        return in_blocks(GeluTanh.by_tanh, x) if made is None else made
+        result = None if type(x) is np.ndarray else by_kernel("gelu_tanh", x)
+        return in_blocks(GeluTanh.by_tanh, x) if result is None else result
 
     @staticmethod
     def by_tanh(x: Any) -> Any:
@@ -161,9 +161,9 @@ class GeluTanh(OfInput, name="Gelu"):
             if g.dtype is FLOAT16:
                 return self.slopes(g.astype(FLOAT32), a.astype(FLOAT32)).astype(FLOAT16)
             return in_blocks(self.slopes, g, a)
-        made = by_kernel("gelu_tanh_backward", g, a)
-        if made is not None:
-            return made
+        result = by_kernel("gelu_tanh_backward", g, a)
+        if result is not None:
+            return result
         square = a * a
         half = xp.sigmoid(a * (1 + CUBE * square) * (2 * ROOT))
         return g * (half + a * (half * (1 - half)) * (1 + 3 * CUBE * square) * (2 * ROOT))

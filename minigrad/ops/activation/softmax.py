@@ -71,9 +71,9 @@ class SoftmaxBackward:
     def values(g: Any, y: Any, dim: int) -> Any:
         """On arrays; along the last dimension by products of rows, in 0.8 of the time."""
         if type(y) is not np.ndarray:
-            made = by_row_kernel("softmax_backward", dim, g, y)
-            if made is not None:
-                return made
+            result = by_row_kernel("softmax_backward", dim, g, y)
+            if result is not None:
+                return result
         elif y.ndim and dim == y.ndim - 1 and g.dtype is y.dtype:
             return in_blocks(SoftmaxBackward.of_rows, g, y, width=y.shape[-1])
         both = g * y
@@ -100,9 +100,9 @@ class LogSoftmaxBackward:
     @staticmethod
     def values(g: Any, y: Any, dim: int) -> Any:
         """On arrays."""
-        made = None if type(y) is np.ndarray else by_row_kernel("log_softmax_backward", dim, g, y)
-        if made is not None:
-            return made
+        result = None if type(y) is np.ndarray else by_row_kernel("log_softmax_backward", dim, g, y)
+        if result is not None:
+            return result
         added, part = summed(g, dim), np.exp(y)
         part *= added
         return np.subtract(g, part, out=part) if type(part) is np.ndarray and g.dtype is y.dtype else g - part
@@ -121,9 +121,9 @@ class Softmax(OfResult):
 
     @staticmethod
     def values(x: Any, dim: int) -> Any:
-        made = None if type(x) is np.ndarray else by_row_kernel("softmax", dim, x)
-        if made is not None:
-            return made
+        result = None if type(x) is np.ndarray else by_row_kernel("softmax", dim, x)
+        if result is not None:
+            return result
         y, sums = powers(x, dim)
         y /= sums
         return y
@@ -140,9 +140,9 @@ class LogSoftmax(OfResult):
 
     @staticmethod
     def values(x: Any, dim: int) -> Any:
-        made = None if type(x) is np.ndarray else by_row_kernel("log_softmax", dim, x)
-        if made is not None:
-            return made
+        result = None if type(x) is np.ndarray else by_row_kernel("log_softmax", dim, x)
+        if result is not None:
+            return result
         if type(x) is np.ndarray and x.nbytes > 2 * BLOCK and dim == x.ndim - 1 and x.flags.c_contiguous and (
                 x.shape[-1] * x.itemsize <= BLOCK):  # the blocks are no longer than that, and the recursion ends
             return in_blocks(functools.partial(LogSoftmax.values, dim=1), x, width=x.shape[-1])
@@ -162,8 +162,8 @@ def along(op: Any, input: Tensor, dim: int, dtype: dtype_type | None) -> Tensor:
         return plain(source.array.copy())  # PyTorch checks the dtype only if there is something to compute
     if axis < input.array.ndim - 1:
         check_kind(source.array, "bui", op.kernel.replace("_lastdim", ""))
-    made: Tensor = op.forward(source, axis)
-    return made
+    result: Tensor = op.forward(source, axis)
+    return result
 
 
 @op(method=True)

@@ -116,7 +116,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     For p = 2, `compute_mode` may force or exclude a matrix product; by default it is used for many rows.
 
     Raises:
-        RuntimeError: if the numbers of columns differ, or p is negative.
+        ValueError: for another `compute_mode`.
+        RuntimeError: if the numbers of columns differ, p is negative, or there are fewer than two dimensions.
     """
     if compute_mode not in MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")

@@ -47,11 +47,11 @@ def einsum(*args: Any) -> Tensor:
     inputs, out, spread = parsed(equation, operands)
     check_sizes(inputs, operands, spread)
     order = out + [c for c in ELLIPSIS + LETTERS if c not in out and any(c in labels for labels in inputs)]
-    place, ndim = {}, 0
+    position, ndim = {}, 0
     for c in order:
-        place[c] = ndim
+        position[c] = ndim
         ndim += spread if c == ELLIPSIS else 1
-    aligned = [with_all_dims(v, labels, place, ndim, spread) for v, labels in zip(operands, inputs, strict=True)]
+    aligned = [with_all_dims(v, labels, position, ndim, spread) for v, labels in zip(operands, inputs, strict=True)]
     return contracted(aligned, sum([spread if c == ELLIPSIS else 1 for c in out]))
 
 
@@ -148,7 +148,7 @@ def check_sizes(inputs: Sequence[str], operands: Sequence[Tensor], spread: int) 
                                    f"{n} != {shape[dims.index(c)]}")
 
 
-def with_all_dims(v: Tensor, labels: str, place: dict[str, int], ndim: int, spread: int) -> Tensor:
+def with_all_dims(v: Tensor, labels: str, position: dict[str, int], ndim: int, spread: int) -> Tensor:
     """An operand with a dimension for each label of the equation, in the common order; diagonals for repeated ones."""
     order = [-1] * ndim
     found: dict[str, int] = {}
@@ -159,11 +159,11 @@ def with_all_dims(v: Tensor, labels: str, place: dict[str, int], ndim: int, spre
             for _ in range(missing):
                 v = Unsqueeze.forward(v, j)
             for k in range(spread):
-                order[place[c] + k], j = j, j + 1
+                order[position[c] + k], j = j, j + 1
         elif c in found:
             v = movedim(diagonal(v, 0, found[c], j), -1, found[c])
         else:
-            found[c] = order[place[c]] = j
+            found[c] = order[position[c]] = j
             j += 1
     for i, dim in enumerate(order):
         if dim < 0:

@@ -302,8 +302,8 @@ class MultilabelMarginLoss(Node):
         rows, labels = [np.atleast_2d(v.array) for v in (a, target)]
         listed = np.logical_and.accumulate(labels >= 0, 1)
         marked = np.zeros(rows.shape, rows.dtype, like=device_like(rows))
-        number, place = np.nonzero(listed)
-        marked[number, labels[number, place]] = 1
+        row, column = np.nonzero(listed)
+        marked[row, labels[row, column]] = 1
         gaps = gaps_of(rows, labels, listed, marked)
         loss, part = reduced(gaps.sum((1, 2)) / rows.dtype.type(rows.shape[1]), reduction)
         loss = loss.reshape(a.array.shape[:-1]) if reduction == "none" else loss
@@ -331,8 +331,8 @@ class MultilabelMarginLossBackward:
         rows, labels, marked = [np.atleast_2d(v) for v in (a, target, is_target)]
         above = (gaps_of(rows, labels, listed, marked) > 0) * (g.reshape(-1, 1) * share[:, None])[:, :, None]
         slopes = above.sum(1)
-        number, place = np.nonzero(listed)
-        add_at(slopes, (number, labels[number, place]), -above.sum(2)[number, place])
+        row, column = np.nonzero(listed)
+        add_at(slopes, (row, labels[row, column]), -above.sum(2)[row, column])
         return as_dtype(slopes.reshape(a.shape), a.dtype, copy=False)
 
     @staticmethod

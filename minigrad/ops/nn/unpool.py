@@ -36,20 +36,20 @@ class MaxUnpool2D(Node):
     def forward(cls, a: Tensor, indices: Tensor, out: Shape) -> Tensor:
         x = a.array
         shape = (*x.shape[:x.ndim - len(out)], *out)
-        places = cls.places(indices.array, len(out), shape)
+        positions = cls.positions(indices.array, len(out), shape)
         result = XP.zeros(shape, x)
-        result.reshape(-1)[places] = x
+        result.reshape(-1)[positions] = x
         return record_n(cls, result, (a,), (indices,), (len(out), shape))
 
     @staticmethod
-    def places(indices: Any, dims: int, shape: Shape) -> Any:
+    def positions(indices: Any, dims: int, shape: Shape) -> Any:
         """Indices within each plane, as indices into the whole result."""
         planes = math.prod(shape[:-dims])
         starts = flat_indices((planes,), indices) * math.prod(shape[-dims:])
         return starts.reshape(indices.shape[:-dims] + (1,) * dims) + indices
 
     def backward(self, xp: Any, g: Any, indices: Any, dims: int, shape: Shape) -> Any:
-        return elements_at(xp, g, self.places(raw(indices), dims, shape))
+        return elements_at(xp, g, self.positions(raw(indices), dims, shape))
 
 
 class MaxUnpool3D(MaxUnpool2D):

@@ -72,23 +72,23 @@ def at_a_time(x: Any, size: int) -> int:
 def offsets(size: Shape, out: Shape, window: Window) -> tuple[tuple[Shape, tuple[Any, ...], tuple[Any, ...]], ...]:
     """For each position in the kernel, its elements of an unpadded input, and their windows."""
     result = []
-    for place in itertools.product(*[range(k) for k in window.kernel]):
+    for position in itertools.product(*[range(k) for k in window.kernel]):
         inputs, windows = [], []
-        for at, n, o, s, p, d in zip(place, size, out, window.stride, window.padding, window.dilation, strict=True):
+        for at, n, o, s, p, d in zip(position, size, out, window.stride, window.padding, window.dilation, strict=True):
             start = at * d - p
             first = max(0, -(start // s))
             last = min(o, (n - 1 - start) // s + 1)
             inputs.append(slice(start + first * s, max(start + (last - 1) * s + 1, 0) if last > first else 0, s))
             windows.append(slice(first, max(last, first)))
-        result.append((place, (..., *inputs), (..., *windows)))
+        result.append((position, (..., *inputs), (..., *windows)))
     return tuple(result)
 
 
 def add_back(cols: Any, window: Window, out: Any) -> None:
     """Add windows, of shape (N, C, *kernel, *out), to the elements of `out` (N, C, …) that they came from."""
     size = out.shape[2:]
-    for place, elements, windows in offsets(size, window.out(size), window):
-        out[elements] += cols[(slice(None), slice(None), *place)][windows]
+    for position, elements, windows in offsets(size, window.out(size), window):
+        out[elements] += cols[(slice(None), slice(None), *position)][windows]
 
 
 class BatchLast:

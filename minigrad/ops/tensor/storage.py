@@ -294,7 +294,7 @@ def reduce_ex(self: Tensor, protocol: Any) -> tuple[Any, ...]:
 
 
 def setstate(self: Tensor, state: Any) -> None:
-    """Set the user's attributes, or those of PyTorch's (requires_grad, _, hooks).
+    """Set the user's attributes, or a state in an old form of PyTorch's (requires_grad, _, hooks).
 
     Raises:
         RuntimeError: on a tensor with a graph.
