@@ -60,7 +60,7 @@ def find_backend(kind: str) -> Backend | None:
         except ImportError as error:  # CuPy is installed, but its libraries are missing or of another version
             BROKEN[kind] = str(error)
         except OSError as error:  # it creates a folder for compiled kernels in the user's home
-            BROKEN[kind] = f"{error}. CUPY_CACHE_DIR names a folder for its kernels that can be written to"
+            BROKEN[kind] = f"{error}. Set CUPY_CACHE_DIR to a writable folder for its kernels"
     return BACKENDS.get(kind)
 
 
@@ -187,9 +187,9 @@ class MixedDeviceMetadata(tuple[Any, ...]):
 def check_copy(backend: Backend) -> None:
     """Raise PyTorch's error for a copy from the CPU to a device while a CUDA graph is captured."""
     if backend.capturing():
-        raise RuntimeError("CUDA error: operation not permitted when stream is capturing\n\nValues of the CPU cannot "
-                           "be copied to a GPU in a graph: each replay would read them where they no longer are. Make "
-                           "the tensor before.")
+        raise RuntimeError("CUDA error: operation not permitted when stream is capturing\n\nCPU values cannot be "
+                           "copied to a GPU during capture: each replay would read memory that is gone. Create the "
+                           "tensor before.")
 
 
 class DeviceHandle:

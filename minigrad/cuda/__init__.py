@@ -125,8 +125,8 @@ class Event:
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False,
                  external: bool = False) -> None:
         if interprocess or external:
-            raise NotImplementedError("events are of one process and of its own graphs\n\nLeave out `interprocess` and "
-                                      "`external`.")
+            raise NotImplementedError("events cannot be shared with other processes or graphs\n\nOmit `interprocess` "
+                                      "and `external`.")
         self.timed, self.recorded, self.backend = enable_timing, False, backend()
         self.event = self.backend.event(enable_timing, blocking)
 
@@ -137,8 +137,7 @@ class Event:
             NotImplementedError: for a stream: there is only the current one.
         """
         if stream is not None:
-            raise NotImplementedError("events are recorded on the stream in use, which is the only one\n\nLeave out "
-                                      "`stream`.")
+            raise NotImplementedError("events can only be recorded on the current stream\n\nOmit `stream`.")
         self.event.record()
         self.recorded = True
 

@@ -322,7 +322,7 @@ def operand(value: Any) -> Any:
     if isinstance(value, Tensor):
         return value.array
     if isinstance(value, complex):
-        raise TypeError(f"result_type() knows no dtype for a complex number{NOT_HERE}")
+        raise TypeError(f"result_type() has no dtype for a complex number{NOT_HERE}")
     kinds = (((bool, np.bool_), "bool"), ((int, np.integer), "int64"), ((float, np.floating), default_float()))
     for types, dtype in kinds:
         if isinstance(value, types):
