@@ -1,6 +1,6 @@
 """The few private names of PyTorch's C++ module that packages use: mirrors `torch/_C`.
 
-Nothing in minigrad is written in C; what is here leads to where it is written.
+Nothing in minigrad is written in C; these names lead to the Python code.
 """
 
 import itertools
@@ -27,9 +27,9 @@ next_number = itertools.count().__next__
 
 
 def _current_graph_task_id() -> int:
-    """A number of the backward pass that is running in this thread, the innermost one; -1 outside of passes.
+    """The number of the backward pass running in this thread, the innermost one; -1 outside passes.
 
-    A pass gets its number when somebody first asks, a later one a higher number.
+    A pass gets its number on first request; later ones get higher numbers.
     """
     if LOCAL.graph_task is None:
         return -1
@@ -43,7 +43,7 @@ def _current_graph_task_id() -> int:
 def _current_autograd_node() -> Any:
     """The node that a backward pass evaluates in this thread, the innermost one, or None: for hooks and functions.
 
-    The calls that are running say so, and no pass has to note it for the few who ask.
+    It is found in the call stack, so that no pass has to note it for the few who ask.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code not in EVALUATING:
@@ -52,10 +52,10 @@ def _current_autograd_node() -> Any:
 
 
 def _will_engine_execute_node(node: Any) -> bool:
-    """Whether the backward pass that is running evaluates this node.
+    """Whether the running backward pass evaluates this node.
 
     Raises:
-        RuntimeError: outside of a pass, and for what is no node.
+        RuntimeError: outside a pass, and for an object that is not a node.
     """
     if not isinstance(node, Node):
         raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {type_name(node)}")
@@ -74,7 +74,7 @@ def _get_tracing_state() -> None:
 
 
 def _log_api_usage_once(name: str) -> None:
-    """Does nothing: minigrad reports to nobody."""
+    """Do nothing: minigrad reports to nobody."""
 
 
 __getattr__ = module_getattr(__name__)

@@ -1,4 +1,4 @@
-"""What a later PyTorch may do by itself, and is asked for here until then. Mirrors `torch/__future__.py`."""
+"""Behaviour that a later PyTorch may make the default, on request. Mirrors `torch/__future__.py`."""
 
 from minigrad._base.missing import module_getattr
 
@@ -8,15 +8,15 @@ OVERWRITE = [False]
 
 
 def set_overwrite_module_params_on_conversion(value: bool) -> None:
-    """Whether `module.to`, `module.double` and their like give a module new parameters, not new data to those it has.
+    """Set whether `module.to`, `module.double` etc. give a module new parameters instead of new data in the old ones.
 
-    What holds the old ones, as an optimiser does, keeps them as they were.
+    Other holders of the old ones, such as an optimizer, keep them unchanged.
     """
     OVERWRITE[0] = value
 
 
 def get_overwrite_module_params_on_conversion() -> bool:
-    """What was set."""
+    """The value set."""
     return OVERWRITE[0]
 
 

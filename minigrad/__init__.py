@@ -10,7 +10,7 @@ from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any
 
 from minigrad import autograd
-from minigrad import backends as backends  # its `cudnn` and `mps` are asked for
+from minigrad import backends as backends  # for its `cudnn` and `mps`
 from minigrad import ops as _ops  # it gives Tensor its methods
 from minigrad import random as random  # a module, as `torch.random`
 from minigrad._base import import_gc as _importing
@@ -91,7 +91,7 @@ __all__ = [
     *_ops.FUNCTIONS,
     *_tensor_types,
 ]
-globals().update(_ops.FUNCTIONS)  # the functions of `minigrad.ops.public`, with PyTorch's argument parsing around them
+globals().update(_ops.FUNCTIONS)  # the functions of `minigrad.ops.public`, wrapped in PyTorch's argument parsing
 _overridable_module(vars(autograd), ("backward", "grad"))
 __version__ = "0.1.0"
 newaxis = None
@@ -111,7 +111,7 @@ LATER_NAMES = {"GradScaler": "amp", "autocast": "amp", "bfloat16": "autograd.bfl
 
 
 def __getattr__(name: str) -> Any:
-    """`minigrad.nn` and its like, `minigrad.save` and such: there without being loaded by `import minigrad`."""
+    """Return `minigrad.nn`, `minigrad.save` and others that `import minigrad` does not load."""
     if name in LATER:
         return importlib.import_module(f"minigrad.{name}")
     if name in LATER_NAMES:

@@ -1,7 +1,7 @@
-"""The command `minigrad`, which is also `python -m minigrad`: hands over to the lessons, `run` to the launcher.
+"""The command `minigrad`, also `python -m minigrad`: it passes control to the lessons, and `run` to the launcher.
 
-It stands here because the lessons cannot be imported without the packages of their extra, and the command must then be
-able to say so. The launcher needs none of them.
+It is here because the lessons cannot be imported without the packages of their extra, and the command must then
+say so. The launcher needs none of them.
 """
 
 import importlib
@@ -11,7 +11,7 @@ from minigrad._base.optional import MissingExtra, optional
 
 
 def main() -> int:
-    """Run the command; the exit status is 0, or 1 after an error that was explained."""
+    """Run the command; return the exit status: 0, or 1 after an error that was explained."""
     if sys.argv[1:2] == ["run"]:
         ended: int = importlib.import_module("minigrad.distributed.launch").main(sys.argv[2:])
         return ended

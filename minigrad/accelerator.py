@@ -1,7 +1,7 @@
-"""Asks about the machine's accelerator, whoever made it. Mirrors a part of `torch/accelerator/__init__.py`.
+"""Queries about the machine's accelerator, whoever made it. Mirrors part of `torch/accelerator/__init__.py`.
 
-For minigrad that is an NVIDIA GPU or none: without one `current_accelerator()` is None, and a script that asks stays on
-the CPU; the functions that need one raise a RuntimeError.
+For minigrad that is an NVIDIA GPU or none: without one, `current_accelerator()` is None, and a script that checks it
+stays on the CPU; the functions that need one raise a RuntimeError.
 """
 
 from collections.abc import Callable
@@ -19,42 +19,42 @@ Where = device | str | int | None
 
 
 def needed() -> None:
-    """PyTorch's error where there is no accelerator."""
+    """Raise PyTorch's error if there is no accelerator."""
     if not cuda.is_available():
         raise RuntimeError(f"Cannot access accelerator device when none is available.{NO_GPU}")
 
 
 def current_accelerator(check_available: bool = False) -> device | None:
-    """The device of the accelerator, without a number; None if there is none."""
+    """The device of the accelerator, without an index; None if there is none."""
     return device("cuda") if cuda.is_available() else None
 
 
 def current_device_index() -> int:
-    """The number of the accelerator in use."""
+    """The index of the current accelerator."""
     needed()
     return cuda.current_device()
 
 
 def set_device_index(device: Where, /) -> None:
-    """Use this accelerator from now on."""
+    """Make an accelerator the current one."""
     needed()
     cuda.set_device(device)
 
 
 def synchronize(device: Where = None, /) -> None:
-    """Wait until an accelerator has done what it was given."""
+    """Wait until an accelerator has finished its work."""
     needed()
     cuda.synchronize(device)
 
 
 def empty_cache() -> None:
-    """Give back what the pool keeps unused."""
+    """Free the unused memory of the pool."""
     needed()
     cuda.empty_cache()
 
 
 def of_device(name: str, function: Callable[[Where], Any]) -> Callable[..., Any]:
-    """A function of `minigrad.cuda` under the name that it has here, for the accelerator in use or a given one."""
+    """A function of `minigrad.cuda` under its name here, for the current accelerator or a given one."""
     def call(device_index: Where = None, /) -> Any:
         needed()
         return function(device_index)

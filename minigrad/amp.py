@@ -1,8 +1,8 @@
 """Automatic mixed precision: mirrors `torch/amp`.
 
-Inside of `autocast` products compute in bfloat16, or float16, and losses in float32; which op does which stands in
-`minigrad/ops/autocast_mode.py`. `GradScaler` scales losses and skips steps with infinite gradients, as PyTorch's
-does: a model in float16 needs it.
+In `autocast`, products compute in bfloat16 or float16, and losses in float32; `minigrad/ops/autocast_mode.py` lists
+the ops. `GradScaler` scales losses and skips steps with infinite gradients, as PyTorch's does: a model in float16 needs
+it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from minigrad.ops.factory.values import tensor
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
 REFUSED = (
-    "autocast is not available on a GPU: minigrad computes there in the dtypes that tensors have.\n\n"
-    "Give enabled=False, or convert the module and its inputs with half(). To look into PyTorch's own mixed precision, "
+    "autocast is not available on a GPU: minigrad computes there in the dtypes of the tensors.\n\n"
+    "Pass enabled=False, or convert the module and its inputs with half(). To inspect PyTorch's own mixed precision, "
     "record the PyTorch program with minigrad_widgets.inspect.")
 UNSUPPORTED = (
     "In CPU autocast, but the target dtype is not supported. Disabling autocast.\n"
@@ -44,7 +44,7 @@ UNSCALED_TWICE = "unscale_() has already been called on this optimizer since the
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether `autocast` can be switched on: on the CPU."""
+    """Whether `autocast` can be enabled: on the CPU."""
     return device_of(device_type).type == "cpu" or (device_type == "cuda" and bool(count("cuda")))
 
 
@@ -52,10 +52,10 @@ class autocast:
     """A `with` block, or a decorator, in which products compute in bfloat16 or float16, and losses in float32.
 
     Args:
-        device_type: "cpu" or "cuda". Without a GPU "cuda" is switched off with PyTorch's warning.
-        dtype: what products compute in; by default `get_autocast_dtype(device_type)`, bfloat16 at first.
-        enabled: False for a block in which nothing is cast.
-        cache_enabled: whether the cast of a parameter is kept until the outermost block ends.
+        device_type: "cpu" or "cuda". Without a GPU, "cuda" is disabled with PyTorch's warning.
+        dtype: the dtype of products; by default `get_autocast_dtype(device_type)`, initially bfloat16.
+        enabled: False for a block without casts.
+        cache_enabled: whether the cast of a parameter is cached until the outermost block ends.
 
     Raises:
         RuntimeError: on a GPU.
@@ -110,7 +110,7 @@ class autocast:
 
 
 def autocast_values(value: Any, device_type: str, dtype: Any) -> Any:
-    """A value with its floating point tensors on a device in a dtype: also those in mappings and sequences."""
+    """A value with its floating-point tensors on a device cast to a dtype, also in mappings and sequences."""
     if isinstance(value, Tensor):
         return value.to(dtype) if eligible(value) and value.device.type == device_type else value
     if isinstance(value, dict):
@@ -121,7 +121,7 @@ def autocast_values(value: Any, device_type: str, dtype: Any) -> Any:
 
 
 def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) -> Any:
-    """Mark the `forward` of a Function for `autocast`: with `cast_inputs` it runs on inputs of that dtype, uncast."""
+    """Mark the `forward` of a Function for `autocast`: with `cast_inputs` its inputs are cast, and its ops are not."""
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
     if fwd is None:
@@ -141,7 +141,7 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) ->
 
 
 def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
-    """Mark the `backward` of a Function for `autocast`: it runs with what was on in its `forward`."""
+    """Mark the `backward` of a Function for `autocast`: it runs with the settings of its `forward`."""
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
     if bwd is None:
@@ -155,27 +155,27 @@ def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
 
 
 def setting(attribute: str, meaning: str) -> tuple[Callable[[Any], Any], Callable[[Any, Any], None]]:
-    """The methods that give and set an attribute of a scaler."""
+    """The getter and setter of an attribute of a scaler."""
     def get(self: Any) -> Any:
         return getattr(self, attribute)
 
     def set_(self: Any, new: Any) -> None:
         setattr(self, attribute, new)
 
-    get.__doc__, set_.__doc__ = f"Gives {meaning}.", f"Sets {meaning}."
+    get.__doc__, set_.__doc__ = f"Return {meaning}.", f"Set {meaning}."
     return get, set_
 
 
 class GradScaler:
     """Multiplies losses so that small gradients survive in float16, and divides the gradients before each step.
 
-    A step whose gradients are not finite is skipped, and the scale shrinks; after enough steps without that it grows.
+    A step whose gradients are not finite is skipped, and the scale shrinks; after enough finite steps it grows.
 
     Args:
-        device: without a GPU "cuda" switches the scaler off with PyTorch's warning.
-        init_scale, growth_factor, backoff_factor, growth_interval: the first scale, by what it grows and shrinks, and
-            after how many steps it grows.
-        enabled: otherwise losses stay as they are, and each step is made.
+        device: without a GPU, "cuda" disables the scaler with PyTorch's warning.
+        init_scale, growth_factor, backoff_factor, growth_interval: the initial scale, the factors by which it grows and
+            shrinks, and the number of steps after which it grows.
+        enabled: False leaves losses unscaled, and makes every step.
     """
 
     def __init__(self, device: str = "cuda", init_scale: float = 2.0 ** 16, growth_factor: float = 2.0,
@@ -197,7 +197,7 @@ class GradScaler:
         self._infinite: dict[int, bool] = {}  # by optimizer: whether a gradient was not finite
 
     def scale(self, outputs: Any) -> Any:
-        """A tensor times the scale, or each of an iterable."""
+        """A tensor times the scale, or each tensor of an iterable."""
         if not self._enabled:
             return outputs
         self._started = True
@@ -217,7 +217,7 @@ class GradScaler:
         """Divide the gradients of an optimizer's parameters by the scale, in place: before they are clipped.
 
         Raises:
-            RuntimeError: the second time since `update`, and after `step`.
+            RuntimeError: for a second call since `update`, and after `step`.
         """
         if not self._enabled:
             return
@@ -239,10 +239,10 @@ class GradScaler:
         self._stages[id(optimizer)] = "unscaled"
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """Unscale the gradients, if nobody has, and let the optimizer step, if they are finite.
+        """Unscale the gradients, unless that was done, and step the optimizer if they are finite.
 
         Raises:
-            RuntimeError: the second time since `update`, and for a closure.
+            RuntimeError: for a second call since `update`, and for a closure.
         """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
@@ -261,7 +261,7 @@ class GradScaler:
         return result
 
     def update(self, new_scale: Any = None) -> None:
-        """Grow or shrink the scale by what the steps since the last update have met; or set it."""
+        """Grow or shrink the scale by the steps since the last update; or set it."""
         if not self._enabled:
             return
         self._check_started("update")
@@ -283,9 +283,9 @@ class GradScaler:
         """The scale; 1 if the scaler is off."""
         return self._scale if self._enabled else 1.0
 
-    get_growth_factor, set_growth_factor = setting("_growth_factor", "by what the scale grows")
-    get_backoff_factor, set_backoff_factor = setting("_backoff_factor", "by what the scale shrinks")
-    get_growth_interval, set_growth_interval = setting("_growth_interval", "after how many steps the scale grows")
+    get_growth_factor, set_growth_factor = setting("_growth_factor", "the factor by which the scale grows")
+    get_backoff_factor, set_backoff_factor = setting("_backoff_factor", "the factor by which the scale shrinks")
+    get_growth_interval, set_growth_interval = setting("_growth_interval", "the steps after which the scale grows")
 
     def is_enabled(self) -> bool:
         """Whether losses are scaled."""
@@ -299,10 +299,10 @@ class GradScaler:
                 "growth_interval": self._growth_interval, "_growth_tracker": self._tracker}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` gave.
+        """Restore the result of `state_dict`.
 
         Raises:
-            RuntimeError: for the state of a scaler that was off.
+            RuntimeError: for the state of a disabled scaler.
         """
         if not self._enabled:
             return

@@ -1,4 +1,4 @@
-"""Gives functions the older module name that some programs import them by. Mirrors `torch/functional.py`."""
+"""Provides functions under the older module name that some programs import. Mirrors `torch/functional.py`."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ NAMES = ("atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shap
 
 
 def __getattr__(name: str) -> Any:
-    """The function that `minigrad` has under this name."""
+    """Return the function of `minigrad` with this name."""
     if name in NAMES:
         return FUNCTIONS[name]
     missing(f"module {__name__!r}", name)

@@ -1,4 +1,4 @@
-"""A value that will be there later: mirrors `torch/futures`, as far as communication hooks need it."""
+"""A value that becomes available later: mirrors `torch/futures`, as far as communication hooks need it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ __all__ = ["Future"]
 
 
 class Future:
-    """What a communication hook returns, and `Work.get_future()` gives.
+    """The result of a communication hook, and of `Work.get_future()`.
 
-    In PyTorch the functions given to `then` run in whichever thread completes the value; here in the one that asks
+    In PyTorch the functions passed to `then` run in whichever thread completes the value; here, in the one that waits
     for it.
     """
 
@@ -28,11 +28,11 @@ class Future:
         return future
 
     def done(self) -> bool:
-        """Whether the value is there."""
+        """Whether the value is available."""
         return self._done
 
     def wait(self) -> Any:
-        """The value, once it is there.
+        """Wait for the value and return it.
 
         Raises:
             RuntimeError: if nothing will ever set it.
@@ -44,16 +44,16 @@ class Future:
         return self._value
 
     def value(self) -> Any:
-        """The value, which must be there already."""
+        """The value, which must already be available."""
         if not self._done:
             raise RuntimeError("Future must be completed before calling value()")
         return self._value
 
     def set_result(self, result: Any) -> None:
-        """Give the value.
+        """Set the value.
 
         Raises:
-            RuntimeError: if there is one already.
+            RuntimeError: if it is already set.
         """
         if self._done:
             raise RuntimeError("Attempting to mark a completed Future as complete again. Note that a Future can only "

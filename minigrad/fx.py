@@ -1,4 +1,4 @@
-"""Has `wrap`, the one name of `torch/fx` that programs use without tracing."""
+"""Defines `wrap`, the only name of `torch/fx` that programs use without tracing."""
 
 from typing import Any
 
@@ -6,10 +6,10 @@ __all__ = ["wrap"]
 
 
 def wrap(fn_or_name: Any) -> Any:
-    """The function, or the name of one, itself: there is no tracer that would go into it.
+    """Return the function, or the name of one, unchanged: there is no tracer.
 
     Raises:
-        RuntimeError: for what is neither.
+        RuntimeError: for any other object.
     """
     if not callable(fn_or_name) and not isinstance(fn_or_name, str):
         raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")

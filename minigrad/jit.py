@@ -1,6 +1,6 @@
-"""Names of PyTorch's compiler: mirrors `torch/jit`, so that programs which compile a part of themselves run.
+"""Names of PyTorch's compiler: mirrors `torch/jit`, so that programs that compile part of their code run.
 
-`script` and `trace` give back what they are given, and say so once: it runs as it is written.
+`script` and `trace` return their argument and warn once: it runs uncompiled.
 """
 
 from typing import Any
@@ -11,30 +11,30 @@ from minigrad.nn.modules.module import Module
 __all__ = ["Final", "ScriptModule", "annotate", "export", "ignore", "is_scripting", "is_tracing", "script", "trace",
            "unused"]
 
-Final = Any  # a note for the compiler, as is `annotate`
+Final = Any  # a hint for the compiler, as is `annotate`
 ScriptModule = Module
-NOTHING = "minigrad compiles nothing: torch.jit.{} gives back what it was given, and that runs as it is written."
+NOTHING = "minigrad compiles nothing: torch.jit.{} returns its argument unchanged, which runs uncompiled."
 
 
 def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
-    """The function or module itself."""
+    """Return the function or module unchanged."""
     warn_once(NOTHING.format("script"))
     return obj
 
 
 def trace(func: Any, *args: Any, **kwargs: Any) -> Any:
-    """The function or module itself; example inputs are not looked at."""
+    """Return the function or module unchanged; example inputs are ignored."""
     warn_once(NOTHING.format("trace"))
     return func
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
-    """A decorator that leaves a function as it is: with or without arguments."""
+    """A decorator that returns a function unchanged: with or without arguments."""
     return drop if callable(drop) else lambda function: function
 
 
 def unused(fn: Any) -> Any:
-    """A decorator that leaves a function as it is."""
+    """A decorator that returns a function unchanged."""
     return fn
 
 
@@ -42,15 +42,15 @@ export = unused
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
-    """The value; its type was a note for the compiler."""
+    """Return the value; its type is a hint for the compiler."""
     return the_value
 
 
 def is_scripting() -> bool:
-    """Whether the code is being compiled: never."""
+    """Whether the code is being compiled: always False."""
     return False
 
 
 def is_tracing() -> bool:
-    """Whether the code is being traced: never."""
+    """Whether the code is being traced: always False."""
     return False

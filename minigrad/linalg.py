@@ -43,7 +43,7 @@ __all__ = ["LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "di
 
 
 def slogdet(A: Tensor) -> return_types.linalg_slogdet:
-    """The sign of the determinant and the logarithm of its size: 0 and -inf for a singular matrix."""
+    """The sign of the determinant and the logarithm of its absolute value: 0 and -inf for a singular matrix."""
     return return_types.linalg_slogdet(signed(A, "linalg.slogdet"))
 
 
@@ -64,10 +64,10 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 
 def tensorinv(input: Tensor, ind: int = 2) -> Tensor:
-    """The inverse of what `tensordot` over the dimensions from `ind` on does with a tensor.
+    """The inverse of the linear map that `tensordot` over the dimensions from `ind` on applies with `input`.
 
     Raises:
-        RuntimeError: if the dimensions before `ind` hold another number of elements than those after.
+        RuntimeError: if the product of the dimensions before `ind` differs from that of the others.
     """
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
@@ -80,7 +80,7 @@ def tensorinv(input: Tensor, ind: int = 2) -> Tensor:
 
 
 def tensorsolve(input: Tensor, other: Tensor, dims: Sequence[int] | None = None) -> Tensor:
-    """What `tensordot(input, X, X.ndim) == other` is solved by; `dims` of `input` are moved to its end before."""
+    """The solution X of `tensordot(input, X, X.ndim) == other`; first, `dims` of `input` are moved to its end."""
     if dims is not None:
         input = shape.movedim(input, dims, tuple(range(-len(dims), 0)))
     rows, columns = input.array.shape[:other.array.ndim], input.array.shape[other.array.ndim:]
@@ -92,7 +92,7 @@ def tensorsolve(input: Tensor, other: Tensor, dims: Sequence[int] | None = None)
 
 
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:
-    """The powers 0 to N - 1 of each element, as a last dimension; by default as many as there are elements."""
+    """The powers 0 to N - 1 of each element, as a last dimension; N is by default the number of elements."""
     if x.array.dtype.kind == "b" or x.array.dtype in HALVES:
         raise RuntimeError("linalg.vander supports floating point, complex, and integer tensors, but got "
                            f"{x.dtype.type_name}")
@@ -108,5 +108,5 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
 # PyTorch's errors for arguments of a wrong type.
 globals().update(parse_module_functions(__all__, globals(), "linalg_"))
 
-if not TYPE_CHECKING:  # a type checker says what is missing by itself
+if not TYPE_CHECKING:  # a type checker reports missing names itself
     __getattr__ = module_getattr(__name__)

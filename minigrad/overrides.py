@@ -1,7 +1,7 @@
-"""Functions that see what is called on tensors of a class of their own: mirrors `torch/overrides.py`.
+"""Lets functions support classes with `__torch_function__`: mirrors `torch/overrides.py`.
 
 A class with `__torch_function__` is asked whenever one of its objects is an argument; `minigrad.ops._dispatch
-.torch_function` says how. You need what is here in a function of your own that should ask such classes too:
+.torch_function` says how. You need this module for a function of your own that should ask such classes too:
 
     def lengths(x):
         if has_torch_function((x,)):
@@ -30,23 +30,23 @@ __all__ = ["DisableTorchFunctionSubclass", "TorchFunctionMode", "get_default_now
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
-    """Whether a mode is on, or one of these has a `__torch_function__` that is to be asked."""
+    """Whether a mode is on, or one of these has a `__torch_function__` to ask."""
     return bool(STATE.modes) or (not STATE.disabled and bool(overloaded(relevant_args)))
 
 
 def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any,
                           **kwargs: Any) -> Any:
-    """Ask the classes of `relevant_args` what the call `public_api(*args, **kwargs)` gives.
+    """Ask the classes of `relevant_args` for the result of `public_api(*args, **kwargs)`.
 
     Raises:
-        TypeError: if none has an answer.
+        TypeError: if none answers.
     """
     mode = STATE.modes[-1] if STATE.modes else None
     return handle(public_api, (mode, overloaded(relevant_args)), args, kwargs, in_python=True)
 
 
 def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[..., Any]:
-    """A decorator: the function first asks the classes of what `dispatcher`, given the same arguments, gives."""
+    """A decorator: the function first asks the classes of what `dispatcher` returns for the same arguments."""
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -66,17 +66,17 @@ def is_tensor_like(inp: Any) -> bool:
 
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
-    """Whether a function that `__torch_function__` was given is a method or a property of Tensor."""
+    """Whether a function that was passed to `__torch_function__` is a method or a property of Tensor."""
     return path_of(func).startswith("torch.Tensor.")
 
 
 def resolve_name(f: Callable[..., Any]) -> str:
-    """Where a function is found: `torch.sin`, `torch.Tensor.add`, `torch.Tensor.grad.__get__`."""
+    """The path of a function: `torch.sin`, `torch.Tensor.add`, `torch.Tensor.grad.__get__`."""
     return path_of(f)
 
 
 def get_default_nowrap_functions() -> set[Any]:
-    """Functions whose results `Tensor.__torch_function__` leaves as they are: to read `grad` and `_base`."""
+    """Functions whose results `Tensor.__torch_function__` does not convert: those that read `grad` and `_base`."""
     return {getattr(Tensor, name).__get__ for name in ("grad", "_base")}
 
 

@@ -1,4 +1,4 @@
-"""Profiles of whole steps of training: mirrors `torch/profiler`. What is measured, `autograd/profiler.py` says."""
+"""Profiles of whole training steps: mirrors `torch/profiler`. `autograd/profiler.py` says what is measured."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ CLEARED = (
 
 
 class ProfilerActivity(enum.Enum):
-    """What can be measured: here the CPU alone."""
+    """What can be measured: here only the CPU."""
 
     CPU = 0
     CUDA = 2
 
 
 class ProfilerAction(enum.Enum):
-    """What a schedule says of a step."""
+    """What a schedule does with a step."""
 
     NONE = 0
     WARMUP = 1
@@ -45,15 +45,15 @@ def supported_activities() -> set[ProfilerActivity]:
 
 
 def kineto_available() -> bool:
-    """Whether PyTorch's own library for profiles is there: never."""
+    """Whether PyTorch's profiling library is available: always False."""
     return False
 
 
 def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0,
              skip_first_wait: int = 0) -> Callable[[int], ProfilerAction]:
-    """For each step what to do: leave out `skip_first`, then again and again wait, warm up, and record `active` steps.
+    """The action for each step: skip `skip_first`, then repeatedly wait, warm up, and record `active` steps.
 
-    `repeat`: how often, 0 for as long as there are steps. `skip_first_wait`: not 0 to leave out the first wait.
+    `repeat`: how often, 0 without limit. `skip_first_wait`: not 0 to skip the first wait.
     """
     def action(step: int) -> ProfilerAction:
         if step < skip_first:
@@ -79,15 +79,15 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
 
 
 def always(step: int) -> ProfilerAction:
-    """Record every step: what happens without a schedule."""
+    """Record every step: the default without a schedule."""
     return ProfilerAction.RECORD
 
 
 def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None,
                               use_gzip: bool = False) -> Callable[[Any], None]:
-    """A function for `on_trace_ready`, which writes each profile as a file of its own into a folder."""
+    """A function for `on_trace_ready` that writes each profile as a separate file into a folder."""
     if use_gzip:
-        raise NotImplementedError("minigrad writes profiles that are not compressed: leave use_gzip out.")
+        raise NotImplementedError("minigrad does not compress profiles: omit use_gzip.")
 
     def handler(finished: Any) -> None:
         os.makedirs(dir_name, exist_ok=True)
@@ -101,10 +101,10 @@ class profile:
     """A block whose ops are timed, step by step if there is a `schedule`; afterwards this object has the events.
 
     Args:
-        activities: what to measure; the CPU is all there is.
-        schedule: gives for each step what to do; a step ends with `step()`.
-        on_trace_ready: called with this object whenever the last step of a cycle, or the block, is over.
-        record_shapes: note the shapes of the tensors that each op was given.
+        activities: what to measure; only the CPU is available.
+        schedule: a function from a step to an action; `step()` ends a step.
+        on_trace_ready: called with this object whenever the last step of a cycle, or the block, ends.
+        record_shapes: record the shapes of each op's tensors.
         acc_events: keep the events of earlier cycles too.
     """
 
@@ -119,7 +119,7 @@ class profile:
             "record_shapes": record_shapes, "profile_memory": profile_memory, "with_stack": with_stack,
             "with_flops": with_flops, "with_modules": with_modules}
         self.record_steps, self.acc_events = schedule is not None, acc_events
-        self.profiler: one_profile | None = None  # of the last steps that were recorded
+        self.profiler: one_profile | None = None  # of the last recorded steps
         self.kept: list[Any] = []  # events of earlier cycles, with `acc_events`
         self.running: one_profile | None = None
         self.step_event: record_function | None = None
@@ -132,16 +132,16 @@ class profile:
         self.stop()
 
     def start(self) -> None:
-        """The first step begins."""
+        """Begin the first step."""
         self.current_action = self.schedule(self.step_num)
         self.follow()
 
     def stop(self) -> None:
-        """The last step is over."""
+        """End the last step."""
         self.finish(ready=self.running is not None)
 
     def step(self) -> None:
-        """One step is over, and the next one begins."""
+        """End a step, and begin the next one."""
         before, self.step_num = self.current_action, self.step_num + 1
         self.current_action = self.schedule(self.step_num)
         if before is ProfilerAction.RECORD_AND_SAVE:
@@ -151,7 +151,7 @@ class profile:
         self.follow()
 
     def follow(self) -> None:
-        """Measure, if the step is one that is recorded."""
+        """Start measuring if the step is recorded."""
         if self.current_action not in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE):
             return
         if self.running is None:
@@ -163,7 +163,7 @@ class profile:
             self.step_event = record_function(f"ProfilerStep#{self.step_num}").__enter__()
 
     def finish(self, ready: bool) -> None:
-        """Stop to measure, and hand the profile on."""
+        """Stop measuring, and pass the profile on."""
         if self.running is None:
             return
         if self.step_event is not None:
@@ -177,7 +177,7 @@ class profile:
             self.on_trace_ready(self)
 
     def finished(self) -> one_profile:
-        """The profile of the last steps that were recorded.
+        """The profile of the last recorded steps.
 
         Raises:
             AssertionError: if there is none.
@@ -191,11 +191,11 @@ class profile:
         return self.finished().finished()
 
     def key_averages(self, group_by_input_shape: bool = False, **options: Any) -> EventList:
-        """The events of each name added up."""
+        """The sums of events by name."""
         return self.finished().key_averages(group_by_input_shape)
 
     def export_chrome_trace(self, path: Any) -> None:
-        """Write the events as a file for `chrome://tracing`, Perfetto and their like."""
+        """Write the events as a file for `chrome://tracing`, Perfetto and similar viewers."""
         self.finished().export_chrome_trace(path)
 
 

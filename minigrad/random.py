@@ -1,7 +1,7 @@
 """Seeds the default generators, and gets and sets their states. Mirrors `torch/random.py`.
 
-A reader can fix a program's numbers (`manual_seed`), go back to them (`set_rng_state`), or draw some without moving
-the numbers of the rest of the program (`fork_rng`).
+You can make a program's random numbers reproducible (`manual_seed`), return to them (`set_rng_state`), or draw some
+without affecting the rest of the program (`fork_rng`).
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,9 +29,9 @@ __all__ = ["Generator", "default_generator", "fork_rng", "get_rng_state", "initi
 @contextmanager
 def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True, _caller: str = "fork_rng",
              _devices_kw: str = "devices", device_type: str | None = None) -> Iterator[None]:
-    """Draw random numbers in a `with` block, after which the default generators go on as if nothing was drawn.
+    """Draw random numbers in a `with` block, after which the default generators continue as if nothing was drawn.
 
-    `devices`: the GPUs whose generators go back, by number or name; None: all. `enabled=False`: nothing happens.
+    `devices`: the GPUs whose generators are restored, by index or name; None: all. `enabled=False` restores nothing.
     """
     kind = device(device_type or "cuda").type
     if not enabled:

@@ -1,7 +1,7 @@
 """Defines the named tuples that ops with several results return. Mirrors `torch.return_types`.
 
-What `x.max(0)` and its like return is a tuple whose parts have names: `values, indices = x.max(0)` and
-`x.max(0).values` say the same.
+`x.max(0)` and similar calls return a tuple with named fields: `values, indices = x.max(0)` and `x.max(0).values` both
+work.
 """
 
 import operator
@@ -15,7 +15,7 @@ __all__ = ["aminmax", "cummax", "cummin", "kthvalue", "linalg_cholesky_ex", "lin
 
 
 class _Parts(tuple[Any, ...]):
-    """A tuple whose parts have names, made of one sequence; `_named` makes a subclass for each list of names."""
+    """A tuple with named fields, created from one sequence; `_named` creates a subclass for each list of names."""
 
     __slots__ = ()
     __match_args__: ClassVar[tuple[str, ...]]
@@ -44,7 +44,7 @@ class _Parts(tuple[Any, ...]):
 
 
 def _named(name: str, *parts: str) -> Any:
-    """The type of results `name`, whose parts have these names. (A type checker takes it for `Any`.)"""
+    """The result type `name` with these fields. (A type checker takes it for `Any`.)"""
     return type(name, (_Parts,), {"__slots__": (), "__match_args__": parts, "__module__": __name__})
 
 

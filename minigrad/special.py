@@ -1,6 +1,6 @@
 """Special functions: mirrors `torch.special`.
 
-How exact each is stands in the modules of minigrad/ops/special that compute it on arrays: error_function.py,
+The modules of minigrad/ops/special that compute them on arrays state their accuracy: error_function.py,
 gamma_function.py and bessel.py.
 """
 
@@ -44,7 +44,7 @@ gammaln, psi, multigammaln = lgamma, digamma, mvlgamma
 
 
 def unary(op: Any, doc: str) -> Callable[[Tensor], Tensor]:
-    """The function of each element that `op` records."""
+    """The elementwise function that `op` records."""
     def call(input: Tensor) -> Tensor:
         result: Tensor = op.forward(input)
         return result
@@ -56,20 +56,20 @@ expit = unary(Sigmoid, "1 / (1 + exp(-input)).")
 entr = unary(SpecialEntr, "-input log(input); 0 at 0, -inf for negative elements.")
 erfcx = unary(SpecialErfcx, "exp(input²) erfc(input), without overflow for large elements.")
 ndtri = unary(SpecialNdtri,
-              "The number below which a standard normal variable is with this probability: the inverse of `ndtr`.")
-log_ndtr = unary(SpecialLogNdtr, "log(ndtr(input)), exact where that underflows.")
+              "The inverse of `ndtr`: the number that a standard normal variable is below with this probability.")
+log_ndtr = unary(SpecialLogNdtr, "log(ndtr(input)), accurate even where `ndtr` underflows.")
 i0e = unary(SpecialI0E, "exp(-|input|) i0(input).")
 i1 = unary(SpecialI1, "The modified Bessel function of the first kind, of order 1.")
 i1e = unary(SpecialI1E, "exp(-|input|) i1(input).")
 
 
 def round(input: Tensor, *, decimals: int = 0) -> Tensor:
-    """Each element rounded to the nearest number of `decimals` digits, halves to the even one."""
+    """Each element rounded to `decimals` digits, halves to the even one."""
     return RoundDecimals.forward(input, decimals)
 
 
 # PyTorch's errors for arguments of a wrong type.
 globals().update(parse_module_functions(__all__, globals(), "special_"))
 
-if not TYPE_CHECKING:  # a type checker says what is missing by itself
+if not TYPE_CHECKING:  # a type checker reports missing names itself
     __getattr__ = module_getattr(__name__)

@@ -1,6 +1,6 @@
 """Compares results in tests, as `torch.testing` does: `assert_close`.
 
-You need it where numbers may differ by rounding: it says how many elements differ, by how much at most, and where.
+You need it where numbers may differ by rounding: it reports how many elements differ, by how much at most, and where.
 """
 
 import math
@@ -15,25 +15,25 @@ from minigrad.core import Tensor
 
 __all__ = ["assert_close"]
 
-# By dtype: (rtol, atol). What is not listed must be equal.
+# By dtype: (rtol, atol). Other dtypes must be equal.
 TOLERANCES = {"bfloat16": (1.6e-2, 1e-5), "float16": (1e-3, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}
 Message = str | Callable[[str], str] | None
 
 
 def array_of(tensor: Any) -> Any:
-    """The values of a tensor for NumPy, which has no bfloat16: those are float32."""
+    """The values of a tensor for NumPy, in float32 if they are bfloat16, which NumPy lacks."""
     values = tensor.detach().cpu()
     return (values.float() if values.dtype.name == "bfloat16" else values).numpy()
 
 
 class Comparison:
-    """What `assert_close` compares by; its methods raise an AssertionError that says what differs."""
+    """The options of `assert_close`; its methods raise an AssertionError that says what differs."""
 
     def __init__(self, rtol: float | None, atol: float | None, equal_nan: bool, checks: dict[str, bool]) -> None:
         self.rtol, self.atol, self.equal_nan, self.checks = rtol, atol, equal_nan, checks
 
     def any(self, actual: Any, expected: Any, path: str = "") -> None:
-        """Two values of any kind; `path`: where they are in what holds them."""
+        """Compare two values of any kind; `path`: where they are in a container."""
         if all(isinstance(v, Sequence) and not isinstance(v, str) for v in (actual, expected)):
             self.sequences(actual, expected, path)
         elif isinstance(actual, Mapping) and isinstance(expected, Mapping):
@@ -53,14 +53,14 @@ class Comparison:
                             f"{failing_item(path)}")
 
     def sequences(self, actual: Sequence[Any], expected: Sequence[Any], path: str) -> None:
-        """Each element with its counterpart."""
+        """Compare each element with its counterpart."""
         differ(len(actual) == len(expected), f"The length of the sequences mismatch: {len(actual)} != {len(expected)}",
                path)
         for i, pair in enumerate(zip(actual, expected, strict=True)):
             self.any(*pair, f"{path}[{i}]")
 
     def mappings(self, actual: Mapping[Any, Any], expected: Mapping[Any, Any], path: str) -> None:
-        """The value of each key with its counterpart."""
+        """Compare the value of each key with its counterpart."""
         missing, more = expected.keys() - actual.keys(), actual.keys() - expected.keys()
         differ(not missing and not more, "The keys of the mappings do not match:\n"
                f"Missing keys in the actual mapping: {sorted(missing)}\n"
@@ -69,7 +69,7 @@ class Comparison:
             self.any(actual[key], expected[key], f"{path}[{key!r}]")
 
     def numbers(self, actual: Any, expected: Any, path: str) -> None:
-        """Two Python numbers; floats and complex numbers as those of float64."""
+        """Compare two Python numbers, as float64 or complex ones."""
         kinds = type(actual), type(expected)
         same = not self.checks["dtype"] or kinds[0] is kinds[1]
         differ(same, f"The (d)types do not match: {kinds[0]} != {kinds[1]}.", path)
@@ -77,7 +77,7 @@ class Comparison:
         self.scalars(actual, expected, *self.tolerances("int64" if exact else "float64"), path)
 
     def tensors(self, actual: Tensor, expected: Tensor, path: str) -> None:
-        """Shape, device, dtype and strides as far as they are asked for; then the values, in a common dtype."""
+        """Compare shape, device, dtype and strides as far as requested; then the values, in a common dtype."""
         facts = {"shape": True, "device": self.checks["device"], "layout": self.checks["layout"],
                  "dtype": self.checks["dtype"]}
         for name, wanted in facts.items():
@@ -90,7 +90,7 @@ class Comparison:
         self.values(array_of(actual), array_of(expected), path, actual.dtype.name, expected.dtype.name)
 
     def arrays(self, actual: Any, expected: Any, path: str) -> None:
-        """NumPy's arrays, as tensors."""
+        """Compare NumPy arrays, as tensors."""
         shapes = Size(actual.shape), Size(expected.shape)
         differ(shapes[0] == shapes[1], f"The values for attribute 'shape' do not match: {shapes[0]} != {shapes[1]}.",
                path)
@@ -99,7 +99,7 @@ class Comparison:
         self.values(actual, expected, path, actual.dtype.name, expected.dtype.name)
 
     def values(self, actual: Any, expected: Any, path: str, *dtypes: str) -> None:
-        """Arrays of one shape, in the dtype that holds both; the names of the dtypes decide what is close."""
+        """Compare arrays of one shape, in the dtype that holds both; the dtypes' names determine the tolerance."""
         rtol, atol = self.tolerances(*dtypes)
         dtype = np.promote_types(actual.dtype, expected.dtype)
         dtype = np.dtype(np.int64) if dtype.kind in "bu" else dtype
@@ -127,7 +127,7 @@ class Comparison:
         differ(False, text, path)
 
     def scalars(self, actual: Any, expected: Any, rtol: float, atol: float, path: str) -> None:
-        """Two numbers, by their difference."""
+        """Compare two numbers, by their difference."""
         nan = self.equal_nan and actual != actual and expected != expected
         distance = abs(actual - expected)
         if actual == expected or nan or (math.isfinite(abs(expected)) and distance <= atol + rtol * abs(expected)):
@@ -138,7 +138,7 @@ class Comparison:
                f"Relative difference: {relative}{allowed(rtol, rtol, atol)}", path)
 
     def tolerances(self, *dtypes: str) -> tuple[float, float]:
-        """(rtol, atol): those that were given, or the widest of some dtypes."""
+        """(rtol, atol): the given ones, or the largest of some dtypes."""
         if self.rtol is not None and self.atol is not None:
             return self.rtol, self.atol
         known = [TOLERANCES.get(name, (0.0, 0.0)) for name in dtypes]
@@ -146,23 +146,23 @@ class Comparison:
 
 
 def closeness(rtol: float, atol: float) -> str:
-    """What is asked of numbers: to be close, or equal."""
+    """The requirement for numbers: to be close, or equal."""
     return "close" if rtol or atol else "equal"
 
 
 def allowed(bound: float, rtol: float, atol: float) -> str:
-    """How much a difference may be."""
+    """The largest permitted difference."""
     return f" (up to {bound} allowed)" if rtol or atol else ""
 
 
 def greatest(difference: Any) -> str:
-    """The greatest of an array, NaN before all, and where it is."""
+    """The maximum of an array, NaN before all, and its position."""
     where = np.unravel_index(int(np.argmax(difference)), difference.shape)
     return f"{difference[where].item()} at index {tuple(map(int, where))}"
 
 
 def failing_item(path: str) -> str:
-    """Where in a sequence or a mapping something happened."""
+    """The position in a sequence or a mapping where something happened."""
     return f"\n\nThe failure occurred for item {path}" if path else ""
 
 
@@ -178,13 +178,14 @@ def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, r
                  msg: Message = None) -> None:
     """Check that each element differs from the expected one by at most `atol + rtol * abs(expected)`.
 
-    Tensors, NumPy's arrays, numbers, and sequences and mappings of them. Without `rtol` and `atol` the dtype decides:
-    1.3e-6 and 1e-5 for float32, 1e-7 and 1e-7 for float64, 1e-3 and 1e-5 for float16; others must be equal.
-    `equal_nan`: whether NaN equals NaN. `msg`: another text, or a function that makes it of the text.
+    Accepts tensors, NumPy arrays, numbers, and sequences and mappings of them. Without `rtol` and `atol` the dtype
+    decides: 1.3e-6 and 1e-5 for float32, 1e-7 and 1e-7 for float64, 1e-3 and 1e-5 for float16, 1.6e-2 and 1e-5 for
+    bfloat16; others must be equal.
+    `equal_nan`: whether NaN equals NaN. `msg`: another text, or a function from the text to another one.
 
     Raises:
         AssertionError: if they differ; the text says where, and by how much at most.
-        TypeError: if there is no way to compare what is given.
+        TypeError: if the values cannot be compared.
         ValueError: if only one of `rtol` and `atol` is given.
     """
     if (rtol is None) is not (atol is None):

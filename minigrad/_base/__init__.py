@@ -1,1 +1,1 @@
-"""Plain data that everything else is built on: dtypes, devices, warnings."""
+"""The basis of everything else: dtypes, devices, warnings and other plain data."""

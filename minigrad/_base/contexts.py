@@ -1,18 +1,18 @@
-"""Contexts that are left even if Ctrl-C comes at the moment of leaving them, or the stack has no room left.
+"""Contexts that are left even if Ctrl-C arrives while they are left, or the stack is exhausted.
 
-Python delivers an interrupt where a function begins. If that function is `__exit__`, nothing of it has run: a grad mode
-would stay off, or a recorder on, silently. `safe_exit` decorates an `__exit__` so that it runs all the same, and
-`contextmanager` makes such a context of a generator.
+Python delivers an interrupt where a function begins. If that function is `__exit__`, none of it has run: a grad mode
+would silently stay off, or a recorder on. `safe_exit` decorates an `__exit__` so that it runs all the same, and
+`contextmanager` turns a generator into such a context.
 
-NOTE 10 (interrupts in `__exit__`). A `with` statement looks up `__exit__` before it calls `__enter__`, and keeps what
-it got until the block has been left. `safe_exit` gives it a fresh callable that nobody else holds, and a weak reference
-to that callable says when it is gone. Usually `__exit__` has run by then. If an interrupt kept it from running or broke
-it off, it is called then, before any handler of the interrupt runs. So a second call must do what is still to be done.
+NOTE 10 (interrupts in `__exit__`). A `with` statement looks up `__exit__` before it calls `__enter__`, and keeps the
+result until the block has been left. `safe_exit` gives it a new callable that nothing else refers to; a weak reference
+to that callable reports when it is gone. Usually `__exit__` has run by then. If an interrupt prevented or aborted it,
+it is called then, before any handler of the interrupt runs. So a second call must do only what remains to be done.
 
-NOTE 11 (the end of the stack). To leave a block may take more frames than to enter it. Where there are none left, the
-limit is raised for the second call, in place: a function of our own that did so would need a frame, too. For the same
-reason it may be impossible to set it again at once; then the next block that is left with room does so. That must be in
-the same thread: the limit is one for all, and another thread cannot know whether this one is still beyond it.
+NOTE 11 (the end of the stack). Leaving a block may take more frames than entering it. If there are none left, the
+limit is raised for the second call, in place: a separate function for that would need a frame, too. For the same reason
+it may be impossible to restore the limit at once; then the next block that is left with enough room does so. It must be
+in the same thread: all threads share the limit, and another one cannot know whether this one is still beyond it.
 """
 
 import contextlib
@@ -27,8 +27,8 @@ import numpy as np
 
 __all__ = ["contextmanager", "ensure", "errstate", "safe_exit"]
 
-MORE_FRAMES = 100  # what an `__exit__` may use beyond the limit of the stack
-RAISED: list[tuple[int, int]] = []  # what the limit of the stack was until it was raised, and the thread that raised it
+MORE_FRAMES = 100  # for an `__exit__`, beyond the limit of the stack
+RAISED: list[tuple[int, int]] = []  # the former limit of the stack, and the thread that raised it
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -39,8 +39,8 @@ class safe_exit:
 
     Args:
         function: the `__exit__`.
-        again: what is called instead, with the same arguments, where that was broken off.
-        entered: what `_entered` is before `__enter__` runs: True where `__init__` has changed something already.
+        again: called instead, with the same arguments, if the `__exit__` was aborted.
+        entered: the value of `_entered` before `__enter__` runs: True if `__init__` has already changed something.
     """
 
     def __init__(self, function: Callable[..., Any], again: Callable[..., Any] | None = None,
@@ -53,7 +53,7 @@ class safe_exit:
             return self.function
         call = functools.partial(leave, self.function, self.again, context)
         guard = getattr(context, "_guard", None)
-        if guard is None or guard() is None:  # else the block has been entered, and somebody looks at its context
+        if guard is None or guard() is None:  # otherwise the block has been entered, and something inspects its context
             context._entered = self.entered
             context._guard = weakref.ref(call, functools.partial(abandoned, self.again, context))
         return call
@@ -64,7 +64,7 @@ def leave(function: Callable[..., Any], again: Callable[..., Any], context: Any,
     try:
         result = function(context, *error)
     except (KeyboardInterrupt, MemoryError):
-        raise  # it did not come to its end, and is called again
+        raise  # it was aborted, and is called again
     except RecursionError:  # NOTE 11
         RAISED[:] = RAISED or [(sys.getrecursionlimit(), get_ident())]
         sys.setrecursionlimit(RAISED[0][0] + MORE_FRAMES)
@@ -82,12 +82,12 @@ def leave(function: Callable[..., Any], again: Callable[..., Any], context: Any,
 
 
 def abandoned(again: Callable[..., Any], context: Any, guard: Any) -> None:
-    """Leave a context whose `with` statement is over."""
+    """Leave a context whose `with` statement has ended."""
     if context._guard is guard:
         context._guard = None
         if context._entered:
             context._entered = False
-            RAISED[:] = RAISED or [(sys.getrecursionlimit(), get_ident())]  # NOTE 11: the stack may have broken it off
+            RAISED[:] = RAISED or [(sys.getrecursionlimit(), get_ident())]  # NOTE 11: the stack may have aborted it
             sys.setrecursionlimit(RAISED[0][0] + MORE_FRAMES)
             try:
                 again(context, None, None, None)
@@ -96,7 +96,7 @@ def abandoned(again: Callable[..., Any], context: Any, guard: Any) -> None:
 
 
 def set_limit() -> None:
-    """Set the limit again, unless this very frame, or the thread that raised it, may be beyond it (NOTE 11)."""
+    """Restore the limit, unless this very frame, or the thread that raised it, may be beyond it (NOTE 11)."""
     with contextlib.suppress(RecursionError, IndexError):  # another thread may have set it
         limit, thread = RAISED[0]
         if thread == get_ident() or thread not in sys._current_frames():
@@ -105,7 +105,7 @@ def set_limit() -> None:
 
 
 class ensure:
-    """A block after which a function has been called, whatever happened; it bears to be called twice."""
+    """A block after which a function is called, whatever happens; the function must tolerate a second call."""
 
     def __init__(self, function: Callable[..., Any], *args: Any) -> None:
         self.function, self.args = function, args
@@ -119,16 +119,16 @@ class ensure:
 
 
 class SafeGenerator(contextlib._GeneratorContextManager[T]):
-    """A context made of a generator whose `finally` runs even if an interrupt comes before the generator goes on."""
+    """A context from a generator whose `finally` runs even if an interrupt arrives before the generator resumes."""
 
-    # Closing a generator that has not begun does nothing; so it counts as entered from the start, and no interrupt can
+    # Closing a generator that has not begun does nothing, so it counts as entered from the start, and no interrupt can
     # come between its first line and a note of it.
     __exit__ = safe_exit(contextlib._GeneratorContextManager.__exit__, lambda context, *error: context.gen.close(),
                          entered=True)
 
 
 def contextmanager(function: Callable[P, Iterator[T]]) -> Callable[P, contextlib.AbstractContextManager[T]]:
-    """As `contextlib.contextmanager`, but the block is left even if an interrupt comes at that moment."""
+    """Like `contextlib.contextmanager`, but the block is left even if an interrupt arrives at that moment."""
 
     @functools.wraps(function)
     def context(*args: P.args, **kwargs: P.kwargs) -> contextlib.AbstractContextManager[T]:
@@ -138,7 +138,7 @@ def contextmanager(function: Callable[P, Iterator[T]]) -> Callable[P, contextlib
 
 
 class errstate:
-    """As `np.errstate`, but how NumPy treats floating-point errors is put back whatever comes."""
+    """Like `np.errstate`, but NumPy's handling of floating-point errors is restored whatever happens."""
 
     def __init__(self, **kinds: Any) -> None:
         self.kinds = kinds

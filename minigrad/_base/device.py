@@ -1,6 +1,6 @@
 """Devices and layouts: mirrors `torch.device` and `torch.layout`.
 
-Which devices there are is known to `minigrad.backends.registry`, which makes a place for arrays of a device's name.
+The existing devices are known to `minigrad.backends.registry`, which turns a device's name into a handle for arrays.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from minigrad._base.type_name import type_name
 
 TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
          "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
-NO_GPU = "\n\nWithout it leave `device` out, or pass device='cpu'."
-NO_CUPY = ("\n\nminigrad computes on NVIDIA's GPUs with CuPy, which is not installed. For CUDA 12 it comes with: "
-           'python -m pip install "minigrad-kit[cuda12x]"; for CUDA 13 with the extra cuda13x. ' + NO_GPU[2:])
-ACCELERATOR: list[Callable[[], int]] = []  # how many accelerators there are: the registry of backends puts it here
+NO_GPU = "\n\nWithout a GPU, omit `device`, or pass device='cpu'."
+NO_CUPY = ("\n\nminigrad computes on NVIDIA's GPUs with CuPy, which is not installed. For CUDA 12 install it with: "
+           'python -m pip install "minigrad-kit[cuda12x]"; for CUDA 13, use the extra cuda13x. ' + NO_GPU[2:])
+ACCELERATOR: list[Callable[[], int]] = []  # the number of accelerators: set by the registry of backends
 
 
 class device:
-    """Where a tensor's data lives: `device("cpu")`. In a `with` block it is where new tensors are made.
+    """The device of a tensor's data: `device("cpu")`. In a `with` block it is the device of new tensors.
 
     Raises:
-        RuntimeError: for a string that names no device, and for a number, which would be that of a GPU.
+        RuntimeError: for a string that is not a device, and for a number, the index of a GPU, without a GPU.
         TypeError: for anything else.
     """
 
@@ -86,7 +86,7 @@ class device:
 
 
 def parsed(text: str) -> tuple[str, int | None]:
-    """The type and the index that a string names."""
+    """The type and the index in a string."""
     if not text:
         raise RuntimeError("Device string must not be empty")
     match = re.fullmatch(r"([a-zA-Z_]+)(?::(0|[1-9]\d*))?", text)
@@ -98,7 +98,7 @@ def parsed(text: str) -> tuple[str, int | None]:
 
 
 class layout:
-    """How the elements of a tensor lie in memory; there is one, `strided`."""
+    """The layout of a tensor's elements in memory; there is one, `strided`."""
 
     __slots__ = ("name",)
 
@@ -113,7 +113,7 @@ class layout:
 
 
 class memory_format(layout):
-    """In which order the dimensions of a tensor lie in memory; `order`: the outermost first, if it is not theirs."""
+    """The order of a tensor's dimensions in memory; `order`: the outermost first, unless it is their own order."""
 
     __slots__ = ("order",)
 
@@ -130,27 +130,27 @@ CPU = device("cpu")
 
 
 class Default:
-    """Where tensors are made if nobody says where: what `set_default_device` and `with device(...)` set."""
+    """The device of new tensors: set by `set_default_device` and `with device(...)`."""
 
     device = CPU
 
 
 def set_default_device(device: str | device | None) -> None:
-    """Make new tensors there from now on; None: on the CPU again."""
+    """Create new tensors on this device from now on; None: on the CPU again."""
     Default.device = CPU if device is None else CPU.__class__(device)
 
 
 def get_default_device() -> device:
-    """Where tensors are made if nobody says where."""
+    """The device of new tensors."""
     return Default.device
 
 
 class OutOfMemoryError(RuntimeError):
-    """A device has not as much memory as was asked for. All tensors are as they were."""
+    """A device has less free memory than was requested. Existing tensors are unaffected."""
 
 
 def out_of_memory(size: int, index: int, stats: dict[str, int]) -> OutOfMemoryError:
-    """PyTorch's sentence. `size`: the bytes asked for; `stats`: what `Backend.memory_stats` returns."""
+    """PyTorch's error. `size`: the bytes requested; `stats`: the result of `Backend.memory_stats`."""
     total, free, own = [of_bytes(stats[name]) for name in ("total", "free", "allocated")]
     return OutOfMemoryError(f"CUDA out of memory. Tried to allocate {of_bytes(size)}. GPU {index} has a total capacity "
                             f"of {total} of which {free} is free. Of the allocated memory {own} is allocated by "

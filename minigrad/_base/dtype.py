@@ -1,7 +1,7 @@
 """Dtypes and sizes: mirrors `torch.dtype` and `torch.Size`.
 
-A reader finds here the two small value types that every tensor reports, and the rules by which two
-dtypes meet (`torch.promote_types`). docs/dtypes.md says which dtypes of PyTorch are not here, and why.
+They are the two small value types that every tensor reports; the rules by which two dtypes are promoted
+(`torch.promote_types`) are here too. docs/dtypes.md says which of PyTorch's dtypes minigrad lacks, and why.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ _CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
 class BFloat16:
-    """What stands where the dtype of an array does, of arrays of bfloat16 (`minigrad.backends.bfloat16`): NumPy has no
-    such dtype. (The one of ml_dtypes is of no kind that an op would take for a float.)"""
+    """The dtype of bfloat16 arrays (`minigrad.backends.bfloat16`), since NumPy has none. (That of ml_dtypes has a
+    kind that no op would take for a float.)"""
 
     name, kind, itemsize, isnative = "bfloat16", "f", 2, True
-    dtype: Any  # what NumPy takes in its place: the dtype of ml_dtypes
-    type: Any = None  # makes an array of a number, or of another array
-    handle: Any = None  # for NumPy's `like`, to make arrays; all three are set when somebody first asks for bfloat16
+    dtype: Any  # NumPy's substitute: the dtype of ml_dtypes
+    type: Any = None  # converts a number, or another array, to an array
+    handle: Any = None  # for NumPy's `like`; all three are set when bfloat16 is first used
 
     def __repr__(self) -> str:
         return "dtype(bfloat16)"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return operator.attrgetter("numpy"), (load_bfloat16(),)  # who unpickles it loads what it needs
+        return operator.attrgetter("numpy"), (load_bfloat16(),)  # so that unpickling loads what it needs
 
 
 BFLOAT16: Any = BFloat16()
@@ -43,7 +43,7 @@ class dtype:
     __slots__ = ("abbr", "is_complex", "is_floating_point", "is_signed", "itemsize", "name", "numpy", "type_name")
 
     name: str
-    type_name: str  # as PyTorch's errors and old tensor types have it
+    type_name: str  # as in PyTorch's errors and legacy tensor types
     abbr: str
     numpy: np.dtype[Any]
     itemsize: builtins.int
@@ -52,7 +52,7 @@ class dtype:
     is_complex: builtins.bool
 
     def __new__(cls, *args: Any, **kwargs: Any) -> dtype:
-        """Dtypes are made here, and nowhere else."""
+        """Refuse to create dtypes elsewhere."""
         raise TypeError("cannot create 'torch.dtype' instances")
 
     def __repr__(self) -> str:
@@ -62,11 +62,11 @@ class dtype:
         return self.name
 
     def to_real(self) -> dtype:
-        """The dtype of the parts of its numbers: itself."""
+        """The dtype of the real and imaginary parts: itself."""
         return self
 
     def to_complex(self) -> dtype:
-        """PyTorch's complex dtype of this precision, which is not here: always a RuntimeError."""
+        """PyTorch's complex dtype of this precision, which minigrad lacks: always a RuntimeError."""
         raise RuntimeError(f"Unknown Complex ScalarType for {self.type_name}{NOT_HERE}")
 
 
@@ -91,20 +91,20 @@ int64 = long = _new_dtype("int64", "Long")
 bool = _new_dtype("bool", "Bool")
 
 DTYPES = (float16, float32, float64, uint8, int8, int16, int32, int64, bool)
-HALVES = frozenset((float16.numpy, BFLOAT16))  # what PyTorch computes in float32, and rounds once
+HALVES = frozenset((float16.numpy, BFLOAT16))  # PyTorch computes these in float32, and rounds once
 _OF_NUMPY = {d.numpy: d for d in DTYPES}
 NOT_HERE = "\n\nminigrad has no complex numbers, and no unsigned integers of more than 8 bits."
 ABSENT = ("cdouble", "cfloat", "chalf", "complex32", "complex64", "complex128", "uint16", "uint32", "uint64")
 
 
 def register_bfloat16() -> dtype:
-    """Make `bfloat16`, and let arrays have it."""
+    """Create `bfloat16`, and register it for arrays."""
     made = _OF_NUMPY[BFLOAT16] = _new_dtype("bfloat16", "BFloat16", BFLOAT16)
     return made
 
 
 def load_bfloat16() -> dtype:
-    """`bfloat16`, of which there are arrays from now on.
+    """Load `bfloat16`, so that arrays can have it.
 
     Raises:
         MissingExtra: if ml_dtypes is not installed.
@@ -114,21 +114,21 @@ def load_bfloat16() -> dtype:
 
 
 def __getattr__(name: str) -> dtype:
-    """`bfloat16`, by which it is pickled."""
+    """Return `bfloat16` by the name under which it is pickled."""
     if name == "bfloat16":
         return load_bfloat16()
     missing(f"module '{__name__}'", name)
 
 
 def as_dtype(array: Any, dtype: Any, *, copy: builtins.bool = True) -> Any:
-    """`array.astype(dtype, copy=copy)`, of bfloat16 too, which arrays of NumPy's do not know."""
+    """`array.astype(dtype, copy=copy)`, also to bfloat16, which NumPy arrays lack."""
     if dtype is not BFLOAT16:
         return array.astype(dtype, copy=copy)
     return array.copy("K") if copy and array.dtype is BFLOAT16 else BFLOAT16.type(array)
 
 
 def from_numpy_dtype(numpy_dtype: Any) -> dtype:
-    """The minigrad dtype of a NumPy one; a TypeError with PyTorch's sentence where there is none."""
+    """The minigrad dtype of a NumPy dtype; PyTorch's TypeError if there is none."""
     found = _OF_NUMPY.get(numpy_dtype) or _OF_NUMPY.get(np.dtype(numpy_dtype))
     if found is None:
         kind = np.dtype(numpy_dtype)
@@ -140,39 +140,39 @@ def from_numpy_dtype(numpy_dtype: Any) -> dtype:
 
 
 def viewed(array: Any, dtype: Any) -> Any:
-    """`array.view(dtype)`, of bfloat16 too."""
+    """`array.view(dtype)`, also as bfloat16."""
     return array.view(dtype) if dtype is not BFLOAT16 else BFLOAT16.type(array.view(dtype))
 
 
 def number_array(number: Any, dtype: Any) -> Any:
-    """`numpy.asarray(number, dtype)`, of bfloat16 too."""
+    """`numpy.asarray(number, dtype)`, also in bfloat16."""
     return np.asarray(number, dtype) if dtype is not BFLOAT16 else BFLOAT16.type(number)
 
 
 def numpy_dtype_of(given: Any) -> Any:
-    """`numpy.dtype(given)`; that of bfloat16 as it is."""
+    """`numpy.dtype(given)`; bfloat16 unchanged."""
     return given if given is BFLOAT16 else np.dtype(given)
 
 
 def float_info(dtype: Any) -> Any:
-    """`numpy.finfo(dtype)`, of bfloat16 too."""
+    """`numpy.finfo(dtype)`, also of bfloat16."""
     return optional("ml_dtypes", "bfloat16").finfo("bfloat16") if dtype is BFLOAT16 else np.finfo(dtype)
 
 
 class Default:
-    """What `set_default_dtype` sets, for all threads."""
+    """The default dtype of all threads, set by `set_default_dtype`."""
 
     dtype = float32
     numpy = float32.numpy
 
 
 def get_default_dtype() -> dtype:
-    """What a Python float becomes: float32, unless `set_default_dtype` says else."""
+    """The dtype of Python floats: float32 unless `set_default_dtype` changes it."""
     return Default.dtype
 
 
 def set_default_dtype(d: dtype, /) -> None:
-    """Let Python floats, and tensors made without a dtype, have this floating point dtype.
+    """Set the floating-point dtype of Python floats, and of tensors created without a dtype.
 
     Raises:
         TypeError: for anything else.
@@ -193,7 +193,7 @@ def default_float() -> np.dtype[Any]:
 
 
 def result_dtype(x: Any, y: Any) -> np.dtype[Any]:
-    """The dtype in which two arrays meet (`torch.result_type`).
+    """The common dtype of two arrays (`torch.result_type`).
 
     A 0-d array only decides if its category (bool < integer < float) is the higher one, so that
     float32[3] * float64[] stays float32. NumPy would make it float64.
@@ -209,7 +209,7 @@ def result_dtype(x: Any, y: Any) -> np.dtype[Any]:
 
 
 def promote_types(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype of two dtypes together.
+    """The common dtype of two dtypes.
 
     Integers never widen a float: int64 with float32 is float32 in PyTorch, float64 in NumPy.
     """
@@ -221,7 +221,7 @@ def promote_types(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
 
 
 class Size(tuple[Any, ...]):
-    """The shape of a tensor; prints as `torch.Size([2, 3])`. Its parts, sums and multiples are sizes too."""
+    """The shape of a tensor; prints as `torch.Size([2, 3])`. Its slices, sums and multiples are sizes too."""
 
     __slots__ = ()
 
@@ -254,10 +254,10 @@ class Size(tuple[Any, ...]):
 
 
 def whole(sizes: tuple[Any, ...]) -> Size:
-    """A size of integers.
+    """A size that consists of integers.
 
     Raises:
-        TypeError: for anything else in it.
+        TypeError: for any other element.
     """
     for i, each in enumerate(sizes):
         if not hasattr(each, "__index__"):

@@ -1,4 +1,4 @@
-"""Writes files whole or not at all: the one place that does, for traces, pages, tensors and lessons."""
+"""Writes files completely or not at all, for traces, pages, tensors and lessons."""
 
 import os
 import stat
@@ -9,14 +9,14 @@ __all__ = ["replace_file"]
 
 
 def replace_file(path: str | os.PathLike[str], content: str | bytes | Callable[[str], None]) -> None:
-    """Write a file. At its place is the old one or the whole new one, whatever happens meanwhile.
+    """Write a file. At its path is the old file or the complete new one, whatever happens meanwhile.
 
-    It is written beside its place under a name that nobody can foresee, and renamed when it is on the disk. Nothing is
-    left behind if that fails. Who may read it stays as it was, or is as for any new file.
+    It is written next to its path under an unpredictable name, and renamed when it is on the disk. Nothing is left
+    behind if that fails. Its permissions are kept, or are those of any new file.
 
     Args:
-        path: the place; of a link that of its target. A device or a pipe is written to as it is.
-        content: text, written as UTF-8, or bytes; or a function that is given the name of an empty file and fills it.
+        path: where to write; for a link, its target. A device or a pipe is written to directly.
+        content: text, written as UTF-8, or bytes; or a function that fills an empty file, given its name.
 
     Raises:
         OSError: if it cannot be written.

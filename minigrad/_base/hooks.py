@@ -1,7 +1,7 @@
 """Stores hooks and checks what they return: mirrors `torch/utils/hooks.py` and PyTorch's `python_hook.cpp`.
 
-A hook is a function of the user's that a tensor or a node calls in a backward pass. NOTE 1 in core/engine.py gives the
-order in which the engine calls them.
+A hook is a user's function that a tensor or a node calls in a backward pass. NOTE 1 in core/engine.py gives the order
+in which the engine calls them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class RemovableHandle:
         self.__setstate__((hooks_dict, RemovableHandle.next_id, extras))
 
     def remove(self) -> None:
-        """Take the hook off; nothing happens the second time."""
+        """Remove the hook; a second call does nothing."""
         for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
             hooks = reference()
             if hooks is not None:
@@ -42,7 +42,7 @@ class RemovableHandle:
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         hooks, self.id, extras = state
-        self.hooks_dict_ref = weakref.ref(HookDict() if hooks is None else hooks)  # if it had gone, so has this one
+        self.hooks_dict_ref = weakref.ref(HookDict() if hooks is None else hooks)  # if the dict is gone, so is the hook
         self.extra_dict_ref = tuple([weakref.ref(each) for each in extras])
         RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
 
@@ -59,7 +59,7 @@ class HookDict(dict[int, Hook]):
     __slots__ = ("__weakref__",)
 
     def register(self, hook: Hook) -> RemovableHandle:
-        """Add a hook and give its handle."""
+        """Add a hook and return its handle."""
         handle = RemovableHandle(self)
         self[handle.id] = hook
         return handle
@@ -84,10 +84,10 @@ def hook_name(hook: Hook) -> str:
 
 
 def check_result(result: Any, grad: Any, hook: Hook) -> Any:
-    """Return the gradient that a hook leaves: its `result`, or `grad` where it returned None.
+    """Return the gradient after a hook: its `result`, or `grad` if it returned None.
 
     Raises:
-        RuntimeError, TypeError: PyTorch's sentence for a result that cannot take the place of `grad`.
+        RuntimeError, TypeError: PyTorch's, for a result that cannot replace `grad`.
     """
     if result is None or result is grad:
         return grad
@@ -105,7 +105,7 @@ def check_result(result: Any, grad: Any, hook: Hook) -> Any:
 
 
 def check_results(results: Any, grads: tuple[Any, ...], hook: Hook) -> tuple[Any, ...]:
-    """Return the gradients that a node's hook leaves; the errors are those of `check_result`."""
+    """Return the gradients after a node's hook; the errors are those of `check_result`."""
     if results is None or results is grads:
         return grads
     if not isinstance(results, tuple):
@@ -121,7 +121,7 @@ def call_post_accumulate(hook: Hook, leaf: Any) -> None:
     """Call a post-accumulate hook, which must return None or the leaf.
 
     Raises:
-        RuntimeError: PyTorch's sentence for anything else.
+        RuntimeError: PyTorch's, for anything else.
     """
     if check_result(hook(leaf), leaf, hook) is not leaf:
         raise RuntimeError("Tensor post accumulate grad hooks should return None.")

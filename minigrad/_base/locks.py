@@ -1,6 +1,6 @@
-"""Makes locks that are free in a child process after `fork()`, whichever thread held them.
+"""Creates locks that are free in a child process after `fork()`, whichever thread held them.
 
-A child has only the thread that forked. A lock that another one held would be held for ever: a DataLoader's worker that
+A child has only the thread that forked. A lock held by another one would be held for ever: a DataLoader worker that
 draws a random number would wait until it is killed.
 """
 
@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 __all__ = ["free_in_children", "locks", "new_lock"]
 
 L = TypeVar("L")
-# References to the locks that are to be free in a child process. A WeakSet would call a function of Python's whenever a
-# lock dies, and Python drops an interrupt that comes in such a function.
+# References to the locks to free in a child process. A WeakSet would call a Python function whenever a lock dies, and
+# Python drops an interrupt that arrives in such a function.
 REFERENCES: set[weakref.ref[Any]] = set()
-FEW = 64  # references, of which none is looked at to see whether its lock is gone
+FEW = 64  # references, up to which none is checked for being dead
 
 
 def new_lock() -> threading.RLock:
@@ -24,7 +24,7 @@ def new_lock() -> threading.RLock:
 
 
 def free_in_children(lock: L) -> L:
-    """Have a lock free in every child process from now on; returns the lock."""
+    """Make a lock free in every child process from now on; return the lock."""
     REFERENCES.add(weakref.ref(lock))
     if len(REFERENCES) > Swept.limit:
         sweep()
@@ -32,13 +32,13 @@ def free_in_children(lock: L) -> L:
 
 
 class Swept:
-    """When references to locks that are gone are dropped next."""
+    """When dead references are next removed."""
 
-    limit = FEW  # so many references
+    limit = FEW  # at this many references
 
 
 def sweep() -> None:
-    """Drop the references to locks that are gone; the next time is when twice as many are there as are left."""
+    """Remove the references to dead locks; the next time is at twice the number that are left."""
     for reference in list(REFERENCES):
         if reference() is None:
             REFERENCES.discard(reference)
@@ -46,7 +46,7 @@ def sweep() -> None:
 
 
 def locks() -> list[Any]:
-    """The locks that are to be free in a child process."""
+    """The locks to free in a child process."""
     return [lock for reference in list(REFERENCES) if (lock := reference()) is not None]
 
 
@@ -56,5 +56,5 @@ def free_all() -> None:
         lock._at_fork_reinit()  # the standard library's own modules call it, too
 
 
-if hasattr(os, "register_at_fork"):  # not on Windows, where no process forks
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
     os.register_at_fork(after_in_child=free_all)

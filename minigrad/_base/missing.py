@@ -1,4 +1,4 @@
-"""Says what to do where a name of PyTorch is missing, after Python's own sentence."""
+"""Says what to do if a name of PyTorch's is missing, after Python's own message."""
 
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -11,7 +11,7 @@ ELSEWHERE = (
 
 
 def missing(owner: str, name: str, reason: str = "") -> NoReturn:
-    """Raise the AttributeError of a module or an object, and say what to do, or for what `reason` it is missing."""
+    """Raise the AttributeError of a module or an object, with advice, or with the `reason` why the name is missing."""
     raise AttributeError(f"{owner} has no attribute '{name}'{reason or ELSEWHERE}", name=name)
 
 

@@ -1,4 +1,4 @@
-"""Imports an optional package by name; where it is missing, the error names the extra that brings it.
+"""Imports an optional package by name; if it is missing, the error names the extra that installs it.
 
 The one file that imports inside a function.
 """
@@ -8,7 +8,7 @@ from types import ModuleType
 
 
 class MissingExtra(ModuleNotFoundError):
-    """A package that an extra of the distribution would have brought is not installed."""
+    """A package that an extra of the distribution installs is missing."""
 
 
 def optional(name: str, extra: str) -> ModuleType:
@@ -16,7 +16,7 @@ def optional(name: str, extra: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as missing:
-        # A module of our own that is not there is a mistake of ours, and no extra brings it.
+        # A missing module of minigrad is a bug in minigrad, which no extra mends.
         if missing.name is None or missing.name.partition(".")[0].startswith("minigrad"):
             raise
         text = f'{missing.name} is not installed. It comes with: python -m pip install "minigrad-kit[{extra}]"'

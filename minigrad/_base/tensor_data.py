@@ -10,11 +10,11 @@ from minigrad._base.device import device
 from minigrad._base.dtype import Size, dtype, from_numpy_dtype
 from minigrad.backends.registry import device_of
 
-READERS: list[Callable[[Any], None]] = []  # hear of each tensor whose numbers are read by what autograd does not see
+READERS: list[Callable[[Any], None]] = []  # called with each tensor whose numbers are read unseen by autograd
 
 
 def note_read(*tensors: Any) -> None:
-    """Say to those who listen that the numbers of these tensors decide something that no graph shows."""
+    """Report that the numbers of these tensors influence something that no graph shows."""
     for reader in READERS:
         for tensor in tensors:
             reader(tensor)
@@ -23,7 +23,7 @@ def note_read(*tensors: Any) -> None:
 class TensorData:
     """An array with PyTorch's names for its properties.
 
-    `array` is a NumPy or CuPy array. A 0-d result is a NumPy scalar until somebody writes to it or takes a view of it.
+    `array` is a NumPy or CuPy array. A 0-d result is a NumPy scalar until it is written to or viewed.
     """
 
     __slots__ = ()
@@ -41,7 +41,7 @@ class TensorData:
 
     @property
     def device(self) -> device:
-        """Where the data lives."""
+        """The device of the data."""
         return device_of(self.array)
 
     @property
@@ -62,11 +62,11 @@ class TensorData:
     nelement = numel
 
     def element_size(self) -> int:
-        """The bytes of one element."""
+        """The size of one element in bytes."""
         return int(self.array.itemsize)
 
     def item(self) -> Any:
-        """The value of a tensor of one element, as a Python number.
+        """The value of a one-element tensor, as a Python number.
 
         Raises:
             RuntimeError: if the tensor has more than one element, or none.

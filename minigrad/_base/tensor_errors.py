@@ -1,4 +1,4 @@
-"""Holds PyTorch's errors for flags and gradients that a tensor cannot have."""
+"""PyTorch's errors for flags and gradients that a tensor cannot have."""
 
 from typing import Any
 
@@ -28,24 +28,24 @@ SCALAR = (
 )
 
 
-# what C++ calls the dtypes
+# the names of dtypes in C++
 IN_C = {"bfloat16": "c10::BFloat16", "float16": "c10::Half", "float32": "float", "float64": "double",
         "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
         "bool": "bool"}
 
 
 def check_tensor(value: Any, name: str, argument: str = "input", position: int = 1) -> None:
-    """PyTorch's error for an argument of the function `name` that should be a tensor and is none."""
+    """Raise PyTorch's error for an argument of the function `name` that should be a tensor but is not."""
     if not hasattr(value, "_version_counter"):
         raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type_name(value)}")
 
 
 def check_data(tensor: Any, new: Any) -> None:
-    """Whether `new` can become `tensor.data`.
+    """Check that `new` can become `tensor.data`.
 
     Raises:
-        TypeError: if it is no tensor.
-        RuntimeError: for integers where gradients are wanted.
+        TypeError: if it is not a tensor.
+        RuntimeError: for integers if the tensor requires grad.
     """
     if not hasattr(new, "array"):
         raise TypeError(f"Variable data has to be a tensor, but got {type_name(new)}")
@@ -54,10 +54,10 @@ def check_data(tensor: Any, new: Any) -> None:
 
 
 def check_grad(tensor: Any, new: Any) -> None:
-    """Whether `new` can become `tensor.grad`: another tensor of the same dtype, device and shape.
+    """Check that `new` can become `tensor.grad`: another tensor of the same dtype, device and shape.
 
     Raises:
-        RuntimeError: PyTorch's sentence for what does not fit.
+        RuntimeError: PyTorch's, if it does not fit.
     """
     if new is tensor:
         raise RuntimeError("can't assign Variable as its own grad")

@@ -1,7 +1,7 @@
 """Prints tensors. Mirrors `torch/_tensor_str.py`.
 
-`tensor_repr` gives, character for character, what PyTorch prints for the same tensor. A reader finds here why a tensor
-of whole numbers prints as `1.`, when the exponent form is chosen, and where the dots of a large tensor come from. All
+`tensor_repr` returns, character for character, what PyTorch prints for the same tensor. The code shows why a tensor
+of integral values prints as `1.`, when the exponent form is chosen, and where the dots of a large tensor come from. All
 lessons compare printed tensors with PyTorch's.
 """
 
@@ -27,7 +27,7 @@ OPTIONS = SimpleNamespace(**DEFAULT)  # the settings of `set_printoptions`
 
 def set_printoptions(precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None,
                      linewidth: int | None = None, profile: str | None = None, sci_mode: bool | None = None) -> None:
-    """Change how tensors print; what is left out stays, except `sci_mode`, which None sets back to automatic.
+    """Change how tensors print; omitted options keep their values, except `sci_mode`, which None resets to automatic.
 
     `precision`: digits after the point. `threshold`: a tensor of more elements is shortened. `edgeitems`: how many
     elements are then shown at each end of each dimension. `linewidth`: characters per line. `profile`: "default",
@@ -45,18 +45,18 @@ def get_printoptions() -> dict[str, Any]:
 
 @contextmanager
 def printoptions(**options: Any) -> Iterator[None]:
-    """Settings for the length of a `with` block."""
+    """Use these settings in a `with` block."""
     with ensure(vars(OPTIONS).update, get_printoptions()):
         set_printoptions(**options)
         yield
 
 
 class Writer:
-    """How the elements of one tensor are written: all in the same form, padded to the same width.
+    """The format of a tensor's elements: the same for all, padded to the same width.
 
-    The forms of floats: whole (`1.`) if every element is an integer, scientific if the largest element is more than
-    1000 times the smallest, or above 1e8, or the smallest is below 1e-4; fixed (`1.5000`) else. Zeros, infinities and
-    NaNs have no say.
+    The formats of floats: integral (`1.`) if every element is an integer, scientific if the largest element is more
+    than 1000 times the smallest, or above 1e8, or the smallest is below 1e-4; fixed (`1.5000`) else. Zeros, infinities
+    and NaNs are ignored.
     """
 
     def __init__(self, values: Array) -> None:
@@ -72,7 +72,7 @@ class Writer:
         self.width = max([self.width, *[len(self.bare(v)) for v in numbers]])
 
     def bare(self, value: Any) -> str:
-        """One element, not padded."""
+        """One element, without padding."""
         if not self.is_float:
             return str(value)
         if self.scientific:
@@ -86,19 +86,19 @@ class Writer:
 
 
 def spread(values: list[float]) -> bool:
-    """Whether these finite non-zero values are too far apart, or too far from 1, for the fixed form."""
+    """Whether these finite non-zero values are too different, or too far from 1, for the fixed form."""
     smallest, largest = min(map(abs, values)), max(map(abs, values))
     return largest / smallest > 1000.0 or largest > 1.0e8 or smallest < 1.0e-4
 
 
 def corners(array: Array) -> Array:
-    """The elements that a shortened tensor shows: they alone decide its form and width."""
+    """The elements that a shortened tensor shows: only they determine its format and width."""
     edge = OPTIONS.edgeitems
     if not edge:
         return array if array.ndim < 2 else array[:0]
     for axis, n in enumerate(array.shape):
         if n > 2 * edge:
-            # by an index: `take` would first copy an array whose elements do not lie one after another
+            # by an index: `take` would first copy a non-contiguous array
             index: Any = (*(slice(None),) * axis, [*range(edge), *range(n - edge, n)])
             array = array[index]
     return array
@@ -119,7 +119,7 @@ def write_row(array: Array, indent: int, shorten: bool, write: Writer) -> str:
 
 
 def write_array(array: Array, indent: int, shorten: bool, write: Writer) -> str:
-    """An array in brackets; blank lines between blocks, one more for each further dimension."""
+    """An array in brackets; blank lines between blocks, one more for each additional dimension."""
     if array.ndim == 0:
         return write(array.item())
     if array.ndim == 1:
@@ -134,7 +134,7 @@ def write_array(array: Array, indent: int, shorten: bool, write: Writer) -> str:
 
 
 def write_data(array: Array, indent: int) -> str:
-    """All elements, or where there are more than `threshold` the corners."""
+    """All elements or, if there are more than `threshold`, the corners."""
     if array.size == 0:
         return "[]"
     shorten = array.size > OPTIONS.threshold
@@ -142,7 +142,7 @@ def write_data(array: Array, indent: int) -> str:
 
 
 def suffixes(tensor: Any, array: Array) -> Iterator[str]:
-    """What follows the data: where, how large if that cannot be seen, which dtype if not the usual, what graph."""
+    """Yield what follows the data: device, size if it is not visible, dtype if it is not the default, graph."""
     if tensor.device.type != "cpu":
         yield f"device='{tensor.device}'"
     if (array.size == 0 and array.ndim != 1) or (array.size and not OPTIONS.edgeitems):
@@ -158,16 +158,16 @@ def suffixes(tensor: Any, array: Array) -> Iterator[str]:
 
 
 def graph_name(tensor: Any) -> str | None:
-    """The name of the node that made the tensor; "Invalid" where asking for it is an error."""
+    """The name of the node that created the tensor; "Invalid" if getting it is an error."""
     try:
         node = tensor.grad_fn
-    except RuntimeError:  # a view made and then changed in place without grad mode has no history to tell
+    except RuntimeError:  # a view that was created and changed in place without grad mode has no history
         return "Invalid"
     return None if node is None else type(node).__name__
 
 
 def tensor_repr(tensor: Any) -> str:
-    """What `repr(tensor)` is."""
+    """The result of `repr(tensor)`."""
     kind = type(tensor).__name__
     is_parameter = any(base.__name__ == "Parameter" for base in type(tensor).__mro__)
     prefix = "tensor(" if kind in ("Tensor", "Parameter", "Buffer") else f"{kind}("

@@ -1,4 +1,4 @@
-"""Gives warnings at the user's own line, some once per program. Mirrors `torch.set_warn_always`."""
+"""Issues warnings at the user's own line, some once per program. Mirrors `torch.set_warn_always`."""
 
 import sys
 import warnings
@@ -10,7 +10,7 @@ ALWAYS = [False]
 
 
 def set_warn_always(b: bool, /) -> None:
-    """Whether warnings that come once per program come every time; for tests."""
+    """Set whether once-per-program warnings are issued every time; for tests."""
     if not isinstance(b, bool):
         raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type_name(b)}")
     ALWAYS[0] = b
@@ -22,7 +22,7 @@ def is_warn_always_enabled() -> bool:
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
-    """A warning about the line that called minigrad, however deep in minigrad it is given."""
+    """Issue a warning about the line that called minigrad, however deep in minigrad it is issued."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "minigrad":
         level, frame = level + 1, frame.f_back
@@ -30,7 +30,7 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
 
 
 def warn_once(text: str) -> None:
-    """`warn`, the first time in this program that this text comes up."""
+    """`warn`, but only the first time that this text is issued in this program."""
     if text not in GIVEN or ALWAYS[0]:
         GIVEN.add(text)
         warn(text)

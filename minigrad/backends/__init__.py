@@ -1,6 +1,6 @@
 """Backends: an array module, and the few functions in which array modules differ.
 
-`cuda`, `cudnn` and `mps` are here because PyTorch has their switches here.
+`cuda`, `cudnn` and `mps` are here because PyTorch has their switches in its `backends`.
 """
 
 from minigrad.backends import cuda as cuda

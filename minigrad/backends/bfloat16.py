@@ -1,8 +1,8 @@
-"""Defines the arrays of bfloat16, which NumPy has not: the upper half of a float32.
+"""Defines arrays of bfloat16, a dtype that NumPy lacks: the upper half of a float32.
 
-`BFloat16Array` takes part in NumPy's dispatch as CuPy's arrays do (NOTE 9 in protocol.py), so that the ops run on it as
-they stand. What computes gets the elements in float32, and its result is rounded once; what only moves elements, or
-gives a view, works on the array of ml_dtypes inside. This file is imported when somebody first asks for bfloat16.
+`BFloat16Array` takes part in NumPy's dispatch as CuPy's arrays do (NOTE 9 in protocol.py), so the ops run on it
+unchanged. Functions that compute get the elements in float32 and round the result once; functions that only move
+elements, and views, work on the ml_dtypes array inside. This file is imported when bfloat16 is first used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["BFloat16Array", "round_up", "unrounded"]
 
 HELD = np.dtype(ml_dtypes.bfloat16)
 FLOAT32 = np.dtype("float32")
-# NumPy's functions that compute nothing: they move elements, look at some of them, or make arrays.
+# NumPy functions that compute nothing: they move elements, select some of them, or create arrays.
 MOVING = frozenset((
     "append", "arange", "array", "array_split", "asarray", "ascontiguousarray", "atleast_1d", "atleast_2d",
     "atleast_3d", "broadcast_arrays", "broadcast_to", "column_stack", "concatenate", "copy", "copyto", "delete", "diag",
@@ -41,7 +41,7 @@ COMPUTING_METHODS = ("all", "any", "argmax", "argmin", "argpartition", "argsort"
 
 
 class Rounding(threading.local):
-    """Whether what is computed in this thread is rounded to bfloat16 at once."""
+    """Whether results in this thread are rounded to bfloat16 at once."""
 
     at_once = True
 
@@ -51,7 +51,7 @@ ROUNDING = Rounding()
 
 @contextmanager
 def unrounded() -> Iterator[None]:
-    """A block in which results stay float32 inside; `round_up` is for what leaves it."""
+    """A block in which results stay float32 inside; results that leave it must pass through `round_up`."""
     before, ROUNDING.at_once = ROUNDING.at_once, False
     try:
         yield
@@ -60,7 +60,7 @@ def unrounded() -> Iterator[None]:
 
 
 def mapped(function: Callable[[Any], Any], value: Any) -> Any:
-    """A value, and what is in its tuples, lists and dicts, by a function."""
+    """Apply a function to a value, or to the values in its tuples, lists and dicts."""
     if type(value) in (tuple, list):
         return type(value)([mapped(function, each) for each in value])
     if type(value) is dict:
@@ -69,46 +69,46 @@ def mapped(function: Callable[[Any], Any], value: Any) -> Any:
 
 
 def held(value: Any) -> Any:
-    """What NumPy has in the place of an array of bfloat16, or of its dtype."""
+    """NumPy's counterpart of a bfloat16 array, or of its dtype."""
     if type(value) is BFloat16Array:
         return value.held
     return (HELD if ROUNDING.at_once else FLOAT32) if value is BFLOAT16 else value
 
 
 def widened(value: Any) -> Any:
-    """float32 in the place of bfloat16."""
+    """A bfloat16 array, or its dtype, as float32."""
     if type(value) is BFloat16Array:
         return value.held.astype(FLOAT32, copy=False)
     return FLOAT32 if value is BFLOAT16 else value
 
 
 def wrapped(value: Any) -> Any:
-    """An array of ml_dtypes as one of bfloat16; not yet rounded, one of float32 too."""
+    """An ml_dtypes array as a bfloat16 array; while rounding is deferred, also a float32 array."""
     dtype = getattr(value, "dtype", None)
     return BFloat16Array(np.asarray(value)) if dtype is HELD or (dtype is FLOAT32 and not ROUNDING.at_once) else value
 
 
 def rounded(value: Any) -> Any:
-    """float32 as bfloat16; other dtypes as they are."""
+    """float32 as bfloat16; other dtypes unchanged."""
     if getattr(value, "dtype", None) is not FLOAT32:
         return value
     return BFloat16Array(np.asarray(value, HELD if ROUNDING.at_once else FLOAT32))
 
 
 def round_up(value: Any) -> Any:
-    """An array of bfloat16 that is not rounded yet, rounded; anything else as it is."""
+    """A bfloat16 array whose rounding was deferred, rounded; anything else unchanged."""
     return rounded(value.held) if type(value) is BFloat16Array and value.held.dtype is FLOAT32 else value
 
 
 def stays_wide(value: Any) -> bool:
-    """Whether an operand is of another floating point dtype: then so is the result."""
+    """Whether an operand has another floating-point dtype, and so has the result."""
     if type(value) in (tuple, list):
         return any(map(stays_wide, value))
     return isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind == "f"
 
 
 def computed(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Return a function of operands in float32, rounded once, unless an operand is of a wider dtype."""
+    """Return a function of operands in float32, rounded once, unless an operand has a wider dtype."""
     dtype = options.get("dtype")
     wide = any(map(stays_wide, args)) if dtype is None else dtype is not BFLOAT16
     result = function(*mapped(widened, args), **mapped(widened, options))
@@ -116,14 +116,14 @@ def computed(function: Callable[..., Any], args: tuple[Any, ...], options: dict[
 
 
 def moved_elements(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Return what a function that only moves elements returns, with arrays of bfloat16."""
+    """Return the result of a function that only moves elements, with bfloat16 arrays."""
     return mapped(wrapped, function(*mapped(held, args), **mapped(held, options)))
 
 
 class BFloat16Array(NDArrayOperatorsMixin):
-    """An array of bfloat16, around one of ml_dtypes, which holds its memory.
+    """An array of bfloat16: it wraps an ml_dtypes array, which holds its memory.
 
-    In a block of `unrounded` it may be around one of float32, whose rounding is still to come.
+    In a block of `unrounded` it may wrap a float32 array that is still to be rounded.
     """
 
     __slots__ = ("held",)
@@ -158,12 +158,12 @@ class BFloat16Array(NDArrayOperatorsMixin):
         return f"BFloat16Array({self.held.tolist()})"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
-        """Nothing of NumPy's takes these arrays for its own without a word: `astype` says which dtype is wanted."""
+        """Refuse silent conversion by NumPy: `astype` states the dtype."""
         raise TypeError("NumPy has no bfloat16")
 
     def __getitem__(self, index: Any) -> BFloat16Array:
         part = self.held[index]
-        if not isinstance(part, np.ndarray):  # of one element too a view, which can be written to
+        if not isinstance(part, np.ndarray):  # one element is a view too, which can be written to
             part = self.held[(*index, ...) if isinstance(index, tuple) else (index, ...)]
         return BFloat16Array(part)
 
@@ -172,7 +172,7 @@ class BFloat16Array(NDArrayOperatorsMixin):
             self.held[index] = part.held if type(part) is BFloat16Array else np.asarray(part).astype(FLOAT32)
 
     def astype(self, dtype: Any, order: Any = "K", copy: bool = True) -> Any:
-        """A copy in another dtype; in its own it is rounded, if it was not yet."""
+        """A copy in another dtype; in bfloat16, a deferred rounding is applied."""
         if dtype is BFLOAT16:
             return BFloat16Array(self.held.astype(HELD, order)) if copy or self.held.dtype is FLOAT32 else self
         return self.held.astype(FLOAT32, order).astype(dtype, order, copy=False)
@@ -182,7 +182,7 @@ class BFloat16Array(NDArrayOperatorsMixin):
         return wrapped(self.held.view(held(dtype)))
 
     def as_strided(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> BFloat16Array:
-        """A view of this shape, whose elements lie so many bytes apart."""
+        """A view of this shape with these strides, in bytes."""
         return BFloat16Array(as_strided(self.held, shape, strides))
 
     def fill(self, number: Any) -> None:
@@ -194,7 +194,7 @@ class BFloat16Array(NDArrayOperatorsMixin):
         self[...] = np.sort(widened(self), axis, kind)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
-        """NumPy's functions of elements, and their `reduce`, `accumulate` and `at`."""
+        """NumPy's ufuncs, and their `reduce`, `accumulate` and `at`."""
         call = getattr(ufunc, method)
         if method == "at":
             wide = widened(inputs[0])
@@ -226,7 +226,7 @@ class BFloat16Array(NDArrayOperatorsMixin):
 
 
 def method_of(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-    """The method of a name, which hands its call on to the array inside, or to one of float32."""
+    """The method of this name, which delegates to the array inside, or to a float32 array."""
     def method(self: BFloat16Array, *args: Any, **options: Any) -> Any:
         return call(getattr(np.ndarray, name), (self, *args), options)
     method.__name__ = name
@@ -241,8 +241,8 @@ for each in COMPUTING_METHODS:
 
 
 def as_bfloat16(value: Any) -> Any:
-    """A number, or an array of another dtype, in bfloat16: by way of float32, as in PyTorch. One of ml_dtypes is held
-    as it is."""
+    """A number, or an array of another dtype, in bfloat16: by way of float32, as in PyTorch. An ml_dtypes array is
+    wrapped without a copy."""
     if type(value) is BFloat16Array:
         return value
     if getattr(value, "dtype", None) is HELD:
@@ -257,10 +257,10 @@ def as_bfloat16(value: Any) -> Any:
 
 
 class Handle:
-    """Stands for the memory of these arrays, for NumPy's `like`: `np.zeros(3, dtype, like=Handle())`, of any dtype."""
+    """The memory of these arrays, for NumPy's `like`: `np.zeros(3, dtype, like=Handle())`, of any dtype."""
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """NumPy's functions that make arrays; its own `ones`, `full` and `eye` hand on what they were given."""
+        """NumPy's functions that create arrays; its own `ones`, `full` and `eye` pass their arguments on."""
         return moved_elements(function, args, options)
 
 

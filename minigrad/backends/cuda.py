@@ -1,7 +1,7 @@
-"""The switches of CUDA's libraries: mirrors a part of `torch/backends/cuda`.
+"""The switches of CUDA's libraries: mirrors part of `torch/backends/cuda`.
 
-They are kept and change nothing: minigrad computes in the precision of the dtype. (CuPy, which does it, turns to TF32
-where the environment variable CUPY_TF32 says 1.)
+They are stored, but change nothing: minigrad computes in the precision of the dtype. (CuPy, which does the work, uses
+TF32 if the environment variable CUPY_TF32 is 1.)
 """
 
 from types import SimpleNamespace

@@ -1,7 +1,7 @@
-"""The switches of cuDNN, a library for GPUs that minigrad does not use: mirrors a part of `torch/backends/cudnn`.
+"""The switches of cuDNN, a library for GPUs that minigrad does not use: mirrors part of `torch/backends/cudnn`.
 
-Scripts set them to make runs repeatable. They are kept and change nothing, as in PyTorch on a CPU: minigrad's results
-are repeatable as they are.
+Scripts set them to make runs reproducible. They are stored, but change nothing, as in PyTorch on a CPU: minigrad's
+results are reproducible anyway.
 """
 
 __all__ = ["allow_tf32", "benchmark", "deterministic", "enabled", "is_available", "version"]
@@ -13,7 +13,7 @@ allow_tf32 = True
 
 
 def is_available() -> bool:
-    """Whether cuDNN is there: False."""
+    """Whether cuDNN is available: False."""
     return False
 
 

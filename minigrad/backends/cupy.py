@@ -1,7 +1,7 @@
 """Defines the CUDA backend: CuPy's arrays, and its functions for what NumPy has no name for.
 
-CuPy's names are NumPy's, and its arrays take part in NumPy's dispatch, so that no op is written twice (NOTE 9 in
-protocol.py). This file is imported when somebody first asks for CUDA; CuPy itself is an extra of the distribution.
+CuPy uses NumPy's names, and its arrays take part in NumPy's dispatch, so that no op is written twice (NOTE 9 in
+protocol.py). This file is imported when CUDA is first used; CuPy itself is an optional dependency.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from minigrad.backends.registry import copied_in_order
 
 
 def allocate(size: int, room: Room | None = None) -> Any:
-    """Memory of CuPy's pool, or of a graph's, as an object that knows the bytes that were asked for.
+    """Memory from CuPy's pool, or from that of a graph, as an object that records the number of bytes requested.
 
-    The pool rounds them up, and counts what is in use by looking at each array that there is. So `most` counts what was
-    allocated since the pool was last asked, as if nothing had been freed: below the peak there is no need to ask.
+    The pool rounds sizes up, and measures its use by iterating over all blocks. So `most` adds up what was allocated
+    since the pool was last asked, as if nothing had been freed: below the peak there is no need to ask again.
 
     Raises:
-        OutOfMemoryError: with PyTorch's sentence and the sizes; what lived before still does.
+        OutOfMemoryError: with PyTorch's message and the sizes; existing memory is unaffected.
     """
     pool = cupy.get_default_memory_pool() if room is None else room.pool
     try:
@@ -42,18 +42,18 @@ def allocate(size: int, room: Room | None = None) -> Any:
         most[at] = used = BACKEND.used() if Room.count else pool.used_bytes()
         if used > peaks.get(at, 0):
             peaks[at] = used
-    memory.size = size  # to give memory back the pool needs its address alone
+    memory.size = size  # the pool needs only the address to free memory
     if room is None:
         return pointer
-    owner = room, pointer  # a tuple lets go of its last first: the pool has it back then
+    owner = room, pointer  # a tuple releases its last element first, while the pool still exists
     return cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(pointer.ptr, size, owner, at), 0)
 
 
 class Room:
-    """Memory of one CUDA graph. CuPy's pools keep what is free in them when they are forgotten, for ever; so each array
-    from here holds this object, and with the last of them and the graph the memory goes back."""
+    """Memory of one CUDA graph. CuPy never frees the unused memory of a pool that is dropped; so each array allocated
+    here refers to this object, which frees the memory after the last array and the graph."""
 
-    count = 0  # of those that there are
+    count = 0  # the number of instances
 
     def __init__(self, index: int) -> None:
         self.pool, self.index = cupy.cuda.MemoryPool(), index
@@ -77,8 +77,8 @@ class Cuda:
 
     def __init__(self) -> None:
         self.allocates = False
-        # By the number of a device, in bytes: the most that arrays held since `reset_peak`, and the most that they can
-        # hold now.
+        # By device index, in bytes: the maximum held by arrays since `reset_peak`, and an upper bound of what they hold
+        # now.
         self.peaks: dict[int, int] = {}
         self.most: dict[int, int] = {}
         self.known: dict[int, dict[str, Any]] = {}
@@ -105,7 +105,7 @@ class Cuda:
         return cupy.cuda.Device(index)
 
     def index_of(self, array: Any) -> int:
-        return array.data.device_id  # a number that is there; `array.device` makes an object
+        return array.data.device_id  # stored as a number; `array.device` creates an object
 
     def from_host(self, array: Any, index: int | None) -> Any:
         """A copy of a NumPy array on a GPU, in the same order."""
@@ -119,7 +119,7 @@ class Cuda:
     def move(self, array: Any, index: int | None) -> Any:
         """A copy on another GPU, in the same order."""
         def sent(turned: Any) -> Any:
-            with self.on(self.index_of(array)):  # between GPUs CuPy copies what lies row by row
+            with self.on(self.index_of(array)):  # between GPUs CuPy copies contiguous memory
                 dense = turned if turned.flags.c_contiguous else turned.copy()
             with self.on(index):
                 return dense.copy()
@@ -134,7 +134,7 @@ class Cuda:
         return int(low), int(high)
 
     def storage(self, array: Any) -> tuple[int, int]:
-        """All views of an allocation hold one memory object; the `.base` of what `as_strided` makes is None."""
+        """All views of an allocation share one memory object; the `.base` of an `as_strided` result is None."""
         memory = array.data.mem
         return memory.ptr, memory.size
 
@@ -146,7 +146,7 @@ class Cuda:
         return cupy.lib.stride_tricks.as_strided(array, shape, strides)
 
     def add_at(self, out: Any, index: Any, x: Any) -> None:
-        """Add by atomic additions, which there are for floats and for integers of 32 bits, and without a sign of 64."""
+        """Atomic additions, which exist for floats, for integers of 32 bits, and for unsigned integers of 64 bits."""
         if out.dtype.kind == "f" or out.dtype == np.int32:
             cupy.add.at(out, index, x)
         elif out.dtype == np.int64:  # the same bits, since both wrap around
@@ -157,12 +157,12 @@ class Cuda:
             out[...] = wide.astype(out.dtype)
 
     def matmul(self, x: Any, y: Any) -> Any:
-        """By cuBLAS, or CuPy's function where that has none."""
+        """By cuBLAS, or by CuPy's function where it has none."""
         product = None if cupy.cuda.get_current_stream().is_capturing() else gemm.product(x, y)
         return cupy.matmul(x, y) if product is None else product
 
     def linalg_errors(self) -> AbstractContextManager[Any]:
-        """CuPy's own switch: without it what fails gives numbers without a meaning."""
+        """CuPy's own switch: without it a failed computation returns meaningless numbers."""
         return cupyx.errstate(linalg="raise")
 
     def synchronize(self, index: int | None) -> None:
@@ -182,7 +182,7 @@ class Cuda:
         return [cupy.get_default_memory_pool(), *[room.pool for room in self.rooms]]
 
     def used(self) -> int:
-        """The bytes that arrays hold on the GPU in use."""
+        """The bytes that arrays hold on the current GPU."""
         return sum(pool.used_bytes() for pool in self.pools())
 
     def reset_peak(self, index: int | None) -> None:
@@ -195,7 +195,7 @@ class Cuda:
 
     def properties(self, index: int | None) -> dict[str, Any]:
         at = self.current_device() if index is None else index
-        if at not in self.known:  # to ask costs more than to draw the numbers that it is asked for
+        if at not in self.known:  # querying costs more than drawing the numbers that need it
             device = cupy.cuda.runtime.getDeviceProperties(at)
             self.known[at] = {"name": device["name"].decode(), "major": device["major"], "minor": device["minor"],
                               "total_memory": device["totalGlobalMem"],
@@ -204,18 +204,18 @@ class Cuda:
         return self.known[at]
 
     def composite(self, function: Callable[..., Any], *args: Any) -> None:
-        """Array code does."""
+        """The array code is used."""
 
     def fused(self, name: str) -> Callable[..., Any] | None:
-        """CuPy's kernel for each element, compiled when it is first called."""
+        """CuPy's elementwise kernel, compiled when it is first called."""
         if name not in self.compiled:
             inputs, outputs, body = KERNELS[name]
             kernel = cupy.ElementwiseKernel(inputs, outputs, body, f"minigrad_{name}")
-            self.compiled[name] = partial(kernel, block_size=256)  # in 0.86 of the time that CuPy's own 128 take
+            self.compiled[name] = partial(kernel, block_size=256)  # in 0.86 of the time of CuPy's default, 128
         return self.compiled[name]
 
     def fused_rows(self, name: str) -> Callable[..., Any] | None:
-        """A kernel for each row, which gets a thread for every eight elements, at least 32 and at most 1,024."""
+        """A kernel for each row, with a thread for every eight elements, at least 32 and at most 1,024."""
         if name not in self.compiled:
             outputs = len(ROW_KERNELS[name].outputs.split())
             by_dtype = {np.dtype(real): cupy.RawKernel(ROW_KERNELS[name].source(c), "rows")
@@ -223,11 +223,11 @@ class Cuda:
 
             def run(*inputs: Any) -> Any:
                 x = inputs[0]
-                made = [cupy.empty(x.shape, x.dtype) for _ in range(outputs)]
+                results = [cupy.empty(x.shape, x.dtype) for _ in range(outputs)]
                 width = x.shape[-1]
                 threads = 1 << min(max((width - 1).bit_length() - 3, 5), 10)
-                by_dtype[x.dtype]((x.size // width,), (threads,), (*inputs, *made, np.int64(width)))
-                return made[0] if outputs == 1 else tuple(made)
+                by_dtype[x.dtype]((x.size // width,), (threads,), (*inputs, *results, np.int64(width)))
+                return results[0] if outputs == 1 else tuple(results)
 
             self.compiled[name] = run
         return self.compiled[name]
@@ -240,7 +240,7 @@ class Cuda:
 
     @contextmanager
     def capture(self) -> Iterator[Callable[[], None]]:
-        """A stream that notes, and a pool of memory for nobody else."""
+        """Capture work on a new stream, with a separate pool of memory."""
         noted: dict[str, Any] = {}
         stream = cupy.cuda.Stream(non_blocking=True)
         room = Room(self.current_device())
@@ -250,10 +250,10 @@ class Cuda:
             try:
                 yield lambda: noted["graph"].launch()
             except BaseException:
-                with suppress(cupy.cuda.runtime.CUDARuntimeError):  # what the error in the block did to the capture
-                    stream.end_capture()  # the stream must not stay in this state
+                with suppress(cupy.cuda.runtime.CUDARuntimeError):  # the error may have ended the capture
+                    stream.end_capture()  # the stream must not stay in capture mode
                 raise
-            noted["graph"], noted["memory"] = stream.end_capture(), room  # it lives as long as the graph
+            noted["graph"], noted["memory"] = stream.end_capture(), room  # memory lives as long as the graph
 
     def capturing(self) -> bool:
         return cupy.cuda.get_current_stream().is_capturing()

@@ -1,9 +1,9 @@
-"""Random numbers as PyTorch makes them on a GPU: mirrors ATen's `native/cuda/DistributionTemplates.h` and `Dropout.cu`.
+"""Random numbers as PyTorch generates them on a GPU: mirrors `DistributionTemplates.h` and `Dropout.cu` of ATen.
 
-A reader finds here which words of Philox become which number: cuRAND's uniform numbers are of (0, 1], its normal ones
-come in pairs of a sine and a cosine, of which a small tensor sees the sines alone. Every distribution takes a
-source, the count of numbers, a NumPy dtype and the parameters, which `minigrad.backends.draws` has checked, and gives a
-flat array where the source says. docs/random.md says what of it is PyTorch's in every bit.
+It shows which words of Philox become which number: cuRAND's uniform numbers are in (0, 1], and its normal ones come
+in pairs of a sine and a cosine, of which a small tensor uses only the sines. Every distribution takes a source, the
+number of elements, a NumPy dtype and the parameters, which `minigrad.backends.draws` has checked, and returns a flat
+array on the source's device. docs/random.md says which of them match PyTorch's in every bit.
 """
 
 import math
@@ -20,7 +20,7 @@ UNIT, TURN = np.float32(2.0**-32), np.float32(2.0**-32) * np.float32(6.2831855)
 
 
 def wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """What a kernel computes in: float32 but for float64."""
+    """The dtype a kernel computes in: float32 except for float64."""
     return FLOAT64 if dtype == FLOAT64 else FLOAT32
 
 
@@ -30,7 +30,7 @@ def bits53(x: Any, y: Any) -> Any:
 
 
 def fractions(source: Source, n: int, dtype: np.dtype[Any]) -> Any:
-    """`n` numbers of (0, 1], as `curand_uniform4` or, for float64, `curand_uniform2_double` gives them."""
+    """`n` numbers in (0, 1], as `curand_uniform4` or, for float64, `curand_uniform2_double` returns them."""
     if not n:
         return np.zeros(0, dtype, like=source.handle)
     if dtype == FLOAT64:
@@ -40,12 +40,12 @@ def fractions(source: Source, n: int, dtype: np.dtype[Any]) -> Any:
 
 
 def scaled(words: Any) -> Any:
-    """Words of 32 bits as float32 of (0, 1]."""
+    """Words of 32 bits as float32 in (0, 1]."""
     return words.astype(np.float32) * UNIT + UNIT / np.float32(2)
 
 
 def standard_normal(source: Source, n: int, dtype: np.dtype[Any]) -> Any:
-    """`n` standard normal numbers, as `curand_normal4` or, for float64, `curand_normal2_double` gives them."""
+    """`n` standard normal numbers, as `curand_normal4` or, for float64, `curand_normal2_double` returns them."""
     if not n:
         return np.zeros(0, dtype, like=source.handle)
     if dtype == FLOAT64:
@@ -54,20 +54,20 @@ def standard_normal(source: Source, n: int, dtype: np.dtype[Any]) -> Any:
         angle = math.pi * (bits53(z, w) * 2.0**-52 + 2.0**-53)
         return laid((radius * np.sin(angle), radius * np.cos(angle)), n)
     words = source.words(n, 4)
-    if n <= words[0].shape[1]:  # each thread makes one element: the first sine
+    if n <= words[0].shape[1]:  # each thread computes one element: the first sine
         return pair(*words[:2])[0].reshape(-1)[:n]
     return laid((*pair(*words[:2]), *pair(*words[2:])), n)
 
 
 def pair(x: Any, y: Any) -> tuple[Any, Any]:
-    """Box and Muller: two normal numbers of two words."""
+    """The Box-Muller transform: two normal numbers from two words."""
     radius = np.sqrt(np.float32(-2) * np.log(scaled(x)))
     angle = fused(y.astype(np.float32), TURN, TURN / np.float32(2))
     return radius * np.sin(angle), radius * np.cos(angle)
 
 
 def uniform(source: Source, n: int, dtype: np.dtype[Any], low: float, high: float) -> Any:
-    """Numbers of [low, high): what `high` would be is `low`."""
+    """Numbers in [low, high): those equal to `high` become `low`."""
     kind: Any = wide(dtype).type
     start, end = dtype.type(low), dtype.type(high)
     out = fused(fractions(source, n, wide(dtype)), kind(end - start), kind(start)).astype(dtype)
@@ -75,7 +75,7 @@ def uniform(source: Source, n: int, dtype: np.dtype[Any], low: float, high: floa
 
 
 def normal(source: Source, n: int, dtype: np.dtype[Any], mean: float, std: float, blocks: bool) -> Any:
-    """`blocks` means something on the CPU alone."""
+    """Normal numbers; `blocks` matters only on the CPU."""
     return spread(source, n, dtype, mean, std).astype(dtype)
 
 
@@ -90,7 +90,7 @@ def log_normal(source: Source, n: int, dtype: np.dtype[Any], mean: float, std: f
 
 
 def exponential(source: Source, n: int, dtype: np.dtype[Any], lambd: float) -> Any:
-    """Waiting times, none of them 0."""
+    """Exponentially distributed numbers, none of them 0."""
     kind: Any = wide(dtype).type
     drawn = fractions(source, n, wide(dtype))
     least = kind(np.finfo(kind).eps / 2)
@@ -119,16 +119,16 @@ def bernoulli(source: Source, n: int, dtype: np.dtype[Any], p: float) -> Any:
 
 
 def bernoulli_each(source: Source, n: int, dtype: np.dtype[Any], chances: Any) -> Any:
-    """The same where each element has a chance of its own; each thread makes four that lie side by side."""
+    """The same with a probability for each element; each thread computes four adjacent ones."""
     words = source.at(source.advance(10), np.uint64(0), source.numbers(-(-n // 4)))
     drawn = scaled(np.stack(words, 1).reshape(-1)[:n])
     return (drawn <= chances.astype(wide(dtype))).astype(dtype)
 
 
 def dropout_mask(source: Source, n: int, chance: float, dtype: np.dtype[Any], vector: int) -> Any:
-    """Which of `n` elements the fused dropout keeps, each with a chance: bools, in the order of memory.
+    """The mask of `n` elements that fused dropout keeps, each with probability `chance`: bools, in memory order.
 
-    `vector`: how many elements side by side a thread takes at once; 1: they lie apart, as those of the distributions.
+    `vector`: how many adjacent elements a thread processes at once; 1: they are apart, as for the distributions.
     """
     limit = wide(dtype).type(chance)
     if vector == 1:
@@ -143,9 +143,9 @@ def dropout_mask(source: Source, n: int, chance: float, dtype: np.dtype[Any], ve
 
 
 def randperm(source: Source, n: int) -> Any:
-    """The numbers 0 to n - 1 in the order of random keys; those of equal keys are shuffled once more.
+    """The numbers 0 to n - 1 in the order of random keys; those with equal keys are shuffled once more.
 
-    Whether there are equal keys, which is so in at most one of ten calls, is asked of the GPU.
+    It asks the GPU whether any keys are equal, which happens in at most one of ten calls.
     """
     order = np.arange(n, like=source.handle)
     if n == 0:
@@ -163,7 +163,7 @@ def randperm(source: Source, n: int) -> Any:
 
 
 def islands(source: Source, same: Any, offset: int | Later) -> Any:
-    """Where each number goes if each run of equal keys is shuffled by Fisher and Yates, by its first thread."""
+    """The destination of each number if each run of equal keys is shuffled by Fisher and Yates, by its first thread."""
     places = list(range(len(same) + 1))
     ties = same.nonzero()[0].tolist()
     for start in [i for i in ties if i - 1 not in ties]:

@@ -1,10 +1,9 @@
-"""Distributions, wherever their numbers are made: by `minigrad.backends.random` from a stream on the CPU, by
+"""Distributions for all devices: `minigrad.backends.random` draws from a stream on the CPU,
 `minigrad.backends.curand` from a source on a GPU.
 
-The same seed gives the numbers that PyTorch gives, so that a lesson, a forum answer and a test can be compared digit
-by digit. A reader finds here what each distribution takes, and PyTorch's errors for the rest. Every distribution takes
-a stream, a shape and a NumPy dtype, and gives an array in row-major order, which `minigrad.ops.random.factory` wraps in
-a tensor.
+The same seed gives PyTorch's numbers, so that a lesson, a forum answer and a test can be compared digit by digit. The
+parameters of each distribution are checked here, with PyTorch's errors. Every distribution takes a stream, a shape and
+a NumPy dtype, and returns an array in row-major order, which `minigrad.ops.random.factory` wraps in a tensor.
 """
 
 import math
@@ -23,12 +22,12 @@ Shape = Sequence[int]
 CPP_NAMES = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long",
              "bool": "bool", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float",
              "float64": "double"}
-# Up to here a float holds every integer.
+# Up to these bounds a float represents every integer.
 WHOLE = {"bfloat16": 2**8, "float16": 2**11, "float32": 2**24, "float64": 2**53}
 
 
 def drawn(here: Callable[..., Any], there: Callable[..., Any], stream: Any, shape: Shape, *parameters: Any) -> Any:
-    """What `here` draws on the CPU and `there` on a GPU, which is in use meanwhile: an array of this shape."""
+    """Draw by `here` on the CPU or by `there` on a GPU, which is current meanwhile: an array of this shape."""
     if type(stream) is Stream:
         return here(stream, math.prod(shape), *parameters).reshape(tuple(shape))
     with stream.on():
@@ -36,16 +35,16 @@ def drawn(here: Callable[..., Any], there: Callable[..., Any], stream: Any, shap
 
 
 def device_type(stream: Any) -> str:
-    """The kind of device that numbers are drawn on, as the names of PyTorch's kernels have it."""
+    """The device type of a stream, as in the names of PyTorch's kernels."""
     return "cpu" if type(stream) is Stream else "cuda"
 
 
 def uniform(stream: Any, shape: Shape, dtype: Any = np.float32, low: float = 0.0, high: float = 1.0) -> Any:
-    """Numbers of [low, high), all equally likely.
+    """Uniformly distributed numbers in [low, high).
 
     Raises:
-        NotImplementedError: for a dtype that is not a floating point one.
-        RuntimeError: if `low` is above `high`, or one of them or their distance is no number of the dtype.
+        NotImplementedError: for a dtype that is not floating point.
+        RuntimeError: if `low` is above `high`, or the dtype cannot represent one of them or their difference.
     """
     dtype = floating(dtype, "check_uniform_bounds")
     most = float(float_info(dtype).max)
@@ -63,11 +62,11 @@ def uniform(stream: Any, shape: Shape, dtype: Any = np.float32, low: float = 0.0
 
 def normal(stream: Any, shape: Shape, dtype: Any = np.float32, mean: float = 0.0, std: float = 1.0, *,
            blocks: bool = True) -> Any:
-    """Numbers of the normal distribution; `blocks=False` where the memory that they fill has gaps, which changes what
-    PyTorch draws on the CPU.
+    """Normally distributed numbers; `blocks=False` if the memory that they fill has gaps, which changes PyTorch's draws
+    on the CPU.
 
     Raises:
-        NotImplementedError: for a dtype that is not a floating point one.
+        NotImplementedError: for a dtype that is not floating point.
         RuntimeError: if `std` is negative.
     """
     dtype = floating(dtype, f"normal_kernel_{device_type(stream)}")
@@ -80,8 +79,8 @@ def log_normal(stream: Any, shape: Shape, dtype: Any = np.float32, mean: float =
     """Numbers whose logarithm is normal with `mean` and `std`.
 
     Raises:
-        NotImplementedError: for a dtype that is not a floating point one.
-        RuntimeError: if `std` is not above 0.
+        NotImplementedError: for a dtype that is not floating point.
+        RuntimeError: if `std` is not positive.
     """
     if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
@@ -90,10 +89,10 @@ def log_normal(stream: Any, shape: Shape, dtype: Any = np.float32, mean: float =
 
 
 def exponential(stream: Any, shape: Shape, dtype: Any = np.float32, lambd: float = 1.0) -> Any:
-    """Waiting times: numbers of density `lambd * exp(-lambd * x)`.
+    """Exponentially distributed numbers, of density `lambd * exp(-lambd * x)`.
 
     Raises:
-        RuntimeError: for a dtype that is not a floating point one, or if `lambd` is not above 0.
+        RuntimeError: for a dtype that is not floating point, or if `lambd` is not positive.
     """
     dtype = numpy_dtype_of(dtype)
     if dtype.kind != "f":
@@ -105,10 +104,10 @@ def exponential(stream: Any, shape: Shape, dtype: Any = np.float32, lambd: float
 
 
 def cauchy(stream: Any, shape: Shape, dtype: Any = np.float32, median: float = 0.0, sigma: float = 1.0) -> Any:
-    """Where a ray of random angle meets a line: numbers of the Cauchy distribution.
+    """Cauchy-distributed numbers: where a ray of random angle meets a line.
 
     Raises:
-        RuntimeError: for a dtype that is not a floating point one, or if `sigma` is not above 0.
+        RuntimeError: for a dtype that is not floating point, or if `sigma` is not positive.
     """
     dtype = numpy_dtype_of(dtype)
     if dtype.kind != "f":
@@ -121,7 +120,7 @@ def cauchy(stream: Any, shape: Shape, dtype: Any = np.float32, median: float = 0
 
 
 def geometric(stream: Any, shape: Shape, dtype: Any = np.float32, p: float = 0.5) -> Any:
-    """How many trials it takes until one of chance `p` succeeds: 1, 2, …
+    """The number of trials until one with probability `p` succeeds: 1, 2, …
 
     Raises:
         RuntimeError: if `p` is not in (0, 1).
@@ -138,12 +137,12 @@ def geometric(stream: Any, shape: Shape, dtype: Any = np.float32, p: float = 0.5
 def bernoulli(stream: Any, p: Any, shape: Shape, dtype: Any = np.float32) -> Any:
     """1 with probability `p` (a number, or an array that broadcasts to `shape`), else 0.
 
-    For a number PyTorch may use another stream on Intel processors (docs/random.md): the distribution is the same.
-    Chances in an array on a GPU are not looked at, which would wait for it: PyTorch's kernel asserts.
+    For a number PyTorch may use another stream on Intel processors (docs/random.md), with the same distribution.
+    Probabilities in an array on a GPU are not checked, which would block: PyTorch's kernel asserts.
 
     Raises:
         RuntimeError: if `p` is not in [0, 1].
-        NotImplementedError: for an array that is not of a floating point dtype.
+        NotImplementedError: for an array whose dtype is not floating point.
     """
     dtype, kind = numpy_dtype_of(dtype), device_type(stream)
     if isinstance(p, (int, float)):
@@ -159,9 +158,9 @@ def bernoulli(stream: Any, p: Any, shape: Shape, dtype: Any = np.float32) -> Any
 
 
 def randint(stream: Any, low: int, high: int | None, shape: Shape, dtype: Any = np.int64) -> Any:
-    """Integers of [low, high), by the remainder of a draw.
+    """Integers in [low, high), by the remainder of a draw.
 
-    None for `high`: up to the largest integer of the dtype, of a float up to where it still holds every integer.
+    None for `high`: up to the largest integer of the dtype, for a float up to where it represents every integer.
 
     Raises:
         RuntimeError: if the range is empty or does not fit into `dtype`.
@@ -175,7 +174,7 @@ def randint(stream: Any, low: int, high: int | None, shape: Shape, dtype: Any = 
 
 
 def random_integers(stream: Any, shape: Shape, dtype: Any = np.float32) -> Any:
-    """Integers from 0 up to the largest of the dtype, of a float up to where it still holds every integer."""
+    """Integers from 0 to the largest of the dtype, for a float up to where it represents every integer."""
     dtype = numpy_dtype_of(dtype)
     draw = random.integers_of_dtype
     return drawn(draw, draw, stream, shape, dtype, largest(dtype))
@@ -187,14 +186,14 @@ def randperm(stream: Any, n: int) -> Any:
 
 
 def largest(dtype: np.dtype[Any]) -> int:
-    """The largest integer that is drawn for a dtype."""
+    """The largest integer drawn for a dtype."""
     if dtype.kind == "b":
         return 1
     return WHOLE[dtype.name] if dtype.kind == "f" else int(np.iinfo(dtype).max)
 
 
 def check_range(low: int, high: int | None, dtype: np.dtype[Any]) -> None:
-    """PyTorch's error where an end of the range is no number of the dtype, its warning where floats have gaps there."""
+    """PyTorch's error if a bound is outside the dtype's range, its warning if floats have gaps there."""
     if dtype.kind == "f":
         least, most = float(float_info(dtype).min), float(float_info(dtype).max)
     elif dtype.kind == "b":
@@ -216,7 +215,7 @@ def check_range(low: int, high: int | None, dtype: np.dtype[Any]) -> None:
 
 
 def floating(dtype: Any, kernel: str) -> np.dtype[Any]:
-    """The NumPy dtype, which must be a floating point one."""
+    """The NumPy dtype; PyTorch's error unless it is floating point."""
     found: np.dtype[Any] = numpy_dtype_of(dtype)
     if found.kind != "f":
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_numpy_dtype(found).type_name}'")

@@ -1,11 +1,10 @@
-"""Products of float matrices on a GPU: what CuPy asks of cuBLAS, without its copies, and in CUDA graphs.
+"""Products of float matrices on a GPU: cuBLAS as CuPy calls it, but without its copies, and in CUDA graphs.
 
-CuPy lays each operand of a product of batches out row by row first, also one that is turned, which cuBLAS can take as
-it lies: the scores of attention would be copied twice in each backward pass. And while a graph is captured it refuses
-to call cuBLAS at all (`cublas.setStream`), which allows it: so a graph's products go to a handle of our own, with
-memory of its own to work in, as NVIDIA asks for graphs. A reader finds here how an array's strides become what
-`cublasGemmStridedBatchedEx` calls transposition, leading dimension and stride; cuBLAS counts by columns, and so gets
-the product's operands exchanged.
+CuPy makes each operand of a batched product row-major first, even a transposed one, which cuBLAS accepts: the scores
+of attention would be copied twice in each backward pass. And while a graph is captured, CuPy refuses to call cuBLAS at
+all (`cublas.setStream`), although cuBLAS allows it: so a graph's products use a separate handle with its own workspace,
+as NVIDIA requires for graphs. The code shows how an array's strides become what `cublasGemmStridedBatchedEx` calls
+transposition, leading dimension and stride; cuBLAS is column-major, and so receives the product's operands exchanged.
 """
 
 import ctypes
@@ -15,20 +14,20 @@ from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
-from cupy_backends.cuda import libs  # its `cublas` loads the library when it is first asked for
+from cupy_backends.cuda import libs  # its `cublas` loads the library on first use
 
-# By dtype: cudaDataType, cublasComputeType_t and what the factors 1 and 0 are. Products of float16 add in float32.
+# By dtype: cudaDataType, cublasComputeType_t and the type of the factors 1 and 0. float16 products sum in float32.
 KINDS = {np.dtype("float16"): (2, 68, ctypes.c_float), np.dtype("float32"): (0, 68, ctypes.c_float),
          np.dtype("float64"): (1, 70, ctypes.c_double)}
 FACTORS: dict[Any, Any] = {kind: (kind(1), kind(0)) for kind in (ctypes.c_float, ctypes.c_double)}
 DEFAULT = -1  # CUBLAS_GEMM_DEFAULT: cuBLAS chooses
-WORKSPACE = 32 << 20  # what NVIDIA advises for Hopper, and PyTorch takes; other cards need less
+WORKSPACE = 32 << 20  # NVIDIA's advice for Hopper, and PyTorch's choice; other cards need less
 ARGUMENTS = "p iiiii p piiq piiq p piiq iii"  # the arguments: pointers, ints, long longs
 C_TYPES: dict[str, Any] = {"p": ctypes.c_void_p, "i": ctypes.c_int, "q": ctypes.c_longlong}
 
 
 class Laid(NamedTuple):
-    """How the matrices of an operand lie: by columns or by rows, elements from one to the next, and from one matrix to
+    """The layout of an operand's matrices: column- or row-major, the leading dimension, and the step from one matrix to
     the next."""
 
     turned: bool
@@ -37,7 +36,7 @@ class Laid(NamedTuple):
 
 
 def laid(x: Any) -> Laid | None:
-    """An operand's strides, if cuBLAS can take them."""
+    """The layout of an operand, if cuBLAS supports it."""
     rows, columns = x.shape[-2:]
     down, across = x.strides[-2:]
     size, step, over = x.itemsize, 0, None
@@ -58,8 +57,8 @@ def laid(x: Any) -> Laid | None:
 
 
 def operand(x: Any, batch: tuple[int, ...], whole: bool) -> tuple[Any, Laid] | None:
-    """An operand for each of a batch, copied if cuBLAS cannot take it as it lies. `whole`: also if each of the batch
-    then needs a copy of its own."""
+    """An operand expanded over the batch, copied if cuBLAS does not support its layout. `whole`: even if each matrix of
+    the batch then needs its own copy."""
     wide = cupy.broadcast_to(x, (*batch, *x.shape[-2:]))
     found = laid(wide)
     if found is None:
@@ -72,36 +71,36 @@ def operand(x: Any, batch: tuple[int, ...], whole: bool) -> tuple[Any, Laid] | N
 
 
 def product(x: Any, y: Any, out: Any = None, call: Callable[..., Any] | None = None) -> Any:
-    """`x @ y`; None where cuBLAS has no function for it, or CuPy a better way. `call`: a graph's cuBLAS."""
+    """`x @ y`; None if cuBLAS has no function for it, or CuPy a better way. `call`: a graph's cuBLAS."""
     if x.dtype != y.dtype or x.dtype not in KINDS or not (x.size and y.size) or min(x.ndim, y.ndim) < 2:
         return None
     if x.shape[-1] != y.shape[-2]:
-        return None  # CuPy says what is wrong
+        return None  # CuPy raises the error
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     left, right = (operand(v, batch, call is not None) for v in (x, y))
     if left is None or right is None:
         return None
     rows, columns, inner = x.shape[-2], y.shape[-1], x.shape[-1]
     fits = out is not None and out.dtype == x.dtype and out.flags.c_contiguous
-    made = out if fits else cupy.empty((*batch, rows, columns), x.dtype)
+    result = out if fits else cupy.empty((*batch, rows, columns), x.dtype)
     (a, of_a), (b, of_b), (kind, compute, number) = left, right, KINDS[x.dtype]
     one, zero = [ctypes.addressof(factor) for factor in FACTORS[number]]
-    count = made.size // (rows * columns)
+    count = result.size // (rows * columns)
     handle = cupy.cuda.device.get_cublas_handle() if call is None else None
     (libs.cublas.gemmStridedBatchedEx if call is None else call)(
         *([] if handle is None else [handle]), int(of_b.turned), int(of_a.turned), columns, rows, inner, one,
         b.data.ptr, kind, of_b.lead, of_b.step, a.data.ptr, kind, of_a.lead, of_a.step, zero,
-        made.data.ptr, kind, columns, rows * columns, count, compute, DEFAULT)
+        result.data.ptr, kind, columns, rows * columns, count, compute, DEFAULT)
     if out is not None and not fits:
-        out[...] = made
-    return made if out is None else out
+        out[...] = result
+    return result if out is None else out
 
 
 class Graphs:
-    """A handle for graphs, and its memory, on one device."""
+    """A cuBLAS handle for graphs, and its workspace, on one device."""
 
     def __init__(self) -> None:
-        self.library = ctypes.CDLL(libs.cublas.__file__)  # what it was linked with is found through it
+        self.library = ctypes.CDLL(libs.cublas.__file__)  # also finds the library that it links
         self.memory = cupy.cuda.Memory(WORKSPACE)
         self.handle = ctypes.c_void_p()
         self.ask("cublasCreate_v2", ctypes.byref(self.handle))
@@ -109,11 +108,11 @@ class Graphs:
         self.gemm.argtypes = [C_TYPES[letter] for letter in ARGUMENTS.replace(" ", "")]
 
     def ask(self, name: str, *args: Any) -> None:
-        """Call a function of the library; a status that is not 0 is CuPy's error."""
+        """Call a function of the library; a non-zero status raises CuPy's error."""
         libs.cublas.check_status(getattr(self.library, name)(*args))
 
     def use(self, stream: Any) -> None:
-        """Give work to this stream. That takes the handle's memory away, so that it is given anew."""
+        """Set the stream of the work. That resets the workspace, which is therefore set again."""
         self.ask("cublasSetStream_v2", self.handle, ctypes.c_void_p(stream.ptr))
         self.ask("cublasSetWorkspace_v2", self.handle, ctypes.c_void_p(self.memory.ptr), ctypes.c_size_t(WORKSPACE))
 
@@ -128,36 +127,37 @@ OURS: dict[Any, tuple[str, ...]] = {cupy: ("dot", "matmul"), cupy.ndarray: ("dot
 
 @contextmanager
 def captured(stream: Any) -> Iterator[None]:
-    """A block in which products go into the graph that a stream is about to capture, whoever asks CuPy for them."""
+    """A block in which all of CuPy's products go into the graph that a stream is about to capture."""
     index = cupy.cuda.runtime.getDevice()
     graphs = KNOWN[index] if index in KNOWN else KNOWN.setdefault(index, Graphs())
     graphs.use(stream)
-    before = {(place, name): place.__dict__.get(name) for place in (cupy, cupy.ndarray) for name in OURS[place]}
-    for (place, name), theirs in before.items():
-        setattr(place, name, either(graphs, theirs or getattr(place, name)))
+    before = {(owner, name): owner.__dict__.get(name) for owner in (cupy, cupy.ndarray) for name in OURS[owner]}
+    for (owner, name), theirs in before.items():
+        setattr(owner, name, either(graphs, theirs or getattr(owner, name)))
     try:
         yield
     finally:
-        for (place, name), theirs in before.items():
+        for (owner, name), theirs in before.items():
             if theirs is None:
-                delattr(place, name)
+                delattr(owner, name)
             else:
-                setattr(place, name, theirs)
+                setattr(owner, name, theirs)
 
 
 def either(graphs: Graphs, theirs: Callable[..., Any]) -> Callable[..., Any]:
-    """A product: in the graph by its own cuBLAS, else, also on other streams meanwhile, CuPy's."""
+    """A product by the graph's own cuBLAS on its stream, otherwise, also on other streams meanwhile, by CuPy's."""
     def call(x: Any, y: Any, out: Any = None) -> Any:
-        made = None
+        result = None
         if isinstance(x, cupy.ndarray) and isinstance(y, cupy.ndarray) and 0 < min(x.ndim, y.ndim) and (
                 cupy.cuda.get_current_stream().is_capturing()):
             wide, turned = (x if x.ndim > 1 else x[None], y if y.ndim > 1 else y[:, None])
-            made = product(wide, turned, None, graphs.call) if x.ndim + y.ndim > 2 else None
-        if made is None:
+            result = product(wide, turned, None, graphs.call) if x.ndim + y.ndim > 2 else None
+        if result is None:
             return theirs(x, y) if out is None else theirs(x, y, out)
-        made = made.reshape(made.shape[:-2] + made.shape[-2:-1] * (x.ndim > 1) + made.shape[-1:] * (y.ndim > 1))
+        shape = result.shape
+        result = result.reshape(shape[:-2] + shape[-2:-1] * (x.ndim > 1) + shape[-1:] * (y.ndim > 1))
         if out is None:
-            return made
-        out[...] = made
+            return result
+        out[...] = result
         return out
     return call

@@ -1,19 +1,19 @@
-"""Kernels of a GPU, where many steps on each element would else be as many passes over memory: CUDA C, one element or
-one row at a time, beside the array code that says the same.
+"""GPU kernels, for computations that would otherwise pass over memory many times: CUDA C, one element or one row at a
+time, next to equivalent array code.
 
-Each has its inputs, its outputs and a body in C, from which a backend makes a function on arrays: on arrays that
-broadcast for what is done to each element (`KERNELS`, `Backend.fused`), on the rows of arrays of one shape for what
-needs a sum or the greatest element of each (`ROW_KERNELS`, `Backend.fused_rows`). `T` is the dtype of the arrays,
-float32 or float64; a number becomes one of it. Outputs that are given hold what was there before: so an update changes
-in place, and writes each once. Where a backend has no kernels, the array code runs. test_kernels.py compiles each with
-NVIDIA's compiler, which needs no GPU; its body, compiled for the host, is held against the array code.
+Each has inputs, outputs and a body in C, from which a backend creates a function on arrays: on arrays that broadcast
+for elementwise kernels (`KERNELS`, `Backend.fused`), on the rows of arrays of one shape for those that need the sum or
+maximum of each row (`ROW_KERNELS`, `Backend.fused_rows`). `T` is the dtype of the arrays, float32 or float64, to which
+numbers are converted. Outputs that are passed in hold their old values: so an update works in place, and writes each
+once. If a backend has no kernels, the array code runs. test_kernels.py compiles each with NVIDIA's compiler, which
+needs no GPU; its body, compiled for the host, is compared with the array code.
 """
 
 from typing import NamedTuple
 
 
 class Kernel(NamedTuple):
-    """What CuPy's `ElementwiseKernel` asks for. The names `i` and `n`, and those with `_` in front, are its own."""
+    """The arguments of CuPy's `ElementwiseKernel`. The names `i` and `n`, and those beginning with `_` are reserved."""
 
     inputs: str
     outputs: str
@@ -21,9 +21,9 @@ class Kernel(NamedTuple):
 
 
 class RowKernel(NamedTuple):
-    """What is done to each row, by one block of threads. The body sees `width`, and under each name the row of that
-    array. `EACH(j)` is a loop over the row, shared out among the threads; `greatest_of` and `sum_of` join what the
-    threads have found, for all of them."""
+    """A computation on each row, by one block of threads. In the body, `width` is the row's length, and each name is
+    the row of that array. `EACH(j)` loops over the row, divided among the threads; `greatest_of` and `sum_of` combine
+    the results of all threads."""
 
     inputs: str
     outputs: str
@@ -38,7 +38,7 @@ class RowKernel(NamedTuple):
                 f"{{\n{starts}{self.body}}}\n")
 
 
-# How the threads of a block share a row and join what they found. They are 32, or a multiple of it; `__shfl_xor_sync`
+# How the threads of a block share a row and combine their results. They are a multiple of 32; `__shfl_xor_sync`
 # exchanges values within each 32, the array `parts` between these.
 BLOCK = """
 #define EACH(j) for (long long j = threadIdx.x; j < width; j += blockDim.x)
@@ -55,7 +55,7 @@ template <typename Join> __device__ T joined(T value, Join join) {
 __device__ T greatest_of(T value) { return joined(value, [](T a, T b) { return fmax(a, b); }); }
 __device__ T sum_of(T value) { return joined(value, [](T a, T b) { return a + b; }); }
 """
-# The ten rounds of `minigrad.backends.philox.philox`: 60 passes as array code. A thread's number takes the upper half
+# The ten rounds of `minigrad.backends.philox.philox`: 60 passes as array code. The thread's number is the upper half
 # of the counter, the call the lower.
 PHILOX = Kernel("uint64 call, uint64 thread, uint64 key", "uint64 x, uint64 y, uint64 z, uint64 w", """
 unsigned int a = call, b = call >> 32, c = thread, d = thread >> 32, low = key, high = key >> 32;
@@ -91,8 +91,8 @@ T next = momentum * b + take * slope;
 b = next;
 p = held - lr * (slope + momentum * next);
 """)
-# The rule of `minigrad.optim.Adam`: what stays of p before the step (AdamW's decay), of m and of v, and what comes to
-# them; as in `lerp` the mean is counted from the nearer end.
+# The rule of `minigrad.optim.Adam`: the factors kept of p before the step (AdamW's decay), of m and of v, and those
+# added; as in `lerp` the mean is computed from the nearer end.
 ADAM = Kernel("T g, T sign, T decay, T stay, T keep1, T take1, T keep2, T take2, T pace, T eps", "T p, T m, T v", """
 T held = p, slope = sign * g;
 if (decay != 0) slope += decay * held;
@@ -121,12 +121,11 @@ T square = x * x, twice = (T)1.5957691216057307;
 T half = (T)1 / ((T)1 + exp(-(x * ((T)1 + (T)0.044715 * square) * twice)));
 y = g * (half + x * (half * ((T)1 - half)) * ((T)1 + (T)0.134145 * square) * twice);
 """)
-# The derivatives of relu and tanh from their results: `y` is above 0 or NaN where a slope goes through relu.
+# The derivatives of relu and tanh from their results: relu passes a gradient where `y` is above 0 or NaN.
 THRESHOLD_BACKWARD = Kernel("T g, T y", "T x", "x = y <= (T)0 ? (T)0 : g;")
 TANH_BACKWARD = Kernel("T g, T y", "T x", "x = g * ((T)1 - y * y);")
-# What stands between the means of a normalisation (`minigrad.ops.nn.normalization`): mean, scale and what
-# follows from them are one
-# for each group, w and b one for each element of a group or for all.
+# The steps of a normalisation other than the means (`minigrad.ops.nn.normalization`): mean, scale and what follows
+# from them are one for each group, w and b one for each element of a group or for all.
 SQUARED_DISTANCE = Kernel("T x, T mean", "T y", """
 T way = x - mean;
 y = way * way;
@@ -134,7 +133,7 @@ y = way * way;
 ONE_OVER_ROOT = Kernel("T x, T eps", "T y", "y = (T)1 / sqrt(x + eps);")
 STANDARDIZE = Kernel("T x, T mean, T scale, T w, T b", "T y", "y = (x - mean) * scale * w + b;")
 STANDARDIZE_BACKWARD = Kernel("T g, T x, T mean, T slope, T scale", "T y", "y = (g - x * slope - mean) * scale;")
-# `minigrad.ops.activation.softmax`, by rows. What is not a number gets into the sum, so into the whole row.
+# `minigrad.ops.activation.softmax`, by rows. NaN enters the sum, and so the whole row.
 SOFTMAX = RowKernel("x", "y", """
 T top = x[0], added = 0;
 EACH(j) top = fmax(top, x[j]);

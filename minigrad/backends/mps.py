@@ -1,13 +1,13 @@
-"""Apple's graphics cards, which minigrad does not use: mirrors a part of `torch/backends/mps`."""
+"""Apple's GPUs, which minigrad does not use: mirrors part of `torch/backends/mps`."""
 
 __all__ = ["is_available", "is_built"]
 
 
 def is_available() -> bool:
-    """Whether one is there to compute on: False."""
+    """Whether such a GPU is available: False."""
     return False
 
 
 def is_built() -> bool:
-    """Whether minigrad could use one: False."""
+    """Whether minigrad supports them: False."""
     return False

@@ -1,4 +1,4 @@
-"""The functions that formulas call on arrays, and the sums and products behind them, faster than NumPy's own."""
+"""The functions that formulas call on arrays, and their sums and products, faster than NumPy's own."""
 
 import math
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ BOOL = np.dtype(bool)
 FLOAT16, FLOAT32 = np.dtype("float16"), np.dtype("float32")
 BITS = {np.dtype(f"f{n}"): np.dtype(f"i{n}") for n in (2, 4, 8)}  # integers as long as floats
 ONES = {np.dtype(name): np.ones(1 << 13, name) for name in ("f4", "f8")}
-add_up: Any = np.add.reduce  # NumPy's types know `keepdims` as a literal only
+add_up: Any = np.add.reduce  # NumPy's types accept only literals for `keepdims`
 
 
 def ones_for(x: Any, count: int) -> Any:
-    """A vector of ones for a product with `x`, which nobody writes into."""
+    """A vector of ones for a product with `x`; it must not be modified."""
     if type(x) is not np.ndarray:
         return np.ones(count, x.dtype, like=device_like(x))
     ones = ONES.get(x.dtype, ())
@@ -25,7 +25,7 @@ def ones_for(x: Any, count: int) -> Any:
 
 
 def sum_of_all(x: Any) -> Any:
-    """The sum of all elements; of few as a product with ones, in half of NumPy's time at 64 × 64, about as exact."""
+    """The sum of all elements; of few by a product with ones, in half of NumPy's time at 64 × 64, about as accurate."""
     size, ones = x.size, ONES.get(x.dtype)
     if ones is None or size > len(ones) or type(x) in BACKEND_OF:
         return x.sum() if type(x) in BACKEND_OF else add_up(x, None)
@@ -33,9 +33,9 @@ def sum_of_all(x: Any) -> Any:
 
 
 def of_channels(x: Any) -> Any:
-    """The sum of all but the second axis, as two products with ones, in a fifth of NumPy's time at 64 × 16 × 8 × 8.
+    """The sum over all but the second axis, as two products with ones, in a fifth of NumPy's time at 64 × 16 × 8 × 8.
 
-    None where it is not worth it, or there are too many.
+    None if it is not worth it, or there are too many elements.
     """
     size, ones = math.prod(x.shape[2:]), ONES.get(x.dtype)
     if ones is None or not x.size or max(size, len(x)) > len(ones) or not x.flags.c_contiguous:
@@ -44,8 +44,8 @@ def of_channels(x: Any) -> Any:
 
 
 def total(x: Any, axes: tuple[int, ...] | None, dtype: Any = None, *, keepdims: bool = False, count: int = 1) -> Any:
-    """The sum over `axes` (None: all) over `count`; of float16 in float32, where it neither overflows nor sticks, and
-    of bfloat16."""
+    """The sum over `axes` (None: all) divided by `count`; for float16 and bfloat16 in float32, where it neither
+    overflows nor stagnates."""
     if x.dtype in HALVES and dtype is None:
         return as_dtype(total(x, axes, FLOAT32, keepdims=keepdims) / FLOAT32.type(count), x.dtype)
     if axes is None and dtype is None and not keepdims:
@@ -54,7 +54,7 @@ def total(x: Any, axes: tuple[int, ...] | None, dtype: Any = None, *, keepdims: 
         added = sum_of_rows(x, axes, keepdims) if dtype is None else None
         added = x.sum(axes, dtype, keepdims=keepdims) if added is None else added
     elif axes == (0,) and x.ndim == 2 and dtype is None and x.dtype in ONES and len(x) <= 1 << 13:
-        # rows as a product with ones, which is closer to the sum, too: 0.3 of the time at 32 × 256, 0.2 at 1,024 × 64
+        # rows by a product with ones, which is also more accurate: 0.3 of the time at 32 × 256, 0.2 at 1,024 × 64
         added = ONES[x.dtype][:len(x)].dot(x)
         added = added[None] if keepdims else added
     elif x.ndim > 2 and dtype is None and axes == (0, *range(2, x.ndim)) and (found := of_channels(x)) is not None:
@@ -62,13 +62,13 @@ def total(x: Any, axes: tuple[int, ...] | None, dtype: Any = None, *, keepdims: 
     else:
         added = add_up(x, axes, dtype, keepdims=keepdims)
         if added.ndim > 1 and not added.flags.c_contiguous:
-            added = added.copy()  # in the order that PyTorch's has, whatever that of `x` is
+            added = added.copy()  # row-major, as PyTorch's, whatever the order of `x` is
     return added if count == 1 else added / added.dtype.type(count)
 
 
 def sum_of_rows(x: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Any:
     """The sum over the first dimensions of an array on a GPU, by a product with ones: in a quarter of the time at
-    8,192 × 4,096. None where there is no such way."""
+    8,192 × 4,096. None where that does not apply."""
     if not axes or axes != tuple(range(len(axes))) or len(axes) == x.ndim or not x.size or not x.flags.c_contiguous or (
             x.dtype not in ONES or BACKEND_OF[type(x)].type != "cuda"):
         return None
@@ -77,9 +77,9 @@ def sum_of_rows(x: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Any:
 
 
 def masked(mask: Any, x: Any, keep: bool = True) -> Any:
-    """`x` where `mask`, of the same shape, is `keep`, else 0, also where `x` is infinite or NaN.
+    """`x` where `mask`, of the same shape, is `keep`, else 0, even where `x` is infinite or NaN.
 
-    By the bits, in a third of the time of `where` and, where the mask is random, in a sixth.
+    By bit operations, in a third of the time of `where` and, for a random mask, in a sixth.
     """
     bits = BITS.get(x.dtype)
     if bits is None or not mask.shape or mask.shape != x.shape or type(x) is not np.ndarray:
@@ -90,16 +90,16 @@ def masked(mask: Any, x: Any, keep: bool = True) -> Any:
 
 
 def fills(x: Any, index: Any, part: Any) -> bool:
-    """Whether, on a device, a mask of the shape of `x` says where one number goes: nobody waits to know where it is."""
+    """Whether, on a device, a mask of the shape of `x` selects where one number goes: then nothing needs to block."""
     return type(x) in BACKEND_OF and getattr(index, "dtype", None) == BOOL and index.shape == x.shape and not (
         type(part) in BACKEND_OF and part.ndim)
 
 
 def add_at(out: Any, index: Any, x: Any) -> None:
-    """Add `x` to the elements of `out` at an index, as often as one is named.
+    """Add `x` to the elements of `out` at an index, repeats included.
 
     NumPy's `add.at` is four times as fast on a flat array (4,096 rows of 64: 2.6 instead of 9.5 ms), which pays from
-    about a thousand elements on, unless there are many more places than elements to be added.
+    about a thousand elements on, unless `out` is much larger than `x`.
     """
     backend = backend_of(out)
     if backend is not None:
@@ -115,8 +115,8 @@ def add_at(out: Any, index: Any, x: Any) -> None:
 def accumulated(op: Any, x: Any, axis: int, dtype: Any = None, out: Any = None) -> Any:
     """`op.accumulate`: running sums, products, maxima ….
 
-    CuPy has functions for two of them. The others are made by doubling (Hillis and Steele, 1986): after k passes each
-    element has worked up the 2^k before it.
+    CuPy has functions for two of them. The others use doubling (Hillis and Steele, 1986): after k passes each
+    element has combined the 2^k elements up to itself.
     """
     if type(x) not in BACKEND_OF:
         return op.accumulate(x, axis, dtype, out)
@@ -131,9 +131,9 @@ def accumulated(op: Any, x: Any, axis: int, dtype: Any = None, out: Any = None) 
 
 
 def product(x: Any, y: Any) -> Any:
-    """`x @ y`. Each product of a sum is rounded before it is added where matrices are small, as in PyTorch: opposite
-    ones then cancel to exactly 0, and the gradient of a weight over two samples is 0 where it should be. BLAS rounds
-    once for both."""
+    """`x @ y`. For small matrices each product of a sum is rounded before it is added, as in PyTorch: opposite ones
+    then cancel to exactly 0, and the gradient of a weight over two samples is 0 where it should be. BLAS rounds once
+    for both."""
     if x.ndim == 2 and y.ndim == 2:
         if 1 < x.size <= 64 and y.size <= 64 and type(x) is np.ndarray:
             return np.einsum("ij,jk", x, y, order="C")
@@ -148,7 +148,7 @@ def matmul(x: Any, y: Any) -> Any:
 
 
 def turned_product(x: Any, y: Any) -> Any:
-    """`(x @ y).T` in an array that owns its memory, so that one who is given it, or turns it back, may keep it."""
+    """`(x @ y).T` in an array that owns its memory, so that a caller can keep it, or its transpose."""
     x, y = y.T, x.T
     if type(x) is not np.ndarray:
         return x.dot(y)
@@ -158,11 +158,11 @@ def turned_product(x: Any, y: Any) -> Any:
 
 
 class ArrayNamespace:
-    """The functions that the formula of a derivative may call (as `xp`) beside operators.
+    """The functions that the formula of a derivative may call (as `xp`) besides operators.
 
-    There are two namespaces: this one of arrays, and `minigrad.ops.backward_namespace` of Tensors, so that one formula
-    serves a first-order pass on arrays and a recorded pass on tensors. The functions are ours, and not the array
-    module's, where NumPy and PyTorch differ.
+    There are two namespaces: this one for arrays, and `minigrad.ops.backward_namespace` for Tensors, so one formula
+    serves a first-order pass on arrays and a recorded pass on Tensors. Where NumPy and PyTorch differ, the functions
+    follow PyTorch.
     """
 
     exp = staticmethod(np.exp)
@@ -180,7 +180,7 @@ class ArrayNamespace:
     moved = staticmethod(moved)
     masked = staticmethod(masked)
 
-    # methods of arrays: NumPy's functions of these names take three times as long to come to them
+    # methods of arrays: NumPy's functions of these names take three times as long to reach them
     @staticmethod
     def swapaxes(x: Any, i: int, j: int) -> Any:
         return x.swapaxes(i, j)
@@ -200,7 +200,7 @@ class ArrayNamespace:
 
     @staticmethod
     def power(x: Any, n: Any) -> Any:
-        """`x ** n`. PyTorch takes the power -0.5 as 1 / sqrt(x), which is -inf for -0."""
+        """`x ** n`. PyTorch computes the power -0.5 as 1 / sqrt(x), which is -inf for -0."""
         return 1 / np.sqrt(x) if type(n) is float and n == -0.5 else np.power(x, n)
 
     @staticmethod
@@ -212,16 +212,16 @@ class ArrayNamespace:
 
     @staticmethod
     def sigmoid(x: Any) -> Any:
-        """1 / (1 + exp(-x)); exp overflows where the result is 0 in PyTorch too. Of halves it is rounded once."""
+        """1 / (1 + exp(-x)); exp overflows where the result is 0 in PyTorch too. For halves it is rounded once."""
         if x.dtype in HALVES:
             return as_dtype(1 / (1 + np.exp(-x.astype(FLOAT32))), x.dtype)
         return 1 / (1 + np.exp(-x))
 
     @staticmethod
     def threshold_backward(g: Any, y: Any) -> Any:
-        """`g` where `y` is above 0 or NaN, else 0. (Somebody may have written below 0 what relu had not given.)"""
-        made = by_kernel("threshold_backward", g, y) if type(g) in BACKEND_OF else None
-        return masked(y <= 0, g, False) if made is None else made
+        """`g` where `y` is above 0 or NaN, else 0. (A user may have written negative numbers into relu's result.)"""
+        result = by_kernel("threshold_backward", g, y) if type(g) in BACKEND_OF else None
+        return masked(y <= 0, g, False) if result is None else result
 
     @staticmethod
     def sum(x: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Any:
@@ -230,7 +230,7 @@ class ArrayNamespace:
 
     @staticmethod
     def zeros(shape: tuple[int, ...], like: Any, dtype: Any = None) -> Any:
-        """Zeros where `like` lies; of its dtype if none, NumPy's, is given."""
+        """Zeros on the device of `like`; with its dtype unless a NumPy dtype is given."""
         return np.zeros(shape, dtype or like.dtype, like=device_like(like, dtype))
 
     @staticmethod
@@ -239,12 +239,12 @@ class ArrayNamespace:
 
     @staticmethod
     def scatter(x: Any, index: Any, shape: tuple[int, ...]) -> Any:
-        """Zeros of `shape` to which `x` is added at `index`, as often as an element is named."""
+        """Zeros of `shape` to which `x` is added at `index`, repeats included."""
         out = np.zeros(shape, x.dtype, like=device_like(x))
         parts: Sequence[Any] = index if type(index) is tuple else (index,)
         if all(isinstance(i, (int, slice, type(None), type(...))) for i in parts):
             out[index] = x
-        elif getattr(index, "dtype", None) == BOOL:  # a mask names nothing twice
+        elif getattr(index, "dtype", None) == BOOL:  # a mask has no repeats
             out[index] = x
         else:
             add_at(out, index, x)
@@ -261,7 +261,7 @@ class ArrayNamespace:
 
     @staticmethod
     def apply(op: Any, *args: Any) -> Any:
-        """An op inside a formula: `op.values` on arrays, `op.forward` on Tensors, of the same arguments."""
+        """An op inside a formula: `op.values` on arrays, `op.forward` on Tensors, with the same arguments."""
         return op.values(*args)
 
     @staticmethod

@@ -1,8 +1,8 @@
-"""Random numbers as PyTorch makes them on the CPU: mirrors ATen's `DistributionTemplates.h`.
+"""Random numbers as PyTorch generates them on the CPU: mirrors ATen's `DistributionTemplates.h`.
 
-A reader finds here which draws of the Mersenne Twister become which number; docs/random.md has the table. Every
-distribution takes a stream, the count of numbers, a NumPy dtype and the parameters, which `minigrad.backends.draws` has
-checked, and gives a flat array.
+It shows which draws of the Mersenne Twister become which number; docs/random.md has the table. Every distribution
+takes a stream, the number of elements, a NumPy dtype and the parameters, which `minigrad.backends.draws` has checked,
+and returns a flat array.
 """
 
 import math
@@ -18,7 +18,7 @@ FLOAT64 = np.dtype("float64")
 
 
 def uniform(stream: Stream, n: int, dtype: np.dtype[Any], low: float, high: float) -> Array:
-    """Fractions, stretched."""
+    """Uniform fractions, scaled to [low, high)."""
     drawn = fractions(stream, n, dtype)
     kind: Any = drawn.dtype.type
     out: Array = as_dtype(fused(drawn, kind(high) - kind(low), kind(low)), dtype)
@@ -29,7 +29,7 @@ def uniform(stream: Stream, n: int, dtype: np.dtype[Any], low: float, high: floa
 def fused(x: Any, factor: Any, summand: Any) -> Any:
     """`x * factor + summand`, rounded once, as processors do in one instruction and NumPy does not.
 
-    float32 by way of float64; float64 by the errors of product and sum, which Dekker (1971) and Knuth give exactly.
+    float32 by way of float64; float64 by the errors of product and sum, which Dekker (1971) and Knuth compute exactly.
     """
     if not summand:
         return x * factor
@@ -45,14 +45,14 @@ def fused(x: Any, factor: Any, summand: Any) -> Any:
 
 
 def halves(x: Any) -> tuple[Any, Any]:
-    """A float64 as the sum of two of 26 bits, whose products are exact (Veltkamp's splitting)."""
+    """A float64 as the sum of two with 26 bits, whose products are exact (Veltkamp's splitting)."""
     shifted = x * (2.0**27 + 1)
     high = shifted - (shifted - x)
     return high, x - high
 
 
 def normal(stream: Stream, n: int, dtype: np.dtype[Any], mean: float, std: float, blocks: bool) -> Array:
-    """Box and Muller's transform of uniform numbers: PyTorch transforms 16 and more by blocks."""
+    """The Box-Muller transform of uniform numbers: PyTorch transforms 16 and more in blocks."""
     drawn = normal_blocks(stream, n, dtype) if n >= 16 and blocks else normal_pairs(stream, n)
     kind: Any = drawn.dtype.type
     return rounded(drawn * kind(std) + kind(mean), dtype)
@@ -64,7 +64,7 @@ def rounded(x: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def normal_blocks(stream: Stream, n: int, dtype: np.dtype[Any]) -> Array:
-    """Blocks of 8 + 8 uniforms; where 16 does not divide `n` the last 16 are drawn once more."""
+    """Blocks of 8 + 8 uniforms; if `n` is not a multiple of 16, the last 16 are drawn again."""
     whole = n - n % 16
     # For float16 and bfloat16 PyTorch fills a block at a time, and draws nothing for an unfinished one.
     first = whole if dtype in HALVES else n
@@ -79,7 +79,7 @@ def normal_blocks(stream: Stream, n: int, dtype: np.dtype[Any]) -> Array:
 
 
 def box_muller(pairs: Array) -> None:
-    """Uniforms to normals, in place: `pairs[:, 0]` gives the radius, `pairs[:, 1]` the angle."""
+    """Convert uniforms to normals, in place: `pairs[:, 0]` gives the radius, `pairs[:, 1]` the angle."""
     kind = pairs.dtype.type
     radius = np.sqrt(kind(-2) * np.log(kind(1) - pairs[:, 0]))
     angle = kind(2 * math.pi) * pairs[:, 1]
@@ -87,10 +87,10 @@ def box_muller(pairs: Array) -> None:
 
 
 def normal_pairs(stream: Stream, n: int) -> Array:
-    """Pairs of doubles, of an angle and a distance each; the second of a pair waits in the stream for the next call.
+    """Pairs of doubles, from an angle and a distance each; the stream keeps the second of a pair for the next call.
 
-    An interrupt in here can leave the draws taken and the same number waiting as before: to keep NumPy's state for that
-    case would take twice as long as the draw.
+    An interrupt here can leave the draws taken and the cached number unchanged: saving NumPy's state for that case
+    would take twice as long as the draw.
     """
     out = np.empty(n)
     with stream.lock:
@@ -122,21 +122,21 @@ def geometric(stream: Stream, n: int, dtype: np.dtype[Any], p: float) -> Array:
 
 
 def bernoulli(stream: Stream, n: int, dtype: np.dtype[Any], p: Any) -> Array:
-    """`p`: a number, or a flat array of `n` chances, which are compared in their own dtype."""
+    """1 with probability `p`, a number or a flat array of `n` probabilities, which are compared in their own dtype."""
     return as_dtype(fractions(stream, n, getattr(p, "dtype", FLOAT64)) < p, dtype)
 
 
 def integers(stream: Any, n: int, dtype: np.dtype[Any], low: int, width: int) -> Any:
-    """Integers of [low, low + width), as remainders of draws, of 64 bits where the range is wide; on a GPU too."""
+    """Integers in [low, low + width), as remainders of draws, of 64 bits if the range is wide; on a GPU too."""
     drawn = stream.draw64(n) if width >= 2**28 else stream.draw(n)
-    if width < 2**64:  # else every word will do
+    if width < 2**64:  # otherwise every word is a valid result
         drawn %= np.uint64(width)
-        drawn += np.uint64(low % 2**64)  # around the end of 64 bits, where `low` is negative
+        drawn += np.uint64(low % 2**64)  # wraps around 64 bits if `low` is negative
     return as_dtype(drawn.view(np.int64), dtype)
 
 
 def integers_of_dtype(stream: Any, n: int, dtype: np.dtype[Any], largest: int) -> Any:
-    """Integers of [0, largest], as remainders of draws as wide as the dtype; on a GPU too."""
+    """Integers in [0, largest], as remainders of draws as wide as the dtype; on a GPU too."""
     return as_dtype((stream.draw64 if dtype.itemsize == 8 else stream.draw)(n) % np.uint64(largest + 1), dtype)
 
 

@@ -1,7 +1,7 @@
 """Finds the backend that holds an array or serves a device.
 
 The CPU needs none of the methods of `minigrad.backends.protocol.Backend`: its arrays are NumPy's own. This file turns
-`device="cuda"` into a handle, which NumPy's `like` takes to make arrays on a device, and raises where there is none.
+`device="cuda"` into a handle, which NumPy's `like` uses to create arrays on a device, and raises if there is none.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,13 +23,13 @@ ARRAYS: tuple[type, ...] = (np.ndarray, np.generic)
 FUSED = (np.dtype("float32"), np.dtype("float64"))
 BACKENDS: dict[str, Backend] = {}
 BACKEND_OF: dict[type, Backend] = {}
-BROKEN: dict[str, str] = {}  # by type of device: why its backend did not load
+BROKEN: dict[str, str] = {}  # by device type: why its backend did not load
 CPU_ONLY = "minigrad has bfloat16 on the CPU only.\n\nConvert the tensor first: x.float(), or x.half()."
 MODULES = {"cuda": ("minigrad.backends.cupy", "cuda12x")}
 
 
 def install(backend: Backend) -> None:
-    """Let a backend serve the devices of its type."""
+    """Register a backend for its type of device."""
     global ARRAYS
     BACKENDS[backend.type] = BACKEND_OF[backend.array_type] = backend
     ARRAYS = (*ARRAYS, backend.array_type)
@@ -37,7 +37,7 @@ def install(backend: Backend) -> None:
 
 @contextmanager
 def serving(backend: Backend) -> Iterator[None]:
-    """A block in which a backend serves the arrays of its type, though no device is called by its name."""
+    """A block in which a backend is used for the arrays of its type, without a device name."""
     global ARRAYS
     BACKEND_OF[backend.array_type], ARRAYS = backend, (*ARRAYS, backend.array_type)
     try:
@@ -48,24 +48,24 @@ def serving(backend: Backend) -> Iterator[None]:
 
 
 def find_backend(kind: str) -> Backend | None:
-    """The backend of a type of device, loaded when it is first asked for; None where it is not installed, or does not
-    load, which is not tried again."""
+    """The backend of a type of device, loaded on first use; None if it is not installed or does not load, which is not
+    tried again."""
     if kind not in BACKENDS and kind in MODULES and kind not in BROKEN:
         try:
             install(optional(*MODULES[kind]).BACKEND)
         except MissingExtra:
             return None
-        except ModuleNotFoundError:  # of our own: a mistake of ours
+        except ModuleNotFoundError:  # of a module of minigrad: a bug in minigrad
             raise
-        except ImportError as error:  # CuPy is there, and its libraries are not, or are of another version
+        except ImportError as error:  # CuPy is installed, but its libraries are missing or of another version
             BROKEN[kind] = str(error)
-        except OSError as error:  # it makes a folder in the user's home, for kernels that it has compiled
-            BROKEN[kind] = f"{error}. CUPY_CACHE_DIR names a folder for its kernels that can be written to"
+        except OSError as error:  # it creates a folder for compiled kernels in the user's home
+            BROKEN[kind] = f"{error}. Set CUPY_CACHE_DIR to a writable folder for its kernels"
     return BACKENDS.get(kind)
 
 
 def count(kind: str) -> int:
-    """How many devices of a type there are."""
+    """The number of devices of a type."""
     backend = find_backend(kind)
     return 0 if backend is None else backend.device_count()
 
@@ -77,9 +77,9 @@ def backend_for(kind: str) -> Backend:
     """The backend of a type of device that can be used.
 
     Raises:
-        AssertionError: PyTorch's sentence for a build without CUDA, where CuPy is not installed or does not load.
+        AssertionError: PyTorch's for a build without CUDA, if CuPy is not installed or does not load.
         RuntimeError: PyTorch's for a machine without a GPU.
-        NotImplementedError: PyTorch's for a type that it knows and was not built for.
+        NotImplementedError: PyTorch's for a type that it knows but was not built for.
     """
     backend = find_backend(kind)
     if backend is not None and backend.device_count():
@@ -88,7 +88,7 @@ def backend_for(kind: str) -> Backend:
         raise RuntimeError("Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and "
                            f"installed a driver from http://www.nvidia.com/Download/index.aspx{NO_GPU}")
     if kind == "cuda":
-        why = f"\n\nCuPy is installed, and does not load: {BROKEN[kind]}" if kind in BROKEN else NO_CUPY
+        why = f"\n\nCuPy is installed, but does not load: {BROKEN[kind]}" if kind in BROKEN else NO_CUPY
         raise AssertionError(f"Torch not compiled with CUDA enabled{why}")
     if kind == "xpu":
         raise AssertionError(f"Torch not compiled with XPU enabled{NO_GPU}")
@@ -97,7 +97,7 @@ def backend_for(kind: str) -> Backend:
 
 
 class MultiDevice:
-    """Whether tensors were put on a device while another one was in use. From then on it matters where tensors lie:
+    """Whether tensors were put on a device other than the current one. From then on it matters where tensors are:
     recording checks it, and ops run under guards (`minigrad.ops._dispatch.device_guard`)."""
 
     active = False
@@ -105,15 +105,15 @@ class MultiDevice:
 
     @classmethod
     def on_change(cls, callback: Callable[[bool], None]) -> None:
-        """Call `callback(True)` when a device is first named that is not in use, at once if that is over, and
-        `callback(False)` when all is as before."""
+        """Call `callback(True)` when a device is first named that is not current (at once if that has happened), and
+        `callback(False)` when that is reset."""
         cls.callbacks.append(callback)
         if cls.active:
             callback(True)
 
     @classmethod
     def set_active(cls, active: bool = True) -> None:
-        """A device is named that is not in use; `active=False` forgets it, and takes all guards off."""
+        """Note that a device is named that is not current; `active=False` resets it and removes all guards."""
         if cls.active is not active:
             cls.active = active
             for callback in cls.callbacks:
@@ -121,7 +121,7 @@ class MultiDevice:
 
 
 def use_device_of(array: Any) -> None:
-    """Let the device of an array be the one in use."""
+    """Make the device of an array current."""
     backend = BACKEND_OF.get(type(array))
     if backend is not None and backend.index_of(array) != backend.current_device():
         backend.set_device(backend.index_of(array))
@@ -129,7 +129,7 @@ def use_device_of(array: Any) -> None:
 
 @contextmanager
 def device_guard(array: Any = None) -> Iterator[None]:
-    """A block in which the device of an array is in use; that of before comes back, whatever the block did."""
+    """A block in which the device of an array is current; the previous one is restored, whatever the block did."""
     before = [(backend, backend.current_device()) for backend in BACKENDS.values() if backend.device_count()]
 
     def put_back() -> None:
@@ -142,8 +142,8 @@ def device_guard(array: Any = None) -> Iterator[None]:
 
 
 def check_in_use(result: Any, operands: Sequence[Any]) -> None:
-    """An error for work on arrays of a device that is not in use, which no guard saw: its result lies on the one that
-    is, where PyTorch's stays with the operands; PyTorch's error for operands of two devices."""
+    """Raise an error for work on arrays of a device that is not current and that no guard saw: its result is on the
+    current device, while PyTorch's stays with the operands. PyTorch's error for operands on two devices."""
     backend = BACKEND_OF.get(type(result))
     if backend is None:
         return
@@ -153,15 +153,15 @@ def check_in_use(result: Any, operands: Sequence[Any]) -> None:
     for x in there:
         if (index := backend.index_of(x)) != current:
             kind = backend.type
-            raise RuntimeError(f"minigrad computes on the device in use, {kind}:{current}, and a tensor lies on "
+            raise RuntimeError(f"minigrad computes on the current device, {kind}:{current}, but a tensor is on "
                                f"{kind}:{index}.\n\nPut the op into `with minigrad.cuda.device({index}):`.")
 
 
 def resolve_device(asked: str | device | int | None) -> device:
-    """The device asked for, with its number; None is where new tensors are made.
+    """The requested device, with its index; None is the device for new tensors.
 
     Raises:
-        RuntimeError: for a number that no device has; see `backend_for` for what else.
+        RuntimeError: for an index without a device; see `backend_for` for the others.
     """
     where = Default.device if asked is None else asked if isinstance(asked, device) else device(asked)
     if where.type == "cpu":
@@ -178,18 +178,18 @@ def resolve_device(asked: str | device | int | None) -> device:
 
 
 class MixedDeviceMetadata(tuple[Any, ...]):
-    """The `Node.fit` of operands of which one is a number on the CPU and another lies on a device: per input the
-    (shape, dtype, handle) to which its gradient goes."""
+    """The `Node.input_metadata` of operands of which one is a CPU number and another is on a device: for each input the
+    (shape, dtype, handle) of its gradient."""
 
     __slots__ = ()
 
 
 def check_copy(backend: Backend) -> None:
-    """PyTorch's error for a copy from the CPU to a device while a CUDA graph is captured."""
+    """Raise PyTorch's error for a copy from the CPU to a device while a CUDA graph is captured."""
     if backend.capturing():
-        raise RuntimeError("CUDA error: operation not permitted when stream is capturing\n\nValues of the CPU cannot "
-                           "be copied to a GPU in a graph: each replay would read them where they no longer are. Make "
-                           "the tensor before.")
+        raise RuntimeError("CUDA error: operation not permitted when stream is capturing\n\nCPU values cannot be "
+                           "copied to a GPU during capture: each replay would read memory that is gone. Create the "
+                           "tensor before.")
 
 
 class DeviceHandle:
@@ -209,7 +209,7 @@ class DeviceHandle:
     def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if func.__name__ in ("array", "asarray") and type(args[0]) is not self.backend.array_type:
             check_copy(self.backend)
-        kwargs.pop("device", None)  # NumPy's own `ones`, `full` and `eye` hand on what CuPy's do not take
+        kwargs.pop("device", None)  # NumPy's own `ones`, `full` and `eye` pass on arguments that CuPy's do not accept
         make = getattr(self.backend.module, func.__name__)
         if self.index == self.backend.current_device():
             return make(*args, **kwargs)
@@ -218,7 +218,7 @@ class DeviceHandle:
 
 
 def device_handle(given: str | device | int | None, dtype: Any = None) -> Any:
-    """The handle of the device where a tensor is to be made, of a dtype; see `resolve_device` for the errors."""
+    """The handle of the device for a new tensor, of a dtype; see `resolve_device` for the errors."""
     if dtype is BFLOAT16:
         if resolve_device(given) is not CPU:
             raise RuntimeError(CPU_ONLY)
@@ -230,14 +230,14 @@ def device_handle(given: str | device | int | None, dtype: Any = None) -> Any:
 
 
 def placed(array: Any, given: str | device | int | None) -> Any:
-    """A new array where a tensor is to be made; one that lies on a device stays there unless another is named."""
+    """A new array on the device for a new tensor; one that is already on a device stays there if none is given."""
     if given is None and (Default.device is CPU or type(array) in BACKEND_OF):
         return array
     return moved(array, device_handle(given))
 
 
 def moved(array: Any, handle: Any) -> Any:
-    """An array on the device of a handle: itself if it lies there."""
+    """An array on the device of a handle; the array itself if it is there."""
     backend = BACKEND_OF.get(type(array))
     if is_host(handle):
         return host(array)
@@ -250,18 +250,18 @@ def moved(array: Any, handle: Any) -> Any:
 
 
 def is_array(value: Any) -> bool:
-    """Whether something is an array of any backend, or a scalar of NumPy's."""
+    """Whether an object is an array of any backend, or a NumPy scalar."""
     return isinstance(value, ARRAYS)
 
 
 def backend_of(array: Any) -> Backend | None:
-    """The backend that holds an array; None for one of NumPy's, or a number."""
+    """The backend that holds an array; None for a NumPy array, or a number."""
     return BACKEND_OF.get(type(array))
 
 
 def by_kernel(name: str, x: Any, *others: Any) -> Any:
-    """What a kernel of a device (`minigrad.backends.kernels`) makes of arrays, laid out as the first; of others numbers
-    too. None where there is no kernel: on the CPU, for Tensors, and for other dtypes than float32 and float64."""
+    """The result of a device's kernel (`minigrad.backends.kernels`), in the layout of the first array; the others may
+    be numbers. None if there is no kernel: on the CPU, for Tensors, and for dtypes other than float32 and float64."""
     backend = BACKEND_OF.get(type(x))
     if backend is None or x.dtype not in FUSED or any(is_array(v) and not alike(x, v) for v in others):
         return None
@@ -272,8 +272,8 @@ def by_kernel(name: str, x: Any, *others: Any) -> Any:
 
 
 def by_row_kernel(name: str, dim: int, *arrays: Any) -> Any:
-    """What a kernel of a device for rows makes of arrays of one shape along a dimension, row by row in memory. None
-    where there is no kernel, as for `by_kernel`."""
+    """The result of a device's kernel for rows, for arrays of one shape along a dimension, row-major. None if there is
+    no kernel, as for `by_kernel`."""
     x = arrays[0]
     backend = BACKEND_OF.get(type(x))
     if backend is None or x.dtype not in FUSED or not (x.size and x.ndim) or any(
@@ -283,31 +283,31 @@ def by_row_kernel(name: str, dim: int, *arrays: Any) -> Any:
     if kernel is None:
         return None
     rows = [v.swapaxes(dim, -1) for v in arrays]
-    made = kernel(*[v if v.flags.c_contiguous else v.copy() for v in rows]).swapaxes(dim, -1)
-    return made if made.flags.c_contiguous else made.copy()
+    result = kernel(*[v if v.flags.c_contiguous else v.copy() for v in rows]).swapaxes(dim, -1)
+    return result if result.flags.c_contiguous else result.copy()
 
 
 def composite(function: Callable[..., Any], x: Any, *others: Any) -> Any:
-    """What a backend makes of arrays that does the whole of `function` in its own way, as the compiler does with
-    convolutions; None if it goes by the array code that calls this."""
+    """The result of a backend that replaces the whole of `function`, as the compiler does for convolutions; None if it
+    runs the array code that calls this."""
     backend = BACKEND_OF.get(type(x))
     return None if backend is None else backend.composite(function, x, *others)
 
 
 def alike(x: Any, other: Any) -> bool:
-    """Whether an array on a device and another can go into one kernel, which gives what is shaped as the first."""
+    """Whether an array on a device and another can share a kernel, whose result has the shape of the first."""
     return type(other) is type(x) and other.dtype == x.dtype and (other.shape == x.shape or (
         other.ndim <= x.ndim and all(n in (1, m) for n, m in zip(other.shape[::-1], x.shape[::-1]))))
 
 
 def device_of(array: Any) -> device:
-    """Where an array lies."""
+    """The device of an array."""
     backend = BACKEND_OF.get(type(array))
     return CPU if backend is None else device(backend.type, backend.index_of(array))
 
 
 def check_devices(*arrays: Any) -> None:
-    """PyTorch's error for arrays that lie on several devices."""
+    """Raise PyTorch's error for arrays on several devices."""
     devices = list(dict.fromkeys([str(device_of(v)) for v in arrays]))
     if len(devices) > 1:
         devices.sort(key=lambda name: name == "cpu")
@@ -316,8 +316,8 @@ def check_devices(*arrays: Any) -> None:
 
 
 def device_like(array: Any, dtype: Any = None) -> Any:
-    """The handle of the device of an array (or a handle), for NumPy's `like`; a number is on the CPU. The dtype is that
-    of what is to be made, if another. `like` takes arrays, but no scalars, and not all that NumPy passes to CuPy's."""
+    """The handle of the device of an array (or a handle), for NumPy's `like`; a number is on the CPU. `dtype`: of the
+    new array, if it differs. `like` accepts arrays, but no scalars, and NumPy passes on arguments that CuPy lacks."""
     if dtype is BFLOAT16:
         return BFLOAT16.handle
     if type(array) is np.ndarray:
@@ -331,12 +331,12 @@ def device_like(array: Any, dtype: Any = None) -> Any:
 
 
 def is_host(handle: Any) -> bool:
-    """Whether a handle is one of the CPU: there are one for NumPy's arrays and one for those of bfloat16."""
+    """Whether a handle is one of the CPU's two: for NumPy arrays and for bfloat16 arrays."""
     return handle is HOST or handle is BFLOAT16.handle
 
 
 def lies_on(array: Any, handle: Any) -> bool:
-    """Whether an array lies on the device of a handle."""
+    """Whether an array is on the device of a handle."""
     backend = BACKEND_OF.get(type(array))
     if backend is None or is_host(handle):
         return backend is None and is_host(handle)
@@ -349,28 +349,28 @@ def name_of(handle: Any) -> device:
 
 
 def info_of(array: Any) -> tuple[tuple[int, ...], Any, Any]:
-    """Shape, device handle and dtype of an array: what `xp.zeros` needs to make one like it when the array is gone."""
+    """Shape, device handle and dtype of an array, from which `xp.zeros` can create one like it later."""
     return array.shape, device_like(array), array.dtype
 
 
 def in_memory(array: Any) -> Any:
-    """The array of NumPy's that holds the memory of one of the CPU: itself, or what one of bfloat16 is around."""
+    """The NumPy array that holds the memory of a CPU array: itself, or the array inside a bfloat16 array."""
     return array.held if array.dtype is BFLOAT16 else array
 
 
 def bounds(array: Any) -> tuple[int, int]:
-    """The addresses of the first byte of an array and of that after its last."""
+    """The addresses of the first byte of an array and one past its last."""
     backend = BACKEND_OF.get(type(array))
     return byte_bounds(in_memory(array)) if backend is None else backend.bounds(array)
 
 
 def storage(array: Any) -> tuple[int, int]:
-    """The memory of an array of a device that all its views share: where it begins, and its bytes."""
+    """The memory of an array on a device that all its views share: its address, and its size in bytes."""
     return BACKEND_OF[type(array)].storage(array)
 
 
 def as_strided(array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-    """A view of this shape, whose elements lie so many bytes apart."""
+    """A view of this shape with these strides, in bytes."""
     backend = BACKEND_OF.get(type(array))
     if array.dtype is BFLOAT16:
         return array.as_strided(shape, strides)
@@ -378,11 +378,11 @@ def as_strided(array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> 
 
 
 def copied_in_order(array: Any, copy: Callable[[Any], Any]) -> Any:
-    """What `copy` makes of an array, in the order of its strides, as NumPy's order "K" and PyTorch's `preserve_format`:
-    a dense array keeps its strides.
+    """The result of `copy` for an array, in the order of its strides, as NumPy's order "K" and PyTorch's
+    `preserve_format`: a dense array keeps its strides.
 
-    CuPy's "K" for what comes from the host, and its "A", are the order of Fortran or that of C: so `copy` gets the axes
-    turned to where the strides fall, row by row in memory if the array was dense, and they are turned back afterwards.
+    CuPy's "K" for host arrays, and its "A", mean Fortran or C order: so `copy` gets the axes in the order of descending
+    strides, contiguous if the array was dense, and they are permuted back afterwards.
     """
     if array.flags.c_contiguous:
         return copy(array)
@@ -392,6 +392,6 @@ def copied_in_order(array: Any, copy: Callable[[Any], Any]) -> Any:
 
 
 def host(array: Any) -> Any:
-    """An array, as NumPy's: itself if it is one. From a device it is a copy, and waits for it."""
+    """An array as a NumPy array: itself if it is one. From a device it is a copy, for which it waits."""
     backend = BACKEND_OF.get(type(array))
     return array if backend is None else backend.to_host(array)

@@ -1,8 +1,8 @@
-"""Samples whose chances come from an array: mirrors `multinomial` and `poisson` of ATen's `Distributions.cpp`.
+"""Sampling with probabilities from an array: mirrors `multinomial` and `poisson` of ATen's `Distributions.cpp`.
 
-A reader finds here two classical methods: categories by binary search in the running sum of their chances, and
-without replacement by a race of exponential waiting times; Poisson counts by Knuth's product of uniform numbers, and
-for rates of 10 and more by Hörmann's transformed rejection (PTRS, 1993).
+It uses classical methods: categories by binary search in the running sum of their probabilities, and without
+replacement by a race of exponential waiting times; Poisson counts by Knuth's product of uniform numbers, and for rates
+of 10 and more by Hörmann's transformed rejection (PTRS, 1993).
 """
 
 import math
@@ -21,7 +21,7 @@ FLOAT64 = np.dtype("float64")
 
 
 def multinomial(stream: Any, chances: Any, count: int, replacement: bool) -> Any:
-    """`count` categories per row of `chances` (an array of one or two dimensions), which need not add up to 1."""
+    """`count` categories per row of `chances` (an array of one or two dimensions), which need not sum to 1."""
     if replacement and count > 1 and type(stream) is not Stream:
         return with_replacement_there(stream, chances, count)
     if replacement and count > 1:
@@ -36,7 +36,7 @@ def multinomial(stream: Any, chances: Any, count: int, replacement: bool) -> Any
 
 
 def with_replacement(stream: Stream, chances: Array, count: int) -> Any:
-    """`count` categories, each drawn from all of them; float16 is added up in float32."""
+    """`count` categories, each drawn from all of them; float16 is summed in float32."""
     reached = np.cumsum(chances, dtype=np.result_type(chances.dtype, np.float32))
     reached /= reached[-1]
     reached[-1] = 1
@@ -44,23 +44,23 @@ def with_replacement(stream: Stream, chances: Array, count: int) -> Any:
 
 
 def with_replacement_there(source: Any, chances: Any, count: int) -> Any:
-    """The same on a device, all rows at once: of each draw, how many of the running sums it has passed."""
+    """The same on a device, all rows at once: for each draw, the number of running sums it exceeds."""
     reached = np.cumsum(chances, -1, dtype=np.float64)
     drawn = curand.fractions(source, math.prod((*chances.shape[:-1], count)), FLOAT64)
-    height = drawn.reshape((*chances.shape[:-1], count)) * reached[..., -1:]  # of (0, the sum of all]
+    height = drawn.reshape((*chances.shape[:-1], count)) * reached[..., -1:]  # in (0, the sum of all]
     return (reached[..., None, :] < height[..., None]).sum(-1)
 
 
 def poisson(stream: Any, rates: Any) -> Array:
-    """For each rate how often something happens in a time in which it happens `rate` times on average.
+    """For each rate, how often an event occurs in a period in which it occurs `rate` times on average.
 
     Raises:
-        NotImplementedError: for rates of a dtype that is not a floating point one, and on a GPU.
+        NotImplementedError: for rates whose dtype is not floating point, and on a GPU.
         RuntimeError: for a negative rate.
     """
     if type(stream) is not Stream:
-        raise NotImplementedError("poisson is not implemented for tensors on a GPU\n\nminigrad makes these numbers one "
-                                  "after the other: poisson(rates.cpu()).")
+        raise NotImplementedError("poisson is not implemented for tensors on a GPU\n\nminigrad draws these numbers on "
+                                  "the CPU only: use poisson(rates.cpu()).")
     floating(rates.dtype, "poisson_cpu")
     if not (rates >= 0).all():
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
@@ -72,7 +72,7 @@ def poisson(stream: Any, rates: Any) -> Array:
 
 
 class Drawn(Iterator[float]):
-    """Fractions of a stream, one after the other; it draws ahead, and `close` puts back what was not used."""
+    """Fractions of a stream, one after the other; it draws ahead, and `close` puts the unused ones back."""
 
     def __init__(self, stream: Stream, ahead: int = 256) -> None:
         self.stream, self.ahead = stream, ahead
@@ -87,13 +87,13 @@ class Drawn(Iterator[float]):
         return next(self.waiting)
 
     def close(self) -> None:
-        """Leave the stream right after the last fraction that was used."""
+        """Leave the stream right after the last fraction used."""
         self.stream.set_state_bytes(self.start)
         self.stream.draw64(self.used)
 
 
 def seldom(rate: float, drawn: Iterator[float]) -> int:
-    """Knuth: how many uniform numbers one may multiply before the product falls to exp(-rate)."""
+    """Knuth: how many uniform numbers can be multiplied before the product falls to exp(-rate)."""
     if rate == 0:
         return 0
     count, product, least = -1, 1.0, math.exp(-rate)
@@ -104,7 +104,7 @@ def seldom(rate: float, drawn: Iterator[float]) -> int:
 
 
 def often(rate: float, drawn: Iterator[float]) -> int:
-    """Hörmann's PTRS: a transformed uniform number, taken or refused by a second one. The constants are the paper's."""
+    """Hörmann's PTRS: a transformed uniform number, accepted or rejected by a second one. Constants from the paper."""
     b = 0.931 + 2.53 * math.sqrt(rate)
     a = -0.059 + 0.02483 * b
     inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)

@@ -1,11 +1,11 @@
-"""Runs formulas on symbols: its functions compute nothing, they note the expression that the formula is.
+"""Runs formulas on symbols: its functions compute nothing, they record the formula as an expression.
 
-This is the third namespace beside that of arrays (`minigrad.backends.numpy`) and that of Tensors
-(`minigrad.ops.backward_namespace`). A formula that runs over symbols gives, for each input, its gradient as an
-expression, which the inspectors show with names and with numbers.
+This is the third namespace besides that of arrays (`minigrad.backends.numpy`) and that of Tensors
+(`minigrad.ops.backward_namespace`). A formula run on symbols returns, for each input, its gradient as an expression,
+which the inspectors show with names and with numbers.
 
 An expression is plain data: a string names an operand, a number, a bool and null stand for themselves, and a list is
-the name of a function and its arguments: `["mul", "grad", "other"]`. docs/trace.md has the names.
+the name of a function and its arguments: `["mul", "grad", "other"]`. docs/trace.md lists the names.
 """
 
 import math
@@ -22,13 +22,13 @@ from minigrad.backends.symbolic_array import NotSymbolic, SymbolicArray, result_
 __all__ = ["BACKEND", "SYMBOLS", "Limit", "NotSymbolic", "Symbol", "expression_of"]
 
 Expression = Any  # str | int | float | bool | None | list[Expression]
-SMALL = 10_000  # elements up to which an op inside a formula runs on zeros, to learn the shape of its result
-SHORTEST = 16  # elements up to which an array that a formula has made of sizes is written out
+SMALL = 10_000  # elements, up to which an op inside a formula runs on zeros to find the shape of its result
+SHORTEST = 16  # elements, up to which an array that a formula creates from sizes is written out
 LONGEST = 60  # functions in the expression of a gradient; a longer one explains nothing
 
 
 class Limit:
-    """How many functions one expression may have."""
+    """The maximum number of functions in one expression."""
 
     longest = LONGEST
 
@@ -44,7 +44,7 @@ class Limit:
 
 
 class Symbol(SymbolicArray):
-    """An array that has an expression, a dtype and, unless it is not known, a shape, but no numbers."""
+    """An array with an expression, a dtype and, unless it is unknown, a shape, but without numbers."""
 
     def __abs__(self) -> "Symbol":
         return Symbol(["abs", self.expression], self.known_shape, self.dtype)
@@ -60,7 +60,7 @@ def expression_of(value: Any) -> Expression:
     """An argument as part of an expression.
 
     Raises:
-        NotSymbolic: for what is no symbol, number, dtype, text or short array, nor a tuple or slice of such.
+        NotSymbolic: for anything but a symbol, number, dtype, text or short array, or a tuple or slice of these.
     """
     if isinstance(value, Symbol):
         return value.expression
@@ -105,18 +105,18 @@ def result_dtype(values: Sequence[Any]) -> Any:
 
 
 def broadcast(values: Sequence[Any]) -> tuple[int, ...] | None:
-    """The shape that all values take together, None if one is not known."""
+    """The common shape of all values, None if one is unknown."""
     shapes = [value.known_shape for value in values if isinstance(value, Symbol)]
     return None if None in shapes else np.broadcast_shapes(*[shape for shape in shapes if shape is not None])
 
 
 def elementwise(name: str, dtype: Any = None) -> Callable[..., Symbol]:
-    """A function of elements under its name; its dtype follows from its arguments, unless it is given."""
+    """A recorded elementwise function; its dtype follows from its arguments, unless it is given."""
     return lambda *args: call(name, args, broadcast(args), dtype or result_dtype(args))
 
 
 def operators(names: dict[str, str], dtype: Any = None) -> None:
-    """Give Symbol these operators of two operands, and where Python has them their mirror images."""
+    """Give Symbol these binary operators, and where Python has them their reflected forms."""
     for method, name in names.items():
         function = elementwise(name, dtype)
         setattr(Symbol, f"__{method}__", function)
@@ -129,10 +129,10 @@ operators({"lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "eq": "eq", "ne": "ne
 
 
 def run_on_zeros(function: Callable[..., Any], args: Sequence[Any]) -> Any:
-    """What a function returns for zeros, to learn shape and dtype.
+    """The result of a function for zeros, to find shape and dtype.
 
     Raises:
-        NotSymbolic: if it gives nothing for zeros.
+        NotSymbolic: if the function fails on zeros.
     """
     try:
         with np.errstate(all="ignore"):
@@ -144,7 +144,7 @@ def run_on_zeros(function: Callable[..., Any], args: Sequence[Any]) -> Any:
 
 
 def written_out(op: Any, args: Sequence[Any]) -> Symbol | None:
-    """An op as the operators that it applies to its arguments, if it applies nothing else: tanh's derivative does."""
+    """An op as the operators that it applies to its arguments, if it applies nothing else, like tanh's derivative."""
     try:
         result = op.values(*args)
     except Exception:  # noqa: BLE001 (NumPy's functions refuse symbols, each with its own error)
@@ -153,7 +153,7 @@ def written_out(op: Any, args: Sequence[Any]) -> Symbol | None:
 
 
 def views(name: str) -> Callable[..., Symbol]:
-    """A function of `ArrayNamespace` that gives a view; zeros, which take no memory, show its shape."""
+    """A function of `ArrayNamespace` that returns a view; zeros, which take no memory, give its shape."""
     def function(x: Symbol, *args: Any) -> Symbol:
         return call(name, (x, *args), run_on_zeros(getattr(XP, name), (x, *args)).shape, x.dtype)
     return function
@@ -166,7 +166,7 @@ def product_shape(x: tuple[int, ...], y: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class SymbolNamespace:
-    """Each function of `ArrayNamespace`, as a note of itself."""
+    """The functions of `ArrayNamespace`, each of which records itself."""
 
     exp, log, sqrt, sin, cos, sign, sigmoid = map(elementwise, ("exp", "log", "sqrt", "sin", "cos", "sign", "sigmoid"))
     power, elementwise = elementwise("pow"), staticmethod(elementwise)
@@ -175,7 +175,7 @@ class SymbolNamespace:
     @staticmethod
     def getitem(x: Symbol, index: Any) -> Symbol:
         parts = index if isinstance(index, tuple) else (index,)
-        if any(isinstance(part, Symbol) and part.dtype == bool for part in parts):  # how many it finds is not known
+        if any(isinstance(part, Symbol) and part.dtype == bool for part in parts):  # how many it selects is unknown
             return call("getitem", (x, index), None, x.dtype)
         return views("getitem")(x, index)
 
@@ -199,7 +199,7 @@ class SymbolNamespace:
 
     @staticmethod
     def scatter(x: Symbol, index: Any, shape: tuple[int, ...]) -> Symbol:
-        if x.size + math.prod(shape) <= SMALL:  # whether the index fits is seen where it costs nothing
+        if x.size + math.prod(shape) <= SMALL:  # check the index where it costs nothing
             run_on_zeros(XP.scatter, (x, index, shape))
         return call("scatter", (x, index, shape), tuple(shape), x.dtype)
 
@@ -209,7 +209,7 @@ class SymbolNamespace:
 
     @staticmethod
     def swapaxes(x: Symbol, i: int, j: int) -> Symbol:
-        """Swapped twice is as it was."""
+        """Swapping twice restores the symbol."""
         result = views("swapaxes")(x, i, j)
         if isinstance(x.expression, list) and x.expression[0] == "swapaxes" and x.expression[2:] == [i, j]:
             return Symbol(x.expression[1], result.shape, x.dtype)
@@ -221,7 +221,7 @@ class SymbolNamespace:
 
     @staticmethod
     def turned_product(x: Symbol, y: Symbol) -> Symbol:
-        """`(x @ y).T`, as what it is: `y.T @ x.T`."""
+        """`(x @ y).T`, written as `y.T @ x.T`."""
         return SYMBOLS.matmul(SYMBOLS.t(y), SYMBOLS.t(x))
 
     @staticmethod
@@ -279,9 +279,9 @@ class SymbolNamespace:
 
     @staticmethod
     def apply(op: Any, *args: Any) -> Any:
-        """An op inside a formula: the operators that it is made of, or else the name of its class.
+        """An op inside a formula: the operators that it consists of, or else the name of its class.
 
-        Of a large result whose operators are not known, the shape is not known either.
+        If the result is large and the operators are unknown, so is its shape.
         """
         written = written_out(op, args)
         if written is not None:
@@ -298,7 +298,7 @@ class SymbolNamespace:
 
 
 def noted(name: str, function: Callable[..., Any], *args: Any) -> Symbol:
-    """A function of NumPy's under a name; what it gives for zeros shows shape and dtype."""
+    """A NumPy function recorded under a name; its result for zeros gives shape and dtype."""
     if sum([arg.size for arg in args if isinstance(arg, Symbol)]) > SMALL:
         raise NotSymbolic("a large array")
     result = run_on_zeros(function, args)
@@ -315,7 +315,7 @@ class SymbolBackend:
     type, array_type = "meta", Symbol
 
     class module:
-        """What makes arrays beside symbols: zeros that are noted, and short arrays of NumPy's."""
+        """The module that creates arrays next to symbols: recorded zeros, and short NumPy arrays."""
 
         arange, array, asarray, eye = np.arange, np.array, np.asarray, np.eye
 
@@ -353,14 +353,14 @@ class SymbolBackend:
         return Symbol(expression_of(np.asarray(array)), array.shape, array.dtype)
 
     def as_strided(self, array: Any, shape: Any, strides: Any) -> Symbol:
-        """A broadcast, if that is what it is."""
+        """A broadcast, if the strides mean one."""
         broadcast = SYMBOLS.broadcast_to(array, shape)
         if strides != broadcast.strides:
             raise NotSymbolic("a view by strides")
         return broadcast
 
     def composite(self, function: Callable[..., Any], *args: Any) -> None:
-        """Array code does."""
+        """The array code is used."""
 
     def fused(self, name: str) -> None:
         return None
@@ -372,4 +372,4 @@ class SymbolBackend:
         return SYMBOLS.matmul(x, y)
 
 
-BACKEND: Any = SymbolBackend()  # what it lacks no forward can do on symbols
+BACKEND: Any = SymbolBackend()  # a forward that needs more does not run on symbols

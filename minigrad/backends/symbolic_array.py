@@ -1,7 +1,7 @@
-"""What the forward of an op asks of an array, on symbols: methods of arrays, and NumPy's functions.
+"""The array methods and NumPy functions that the forward of an op calls, on symbols.
 
-The formula of a derivative calls a namespace; the forward of an op calls NumPy. NumPy hands a call to what it is about
-(`__array_ufunc__`, `__array_function__`: NEPs 13 and 18), so that forwards run over symbols as they stand.
+The formula of a derivative calls a namespace; the forward of an op calls NumPy. NumPy passes a call to its arguments
+(`__array_ufunc__`, `__array_function__`: NEPs 13 and 18), so that forwards run on symbols unchanged.
 """
 
 import math
@@ -26,18 +26,18 @@ C_ORDER = SimpleNamespace(c_contiguous=True, f_contiguous=False, fnc=False, forc
 
 
 class NotSymbolic(Exception):
-    """A formula does what no expression says: it looks at numbers, or calls what is no function of the namespace."""
+    """A formula that no expression can represent: it reads numbers, or calls a function outside the namespace."""
 
 
 def result_type(*types: Any) -> Any:
-    """`numpy.result_type` of dtypes and Python numbers, of bfloat16 too."""
+    """`numpy.result_type` of dtypes and Python numbers, including bfloat16."""
     if not any(each is BFLOAT16 for each in types):
         return np.result_type(*types)
     return reduce(promote_types, [each for each in types if isinstance(each, np.dtype)], BFLOAT16)
 
 
 def zeros_like(value: Any) -> Any:
-    """Zeros in the place of a symbol; they take no memory. In a tuple too."""
+    """Zeros in place of a symbol, also within a tuple; they take no memory."""
     if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
         return type(value)([zeros_like(part) for part in value])
     if isinstance(value, SymbolicArray):
@@ -46,15 +46,15 @@ def zeros_like(value: Any) -> Any:
 
 
 def reduction(name: str, x: Any, axis: Any, keepdims: bool) -> Any:
-    """A reduction of NumPy's."""
+    """A NumPy reduction."""
     return getattr(np, name)(x, axis=axis, keepdims=keepdims)
 
 
 class SymbolicArray:
-    """An array that has an expression, a dtype and, unless it is not known, a shape, but no numbers."""
+    """An array with an expression, a dtype and, unless it is unknown, a shape, but without numbers."""
 
     namespace: ClassVar[Any]  # the functions of symbols (`minigrad.backends.symbolic`), which are built on this
-    noted: ClassVar[Callable[..., Any]]  # notes the call of a function under a name
+    noted: ClassVar[Callable[..., Any]]  # records the call of a function under a name
     flags, base = C_ORDER, None
 
     def __init__(self, expression: Any, shape: tuple[int, ...] | None, dtype: Any) -> None:
@@ -174,7 +174,7 @@ class SymbolicArray:
 
     # NumPy's functions
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
-        """NumPy's functions of elements, where an op calls them instead of the namespace's."""
+        """NumPy's ufuncs, where an op calls them instead of the namespace's functions."""
         if method == "reduce" and ufunc.__name__ in REDUCTIONS:
             x, *rest = args
             return x.reduced(REDUCTIONS[ufunc.__name__], *(rest or (options.pop("axis", 0),)), **options)
@@ -191,23 +191,23 @@ class SymbolicArray:
         return result if out is None else out.overwritten(result)
 
     def overwritten(self, part: Any, index: Any = ...) -> Any:
-        """This array after something was written to it, which any other name of it must not see.
+        """This array after a write; no other name may refer to it.
 
         Raises:
-            NotSymbolic: for what may be a view, or the operand of an op.
+            NotSymbolic: if it may be a view, or the operand of an op.
         """
         if not isinstance(self.expression, list) or self.expression[0] in VIEWS:
             raise NotSymbolic("a view that is written to")
         whole = index is Ellipsis and getattr(part, "shape", None) == self.shape
-        made = part.astype(self.dtype) if whole else self.namespace.put(self, index, part)
-        self.expression = made.expression
+        result = part.astype(self.dtype) if whole else self.namespace.put(self, index, part)
+        self.expression = result.expression
         return self
 
     def __setitem__(self, index: Any, part: Any) -> None:
         self.overwritten(part, index)
 
     def elementwise(self, name: str, ufunc: Any, args: Any) -> Any:
-        """A function of elements; NumPy says of which dtype the result is."""
+        """An elementwise function; NumPy determines the dtype of the result."""
         kinds = [np.zeros((), a.dtype) if isinstance(a, SymbolicArray) else a for a in args]
         with np.errstate(all="ignore"):
             return self.namespace.elementwise(name, ufunc(*kinds).dtype)(*args)
@@ -235,11 +235,11 @@ class SymbolicArray:
 
 
 def converted(parts: Any, dtype: Any) -> list[Any]:
-    """Arrays in a dtype, if there is one."""
+    """Arrays converted to a dtype, if one is given."""
     return [part if dtype is None else part.astype(dtype) for part in parts]
 
 
-# Functions that are noted under NumPy's name, with the parameters that an expression has, in their order.
+# Functions that are recorded under NumPy's name, with the parameters in an expression, in their order.
 PLAIN = {"clip": ("a", "a_min", "a_max"), "cumsum": ("a", "axis"), "cumprod": ("a", "axis"), "flip": ("m", "axis"),
          "roll": ("a", "shift", "axis"), "tril": ("m", "k"),
          "triu": ("m", "k"), "repeat": ("a", "repeats", "axis"), "tile": ("A", "reps"), "isclose": ("a", "b"),

@@ -1,1 +1,1 @@
-"""Names that are here because programs for PyTorch use them, and that minigrad does not need."""
+"""Names that PyTorch programs use, but that minigrad does not need."""

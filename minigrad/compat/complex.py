@@ -1,6 +1,6 @@
 """Answers questions about complex numbers for real tensors, and raises a clear error for everything else.
 
-Mirrors the functions of PyTorch that make complex tensors or take them apart. docs/dtypes.md says why there are none.
+Mirrors PyTorch's functions that create complex tensors or split them. docs/dtypes.md says why minigrad has none.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ __all__ = ["complex", "conj", "conj_physical", "imag", "is_conj", "is_neg", "pol
 
 
 def of_real(name: str, doc: str, answer: Any = None, *, method: bool = True) -> Callable[[Tensor], Any]:
-    """The op of this name, which for a real tensor gives the tensor itself, or the same `answer` always."""
+    """The op of this name, which for a real tensor returns the tensor itself, or always the same `answer`."""
     def function(input: Tensor) -> Any:
         check_tensor(input, name)
         return input if answer is None else answer
@@ -27,7 +27,7 @@ def of_real(name: str, doc: str, answer: Any = None, *, method: bool = True) -> 
 
 
 def refused(name: str, doc: str, text: str = "") -> Callable[..., NoReturn]:
-    """The op of this name, which raises PyTorch's error for a real tensor, or says that there are no complex ones."""
+    """The op of this name, which raises PyTorch's error for a real tensor, or one for the lack of complex dtypes."""
     def function(*args: Any, **options: Any) -> NoReturn:
         raise RuntimeError(text) if text else NotImplementedError(f"{name}(): {NOT_HERE.strip()}")
 
@@ -38,26 +38,26 @@ def refused(name: str, doc: str, text: str = "") -> Callable[..., NoReturn]:
 real = of_real("real", "The real part of a tensor: itself.", method=False)
 conj = of_real("conj", "The conjugate of a real tensor: itself.")
 conj_physical = of_real("conj_physical", "The conjugate of a real tensor: itself.")
-resolve_conj = of_real("resolve_conj", "The tensor itself: no conjugation waits.")
-resolve_neg = of_real("resolve_neg", "The tensor itself: no negation waits.")
-is_conj = of_real("is_conj", "Whether a conjugation waits: never.", False)
-is_neg = of_real("is_neg", "Whether a negation waits: never.", False)
-imag = refused("imag", "The imaginary part, which real tensors have none of: always PyTorch's error.",
+resolve_conj = of_real("resolve_conj", "The tensor itself: no conjugation is pending.")
+resolve_neg = of_real("resolve_neg", "The tensor itself: no negation is pending.")
+is_conj = of_real("is_conj", "Whether a conjugation is pending: always False.", False)
+is_neg = of_real("is_neg", "Whether a negation is pending: always False.", False)
+imag = refused("imag", "The imaginary part, which real tensors lack: always PyTorch's error.",
                "imag is not implemented for tensors with non-complex dtypes.")
 view_as_real = refused("view_as_real", "A complex tensor as pairs of real numbers: always PyTorch's error for a real "
                        "one.", "view_as_real is only supported for complex tensors")
-view_as_complex = refused("view_as_complex", "Pairs of real numbers as complex ones: not here.")
-complex = refused("complex", "Two real tensors as a complex one: not here.")
-polar = refused("polar", "Lengths and angles as a complex tensor: not here.")
+view_as_complex = refused("view_as_complex", "Pairs of real numbers as complex ones: not implemented.")
+complex = refused("complex", "Two real tensors as a complex one: not implemented.")
+polar = refused("polar", "Lengths and angles as a complex tensor: not implemented.")
 
 
 def no_conversion(name: str, dtype: str) -> None:
-    """Make the method of this name, which would convert to a dtype that is not here: always an error."""
+    """Create the method of this name, which would convert to a dtype that minigrad lacks: always an error."""
     def method(input: Tensor) -> NoReturn:
         raise NotImplementedError(f"{name}(): {NOT_HERE.strip()}")
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"`to({dtype})`: not here."
+    method.__doc__ = f"`to({dtype})`: not implemented."
     tensor_method(method)
 
 

@@ -1,6 +1,6 @@
-"""Switches for which minigrad has no use, since scripts set them: mirrors a few functions of `torch/__init__.py`.
+"""Switches that scripts set, but that minigrad does not need: mirrors a few functions of `torch/__init__.py`.
 
-What they ask for holds anyway: minigrad's results are the same at each run, and a float32 is multiplied as a float32.
+What they request holds anyway: minigrad's results are reproducible, and float32 products are computed in float32.
 """
 
 import os
@@ -10,7 +10,7 @@ from minigrad._base.type_name import type_name
 
 
 class Switches:
-    """What was set."""
+    """The values of the switches."""
 
     deterministic = False
     warn_only = False
@@ -20,12 +20,12 @@ class Switches:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Ask for results that are the same at each run, which they are."""
+    """Request reproducible results, which minigrad's always are."""
     Switches.deterministic, Switches.warn_only = bool(mode), bool(warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """What `use_deterministic_algorithms` was set to."""
+    """The value set by `use_deterministic_algorithms`."""
     return Switches.deterministic
 
 
@@ -38,11 +38,11 @@ DEBUG_MODES = ("default", "warn", "error")
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
-    """`use_deterministic_algorithms` by a number or a word: 0 or "default", 1 or "warn", 2 or "error".
+    """`use_deterministic_algorithms` by a number or a string: 0 or "default", 1 or "warn", 2 or "error".
 
     Raises:
-        RuntimeError: for another number or word.
-        TypeError: for what is neither.
+        RuntimeError: for another number or string.
+        TypeError: for anything else.
     """
     if not isinstance(debug_mode, (int, str)):
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
@@ -56,12 +56,12 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 
 def get_deterministic_debug_mode() -> int:
-    """What `set_deterministic_debug_mode` was set to, as a number."""
+    """The value set by `set_deterministic_debug_mode`, as a number."""
     return (1 if Switches.warn_only else 2) if Switches.deterministic else 0
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Allow coarser products of float32; minigrad never takes them."""
+    """Allow less precise float32 products; minigrad never uses them."""
     if precision in ("highest", "high", "medium"):
         Switches.precision = precision
     else:
@@ -70,12 +70,12 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """What `set_float32_matmul_precision` was set to."""
+    """The value set by `set_float32_matmul_precision`."""
     return Switches.precision
 
 
 def check_count(function: str, num: int) -> None:
-    """PyTorch's errors for what is no number of threads."""
+    """Raise PyTorch's errors for an invalid number of threads."""
     if not isinstance(num, int):
         raise RuntimeError(f"{function} expects an int, but got {type_name(num)}")
     if num <= 0:
@@ -83,18 +83,18 @@ def check_count(function: str, num: int) -> None:
 
 
 def set_num_threads(num: int, /) -> None:
-    """Note how many threads PyTorch would use; NumPy's take the number in `OMP_NUM_THREADS` when it is loaded."""
+    """Store the number of threads that PyTorch would use; NumPy reads `OMP_NUM_THREADS` when it is loaded."""
     check_count("set_num_threads", num)
     Switches.threads = num
 
 
 def get_num_threads() -> int:
-    """What `set_num_threads` was set to, or the number of processors."""
+    """The value set by `set_num_threads`, or the number of processors."""
     return Switches.threads or os.cpu_count() or 1
 
 
 def set_num_interop_threads(num: int, /) -> None:
-    """Note how many ops PyTorch would run side by side, once; minigrad runs one after the other."""
+    """Store, once, how many ops PyTorch would run in parallel; minigrad runs one after the other."""
     check_count("set_num_interop_threads", num)
     if Switches.interop_threads:
         raise RuntimeError("Error: cannot set number of interop threads after parallel work has started or "
@@ -103,12 +103,12 @@ def set_num_interop_threads(num: int, /) -> None:
 
 
 def get_num_interop_threads() -> int:
-    """What `set_num_interop_threads` was set to, or the number of processors."""
+    """The value set by `set_num_interop_threads`, or the number of processors."""
     return Switches.interop_threads or os.cpu_count() or 1
 
 
 def set_flush_denormal(mode: bool, /) -> bool:
-    """Whether tiny numbers can be taken for 0: NumPy cannot."""
+    """Whether denormal numbers can be flushed to 0: NumPy cannot."""
     return False
 
 

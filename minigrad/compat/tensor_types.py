@@ -1,7 +1,7 @@
 """The constructors of early PyTorch, one per dtype: `FloatTensor(2, 3)`, `LongTensor([1, 2])`.
 
-They are also names of what a tensor is: `x.type(LongTensor)`, `isinstance(x, FloatTensor)`. `tensor(..., dtype=)` is
-what takes their place today.
+They also name types of tensors: `x.type(LongTensor)`, `isinstance(x, FloatTensor)`. Today `tensor(..., dtype=)`
+replaces them.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ OPTIONS = ("TensorOptions(dtype={}, device=cpu, layout=Strided, requires_grad=fa
 
 
 class tensortype:
-    """Makes tensors of one dtype, and knows those of that dtype as its instances."""
+    """Creates tensors of one dtype; its instances are the tensors of that dtype."""
 
     __slots__ = ("__name__", "__qualname__", "dtype")
 
@@ -46,7 +46,7 @@ class tensortype:
         return isinstance(instance, Tensor) and instance.dtype is self.dtype
 
     def __call__(self, *data: Any, device: Any = PLACED) -> Tensor:
-        """A tensor of that size, holding zeros; or of these values (errors: `legacy_tensor`)."""
+        """A tensor of that size, filled with zeros; or with these values (errors: `legacy_tensor`)."""
         tensor = legacy_tensor(self.dtype, data, device)
         if tensor.dtype is not self.dtype:
             wanted, got = (OPTIONS.format(IN_C[dtype.name]) for dtype in (self.dtype, tensor.dtype))

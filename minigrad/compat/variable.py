@@ -1,7 +1,7 @@
-"""Has `Variable`, the deprecated alias of `Tensor`. Mirrors `torch/autograd/variable.py`.
+"""Defines `Variable`, the deprecated alias of `Tensor`. Mirrors `torch/autograd/variable.py`.
 
-Once a Variable was a tensor that takes part in autograd. Today every tensor does, and `Variable(tensor)` gives one.
-What is still used of it is `Variable._execution_engine.queue_callback`: to do something when a backward pass is over.
+A Variable used to be a tensor that takes part in autograd. Today every tensor does, and `Variable(tensor)` returns one.
+Still in use is `Variable._execution_engine.queue_callback`, which calls a function at the end of a backward pass.
 """
 
 import warnings
@@ -25,12 +25,12 @@ class ImperativeEngine:
 
 
 class Variable(ABC):  # noqa: B024 (every Tensor is registered as one)
-    """Every tensor is a Variable; calling this gives a tensor with the same data, outside of the graph.
+    """Every tensor is a Variable; calling this returns a tensor with the same data, outside the graph.
 
     Raises:
-        TypeError: if `data` is no tensor, or `_grad_fn` is given.
-        ValueError: if it is to be volatile and to require grad.
-        RuntimeError: if it is to require grad and does not hold floating point numbers.
+        TypeError: if `data` is not a tensor, or `_grad_fn` is given.
+        ValueError: for both `volatile` and `requires_grad`.
+        RuntimeError: for `requires_grad` with a dtype that is not floating point.
     """
 
     _execution_engine: ClassVar[ImperativeEngine] = ImperativeEngine()
@@ -46,12 +46,12 @@ class Variable(ABC):  # noqa: B024 (every Tensor is registered as one)
             raise TypeError(f"_grad_fn has to be a Function object or None, but got {type_name(_grad_fn)}")
         if data is not None and not isinstance(data, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type_name(data)}")
-        made = plain(np.empty(0, np.float32)) if data is None else data.detach()
+        result = plain(np.empty(0, np.float32)) if data is None else data.detach()
         if index(requires_grad):
-            if not made.is_floating_point():
+            if not result.is_floating_point():
                 raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-            made.requires_grad = True
-        return made
+            result.requires_grad = True
+        return result
 
 
 Variable.register(Tensor)

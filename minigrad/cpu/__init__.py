@@ -1,4 +1,4 @@
-"""The CPU as a device: mirrors `torch/cpu`. There is one, it is always there, and what it was given is done."""
+"""The CPU as a device: mirrors `torch/cpu`. There is one, always available, and its work is always finished."""
 
 from typing import Any
 
@@ -13,14 +13,14 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """How many CPUs there are: 1, however many cores it has."""
+    """The number of CPUs: 1, however many cores it has."""
     return 1
 
 
 def current_device() -> str:
-    """The device in use: "cpu"."""
+    """The current device: "cpu"."""
     return "cpu"
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait until all work is done, which it is."""
+    """Wait until all work is finished, which it is."""

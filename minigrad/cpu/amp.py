@@ -1,4 +1,4 @@
-"""Mixed precision on the CPU, by its old names: mirrors `torch/cpu/amp`. `minigrad.amp` has what they stand for."""
+"""Mixed precision on the CPU, by its deprecated names: mirrors `torch/cpu/amp`. `minigrad.amp` has the present ones."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ OLD = "`torch.cpu.amp.{0}(args...)` is deprecated. Please use `torch.amp.{0}('cp
 
 
 class autocast(autocast_for):
-    """`amp.autocast("cpu")`; without a dtype in bfloat16, whatever `set_autocast_dtype` says."""
+    """`amp.autocast("cpu")`; without a dtype it uses bfloat16, whatever `set_autocast_dtype` says."""
 
     def __init__(self, enabled: bool = True, dtype: Any = None, cache_enabled: bool = True) -> None:
         warn(OLD.format("autocast"), FutureWarning)

@@ -1,9 +1,8 @@
-"""Graphics cards: mirrors `torch/cuda/__init__.py`, and parts of its `random.py`, `memory.py`, `streams.py` and
-`graphs.py`.
+"""GPUs: mirrors `torch/cuda/__init__.py`, and parts of its `random.py`, `memory.py`, `streams.py` and `graphs.py`.
 
-minigrad computes on NVIDIA's cards with CuPy (docs/gpu.md). Without one, what a script asks before it chooses a device
-is answered as PyTorch answers it, so that `torch.device("cuda" if torch.cuda.is_available() else "cpu")` is the CPU,
-and what needs a GPU raises PyTorch's error.
+minigrad computes on NVIDIA's GPUs with CuPy (docs/gpu.md). Without one, the queries of a script that chooses a device
+are answered as PyTorch answers them, so that `torch.device("cuda" if torch.cuda.is_available() else "cpu")` is the
+CPU; everything that needs a GPU raises PyTorch's error.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ Where = Device | str | int | None
 
 
 def backend() -> Backend:
-    """What computes on the GPUs.
+    """The backend of the GPUs.
 
     Raises:
-        AssertionError: if there is none, with PyTorch's sentence for a build without CUDA.
+        AssertionError: if there is none, with PyTorch's message for a build without CUDA.
     """
     if not device_count():
         raise AssertionError(f"Torch not compiled with CUDA enabled{NO_GPU}")
@@ -44,12 +43,12 @@ def backend() -> Backend:
 
 
 def index_of(where: Where) -> int:
-    """The number of a GPU; None and "cuda" are the one in use.
+    """The index of a GPU; None and "cuda" are the current one.
 
     Raises:
         AssertionError: if there is no GPU.
-        ValueError: for another kind of device.
-        RuntimeError: for a number that no GPU has.
+        ValueError: for another type of device.
+        RuntimeError: for an index without a GPU.
     """
     using = backend()
     if isinstance(where, int) or where is None:
@@ -61,17 +60,17 @@ def index_of(where: Where) -> int:
 
 
 def is_available() -> bool:
-    """Whether there is a GPU to compute on, and CuPy to do it with."""
+    """Whether there is a GPU, and CuPy to compute on it."""
     return device_count() > 0
 
 
 def is_initialized() -> bool:
-    """Whether somebody has asked for a GPU, and there is one."""
+    """Whether a GPU has been used, and there is one."""
     return "cuda" in registry.BACKENDS and is_available()
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether bfloat16 can be used: False, as minigrad has it on the CPU only."""
+    """Whether bfloat16 is supported: False, since minigrad has it on the CPU only."""
     return False
 
 
@@ -86,18 +85,18 @@ def device_count() -> int:
 
 
 def current_device() -> int:
-    """The number of the GPU in use. Raises: AssertionError, if there is none."""
+    """The index of the current GPU. Raises: AssertionError, if there is none."""
     return backend().current_device()
 
 
 def set_device(device: Where) -> None:
-    """Use this GPU from now on. A negative number changes nothing."""
+    """Make a GPU the current one. A negative index changes nothing."""
     if not isinstance(device, int) or device >= 0:
         backend().set_device(index_of(device))
 
 
 class device:
-    """A `with` block in which a GPU is in use. None or a negative number changes nothing."""
+    """A `with` block in which a GPU is current. None or a negative index changes nothing."""
 
     def __init__(self, device: Any) -> None:
         changes_nothing = device is None or (isinstance(device, int) and device < 0)
@@ -111,12 +110,12 @@ class device:
 
 
 def synchronize(device: Where = None) -> None:
-    """Wait until a GPU has done what it was given. Raises: AssertionError, if there is none."""
+    """Wait until a GPU has finished its work. Raises: AssertionError, if there is none."""
     backend().synchronize(index_of(device))
 
 
 class Event:
-    """A moment in the work of the GPU in use, to wait for or to measure with.
+    """A point in the work of the current GPU, to wait for or to measure time with.
 
         start, end = Event(enable_timing=True), Event(enable_timing=True)
         start.record(); ...; end.record(); end.synchronize()
@@ -126,36 +125,35 @@ class Event:
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False,
                  external: bool = False) -> None:
         if interprocess or external:
-            raise NotImplementedError("events are of one process and of its own graphs\n\nLeave out `interprocess` and "
-                                      "`external`.")
+            raise NotImplementedError("events cannot be shared with other processes or graphs\n\nOmit `interprocess` "
+                                      "and `external`.")
         self.timed, self.recorded, self.backend = enable_timing, False, backend()
         self.event = self.backend.event(enable_timing, blocking)
 
     def record(self, stream: None = None) -> None:
-        """The moment is after the work given so far.
+        """Record the point after the work submitted so far.
 
         Raises:
-            NotImplementedError: for a stream: there is only the one in use.
+            NotImplementedError: for a stream: there is only the current one.
         """
         if stream is not None:
-            raise NotImplementedError("events are recorded on the stream in use, which is the only one\n\nLeave out "
-                                      "`stream`.")
+            raise NotImplementedError("events can only be recorded on the current stream\n\nOmit `stream`.")
         self.event.record()
         self.recorded = True
 
     def synchronize(self) -> None:
-        """Wait for the moment."""
+        """Wait until the GPU has reached the event."""
         self.event.synchronize()
 
     def query(self) -> bool:
-        """Whether the moment has come."""
+        """Whether the GPU has reached the event."""
         return bool(self.event.done)
 
     def elapsed_time(self, end_event: Event) -> float:
-        """The milliseconds from this moment to a later one.
+        """The milliseconds from this event to a later one.
 
         Raises:
-            ValueError: if one of them was not made to measure with, was not recorded, or has not come yet.
+            ValueError: if either was created without `enable_timing`, was not recorded, or has not been reached.
         """
         if not (self.timed and end_event.timed):
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
@@ -168,7 +166,7 @@ class Event:
 
 
 def stats(device: Where) -> dict[str, int]:
-    """What a GPU's memory holds; zeros if there is no GPU."""
+    """The memory statistics of a GPU; zeros if there is no GPU."""
     if not device_count():
         return dict.fromkeys(("allocated", "peak", "reserved"), 0)
     return backend().memory_stats(index_of(device))
@@ -180,7 +178,7 @@ def memory_allocated(device: Where = None) -> int:
 
 
 def max_memory_allocated(device: Where = None) -> int:
-    """The most bytes that arrays held on a GPU since `reset_peak_memory_stats`; 0 if there is none."""
+    """The maximum of bytes that arrays held on a GPU since `reset_peak_memory_stats`; 0 if there is none."""
     return stats(device)["peak"]
 
 
@@ -190,23 +188,23 @@ def memory_reserved(device: Where = None) -> int:
 
 
 def max_memory_reserved(device: Where = None) -> int:
-    """What the pool keeps now: it gives nothing back but by `empty_cache`, and does not tell what it kept before."""
+    """The bytes reserved now: the pool frees nothing except by `empty_cache`, and its former size is unknown."""
     return stats(device)["reserved"]
 
 
 def reset_peak_memory_stats(device: Where = None) -> None:
-    """Forget what was the most. Raises: AssertionError, if there is no GPU."""
+    """Reset the maximum. Raises: AssertionError, if there is no GPU."""
     backend().reset_peak(index_of(device))
 
 
 def mem_get_info(device: Where = None) -> tuple[int, int]:
-    """Free and all bytes of a GPU, whoever uses them. Raises: AssertionError, if there is none."""
+    """The free and the total bytes of a GPU, for all its users. Raises: AssertionError, if there is none."""
     stats = backend().memory_stats(index_of(device))
     return stats["free"], stats["total"]
 
 
 def empty_cache() -> None:
-    """Give back what the pool keeps unused; nothing if there is no GPU."""
+    """Free the unused memory of the pool; nothing if there is no GPU."""
     if is_initialized():
         backend().empty_cache()
 
@@ -216,48 +214,48 @@ class _CudaDeviceProperties(SimpleNamespace):
 
 
 def get_device_properties(device: Where = None) -> _CudaDeviceProperties:
-    """What a GPU is like. Raises: AssertionError, if there is none."""
+    """The properties of a GPU. Raises: AssertionError, if there is none."""
     return _CudaDeviceProperties(**backend().properties(index_of(device)))
 
 
 def get_device_name(device: Where = None) -> str:
-    """What a GPU is called. Raises: AssertionError, if there is none."""
+    """The name of a GPU. Raises: AssertionError, if there is none."""
     return str(get_device_properties(device).name)
 
 
 def get_device_capability(device: Where = None) -> tuple[int, int]:
-    """The compute capability: what a GPU can do. Raises: AssertionError, if there is none."""
+    """The compute capability of a GPU, (major, minor). Raises: AssertionError, if there is none."""
     properties = get_device_properties(device)
     return properties.major, properties.minor
 
 
 def manual_seed(seed: int) -> None:
-    """Start the generator of the GPU in use from a seed; nothing if there is none."""
+    """Restart the generator of the current GPU from a seed; nothing if there is none."""
     seed = int(seed)
     if device_count():
         default_of(Device("cuda", current_device())).manual_seed(seed)
 
 
 def manual_seed_all(seed: int) -> None:
-    """Start the generators of all GPUs from a seed, also of those that are first used afterwards."""
+    """Restart the generators of all GPUs from a seed, including those that are first used later."""
     manual_seed_of_devices(int(seed))
 
 
 def seed() -> None:
-    """Start the generator of the GPU in use from a seed that nobody can foresee; nothing if there is none."""
+    """Restart the generator of the current GPU from an unpredictable seed; nothing if there is none."""
     if device_count():
         default_of(Device("cuda", current_device())).seed()
 
 
 def seed_all() -> None:
-    """Start the generators of all GPUs from one seed that nobody can foresee; nothing if there is none."""
+    """Restart the generators of all GPUs from one unpredictable seed; nothing if there is none."""
     if device_count():
         seed()
         manual_seed_of_devices(initial_seed())
 
 
 def initial_seed() -> int:
-    """The seed that the generator of the GPU in use started from. Raises: AssertionError, if there is none."""
+    """The seed from which the generator of the current GPU started. Raises: AssertionError, if there is none."""
     return default_of(Device("cuda", index_of(None))).initial_seed()
 
 

@@ -1,4 +1,4 @@
-"""Mixed precision on a GPU, by its old names: mirrors `torch/cuda/amp`. `minigrad.amp` says what there is of it."""
+"""Mixed precision on a GPU, by its deprecated names: mirrors `torch/cuda/amp`. See `minigrad.amp` for its scope."""
 
 from typing import Any
 

@@ -1,8 +1,7 @@
 """`cuda.make_graphed_callables`: mirrors the function of that name in `torch/cuda/graphs.py`.
 
-A function or a module becomes two CUDA graphs, its forward and its backward pass, inside one node of autograd. A reader
-finds here what such a graph asks for: inputs, results and gradients that stay at their places in memory, into which and
-out of which each call copies.
+A function or a module becomes two CUDA graphs, its forward and its backward pass, inside one autograd node. Such graphs
+need fixed memory for inputs, results and gradients; each call copies to and from it.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,14 +22,14 @@ TENSORS = ("In the beta API, sample_args for each callable must contain only Ten
 
 def make_graphed_callables(callables: Any, sample_args: tuple[Any, ...], num_warmup_iters: int = 3,
                            allow_unused_input: bool = False, pool: Any = None) -> Any:
-    """The same functions or modules, whose passes are CUDA graphs; a tuple of them, with a tuple of `sample_args` each.
+    """The same functions or modules, run as CUDA graphs; given a tuple of them, a tuple, with `sample_args` for each.
 
-    What is called later has tensors of the shapes, dtypes and `requires_grad` of `sample_args`. A module is changed: in
-    the mode, training or not, that it is in, its `forward` runs the graphs. Results lie where the next call writes its
-    own. `pool` means nothing here: each graph has memory of its own.
+    Later calls must have tensors of the shapes, dtypes and `requires_grad` of `sample_args`. A module is modified: in
+    its present mode, training or not, its `forward` runs the graphs. The next call overwrites the results. `pool` has
+    no effect: each graph has its own memory.
 
     Raises:
-        AssertionError: for modules with hooks or with buffers that require grad, and arguments that are no tensors.
+        AssertionError: for modules with hooks or with buffers that require grad, and arguments that are not tensors.
         RuntimeError: for arguments that the results do not depend on, unless `allow_unused_input`.
     """
     alone = not isinstance(callables, tuple)
@@ -49,7 +48,7 @@ def make_graphed_callables(callables: Any, sample_args: tuple[Any, ...], num_war
 
 
 def check(function: Any, args: tuple[Any, ...]) -> None:
-    """PyTorch's errors for what cannot be captured."""
+    """Raise PyTorch's errors for callables that cannot be captured."""
     if is_module(function):
         if function._backward_hooks or function._forward_hooks or function._forward_pre_hooks:
             raise AssertionError(HOOKS)
@@ -60,12 +59,12 @@ def check(function: Any, args: tuple[Any, ...]) -> None:
 
 
 def is_module(function: Any) -> bool:
-    """Whether a callable is a module: it has parameters, and `minigrad.nn` need not be loaded to ask."""
+    """Whether a callable is a module, judged by its attributes, so that `minigrad.nn` need not be loaded."""
     return hasattr(function, "parameters") and hasattr(function, "forward")
 
 
 def leaves(tree: Any) -> Iterator[Any]:
-    """What stands in tuples, lists and dicts, in its order."""
+    """Yield the values in tuples, lists and dicts, in order."""
     if isinstance(tree, (tuple, list, dict)):
         for each in tree.values() if isinstance(tree, dict) else tree:
             yield from leaves(each)
@@ -74,7 +73,7 @@ def leaves(tree: Any) -> Iterator[Any]:
 
 
 def rebuilt(tree: Any, values: Iterator[Any]) -> Any:
-    """The same tuples, lists and dicts with other things in them."""
+    """The same tuples, lists and dicts with other values."""
     if isinstance(tree, dict):
         return {key: rebuilt(each, values) for key, each in tree.items()}
     if isinstance(tree, (tuple, list)):
@@ -86,9 +85,9 @@ def rebuilt(tree: Any, values: Iterator[Any]) -> Any:
 class Passes:
     """A callable and its two graphs.
 
-    `input_surface`: all that gradients may be asked for, the arguments and then the parameters; `outputs`: the results,
-    which each call puts into the same memory; `grad_outputs` and `grad_inputs`: the gradients of the results and of the
-    input surface, likewise.
+    `input_surface`: all that gradients can be computed for, the arguments and then the parameters; `outputs`: the
+    results, in fixed memory; `grad_outputs` and `grad_inputs`: the gradients of the results and of the input surface,
+    likewise.
     """
 
     def __init__(self, function: Any, args: tuple[Any, ...], allow_unused: bool) -> None:
@@ -102,12 +101,12 @@ class Passes:
         self.grad_inputs: tuple[Any, ...] = ()
 
     def warm_up(self, times: int) -> None:
-        """Run it as always, so that kernels are compiled; the gradients go nowhere."""
+        """Run it without a graph, so that kernels are compiled; the gradients are discarded."""
         for _ in range(times):
             self.differentiated(tuple(leaves(self.function(*self.args))))
 
     def differentiated(self, outputs: tuple[Any, ...]) -> None:
-        """A backward pass of the results that require grad, from `grad_outputs` if they are there."""
+        """Run a backward pass of the results that require grad, from `grad_outputs` if there are any."""
         wanted = [o for o in outputs if o.requires_grad]
         starts = [g for g in self.grad_outputs if g is not None] or [empty_like(o) for o in wanted]
         parts: Iterator[Any] = iter(())
@@ -117,13 +116,13 @@ class Passes:
         self.grad_inputs = tuple([next(parts) if wanted and x.requires_grad else None for x in self.input_surface])
 
     def capture_forward(self) -> None:
-        """Note the forward pass."""
+        """Capture the forward pass."""
         with graph(self.forward):
             self.tree = self.function(*self.args)
         self.outputs = tuple(leaves(self.tree))
 
     def capture_backward(self) -> None:
-        """Note the backward pass."""
+        """Capture the backward pass."""
         self.grad_outputs = tuple([empty_like(o) if o.requires_grad else None for o in self.outputs])
         if any(g is not None for g in self.grad_outputs):
             with graph(self.backward):
@@ -132,7 +131,7 @@ class Passes:
             self.grad_inputs = (None,) * len(self.input_surface)
 
     def put_in(self) -> Any:
-        """The callable that replays the graphs: a module has it as its `forward` from now on."""
+        """Return a callable that replays the graphs; a module gets it as its `forward`."""
         function, run = self.function, self.as_function()
         if not is_module(function):
             return run
@@ -145,23 +144,23 @@ class Passes:
         return function
 
     def as_function(self) -> Callable[..., Any]:
-        """A function with one node of autograd, which copies and replays."""
+        """A function with one autograd node that copies and replays."""
         passes = self
 
         class Graphed(Function):
             @staticmethod
             def forward(ctx: Any, *inputs: Tensor) -> tuple[Tensor, ...]:
-                for place, x in zip(passes.inputs, inputs):  # parameters are where they were
-                    passes.put(place, x)
+                for memory, x in zip(passes.inputs, inputs):  # parameters are already in place
+                    passes.put(memory, x)
                 passes.forward.replay()
                 return tuple([o.detach() for o in passes.outputs])
 
             @staticmethod
             @once_differentiable
             def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-                for place, g in zip(passes.grad_outputs, grads):
-                    if place is not None:
-                        passes.put(place, g)
+                for memory, g in zip(passes.grad_outputs, grads):
+                    if memory is not None:
+                        passes.put(memory, g)
                 passes.backward.replay()
                 return tuple([None if g is None else g.detach() for g in passes.grad_inputs])
 
@@ -172,7 +171,7 @@ class Passes:
         return call
 
     @staticmethod
-    def put(place: Tensor, x: Tensor) -> None:
-        """Copy a tensor to its place, if it is not there."""
-        if place.data_ptr() != x.data_ptr():
-            place.detach().copy_(x.detach())
+    def put(memory: Tensor, x: Tensor) -> None:
+        """Copy a tensor to its fixed memory, unless it is there."""
+        if memory.data_ptr() != x.data_ptr():
+            memory.detach().copy_(x.detach())

@@ -1,17 +1,17 @@
 """CUDA graphs: mirrors `torch/cuda/graphs.py`.
 
-A step of a small model gives a GPU hundreds of kernels of a few microseconds each, and Python needs longer to name them
-than the GPU to run them. A graph notes them once and gives them all at once, on the same memory each time:
+A step of a small model launches hundreds of kernels of a few microseconds each, and Python takes longer to launch them
+than the GPU to run them. A graph captures them once and launches them all at once, on the same memory each time:
 
-    step()                                  # once as always, so that kernels are compiled and memory is there
+    step()                                  # once without a graph: kernels are compiled, memory is allocated
     graph = minigrad.cuda.CUDAGraph()
     with minigrad.cuda.graph(graph):
-        step()                              # is noted, not done
-    x.copy_(next_batch); graph.replay()     # is done, with what is in x now
+        step()                              # is captured, not run
+    x.copy_(next_batch); graph.replay()     # runs it on the present values of x
 
-Shapes, and numbers that Python computes, stay what they were: a learning rate, and the steps that Adam counts, unless
-it has `capturable=True` and counts on the GPU. What waits for the GPU (`item`, `nonzero`) is an error in a graph.
-Random numbers (dropout) go on: each replay draws what would have been drawn next without a graph.
+Shapes, and numbers that Python computes, are fixed at capture: a learning rate, and Adam's step count, unless it has
+`capturable=True` and counts on the GPU. Ops that wait for the GPU (`item`, `nonzero`) raise an error during capture.
+Random numbers (dropout) advance: each replay draws what would have been drawn next without a graph.
 """
 
 from collections.abc import Callable
@@ -28,36 +28,36 @@ OWNED = "This CUDAGraph instance already owns a captured graph. To capture a new
 
 
 class CUDAGraph:
-    """Work of a GPU, noted by `graph(...)` or between `capture_begin` and `capture_end`, to be done by `replay`.
+    """GPU work that `graph(...)`, or `capture_begin` and `capture_end`, captures and `replay` runs.
 
-    It keeps the memory that it works on: that of its results too, which each replay overwrites.
+    It keeps the memory that it works on, including that of its results, which each replay overwrites.
     """
 
     def __init__(self, keep_graph: bool = False) -> None:
         self.backend: Backend = backend_for("cuda")
         self.block: AbstractContextManager[Callable[[], None]] | None = None
         self.again: Callable[[], None] | None = None
-        self.index = 0  # the GPU that it was captured on
+        self.index = 0  # the GPU of the capture
         self.registered: list[Generator] = []
         self.streams: list[InGraph] = []
 
     def register_generator_state(self, generator: Generator) -> None:
-        """Let the graph draw from a generator of one's own; from the default one of the GPU it may anyway."""
+        """Let the graph draw from a user's generator; it may always draw from the GPU's default one."""
         generator.philox(RuntimeError("Expected a 'cuda' device type for generator but found 'cpu'"))
         self.registered.append(generator)
 
     def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
-        """Note from now on what is given to the GPU in use.
+        """Capture the work of the current GPU from now on.
 
         Raises:
-            RuntimeError: if something is being noted already, or was noted and not forgotten by `reset`.
+            RuntimeError: during another capture, or if this graph has captured work that `reset` has not discarded.
         """
         if self.again is not None or self.backend.capturing():
             raise RuntimeError(OWNED if self.again is not None else "a CUDA graph is being captured already")
         self.index = self.backend.current_device()
         here = device("cuda", self.index)
         states: dict[int, Any] = {id(each.stream): each.stream for each in (default_of(here), *self.registered)}
-        # Before the capture, or the graph would empty them at each replay.
+        # Created before the capture, or the graph would empty them at each replay.
         self.streams = [InGraph(state, device_handle(here)) for state in states.values()]
         block = self.backend.capture()
         self.again, self.block = block.__enter__(), block
@@ -65,15 +65,15 @@ class CUDAGraph:
             each.stream.graph = each
 
     def capture_end(self) -> None:
-        """Stop to note.
+        """Stop capturing.
 
         Raises:
-            RuntimeError: if nothing was begun.
+            RuntimeError: if no capture has begun.
         """
         self.ended(None, None, None)
 
     def ended(self, *error: Any) -> None:
-        """Stop to note; after an error, that of the end too, nothing is kept."""
+        """Stop capturing; after an error, even in stopping, nothing is kept."""
         block, self.block = self.block, None
         if block is None:
             raise RuntimeError("capture_end was called without capture_begin")
@@ -85,10 +85,10 @@ class CUDAGraph:
             self.again = again
 
     def replay(self) -> None:
-        """Give the GPU all of it.
+        """Launch the captured work on the GPU.
 
         Raises:
-            RuntimeError: if nothing was noted, or is still being noted.
+            RuntimeError: if nothing was captured, or the capture has not ended.
         """
         if self.again is None or self.block is not None:
             raise RuntimeError("Called CUDAGraph::replay without a preceding successful capture.")
@@ -99,15 +99,15 @@ class CUDAGraph:
             self.again()
 
     def reset(self) -> None:
-        """Forget what was noted, and give its memory back."""
+        """Discard the captured work, and free its memory."""
         self.again, self.streams = None, []
 
 
 class graph:
-    """A `with` block whose work for the GPU is noted in a CUDAGraph, and not done.
+    """A `with` block whose GPU work is captured in a CUDAGraph instead of being run.
 
-    `pool`, `stream`, `capture_error_mode` and the rest are PyTorch's, and mean nothing here: each graph has memory and
-    a stream of its own.
+    `pool`, `stream`, `capture_error_mode` and the rest are PyTorch's, and have no effect: each graph has its own memory
+    and stream.
     """
 
     def __init__(self, cuda_graph: CUDAGraph, pool: Any = None, stream: Any = None, capture_error_mode: str = "global",

@@ -1,4 +1,4 @@
-"""The ops. Each registers itself beside its definition (`@op`), as a function of `torch` and a method of Tensor."""
+"""The ops. Each is registered where it is defined (`@op`), as a function of `torch` and a method of Tensor."""
 
 from minigrad.ops import backward_namespace, operators, public
 from minigrad.ops._dispatch.overloads import aten

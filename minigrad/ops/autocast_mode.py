@@ -1,10 +1,10 @@
 """Automatic mixed precision: chooses the dtypes in which ops compute. Mirrors ATen's `autocast_mode.cpp`.
 
-Some ops are worth it in float16 or bfloat16 (`LOWER`), some need float32 (`FLOAT32_OPS`), and some need one dtype for
-all inputs (`PROMOTE`); all others are left alone. The names are those that PyTorch has for the CPU.
+Some ops gain from float16 or bfloat16 (`LOWER`), some need float32 (`FLOAT32_OPS`), and some need one dtype for all
+inputs (`PROMOTE`); all others are unaffected. The lists are PyTorch's for the CPU.
 
-While autocast is on, in any thread, each call of a public function comes to `Casts`, and each op to a wrapper, which
-also sees the ops that another op calls. While it is off, neither is installed.
+While autocast is on in any thread, each call of a public function goes through `Casts`, and each op through a wrapper,
+which also sees the ops that other ops call. While it is off, neither is installed.
 """
 
 import functools
@@ -38,7 +38,7 @@ FLOAT32_OPS = {
     "ormqr", "pinverse", "poisson_nll_loss", "prod", "qr", "quantile", "smooth_l1_loss", "soft_margin_loss", "svd",
     "trace", "triangular_solve", "triplet_margin_loss"}
 PROMOTE = {"cat", "concat", "concatenate", "hstack", "index_copy", "stack"}
-# The ops that another op calls, by their classes: a product in an RNN or in attention, for instance.
+# The ops that other ops call, by class: a product in an RNN or in attention, for instance.
 NODES = {"Mm", "Bmm", "Addmm", "Baddbmm", "Addbmm", "Convolution"}
 FLOAT16, FLOAT32, FLOAT64 = np.dtype("float16"), np.dtype("float32"), np.dtype("float64")
 
@@ -47,16 +47,16 @@ class State(threading.local):
     """The settings of autocast in one thread."""
 
     enabled = False
-    dtype: Any = None  # of minigrad; None: bfloat16, not loaded yet
+    dtype: Any = None  # minigrad's; None: bfloat16, not loaded yet
     cache_enabled = True
     nesting = 0
-    mode: Any = None  # the `Casts` that is on
+    mode: Any = None  # the active `Casts`
 
     def __init__(self) -> None:
         self.cache: dict[int, tuple[Tensor, Tensor]] = {}  # by the id of a leaf: the leaf, and its cast
 
     def lower(self) -> Any:
-        """NumPy's dtype of the ops in `LOWER`."""
+        """NumPy's dtype for the ops in `LOWER`."""
         return (self.dtype or load_bfloat16()).numpy
 
 
@@ -65,37 +65,37 @@ CASTING.append(STATE)
 
 
 def eligible(value: Any) -> bool:
-    """Whether a value is cast: a tensor of a floating point dtype other than float64, on the CPU."""
+    """Whether a value is cast: a floating-point tensor on the CPU other than float64."""
     return isinstance(value, Tensor) and value.array.dtype.kind == "f" and (
         value.array.dtype is not FLOAT64 and value.device.type == "cpu")
 
 
 def cached_cast(tensor: Tensor, dtype: Any) -> Tensor:
-    """A tensor in a dtype; that of a leaf of float32 that requires grad is made once for the outermost block."""
+    """A tensor in a dtype; the cast of a float32 leaf that requires grad is cached until the outermost block ends."""
     if tensor.array.dtype is dtype:
         return tensor
     node = tensor._grad_fn
     if type(node) is T and isinstance(node.next[0], Tensor) and tensor.array.base is node.next[0].array:
-        return T.forward(cached_cast(node.next[0], dtype))  # the transpose of a weight: the weight itself is kept
+        return T.forward(cached_cast(node.next[0], dtype))  # the transpose of a weight: the weight itself is cached
     kept = (dtype is STATE.lower() and tensor.array.dtype is FLOAT32 and tensor._requires_grad and tensor.is_leaf
             and tensor._base is None and STATE.cache_enabled and not LOCAL.inference)
     if kept and id(tensor) in STATE.cache:
         return STATE.cache[id(tensor)][1]
-    made = cast(tensor, dtype)
+    result = cast(tensor, dtype)
     if kept:
-        STATE.cache[id(tensor)] = tensor, made
-    return made
+        STATE.cache[id(tensor)] = tensor, result
+    return result
 
 
 def all_cast(value: Any, dtype: Any) -> Any:
-    """An argument with its tensors, also those in tuples and lists, in a dtype."""
+    """An argument with its tensors, including those in tuples and lists, cast to a dtype."""
     if type(value) in (tuple, list):
         return type(value)([all_cast(each, dtype) for each in value])
     return cached_cast(value, dtype) if eligible(value) else value
 
 
 def widest(values: Any) -> Any:
-    """The dtype in which the floating point tensors among arguments meet."""
+    """The dtype to which the floating-point tensors among arguments are promoted."""
     found = None
     for value in values:
         kind = widest(value) if type(value) in (tuple, list) else value.array.dtype if eligible(value) else None
@@ -104,7 +104,7 @@ def widest(values: Any) -> Any:
 
 
 def dtype_for(name: str, values: tuple[Any, ...]) -> Any:
-    """The dtype in which autocast lets a function of PyTorch's name compute; None if it does not matter."""
+    """The dtype in which autocast runs the function with this PyTorch name; None if it leaves it alone."""
     if name in LOWER:
         return STATE.lower()
     if name in FLOAT32_OPS:
@@ -113,7 +113,7 @@ def dtype_for(name: str, values: tuple[Any, ...]) -> Any:
 
 
 class off:
-    """A block in which nothing is cast."""
+    """A block without autocast."""
 
     def __enter__(self) -> None:
         self.before, STATE.enabled = STATE.enabled, False
@@ -123,14 +123,14 @@ class off:
 
 
 def call_cast(func: Callable[..., Any], dtype: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Call a function with its tensors in a dtype."""
+    """Call a function with its tensors cast to a dtype."""
     with off():
         args = tuple([all_cast(each, dtype) for each in args])
         return func(*args, **{name: all_cast(each, dtype) for name, each in options.items()})
 
 
 class Casts(TorchFunctionMode):
-    """Sees each call of a public function, and casts what it is given."""
+    """Intercepts each call of a public function, and casts its arguments."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         options = kwargs or {}
@@ -142,7 +142,7 @@ class Casts(TorchFunctionMode):
 
 
 def autocast_op(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[..., Any]:
-    """The forward of an op that is in `NODES`, with its inputs cast; without `cls` the class is the first argument."""
+    """The forward of an op in `NODES`, with its inputs cast; without `cls` the class is the first argument."""
     if is_part(forward) or cls is None or cls.op not in NODES:
         return forward
 
@@ -156,13 +156,13 @@ def autocast_op(forward: Callable[..., Any], cls: type[Node] | None) -> Callable
 
 
 class ThreadsOn:
-    """The threads that have autocast on: with the first the ops get the wrapper, with the last it goes."""
+    """The threads with autocast on: the first installs the wrapper of the ops, the last removes it."""
 
     def __init__(self) -> None:
         self.lock, self.threads = new_lock(), set[int]()
 
     def update(self) -> None:
-        """Say whether this thread has autocast on. Call it when `STATE.enabled` was changed."""
+        """Record whether autocast is on in this thread. Call it after each change of `STATE.enabled`."""
         if STATE.enabled and STATE.mode is None:
             STATE.mode = Casts()
             STATE.mode.__enter__()
@@ -178,7 +178,7 @@ THREADS_ON = ThreadsOn()
 
 
 def is_autocast_enabled(device_type: str = "cuda", /) -> bool:
-    """Whether `autocast` is on in this thread; on a GPU never."""
+    """Whether `autocast` is on in this thread; always False for a GPU."""
     return device(device_type).type == "cpu" and STATE.enabled
 
 
@@ -190,10 +190,10 @@ def set_autocast_enabled(device_type: str, enabled: bool, /) -> None:
 
 
 def get_autocast_dtype(device_type: str, /) -> dtype:
-    """What products compute in while autocast is on: bfloat16 on the CPU, float16 on a GPU, if nothing else was set.
+    """The dtype of products under autocast: by default bfloat16 on the CPU, float16 on a GPU.
 
     Raises:
-        MissingExtra: if that is bfloat16, and ml_dtypes is not installed.
+        MissingExtra: if it is bfloat16, and ml_dtypes is not installed.
     """
     if device(device_type).type != "cpu":
         return float16
@@ -201,23 +201,23 @@ def get_autocast_dtype(device_type: str, /) -> dtype:
 
 
 def set_autocast_dtype(device_type: str, dtype: dtype, /) -> None:
-    """Set what products compute in while autocast is on."""
+    """Set the dtype of products under autocast."""
     if device(device_type).type == "cpu":
         STATE.dtype = dtype
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Whether casts of parameters are kept until the outermost block ends."""
+    """Whether casts of parameters are cached until the outermost block ends."""
     return STATE.cache_enabled
 
 
 def set_autocast_cache_enabled(enabled: bool, /) -> None:
-    """Keep casts of parameters until the outermost block ends, or do not."""
+    """Cache casts of parameters until the outermost block ends, or do not."""
     STATE.cache_enabled = bool(enabled)
 
 
 def clear_autocast_cache() -> None:
-    """Forget the casts that were kept."""
+    """Discard the cached casts."""
     STATE.cache.clear()
 
 

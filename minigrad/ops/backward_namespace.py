@@ -19,7 +19,7 @@ from minigrad.ops.tensor import copy
 
 
 class TensorNamespace:
-    """Each function of `ArrayNamespace` by the op of that meaning."""
+    """The functions of `ArrayNamespace`, each as the corresponding op."""
 
     exp = staticmethod(elementary.Exp.forward)
     log = staticmethod(elementary.Log.forward)

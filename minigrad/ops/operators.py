@@ -1,6 +1,6 @@
-"""Binds Python's operators, such as `x * y` and `x[0]`, to the ops: straight to an op's forward, without a wrapper.
+"""Binds Python's operators, such as `x * y` and `x[0]`, directly to the forward of ops, without a wrapper.
 
-An operator that gets something it does not know returns NotImplemented, and Python raises its own error.
+For an operand of an unknown type an operator returns NotImplemented, and Python raises its own error.
 """
 
 from types import FunctionType
@@ -54,7 +54,7 @@ NEED_NO_GUARD = {"__new__", "__dir__", "type"}
 
 
 def guard(on: bool) -> None:
-    """Put guards around what goes without a wrapper, or take them off; the forward of an op has its own."""
+    """Put guards around what has no wrapper, or remove them; the forward of an op has its own."""
     forwards = {name for owner, name, _ in BOUND if owner is Tensor}
     for name, function in {**OPERATORS, **DIRECT_METHODS}.items():
         if isinstance(function, FunctionType) and name not in NEED_NO_GUARD | forwards:

@@ -1,4 +1,4 @@
-"""Loads every module of ops, whose functions are `torch`'s under the same names; each says in `__all__` which.
+"""Loads every module of ops; the names in its `__all__` become functions of `torch`.
 
 "Go to definition" on `minigrad.add` leads through this file to the function under `@op`.
 """

@@ -61,8 +61,8 @@ class Derivative:
         name = tensor_name(self.trace, tensor, "")
         target = self.trace["nodes"][self.node["next"][self.index][0]]
         leaf = target.get("variable")
-        made = target["name"] if leaf is None else f"AccumulateGrad of {tensor_name(self.trace, leaf, 'a tensor')}"
-        return f"of {name}" if name else f"for {made}"
+        node = target["name"] if leaf is None else f"AccumulateGrad of {tensor_name(self.trace, leaf, 'a tensor')}"
+        return f"of {name}" if name else f"for {node}"
 
     def saved(self, operand: str) -> tuple[int | None, int | None]:
         """Return the tensor and the value of an operand that is not a gradient."""

@@ -15,9 +15,9 @@ DEEPEST, LONGEST = 100, 1_000  # nested calls in one expression, and all its par
 MANY = 1_000_000  # no node has this many outputs, nothing is this deep
 FILE = Record("A source text.", name="str: its name", lines="[str]: its lines")
 PREVIEW = Record("The preview of an array.", shape="[int]: its shape", dtype="str: its dtype")
-PROCESS = Record("Which of several processes was recorded.", rank="int: its number", ranks="int: how many there were",
+PROCESS = Record("Which of several processes was recorded.", rank="int: its number", ranks="int: their number",
                  began="number?: when the recording began, in seconds since 1970")
-UNKNOWN = Record("An event of a kind that this version does not know.")
+UNKNOWN = Record("An event of a kind unknown to this version.")
 Sizes = Mapping[str, int]
 Test = Callable[[Any, Sizes], bool]
 
@@ -101,17 +101,17 @@ def check_whole(data: Any) -> None:
         if key not in data and key not in (*LATER, "library", "process"):
             raise ValueError(f"this is not a whole trace: it has no {key!r}")
         if not isinstance(data.get(key, kind()), kind) and not (key == "layout" and data[key] is None):
-            raise ValueError(f"this is not a trace: its {key!r} is no {kind.__name__}")
+            raise ValueError(f"this is not a trace: its {key!r} is not a {kind.__name__}")
         records = data.get(key, ()) if kind is list and key not in ("storages", "expressions") else ()
         for at, entry in enumerate(records):
             if not isinstance(entry, dict):
-                raise ValueError(f"this is not a trace: entry {at} of its {key!r} is no dict")
+                raise ValueError(f"this is not a trace: entry {at} of its {key!r} is not a dict")
     if not all(type(size) is int and size >= 0 for size in data.get("storages", ())):
-        raise ValueError("this is not a trace: its 'storages' are no numbers of bytes")
+        raise ValueError("this is not a trace: its 'storages' are not numbers of bytes")
     if not all(is_expression(each) and parts_of(each) <= LONGEST for each in data.get("expressions", ())):
-        raise ValueError("this is not a trace: one of its 'expressions' is none")
+        raise ValueError("this is not a trace: one of its 'expressions' is not one")
     if not all(type(text) is str for text in data["formulas"].values()):
-        raise ValueError("this is not a trace: its 'formulas' are no texts")
+        raise ValueError("this is not a trace: its 'formulas' are not texts")
 
 
 def is_expression(x: Any, depth: int = 0) -> bool:
@@ -133,8 +133,8 @@ def check_fields(entry: Mapping[str, Any], record: Record, sizes: Sizes, what: s
             if not field.optional:
                 raise ValueError(f"this is not a whole trace: {what} has no {name!r}")
         elif not test_of(field.type)(entry[name], sizes):
-            raise ValueError(f"this is not a whole trace: {what} has as its {name!r} {short(entry[name])}, which is no "
-                             f"{field.type} of this trace")
+            raise ValueError(f"this is not a whole trace: {what} has as its {name!r} {short(entry[name])}, which is "
+                             f"not a {field.type} of this trace")
 
 
 def check_value(value: Mapping[str, Any], what: str) -> None:
@@ -148,7 +148,7 @@ def check_value(value: Mapping[str, Any], what: str) -> None:
             key in stats and is_entry(stats[key], None) for key in ("min", "max", "mean", "norm", "nan", "inf"))
         good = good and (whole is None or type(whole) is list and are_entries(whole, value["shape"]))
     if not good:
-        raise ValueError(f"this is not a whole trace: {what} does not hold what its shape {short(value['shape'])} asks")
+        raise ValueError(f"this is not a whole trace: {what} does not match its shape {short(value['shape'])}")
 
 
 def are_entries(numbers: Sequence[Any], shape: Sequence[int]) -> bool:
@@ -189,7 +189,7 @@ def check_layout(layout: Mapping[str, Any] | None, sizes: Sizes) -> None:
                      for key, spot in nodes.items())
             and all(points(bends, sizes) for bends in edges.values()))
     if not good:
-        raise ValueError("this is not a trace: its 'layout' is none")
+        raise ValueError("this is not a trace: its 'layout' is not one")
 
 
 def short(value: Any) -> str:

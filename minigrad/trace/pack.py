@@ -106,7 +106,7 @@ def take(value: Mapping[str, Any], numbers: bytes) -> Mapping[str, Any]:
         return value
     count = prod(value["shape"])
     if count < 0 or value["at"] < 0:
-        raise ValueError("a preview lies nowhere")
+        raise ValueError("a preview has no valid offset")
     data = struct.unpack_from(f"<{count}{FORMS[value['dtype']]}", numbers, value["at"])
     return {**{key: x for key, x in value.items() if key != "at"}, name_of(value): [json_number(x) for x in data]}
 

@@ -129,13 +129,13 @@ def test_events():
     assert end.query() and start.elapsed_time(end) >= 0
     with pytest.raises(ValueError, match="Both events must be created with argument 'enable_timing=True'"):
         start.elapsed_time(minigrad.cuda.Event())
-    with pytest.raises(NotImplementedError, match="Leave out `interprocess`"):
+    with pytest.raises(NotImplementedError, match="Omit `interprocess`"):
         minigrad.cuda.Event(interprocess=True)
     new = minigrad.cuda.Event(enable_timing=True)
     for first, second in ((start, new), (new, start)):
         with pytest.raises(ValueError, match="^Both events must be recorded before calculating elapsed time.$"):
             first.elapsed_time(second)
-    with pytest.raises(NotImplementedError, match="Leave out `stream`"):
+    with pytest.raises(NotImplementedError, match="Omit `stream`"):
         new.record(object())
     assert not new.recorded
     end.event.done = False

@@ -1,4 +1,4 @@
-"""What stands between a call of an op and its formula: argument parsing, promotion, devices, `out=`."""
+"""The layer between a call of an op and its formula: argument parsing, promotion, devices, `out=`."""
 
 from minigrad.ops._dispatch.device_guard import same_device, together, where_is
 from minigrad.ops._dispatch.elementwise import (

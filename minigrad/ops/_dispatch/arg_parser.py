@@ -1,9 +1,9 @@
 """Parses the arguments of the public functions and methods by PyTorch's signatures, and raises PyTorch's errors.
 
 An op is a plain function, and is first called with the arguments as they are. Only if that fails are they matched
-against PyTorch's signatures (signatures.py). If they match but were written in another way (NumPy's names, `out=`, a
+against PyTorch's signatures (signatures.py). If they match but were written differently (NumPy's names, `out=`, a
 number in place of a tensor), the function is called again with its own parameters. If they do not match, PyTorch's
-TypeError is raised. If they match as they were, the op itself raised the error, and it goes on.
+TypeError is raised. If they matched as they were, the op itself raised the error, and it propagates.
 """
 
 import functools
@@ -32,23 +32,23 @@ from minigrad.ops._dispatch.torch_function import (
 )
 
 Function = Callable[..., Any]
-# What Python, NumPy and the ops say to arguments of a wrong type; also what they say else, which then goes on.
+# What Python, NumPy and the ops raise for arguments of a wrong type, and for other mistakes, whose errors propagate.
 MISFITS = (TypeError, AttributeError, ValueError, IndexError, RuntimeError)
 PYTHONS = {bool: from_numpy_dtype("bool"), int: from_numpy_dtype("int64"), float: from_numpy_dtype("float64")}
 
-# Plain functions that take more than PyTorch's: what these are given is held against the signatures first.
+# Plain functions that accept more than PyTorch's do: their arguments are checked against the signatures first.
 TAKE_MORE = {"isin", "linalg_svd", "normal", "qr", "selu", "split_with_sizes", "svd", "tile"}
-# Functions that take a number for their first operand, which their methods do not.
+# Functions that accept a number as their first operand; their methods do not.
 OF_TENSORS = {"float_power", "floor_divide", "pow", "remainder", "size", "xlogy"}
-UNGUARDED = {"cuda"}  # without an argument it means the device in use
+UNGUARDED = {"cuda"}  # without an argument it means the current device
 
 
 def parses_arguments(function: Function, name: str, method: bool = False,
                      signature_of: Function | None = None) -> Function:
-    """Wrap a function, or a method, so that arguments which it does not take are parsed by PyTorch's signatures.
+    """Wrap a function or a method so that arguments it does not accept are parsed by PyTorch's signatures.
 
-    `name` is that of PyTorch's operator, `linalg_norm`. `signature_of` is the function whose parameters are those of
-    `function`, where that one does not show them.
+    `name` is the name of PyTorch's operator, e.g. `linalg_norm`. `signature_of` is the function whose parameters are
+    those of `function`, where `function` does not show them.
     """
     shown = function if signature_of is None else signature_of
     first, parse = plain = checked_first(function, name, method), parse_and_retry
@@ -66,7 +66,7 @@ def parses_arguments(function: Function, name: str, method: bool = False,
     def update(*on: bool) -> None:
         nonlocal first, parse
         first, parse = map(guarded, plain) if MultiDevice.active and name not in UNGUARDED else plain
-        if Overriding.active and not method and name not in WITHOUT:  # methods of Tensor ask before they come here
+        if Overriding.active and not method and name not in WITHOUT:  # methods of Tensor check this earlier
             first = overridable(first, call, in_python=name in FUNCTIONS_IN_PYTHON)
             parse = unless_overridden(parse)
 
@@ -77,7 +77,7 @@ def parses_arguments(function: Function, name: str, method: bool = False,
 
 
 def unless_overridden(parse: Function) -> Function:
-    """`parse_and_retry`, which lets the error of a `__torch_function__` go on."""
+    """`parse_and_retry`, except that the error of a `__torch_function__` propagates."""
     def call(error: Exception, function: Function, shown: Function, name: str, method: bool, args: tuple[Any, ...],
              options: dict[str, Any]) -> Any:
         if to_ask(args, options) is not None:
@@ -88,7 +88,7 @@ def unless_overridden(parse: Function) -> Function:
 
 
 def checked_first(function: Function, name: str, method: bool) -> Function:
-    """The same function; where it takes more than PyTorch's, one that raises a TypeError for that."""
+    """The same function; if it accepts more than PyTorch's, one that raises a TypeError for the difference."""
     if method and name in OF_TENSORS:
         def of_tensor(*args: Any, **options: Any) -> Any:
             if not (args and isinstance(args[0], Tensor)):
@@ -104,7 +104,7 @@ def checked_first(function: Function, name: str, method: bool) -> Function:
 
 
 def parse_module_functions(names: Iterable[str], namespace: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Wrap the functions of a module; `prefix` is what PyTorch's operators have before their names."""
+    """Wrap the functions of a module; `prefix` precedes their names in PyTorch's operators."""
     wrappers = {name: parses_arguments(function, prefix + name, signature_of=inspect.unwrap(function))
                 for name in names if isinstance(function := namespace.get(name), FunctionType)}
     for name, wrapper in wrappers.items():
@@ -115,8 +115,8 @@ def parse_module_functions(names: Iterable[str], namespace: Mapping[str, Any], p
 def guardable(function: Function, name: str, module: str, *error_of: Any) -> Function:
     """Wrap a function that parses no arguments, but computes on arrays: with several devices it needs a guard.
 
-    `module` is where pickle finds it under this name. `error_of`: the operator that the function hands its first
-    argument on to, as `check_tensor` takes it, and whose error it raises if that is no tensor.
+    `module` is where pickle finds it under this name. `error_of` is the operator to which the function passes its
+    first argument, as `check_tensor` takes it, and whose error it raises if that is not a tensor.
     """
     plain = function
 
@@ -143,7 +143,7 @@ def guardable(function: Function, name: str, module: str, *error_of: Any) -> Fun
 
 def parse_and_retry(error: Exception, function: Function, signature_of: Function, name: str, method: bool,
                     args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Match the arguments of a call that failed: call again with the function's own, or raise PyTorch's error."""
+    """Match the arguments of a call that failed, then call again with the function's own, or raise PyTorch's error."""
     signatures = signatures_of(name, method)
     if not signatures:
         raise error
@@ -164,7 +164,7 @@ def parse_and_retry(error: Exception, function: Function, signature_of: Function
 
 
 def check_method(name: str, signatures: tuple[Signature, ...], args: tuple[Any, ...], options: dict[str, Any]) -> None:
-    """The errors of a method that is written in C."""
+    """Raise the errors of a method that is written in C."""
     if not args:
         raise TypeError(f"unbound method TensorBase.{name}() needs an argument")
     if not isinstance(args[0], Tensor):
@@ -178,7 +178,7 @@ def check_method(name: str, signatures: tuple[Signature, ...], args: tuple[Any, 
 
 
 def advice(signature: Signature, signatures: tuple[Signature, ...]) -> str:
-    """PyTorch's warning about a signature of its early days."""
+    """PyTorch's warning about a deprecated signature."""
     name = signature.function
     others = "".join(f"\n\t{name}{each}" for each in signatures if not each.deprecated)
     return (f"This overload of {name} is deprecated:\n\t{name}{signature}\nConsider using one of the following "
@@ -187,9 +187,9 @@ def advice(signature: Signature, signatures: tuple[Signature, ...]) -> str:
 
 def own_arguments(function: Function, signature: Signature, matched_values: dict[str, Any],
                   args: tuple[Any, ...]) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments as a plain function takes them: positional ones stay positional, the rest go by its names.
+    """The arguments as a plain function takes them: positional ones stay positional, the others use its names.
 
-    An option that it does not know is left out if it changes nothing (`layout=torch.strided`, `pin_memory=False`).
+    An option that the function lacks is dropped if it changes nothing (`layout=torch.strided`, `pin_memory=False`).
     """
     code = inspect.unwrap(function).__code__
     known = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
@@ -209,7 +209,7 @@ def own_arguments(function: Function, signature: Signature, matched_values: dict
 
 
 def plain_values(signature: Signature, found: dict[str, Any]) -> dict[str, Any]:
-    """The arguments, with tensors where numbers stand for them, numbers where 0-d tensors do, and dtypes for types."""
+    """The arguments, with numbers as tensors, 0-d tensors as numbers, and types as dtypes, where the signature asks."""
     kinds = {p.name: p for p in signature.parameters}
     values = dict(found)
     tensors = [v for v in found.values() if isinstance(v, Tensor)]

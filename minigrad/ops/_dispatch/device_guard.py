@@ -1,9 +1,9 @@
-"""Runs an op on the GPU that its tensors lie on. Mirrors the `DeviceGuard` of PyTorch's dispatcher.
+"""Runs an op on the GPU that holds its tensors. Mirrors the `DeviceGuard` of PyTorch's dispatcher.
 
-CuPy gives work to the GPU in use, whatever its arrays lie on. PyTorch puts the GPU of an op's tensors in use while the
-op runs, and so do the guards here. Where all work is for one device nobody needs them: they are put on when a device is
-first named that is not in use (`MultiDevice`), around the methods of Tensor, the functions that parse arguments, and
-the forward of every node. Until then an op does not know that there are guards.
+CuPy uses the current GPU, wherever its arrays are. PyTorch makes the GPU of an op's tensors current while the op runs,
+and so do the guards here. A program on one device needs none: they are installed when a device that is not current is
+first named (`MultiDevice`), around the methods of Tensor, the functions that parse arguments, and the forward of every
+node. Until then an op has no guard.
 """
 
 import functools
@@ -23,10 +23,10 @@ Function = Callable[..., Any]
 
 
 def guarded(function: Function) -> Function:
-    """A function that runs on the device of its tensors, or on the one that its `device` names.
+    """Wrap a function so that it runs on the device of its tensors, or on the one that its `device` names.
 
-    "cuda" as an argument stays what it was outside: the device in use. Tensors of two devices, which CuPy refuses where
-    these cannot reach each other's memory, are PyTorch's error.
+    "cuda" as an argument means the device that was current outside. If CuPy refuses tensors on two devices because
+    these cannot reach each other's memory, PyTorch's error is raised.
     """
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
@@ -49,7 +49,7 @@ def guarded(function: Function) -> Function:
 
 
 def device_of(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Backend, int] | None:
-    """The device of a call: that of the option `device`, else that of the first tensor on one, else the default."""
+    """The device of a call: its option `device`, else that of the first tensor on one, else the default."""
     given = options.get("device")
     if given is None or isinstance(given, Tensor):
         for array in arrays_in((args, options)):
@@ -63,7 +63,7 @@ def device_of(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Backend, 
 
 
 def arrays_in(values: Any) -> Iterator[Any]:
-    """The arrays of the tensors among some arguments, and in lists that begin with one."""
+    """Yield the arrays of the tensors among some arguments, and in lists that begin with one."""
     for value in values.values() if isinstance(values, dict) else values:
         if isinstance(value, Tensor):
             yield value.array
@@ -73,35 +73,35 @@ def arrays_in(values: Any) -> Iterator[Any]:
 
 
 def numbered(value: Any, kind: str, index: int) -> Any:
-    """A device without a number as the one in use; every other argument as it is."""
+    """A device without a number as the current one; every other argument unchanged."""
     if isinstance(value, (str, device)) and str(value) == kind:
         return device(kind, index)
     return value
 
 
 def guard_op(forward: Function, cls: type[Node] | None) -> Function:
-    """The forward of an op, with a guard."""
+    """Wrap the forward of an op in a guard."""
     return guarded(forward)
 
 
 def together(*arrays: Any) -> list[Any]:
-    """Arrays of one device; a 0-d one of the CPU beside another device's becomes NumPy's scalar, which meets them.
+    """Arrays on one device; a 0-d CPU array next to another device's becomes a NumPy scalar, which combines with it.
 
     Raises:
-        RuntimeError: PyTorch's sentence, if they lie on several devices.
+        RuntimeError: PyTorch's, if they are on several devices.
     """
     check_devices(*[v for v in arrays if v.ndim or type(v) in BACKEND_OF])
     return [v[()] if isinstance(v, np.ndarray) and not v.ndim else v for v in arrays]
 
 
 def same_device(*arrays: Any) -> None:
-    """PyTorch's error where all must lie on one device, 0-d ones too; without a GPU it costs next to nothing."""
+    """Raise PyTorch's error unless all are on one device, 0-d ones too; without a GPU it costs next to nothing."""
     if BACKEND_OF and any(type(v) in BACKEND_OF for v in arrays):
         check_devices(*arrays)
 
 
 def where_is(v: Any) -> Any:
-    """Where an array or a Tensor lies, for NumPy's `like`."""
+    """The device of an array or a Tensor, for NumPy's `like`."""
     return device_like(v.array if isinstance(v, Tensor) else v)
 
 

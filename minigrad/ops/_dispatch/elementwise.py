@@ -1,8 +1,8 @@
 """The forms that pointwise ops share: a function of one tensor, of two, of a tensor and a number,
 and one without a derivative.
 
-A class of this kind says in its head which function it is (`of`), in `saves` what it keeps, and under it stands its
-derivative. What the forward does with the function is written here, once.
+A class of this kind names its function (`of`) and what it saves (`saves`); its body holds the derivative. What the
+forward does with the function is written here, once.
 """
 
 from collections.abc import Callable
@@ -24,11 +24,11 @@ NOTHING, INPUT = ("", ""), ("self",)
 
 
 class Elementwise(Node, number=None):
-    """What these forms have: a formula uses such a function as `xp.apply(Sinh, a)`."""
+    """What these forms share: a formula uses such a function as `xp.apply(Sinh, a)`."""
 
     values: ClassVar[Kernel]  # the function on arrays
-    integers: ClassVar[bool] = False  # whether the function takes integers; else they become float32
-    refuses: ClassVar[tuple[str, str]] = NOTHING  # what `check_kind` needs to know
+    integers: ClassVar[bool] = False  # whether the function accepts integers; otherwise they become float32
+    refuses: ClassVar[tuple[str, str]] = NOTHING  # the arguments of `check_kind`
 
     def __init_subclass__(cls, of: Kernel | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -52,7 +52,7 @@ class OfOne(Elementwise, number=None):
 
 
 class OfTwo(Elementwise, number=None):
-    """A function of two tensors, which broadcast and meet in one dtype."""
+    """A function of two tensors, which are broadcast and promoted to one dtype."""
 
     @classmethod
     def forward(cls, a: Tensor, b: Tensor) -> Tensor:
@@ -128,8 +128,8 @@ def binary_function(op: Any, doc: str) -> BinaryFunction:
 
 
 class Underived(Node, number=None):
-    """The node of an op whose derivative PyTorch does not implement: it says so when a pass arrives, also where nothing
-    behind it is wanted."""
+    """The node of an op without a derivative in PyTorch: it raises that error when a pass arrives, even if no input
+    behind it needs a gradient."""
 
     op = "NotImplemented"
     prunes = False
@@ -144,7 +144,7 @@ class Underived(Node, number=None):
         return "torch::autograd::NotImplemented"
 
     def backward(self, xp: Any, g: Any, op: str) -> Any:
-        """No gradient, but PyTorch's error."""
+        """Raise PyTorch's error; there is no gradient."""
         raise RuntimeError(f"derivative for aten::{op} is not implemented")
 
 
@@ -157,7 +157,7 @@ def underived(op: str, array: Any, *inputs: Tensor) -> Tensor:
 
 
 def check_kind(x: Any, kinds: str, kernel: str) -> None:
-    """PyTorch's error where the dtype of `x` is one of these kinds, which `kernel` does not know.
+    """Raise PyTorch's error if the dtype of `x` is one of these kinds, which `kernel` does not support.
 
     The kinds are NumPy's: b (bool), u, i, f, and e for float16 and bfloat16.
     """

@@ -1,7 +1,7 @@
-"""Chooses the order in which the dimensions of a result lie in memory, as PyTorch's TensorIterator does.
+"""Chooses the order of a result's dimensions in memory, as PyTorch's TensorIterator does.
 
-You need it where the order shows: an elementwise result of transposed inputs has transposed strides, and random
-numbers fill memory in the order of its addresses.
+The order is visible: an elementwise result of transposed inputs has transposed strides, and random numbers fill
+memory in the order of its addresses.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,8 +15,8 @@ from minigrad._base.device import contiguous_format, memory_format
 def memory_order(shape: Sequence[int], *strides: Sequence[int]) -> list[int]:
     """The dimensions of an elementwise result, the outermost in memory first.
 
-    A dimension comes before another if its stride is larger in the first operand that tells the two apart. A stride of
-    0 belongs to an expanded dimension and tells nothing; dimensions of the same stride are compared by size.
+    A dimension comes before another if its stride is larger in the first operand that distinguishes the two. A stride
+    of 0 belongs to an expanded dimension and does not distinguish; dimensions of the same stride are compared by size.
     """
     def compared(a: int, b: int) -> int:
         for operand in strides:
@@ -41,8 +41,8 @@ def memory_order(shape: Sequence[int], *strides: Sequence[int]) -> list[int]:
 
 
 def in_order_of_first(shape: Sequence[int], x: Any, *others: Any) -> list[Any]:
-    """The other operands of an elementwise op, copied where need be into the order that its result has in PyTorch:
-    the first operand that tells two dimensions apart decides. To NumPy rows come first as soon as one has them so."""
+    """The other operands of an elementwise op, copied if necessary into the order that its result has in PyTorch: the
+    first operand that distinguishes two dimensions decides. NumPy prefers rows first once one operand has them so."""
     steps = [[0] * (len(shape) - v.ndim) + [s if n == full else 0 for s, n, full in
                                             zip(v.strides, v.shape, shape[len(shape) - v.ndim:], strict=True)]
              for v in (x, *others)]
@@ -55,7 +55,7 @@ def in_order_of_first(shape: Sequence[int], x: Any, *others: Any) -> list[Any]:
 
 
 def laid_out(x: Any, axes: list[int]) -> Any:
-    """`x` with its dimensions in this order in memory, the outermost first, without gaps; copied if need be."""
+    """`x` with its dimensions in this order in memory, the outermost first, without gaps; copied if necessary."""
     turned = x.transpose(axes)
     if turned.flags.c_contiguous and 1 not in x.shape:
         return x
@@ -63,7 +63,7 @@ def laid_out(x: Any, axes: list[int]) -> Any:
 
 
 def in_order_of(y: Any, x: Any) -> Any:
-    """`y`, which has the shape of `x`, in memory without gaps and in the order of `x`; copied if need be."""
+    """`y`, of the shape of `x`, contiguous in memory and in the order of `x`; copied if necessary."""
     return row_by_row(y) if x.flags.c_contiguous else laid_out(y, memory_order(x.shape, x.strides))
 
 
@@ -73,7 +73,7 @@ def inverse(axes: list[int]) -> list[int]:
 
 
 def strides_of(x: Any) -> list[int]:
-    """The strides of an array, in elements. NumPy has zeros where nobody ever steps; here they are PyTorch's."""
+    """The strides of an array, in elements: PyTorch's for empty arrays and for dimensions of size 1 with stride 0."""
     steps, after = [s // x.itemsize for s in x.strides], 1
     for i in reversed(range(x.ndim)):
         if x.size == 0 or (x.shape[i] == 1 and steps[i] == 0):
@@ -100,12 +100,12 @@ def suggests_channels_last(x: Any) -> bool:
 
 
 def row_by_row(x: Any) -> Any:
-    """The array itself if it lies in memory row by row, else a copy that does."""
+    """The array itself if it is row-major and contiguous, otherwise a copy that is."""
     return x if x.flags.c_contiguous else np.ascontiguousarray(x, like=x)
 
 
 def in_format_of(y: Any, *inputs: Any) -> Any:
-    """`y` in the memory format that one of the inputs suggests: channels last, or row by row; copied if need be."""
+    """`y` in the memory format that one of the inputs suggests: channels last, or row by row; copied if necessary."""
     if not any(map(suggests_channels_last, inputs)):
         return row_by_row(y)
     last = (0, *range(2, y.ndim), 1)
@@ -113,10 +113,10 @@ def in_format_of(y: Any, *inputs: Any) -> Any:
 
 
 def in_format(x: Any, format: memory_format | None) -> Any:
-    """`x` with its memory in a format, copied if need be; None and `preserve_format` leave it as it is.
+    """`x` with its memory in a format, copied if necessary; None and `preserve_format` return it unchanged.
 
     Raises:
-        RuntimeError: if it has not as many dimensions as the format.
+        RuntimeError: if its number of dimensions is not the format's.
     """
     order = None if format is None else format.order
     if order is None or format is None:
@@ -127,9 +127,9 @@ def in_format(x: Any, format: memory_format | None) -> Any:
 
 
 def in_dense_order(make: Callable[[Any], Any], x: Any) -> Any:
-    """What `make(x)` returns, in memory without gaps and in the order of `x`; `make` keeps the order where `x` has one.
+    """What `make(x)` returns, contiguous and in the memory order of `x`; `make` keeps the order where `x` has one.
 
-    A dimension that is expanded has no place in that order: for NumPy it comes last, in PyTorch it stays where it is.
+    An expanded dimension has no position in that order: NumPy puts it last, PyTorch leaves it where it is.
     """
     if 0 not in x.strides or x.ndim < 2:
         return make(x)

@@ -1,7 +1,7 @@
 """Puts wrappers around the forward of every op: device guards, and modes that see each op.
 
-An op is a class of nodes with a `forward`. While nothing is to be put around the ops, the classes are as they were
-written, and an op does not know that there are wrappers. `wrap_ops` puts one on, or takes it off.
+An op is a class of nodes with a `forward`. With no wrapper installed, the classes are as they were written, and an op
+costs nothing extra. `wrap_ops` installs a wrapper or removes it.
 """
 
 import inspect
@@ -14,16 +14,16 @@ from minigrad.core import Node, Tensor
 __all__ = ["bind_forwards", "is_part", "op_nodes", "wrap_new_ops", "wrap_ops"]
 
 Wrapper = Callable[[Any, type[Node] | None], Any]  # of a forward and its class; None: the class is the first argument
-WRAPPERS: list[Wrapper] = []  # those that are on, the innermost first
+WRAPPERS: list[Wrapper] = []  # the installed ones, the innermost first
 APPLIED: list[tuple[Wrapper, ...] | None] = [()]  # the one entry: those that all ops have, None while that changes
 FORWARDS: dict[type[Node], Any] = {}  # by class: its forward as it was written, a static method or a class method
-WRAPPED: dict[tuple[Any, ...], Any] = {}  # by class and wrappers: what was made of the forward
+WRAPPED: dict[tuple[Any, ...], Any] = {}  # by class and wrappers: the wrapped forward
 BOUND: list[tuple[type, str, type[Node]]] = []  # attributes that are an op's forward: class, name, class of the op
-REBOUND: list[Callable[[], None]] = []  # called when methods of Tensor were bound anew
+REBOUND: list[Callable[[], None]] = []  # called after methods of Tensor were rebound
 
 
 def op_nodes(cls: type[Node] = Node) -> Iterator[type[Node]]:
-    """All classes of nodes that belong to an op of minigrad."""
+    """Yield all classes of nodes that belong to an op of minigrad."""
     for subclass in cls.__subclasses__():
         if subclass.__module__.startswith("minigrad.ops."):
             yield subclass
@@ -31,13 +31,13 @@ def op_nodes(cls: type[Node] = Node) -> Iterator[type[Node]]:
 
 
 def is_part(forward: Any) -> bool:
-    """Whether a forward is a part of an op, which another forward calls: then it is no op of its own."""
+    """Whether a forward is a part of an op, called by another forward, rather than an op of its own."""
     own = inspect.unwrap(forward)
     return own.__name__ != "forward" or own.__closure__ is not None
 
 
 def wrap_ops(wrapper: Wrapper, on: bool) -> None:
-    """Put a wrapper around the forward of each op, outside of those that are there, or take it off."""
+    """Put a wrapper around the forward of each op, outside of those already there, or remove it."""
     others = [each for each in WRAPPERS if each is not wrapper]
     if (wrapper in WRAPPERS) != on:
         WRAPPERS[:] = [*others, wrapper] if on else others
@@ -46,13 +46,13 @@ def wrap_ops(wrapper: Wrapper, on: bool) -> None:
 
 
 def wrap_new_ops() -> None:
-    """Give the ops of a module that has just been loaded the wrappers that are on."""
-    if WRAPPERS:  # else they stay as they are, and so does a method of Tensor that a user has replaced
+    """Wrap the ops of a module that has just been loaded in the installed wrappers."""
+    if WRAPPERS:  # otherwise they stay as they are, and so does a method of Tensor that a user has replaced
         update_ops()
 
 
 def update_ops() -> None:
-    """Give each op the wrappers that are on, and no others."""
+    """Give each op exactly the installed wrappers."""
     APPLIED[0] = None
     for cls in op_nodes():
         forward = FORWARDS[cls] if cls in FORWARDS else FORWARDS.setdefault(cls, vars(cls).get("forward"))
@@ -78,7 +78,7 @@ def wrapped(cls: type[Node], forward: Any) -> Any:
 
 
 def bind_forwards(owner: type) -> None:
-    """Find the attributes of a class that are an op's forward itself, for speed; they get the wrappers too."""
+    """Find the attributes of a class that, for speed, are an op's forward itself; they are wrapped too."""
     by_function = {vars(cls)["forward"].__func__: cls for cls in op_nodes() if isinstance(
         vars(cls).get("forward"), staticmethod)}
     for name, value in vars(owner).items():

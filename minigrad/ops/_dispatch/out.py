@@ -1,7 +1,7 @@
-"""Implements `out=`, which writes the result of a function into a given tensor. Mirrors `resize_output` and its kind.
+"""Implements `out=`, which writes the result of a function into a given tensor. Mirrors PyTorch's `resize_output`.
 
-Every function that takes `out` in PyTorch takes it here, by this one rule (arg_parser.py): autograd records nothing,
-the tensor gets the result's shape, and keeps its dtype where the result can be converted to it.
+Every function with `out` in PyTorch has it here, by this one rule (arg_parser.py): autograd records nothing, and the
+tensor takes the result's shape but keeps its own dtype, to which the result must be convertible.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,11 +22,11 @@ RESIZED = (
 
 
 def delivered(name: str, out: Any, args: Sequence[Any], compute: Callable[[], Any]) -> Any:
-    """The tensors of `out` with the result in them.
+    """Write the result into the tensors of `out`, and return them.
 
     Raises:
-        RuntimeError: if some argument requires grad, the result cannot be converted to the dtype of its tensor, or
-            they share memory in a way that would change what is read.
+        RuntimeError: if an argument requires grad, the result cannot be converted to the dtype of its tensor, or
+            memory is shared in a way that would change what is read.
     """
     outs = out if isinstance(out, (tuple, list)) else (out,)
     tensors = [v for each in args for v in (each if isinstance(each, (tuple, list)) else (each,))
@@ -42,11 +42,11 @@ def delivered(name: str, out: Any, args: Sequence[Any], compute: Callable[[], An
 
 
 def write(target: Tensor, value: Tensor, inputs: Sequence[Tensor]) -> None:
-    """Write one result into one tensor, which gets its shape."""
+    """Write one result into one tensor, which takes its shape."""
     refuse_outside_inference_mode(target)
     counter = counter_of(target)  # before anything is written: see track.py, NOTE 2
     if target.array.shape != value.array.shape:
-        if target.array.size and inputs:  # what makes tensors of nothing resizes without a word
+        if target.array.size and inputs:  # factories, which have no tensor inputs, resize without a warning
             warn(RESIZED.format(list(target.array.shape), list(value.array.shape)))
         array = as_dtype(value.array, target.array.dtype)
         check_written(array, value)

@@ -1,9 +1,9 @@
-"""Gives ops by name: `torch.ops.aten.mm.default` is the op that `torch.mm` ends in. Mirrors `torch/_ops.py`.
+"""Ops by name: `torch.ops.aten.mm.default` is the op that `torch.mm` ends in. Mirrors `torch/_ops.py`.
 
-What a mode is told of (`minigrad.utils._python_dispatch`), and what a policy of checkpointing decides on, is an
-`OpOverload`. PyTorch may have several of one name, `aten.add.Tensor` and `aten.add.Scalar`; here these are one op and
-equal. What PyTorch puts together of others (`aten.matmul`) is no op here either; nor is what has no derivative, and so
-no node. `overloads.txt` has the names; an op that PyTorch has not is called `minigrad.lstm_layer.default`.
+A mode (`minigrad.utils._python_dispatch`) sees each op as an `OpOverload`, and a checkpointing policy decides on one.
+Where PyTorch has several of one name, `aten.add.Tensor` and `aten.add.Scalar`, these are one op here and compare
+equal. What PyTorch composes of other ops (`aten.matmul`) is not an op here either; nor is an op without a derivative,
+which has no node. `overloads.txt` lists the names; an op that PyTorch lacks is called `minigrad.lstm_layer.default`.
 """
 
 import functools
@@ -19,7 +19,7 @@ TABLE = os.path.join(os.path.dirname(__file__), "overloads.txt")
 
 
 class OpOverload:
-    """One op. Called, it runs on the arguments that the op's `forward` takes; two of one name are equal."""
+    """One op. Calling it runs the op's `forward` on the arguments; two overloads of one name are equal."""
 
     __slots__ = ("_forward", "_overloadname", "_packet")
 
@@ -42,7 +42,7 @@ class OpOverload:
         return f"<OpOverload(op='{self._packet}', overload='{self._overloadname}')>"
 
     def name(self) -> str:
-        """As PyTorch's dispatcher writes it: `aten::mm`, `aten::add.Tensor`."""
+        """The name as PyTorch's dispatcher writes it: `aten::mm`, `aten::add.Tensor`."""
         end = "" if self._overloadname == "default" else f".{self._overloadname}"
         return self._packet.replace(".", "::") + end
 
@@ -65,7 +65,7 @@ class OpOverloadPacket:
         return f"<OpOverloadPacket(op='{self._name}')>"
 
     def overloads(self) -> list[str]:
-        """Their names."""
+        """The names of the overloads."""
         return list(self._overloads)
 
 
@@ -78,7 +78,7 @@ def packets() -> dict[str, OpOverloadPacket]:
 
 
 class Namespace:
-    """`torch.ops.aten`: packets as attributes. The table is read when the first of them is asked for."""
+    """`torch.ops.aten`: packets as attributes. The table is read on first access."""
 
     def __getattr__(self, name: str) -> Any:
         packet = next((each for each in packets().values() if each._name == f"aten.{name}"), None)
@@ -90,7 +90,7 @@ class Namespace:
 
 @functools.cache
 def class_of(word: str) -> Any:
-    """The class whose nodes have this word in their names: of several the first that computes."""
+    """The class whose nodes have this word in their names; of several, the first with a forward."""
     return next(each for each in op_nodes() if each.op == word and hasattr(each, "forward"))
 
 
@@ -100,7 +100,7 @@ def by_word(word: str, *args: Any, **options: Any) -> Any:
 
 
 def of_class(cls: type[Node], forward: Callable[..., Any]) -> OpOverload:
-    """The op of a class of nodes; called, it runs `forward`. It is the one in `torch.ops`, if that runs this class."""
+    """The op of a class of nodes; calling it runs `forward`. It is the one in `torch.ops` if that runs this class."""
     packet = packets().get(cls.op)
     if packet is None:
         return OpOverload(f"minigrad.{op_name(cls.op)}", "default", forward)

@@ -1,9 +1,9 @@
-"""Registers an op beside its definition: what `torch` and `Tensor` offer is what `@op` and `@tensor_method` mark.
+"""Registers an op beside its definition: `@op` and `@tensor_method` mark what `torch` and `Tensor` offer.
 
-NOTE: The decorators give the function back as it is. PyTorch's `torch.add` parses Python's arguments and then calls
+NOTE: The decorators return the function unchanged. PyTorch's `torch.add` parses Python's arguments and then calls
 `at::add`; here too the public function and the method are wrappers (`parses_arguments`), and inside minigrad one op
 calls another without them. A wrapper around every inner call would cost a small op a tenth of its time, and an inner
-call with arguments of its own would be held against PyTorch's signatures. Operators and direct methods go without a
+call with private arguments would be checked against PyTorch's signatures. Operators and direct methods have no
 wrapper for the same reason.
 """
 
@@ -16,9 +16,9 @@ from minigrad.core import Tensor
 from minigrad.ops._dispatch.arg_parser import parses_arguments
 
 F = TypeVar("F", bound=Callable[..., Any])
-FUNCTIONS: dict[str, Any] = {}  # of `minigrad`, as they are called from outside
-METHODS: dict[str, Any] = {}  # of Tensor, those in place among them
-DIRECT_METHODS: dict[str, Any] = {}  # methods without argument parsing; their errors for a wrong type are Python's
+FUNCTIONS: dict[str, Any] = {}  # of `minigrad`, as called from outside
+METHODS: dict[str, Any] = {}  # of Tensor, including the in-place ones
+DIRECT_METHODS: dict[str, Any] = {}  # methods without argument parsing; a wrong type raises Python's errors
 
 
 @overload
@@ -31,15 +31,15 @@ def op(*, method: bool = False, in_place: bool = False, in_place_function: bool 
 
 
 def op(function: Any = None, /, **options: Any) -> Any:
-    """Make `torch.name` of a function that works on Tensors; the function itself stays as it is.
+    """Publish a function of Tensors as `torch.name`; the function itself is returned unchanged.
 
     Args:
-        method: it is `Tensor.name` too.
-        in_place: `Tensor.name_` writes its result into the tensor.
-        in_place_function: and `torch.name_` does, too.
+        method: it is also `Tensor.name`.
+        in_place: it is also `Tensor.name_`, which writes its result into the tensor.
+        in_place_function: `torch.name_` does so too.
         direct_method: the method is the function itself: for ops so small that parsing would cost a tenth.
-        aliases: further names of all these; an assignment under the function says them to the reader.
-        name: PyTorch's, where it is not the function's.
+        aliases: other names for all of these; an assignment under the function shows them to the reader.
+        name: PyTorch's name, if it is not the function's.
     """
     return functools.partial(register, **options) if function is None else register(function, **options)
 
@@ -53,15 +53,15 @@ def tensor_method(*, aliases: tuple[str, ...] = (), name: str = "") -> Callable[
 
 
 def tensor_method(function: Any = None, /, **options: Any) -> Any:
-    """Make `Tensor.name` of a function that PyTorch has as a method alone."""
+    """Publish as `Tensor.name` a function that PyTorch has as a method only."""
     return op(function, is_function=False, method=True, **options)  # type: ignore[call-overload]  # for here alone
 
 
 def register(function: F, *, is_function: bool = True, method: bool = False, in_place: bool = False,
              in_place_function: bool = False, direct_method: bool = False, aliases: tuple[str, ...] = (),
              name: str = "") -> F:
-    """Enter a function under its names, as `op` and `tensor_method` say."""
-    if is_function and name and "<locals>" in function.__qualname__:  # one description made several functions
+    """Register a function under its names, as `op` and `tensor_method` say."""
+    if is_function and name and "<locals>" in function.__qualname__:  # one template created several functions
         function.__name__ = function.__qualname__ = name
     for own_name in (name or function.__name__, *aliases):
         if is_function:
@@ -83,7 +83,7 @@ def tensor_properties(properties: dict[str, property]) -> None:
 
 
 def add_function(name: str, function: Callable[..., Any], written: Callable[..., Any] | None = None) -> None:
-    """Let `torch.name` parse its arguments and call a function; `written` shows its parameters if it does not."""
+    """Let `torch.name` parse its arguments and call a function; `written` has the parameters if `function` does not."""
     wrapper = FUNCTIONS[name] = parses_arguments(function, name, signature_of=written)
     wrapper.__module__ = "minigrad"  # where pickle finds it
 
@@ -95,7 +95,7 @@ def add_method(name: str, function: Callable[..., Any], written: Callable[..., A
 
 
 def add_in_place(name: str, function: Callable[..., Any], is_function: bool) -> None:
-    """Make `Tensor.name_` of the function out of place, and `torch.name_` if PyTorch has it."""
+    """Create `Tensor.name_` from the out-of-place function, and `torch.name_` if PyTorch has it."""
     method = functools.partial(write_in_place, function)
     add_method(f"{name}_", method, function)
     METHODS[f"{name}_"].__doc__ = f"`{name}`, in place."

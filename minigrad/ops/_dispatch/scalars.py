@@ -16,7 +16,7 @@ IN_C = {"bfloat16": "c10::BFloat16", "float16": "c10::Half", "float32": "float",
 INTEGERS = [np.dtype(name) for name in ("uint8", "int8", "int16", "int32", "int64")]
 NUMBER_DTYPES = {bool: np.dtype(bool), int: np.dtype("int64"), float: None}  # of a number alone; None: the default
 Operand = Any  # a Tensor or a Python number
-# As far as each dtype reaches; a negative number wraps around where there is no sign.
+# The range of each dtype; unsigned dtypes accept negative numbers, which wrap around.
 LIMITS: dict[Any, tuple[float, float]] = {kind: (-most, most) for kind, most in (
     (BFLOAT16, (2 - 2**-7) * 2.0**127), *[(np.dtype(name), float(np.finfo(name).max)) for name in (
         "float16", "float32", "float64")])}
@@ -24,10 +24,10 @@ LIMITS |= {kind: (-int(np.iinfo(kind).max) - (kind.kind == "i"), int(np.iinfo(ki
 
 
 def number_in(value: Any, dtype: Any) -> Any:
-    """A number, or a tensor of one, in this NumPy dtype; floats lose their fraction in integers.
+    """A number, or the value of a one-element tensor, in this NumPy dtype; integer dtypes truncate floats.
 
     Raises:
-        RuntimeError: if the dtype does not reach that far.
+        RuntimeError: if the number is outside the dtype's range.
     """
     number = value
     if not isinstance(number, (float, int)):
@@ -52,7 +52,7 @@ def number_in(value: Any, dtype: Any) -> Any:
 
 
 def check_scale(name: str, scale: Any, dtype: Any) -> None:
-    """PyTorch's errors for a factor that a result of this NumPy dtype does not take."""
+    """Raise PyTorch's errors for a factor that a result of this NumPy dtype cannot take."""
     if isinstance(scale, bool) and dtype.kind != "b":
         raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
     if dtype.kind != "f" and not isinstance(scale, int):
@@ -60,14 +60,14 @@ def check_scale(name: str, scale: Any, dtype: Any) -> None:
 
 
 def overflow(dtype: Any) -> RuntimeError:
-    """PyTorch's error for a number that a dtype does not reach."""
+    """PyTorch's error for a number outside the range of a dtype."""
     return RuntimeError(f"value cannot be converted to type {IN_C.get(dtype.name, dtype.name)} without overflow")
 
 
 def as_operand(value: Operand, other: Operand, exact: bool = False) -> Tensor:
-    """A tensor as it is; a number as a 0-d tensor that is promoted with `other` as the number would be.
+    """A tensor unchanged; a number as a 0-d tensor that is promoted with `other` as the number would be.
 
-    If it must be `exact`, an integer outside the range of `other`'s dtype is PyTorch's error.
+    With `exact`, an integer outside the range of `other`'s dtype raises PyTorch's error.
     """
     if isinstance(value, Tensor):
         return value

@@ -1,12 +1,12 @@
-"""Matches arguments with PyTorch's signatures, and says in PyTorch's words why they fit none: mirrors
-`python_arg_parser.cpp` and `invalid_arguments.cpp`.
+"""Matches arguments with PyTorch's signatures, and words the error if none fits, as `python_arg_parser.cpp` and
+`invalid_arguments.cpp` do.
 
 `signatures.txt` holds the signatures in the notation of PyTorch's `native_functions.yaml`, for instance
 `sum(Tensor input, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None)`: `int[1]?` is a list of ints or one
-int, or None. Nothing here is read before a call fails (see arg_parser.py); a reader finds here why a call was refused.
+int, or None. Nothing here is read before a call fails (see arg_parser.py).
 
-Where one signature alone takes as many arguments, the error is its own sentence (`Signature.match`). Else it shows all
-signatures, each with what is wrong about the arguments where there are as many of them as of its parameters.
+If exactly one signature takes that many arguments, the error is specific to it (`Signature.match`). Otherwise the
+error lists all signatures, and for each of suitable length the arguments that do not fit.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TABLE = os.path.join(os.path.dirname(__file__), "signatures.txt")
 PARAMETER = (r"(?P<kind>\w+)(?P<holes>\?(?=\[))?(?P<many>\[(?P<size>\d*)\])?(?P<none>\?)? (?P<name>\w+)"
              r"(?:=(?P<default>.+))?$")
 ALIASES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}  # NumPy's names
-# Functions of tensors that take Python's numbers in their place.
+# Functions of tensors that also accept Python numbers.
 NUMBERS_TOO = {"add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide", "copy"}
 PRINTED = {"Scalar": "Number", "ScalarType": "torch.dtype", "Layout": "torch.layout", "Device": "torch.device",
            "Generator": "torch.Generator", "MemoryFormat": "torch.memory_format", "Any": "object"}
@@ -61,7 +61,7 @@ class Parameter:
         return f"{self.type} {self.name}" + ("" if self.default is None else f" = {self.default}")
 
     def takes(self, value: Any, numbers: bool) -> bool:
-        """Whether a value is of this type; of a list the first element speaks for the others."""
+        """Whether a value is of this type; a list is judged by its first element."""
         if not self.many:
             return (numbers and self.kind == "Tensor" and is_number(value)) or is_one(self.kind, value)
         if self.size and self.kind == "int" and is_one("int", value):
@@ -80,7 +80,7 @@ class Signature(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> Signature:
-        """From PyTorch's notation; one that PyTorch advises against ends in `(deprecated)`."""
+        """Parse PyTorch's notation; a deprecated signature ends in `(deprecated)`."""
         now = text.removesuffix(" (deprecated)")
         function, _, inside = now.removesuffix(")").partition("(")
         parts = inside.split(", ") if inside else []
@@ -89,12 +89,12 @@ class Signature(NamedTuple):
         return cls(function, parameters, now != text)
 
     def as_method(self, name: str) -> Signature:
-        """That of the method, which has its first tensor before the dot and takes no `out`."""
+        """The signature of the method: the first tensor is `self`, and there is no `out`."""
         return Signature(name, [p for p in self.parameters[1:] if p.name != "out"], self.deprecated)
 
     @property
     def positional(self) -> list[Parameter]:
-        """The parameters that may be given without a name."""
+        """The parameters that may be passed by position."""
         return [p for p in self.parameters if not p.keyword]
 
     @property
@@ -109,14 +109,14 @@ class Signature(NamedTuple):
 
     @property
     def least(self) -> int:
-        """How many arguments it needs, those by name among them."""
+        """The number of required arguments, including keyword-only ones."""
         return len([p for p in self.parameters if p.default is None])
 
     def match(self, args: tuple[Any, ...], options: Options) -> dict[str, Any]:
-        """The arguments by the names of the parameters; what was left out, or is None where it may be, is missing.
+        """The arguments by parameter name; those left out, or None where that is allowed, are missing.
 
         Raises:
-            Misfit: PyTorch's sentence, if they do not fit.
+            Misfit: with PyTorch's message, if they do not fit.
             TypeError: the same, for lists of which only the first element fits.
         """
         positional, remaining, values = self.positional, dict(options), {}
@@ -152,7 +152,7 @@ class Signature(NamedTuple):
         return values
 
     def check_ints(self, values: Mapping[str, Any]) -> None:
-        """A TypeError for lists of ints of which only the first element is one."""
+        """Raise a TypeError for lists of ints of which only the first element is one."""
         for parameter in self.parameters:
             value = values.get(parameter.name)
             if parameter.many and parameter.kind == "int" and isinstance(value, (tuple, list)):
@@ -163,13 +163,13 @@ class Signature(NamedTuple):
                                         f"{printed_type(element)}\"")
 
     def missing(self, index: int) -> Misfit:
-        """For parameters that cannot be left out, from this one on."""
+        """The error for missing required parameters, from this one on."""
         names = [f'"{p.name}"' for p in self.parameters[index:] if p.default is None]
-        arguments = "arguments" if len(names) == 1 else "argument"  # as PyTorch has it
+        arguments = "arguments" if len(names) == 1 else "argument"  # as in PyTorch
         return Misfit(f"{self.function}() missing {len(names)} required positional {arguments}: {', '.join(names)}")
 
     def too_many(self, count: int) -> Misfit:
-        """For too many positional arguments."""
+        """The error for too many positional arguments."""
         most = len(self.positional)
         if self.least != most:  # which counts keywords too, as in PyTorch
             return Misfit(f"{self.function}() takes from {self.least} to {most} positional arguments but {count} were "
@@ -178,33 +178,33 @@ class Signature(NamedTuple):
                       f"{'was' if count == 1 else 'were'} given")
 
     def wrong(self, parameter: Parameter, value: Any, position: str) -> Misfit:
-        """For an argument of the wrong type."""
+        """The error for an argument of the wrong type."""
         argument = f"{self.function}(): argument '{parameter.name}'{position} must be {parameter.type}"
         if parameter.many and parameter.kind == "int" and isinstance(value, (tuple, list)):
             return Misfit(f"{argument}, but found element of type {printed_type(value[0])} at pos 0")
         return Misfit(f"{argument}, not {printed_type(value)}")
 
     def unexpected(self, name: str, count: int) -> Misfit:
-        """For a keyword that is none, or that was given by its place."""
+        """The error for an unknown keyword, or one that was also passed by position."""
         if name in [p.name for p in self.parameters[:count]]:
             return Misfit(f"{self.function}() got multiple values for argument '{name}'")
         return Misfit(f"{self.function}() got an unexpected keyword argument '{name}'")
 
 
 def check_tensors(parameter: Parameter, value: Any, index: int) -> None:
-    """A TypeError for a list of tensors with something else in it: then no other signature is tried."""
+    """Raise a TypeError for a list of tensors with something else in it: then no other signature is tried."""
     for i, element in enumerate(value):
         if not isinstance(element, Tensor) and not (parameter.holes and element is None):
             raise TypeError(f"expected Tensor as element {i} in argument {index}, but got {printed_type(element)}")
 
 
 def is_number(value: Any) -> bool:
-    """Python's numbers and NumPy's."""
+    """Whether a value is a Python or NumPy number."""
     return isinstance(value, (int, float, complex, np.number, np.bool_))
 
 
 def is_one(kind: str, value: Any) -> bool:
-    """Whether a value is one of this kind."""
+    """Whether a value is of this kind."""
     if isinstance(value, Tensor) and kind in ("int", "float", "Scalar"):
         plain = not value.requires_grad and value.array.ndim == 0
         return plain and (kind != "int" or value.array.dtype.kind in "iu")
@@ -245,10 +245,10 @@ def table() -> list[str]:
 
 @functools.cache
 def signatures_of(name: str, method: bool) -> tuple[Signature, ...]:
-    """The ways to call a function or a method; none where PyTorch has none in C++.
+    """The signatures of a function or a method; none where PyTorch has none in C++.
 
-    The table has those of methods only where they are not the function's (`Signature.as_method`), or those of the
-    method that is not in place.
+    The table lists those of a method only if they differ from the function's (`Signature.as_method`); an in-place
+    method uses those of the method out of place.
     """
     written = [line for line in table() if line.startswith(f"{'Tensor.' if method else ''}{name}(")]
     if written or not method:
@@ -260,7 +260,7 @@ def signatures_of(name: str, method: bool) -> tuple[Signature, ...]:
 
 def matched(signatures: Sequence[Signature], args: tuple[Any, ...],
             options: Options) -> tuple[Signature, dict[str, Any]]:
-    """The first signature that arguments fit, and the arguments by its names.
+    """The first signature that the arguments fit, and the arguments by its names.
 
     Raises:
         TypeError: PyTorch's, if they fit none.
@@ -282,7 +282,7 @@ def matched(signatures: Sequence[Signature], args: tuple[Any, ...],
 
 
 def refusal(signatures: Sequence[Signature], args: tuple[Any, ...], options: Options) -> str:
-    """PyTorch's sentence that shows all signatures."""
+    """PyTorch's message that shows all signatures."""
     start = f"{signatures[0].function}() received an invalid combination of arguments - got "
     types = [*map(printed_type, args), *[f"{name}={printed_type(value)}" for name, value in options.items()]]
     got = parenthesized(types, args, options)
@@ -296,17 +296,17 @@ def refusal(signatures: Sequence[Signature], args: tuple[Any, ...], options: Opt
 
 
 def parenthesized(types: list[str], args: tuple[Any, ...], options: Options) -> str:
-    """The types of arguments with commas between them; behind keywords alone PyTorch has one comma too many."""
+    """The types of arguments, separated by commas; after keywords alone PyTorch prints one comma too many."""
     return f"({', '.join(types)}{', ' if options and not args else ''})"
 
 
 def names_of(signature: Signature) -> list[str]:
-    """The last word of each shown parameter: as in PyTorch the name of one with a default is lost."""
+    """The last word of each shown parameter; as in PyTorch, that is not the name if the parameter has a default."""
     return [parameter.rpartition(" ")[2] for parameter in signature.parameter_texts or [""]]
 
 
 def why_not(signature: Signature, args: tuple[Any, ...], options: Options) -> str:
-    """What is wrong about arguments of which there are as many as are shown of a signature."""
+    """What is wrong with the arguments, where a signature shows as many parameters."""
     names = names_of(signature)
     if len(names) != len(args) + len(options):
         return ""
@@ -318,7 +318,7 @@ def why_not(signature: Signature, args: tuple[Any, ...], options: Options) -> st
 
 
 def compared(signature: Signature, args: tuple[Any, ...], options: Options) -> str:
-    """The arguments' types, between exclamation marks where a type has not the name of the parameter's."""
+    """The arguments' types, between exclamation marks where a type differs from the parameter's."""
     shown, names = signature.parameter_texts or [""], names_of(signature)
     if len(shown) != len(args) + len(options) or set(options) - set(names):
         return ""
@@ -331,7 +331,7 @@ def compared(signature: Signature, args: tuple[Any, ...], options: Options) -> s
 
 
 def nested_type(value: Any) -> str:
-    """The type of a value; of lists and tuples with the types in them."""
+    """The type of a value; for lists and tuples with the types of their elements."""
     if not isinstance(value, (tuple, list)):
         return printed_type(value)
     inside = ", ".join(map(printed_type, value))

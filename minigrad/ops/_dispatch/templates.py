@@ -1,6 +1,6 @@
 """Forms that many ops share: how an op of one tensor is recorded, so that its class says only what it computes.
 
-An op of such a form is written as `class Silu(OfInput)` with `values`, which works on arrays, and right under it
+An op of such a form is written as `class Silu(OfInput)` with `values`, which works on arrays, followed by
 `backward`, the formula of its derivative.
 """
 
@@ -18,18 +18,18 @@ __all__ = ["Gate", "OfInput", "OfResult", "Scaled", "refuse", "widely", "widened
 
 
 def refuse(kernel: str, dtype: Any) -> NoReturn:
-    """PyTorch's error for a dtype that an op has no code for."""
+    """Raise PyTorch's error for a dtype that an op does not implement."""
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_numpy_dtype(dtype).type_name}'")
 
 
 def widened(x: Any) -> Any:
-    """An array as PyTorch computes with it: float16 and bfloat16 as float32."""
+    """An array in the dtype PyTorch computes with: float16 and bfloat16 become float32."""
     return x.astype(FLOAT32) if x.dtype in HALVES else x
 
 
 def widely(values: Callable[..., Any], kernel: str, x: Any, *const: Any) -> Any:
-    """`values(x, *const)`; of float16 and bfloat16 in float32, rounded once. PyTorch's error where `x` holds no real
-    numbers."""
+    """`values(x, *const)`, computed in float32 for float16 and bfloat16 and rounded once. Raises PyTorch's error if `x`
+    is not of a real dtype."""
     dtype = x.dtype
     if dtype.kind != "f":
         refuse(kernel, dtype)
@@ -37,26 +37,26 @@ def widely(values: Callable[..., Any], kernel: str, x: Any, *const: Any) -> Any:
 
 
 class OfReals(Node, number=None):
-    """An op of one tensor, of real numbers."""
+    """An op on one tensor of real numbers."""
 
     kernel: ClassVar[str]  # what PyTorch's error calls the op
     values: ClassVar[Callable[..., Any]]  # the op on arrays
 
 
 class OfInput(OfReals, number=None):
-    """The same where the derivative needs the input."""
+    """An op on one tensor whose derivative needs the input."""
 
     saves = ("self",)
 
     @classmethod
     def forward(cls: Any, a: Tensor, *const: Any) -> Tensor:
         """The op on a Tensor."""
-        made: Tensor = record1(cls, widely(cls.values, cls.kernel, a.array, *const), a, (a,), const)
-        return made
+        result: Tensor = record1(cls, widely(cls.values, cls.kernel, a.array, *const), a, (a,), const)
+        return result
 
 
 class OfResult(OfReals, number=None):
-    """The same where the derivative needs the result."""
+    """An op on one tensor whose derivative needs the result."""
 
     saves = ("result",)
 
@@ -64,14 +64,14 @@ class OfResult(OfReals, number=None):
     def forward(cls: Any, a: Tensor, *const: Any) -> Tensor:
         """The op on a Tensor."""
         y = widely(cls.values, cls.kernel, a.array, *const)
-        made: Tensor = record1(cls, y, a, (y,), const)
-        return made
+        result: Tensor = record1(cls, y, a, (y,), const)
+        return result
 
 
 class Gate(Node):
-    """The derivative of a function made of straight pieces: `g` where `keep`, else `g * other` (`other` 0: none).
+    """The derivative of a piecewise linear function: `g` where `keep`, else `g * other` (`other` 0: none).
 
-    `a` is what `keep` was decided by: as in PyTorch the result has an edge to it, along which zeros go.
+    `keep` was computed from `a`: as in PyTorch the result has an edge to it, along which zeros flow.
     """
 
     saves = ("self",)
@@ -91,7 +91,7 @@ class Gate(Node):
 
 
 class Scaled(Node):
-    """A tensor times an array that wants no gradient."""
+    """A tensor times an array that needs no gradient."""
 
     @staticmethod
     def values(x: Any, factor: Any) -> Any:

@@ -1,14 +1,14 @@
-"""Subclasses of Tensor that see each function called on them: `__torch_function__`. Mirrors `torch/overrides.py` and
-what `python_arg_parser.cpp` does for it.
+"""Lets subclasses of Tensor intercept each function called on them: `__torch_function__`. Mirrors `torch/overrides.py`
+and the corresponding part of `python_arg_parser.cpp`.
 
 A class that derives from Tensor is asked first, whatever is called on one of its tensors: a function, a method, an
-operator or a property. What Tensor itself answers (`Tensor.__torch_function__`) is to run the function and to give the
-results the class too. So you need this for a tensor that carries something along, such as a unit or a label.
+operator or a property. The default (`Tensor.__torch_function__`) runs the function and returns results of the class
+too. You need this for a tensor that carries extra data, such as a unit or a label.
 
-NOTE: A program that derives nothing from Tensor pays nothing. The first such class puts a wrapper around what Tensor
-offers and around the public functions (`Overriding`); when the last one is gone, the wrappers are taken off. Functions
-of `nn.functional` that PyTorch has in Python are exchanged in their module: one that was imported by its name before
-that keeps to plain tensors.
+NOTE: A program without such a class pays nothing. The first one puts a wrapper around the attributes of Tensor and the
+public functions (`Overriding`); when the last one is gone, the wrappers are removed. Functions of `nn.functional` that
+PyTorch has in Python are replaced in their module: one that was imported by name before then handles plain tensors
+only.
 """
 
 import functools
@@ -33,7 +33,7 @@ __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "Overriding",
 
 Function = Callable[..., Any]
 PLAIN = {Tensor, int, float, bool, str, complex, type(None), np.ndarray, slice, type(...), dtype, device, Size}
-# Methods that C shares: an operator comes to `__torch_function__` as the method that does the same.
+# Methods that share C code: an operator reaches `__torch_function__` as the method that does the same.
 SAME_METHOD = {
     "__add__": "add", "__radd__": "add", "__sub__": "sub", "__mul__": "mul", "__rmul__": "mul", "__truediv__": "div",
     "__rtruediv__": "__rdiv__", "__pow__": "pow", "__mod__": "remainder", "__neg__": "neg", "__pos__": "positive",
@@ -49,29 +49,29 @@ OWN = OPERATORS | {
     "__reversed__", "__getitem__", "__setitem__", "__array__", "__deepcopy__", "__reduce_ex__", "__invert__", "_base",
     "_version"}
 NOT_ASKED = {"array", "as_subclass", "backward_namespace"}  # of Tensor's public names
-# What PyTorch has in Python: there arguments with a default are handed on as keywords, be they given or not.
+# What PyTorch has in Python: there, arguments with a default are passed on as keywords, whether given or not.
 IN_PYTHON = {"__contains__", "__deepcopy__", "__floordiv__", "__format__", "__ipow__", "__len__", "__pow__", "__rdiv__",
              "__reduce_ex__", "__reversed__", "__rfloordiv__", "__rlshift__", "__rmod__", "__rpow__", "__rrshift__",
              "__rsub__", "__rtruediv__", "backward", "register_hook", "split"}
 FUNCTIONS_IN_PYTHON = {"broadcast_tensors", "einsum", "meshgrid", "split"}
-WITHOUT = {"as_tensor", "asarray", "is_tensor", "tensor"}  # public functions that ask nobody
+WITHOUT = {"as_tensor", "asarray", "is_tensor", "tensor"}  # public functions that are never intercepted
 AS_METHOD = (
     "Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, please define "
     "it as a classmethod.")
 
 
 class ThreadState(threading.local):
-    """What holds for the calls of one thread."""
+    """The state of one thread's calls."""
 
     disabled = False  # subclasses are not asked
-    modes: tuple[Any, ...] = ()  # the TorchFunctionModes that are on, the innermost last
+    modes: tuple[Any, ...] = ()  # the active TorchFunctionModes, the innermost last
 
 
 STATE = ThreadState()
 
 
 class Overriding:
-    """Whether anybody wants to see what is called: how many classes and modes there are that do."""
+    """Whether any class or mode intercepts calls, and how many do."""
 
     active = False
     users = 0
@@ -79,7 +79,7 @@ class Overriding:
 
     @classmethod
     def add(cls, n: int) -> None:
-        """One more, or one less."""
+        """Count one more, or one less."""
         cls.users += n
         if cls.active is not (cls.users > 0):
             cls.active = cls.users > 0
@@ -88,20 +88,20 @@ class Overriding:
 
 
 def follow(update: Callable[[], None]) -> None:
-    """Call `update()` whenever `Overriding.active` changes, and now if it is on."""
+    """Call `update()` whenever `Overriding.active` changes, and now if it is set."""
     Overriding.callbacks.append(update)
     if Overriding.active:
         update()
 
 
 def disabled(func: Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """As the `__torch_function__` of a class: it is never asked, and its tensors give plain ones."""
+    """The `__torch_function__` of a class that is never asked, and whose tensors give plain ones."""
     with DisableTorchFunctionSubclass():
         return func(*args, **(kwargs or {}))
 
 
 class DisableTorchFunctionSubclass:
-    """A block in which this thread's calls go to the functions themselves, whatever class their tensors are of."""
+    """A block in which this thread's calls go to the functions themselves, whatever the class of their tensors."""
 
     def __enter__(self) -> None:
         self.before, STATE.disabled = STATE.disabled, True
@@ -123,9 +123,9 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
 
 
 class TorchFunctionMode:
-    """A block in which each call of a public function goes to `__torch_function__`, whatever its tensors are.
+    """A block in which each call of a public function goes to `__torch_function__`, whatever the class of its tensors.
 
-    Of nested modes the innermost is asked; what it calls comes to the next one.
+    Of nested modes the innermost is asked; what it calls goes to the next one.
     """
 
     def __torch_function__(self, func: Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -142,7 +142,7 @@ class TorchFunctionMode:
 
 
 def overloaded(values: Iterable[Any]) -> list[Any]:
-    """The arguments whose classes are asked, one of each class: a subclass before its base, else in their order."""
+    """The arguments whose classes are asked, one per class: a subclass before its base, otherwise in their order."""
     found: list[Any] = []
     for value in values:
         cls = type(value)
@@ -157,13 +157,13 @@ def overloaded(values: Iterable[Any]) -> list[Any]:
 
 
 def is_asked(cls: type) -> bool:
-    """Whether a class has a `__torch_function__` that is to be called: also where it inherits that of Tensor."""
+    """Whether a class has a `__torch_function__` to call, also when it inherits that of Tensor."""
     own = getattr(cls, "__torch_function__", None)
     return own is not None and own is not disabled and cls is not Tensor
 
 
 def to_ask(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, list[Any]] | None:
-    """The mode and the arguments that a call is to be handed to; None if it goes to the function itself."""
+    """The mode and the arguments to hand a call to; None if it goes to the function itself."""
     modes = STATE.modes
     found = [] if STATE.disabled else overloaded((*args, *options.values()) if options else args)
     return (modes[-1] if modes else None, found) if modes or found else None
@@ -171,9 +171,9 @@ def to_ask(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, list[An
 
 def answer_of(public: Function, asked: tuple[Any, list[Any]], args: tuple[Any, ...], options: Any,
               in_python: bool = False) -> Any:
-    """Hand a call of a public function to those who are asked, until one has an answer; else NotImplemented.
+    """Hand a call of a public function to each in turn until one answers; otherwise NotImplemented.
 
-    A function that PyTorch has in Python counts Tensor among the types, where it is given one.
+    A function that PyTorch has in Python counts Tensor among the types if it is given one.
     """
     mode, found = asked
     types = tuple([type(each) for each in found])
@@ -199,10 +199,10 @@ def answer_of(public: Function, asked: tuple[Any, list[Any]], args: tuple[Any, .
 
 def handle(public: Function, asked: tuple[Any, list[Any]], args: tuple[Any, ...], options: Any,
            in_python: bool = False, is_method: bool = False) -> Any:
-    """`answer_of`, with PyTorch's error where nobody has an answer; of functions in Python it has another one.
+    """`answer_of`, but raise PyTorch's error if nobody answers; functions in Python have a different error.
 
     Raises:
-        TypeError: if nobody has.
+        TypeError: if nobody answers.
     """
     answer = answer_of(public, asked, args, options, in_python)
     if answer is not NotImplemented:
@@ -217,7 +217,7 @@ def handle(public: Function, asked: tuple[Any, list[Any]], args: tuple[Any, ...]
 
 
 def path_of(public: Function) -> str:
-    """Where a function is found, for an error: `torch.sin`, `torch.Tensor.add`, `torch.Tensor.grad.__get__`."""
+    """The path of a function, for an error: `torch.sin`, `torch.Tensor.add`, `torch.Tensor.grad.__get__`."""
     owner = getattr(public, "__self__", None)
     if isinstance(owner, property):
         return f"torch.Tensor.{getattr(owner, 'name', '')}.{public.__name__}"
@@ -228,10 +228,10 @@ def path_of(public: Function) -> str:
 
 
 def default(cls: type, /, func: Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """Run a function, and give its results this class: what `Tensor.__torch_function__` does.
+    """Run a function and convert its results to this class: what `Tensor.__torch_function__` does.
 
-    NotImplemented, if a class among `types` is none of which this one derives. A gradient and a `_base` stay as they
-    are.
+    NotImplemented if this class does not derive from each class among `types`. A gradient and a `_base` are not
+    converted.
     """
     if not all(issubclass(cls, each) for each in types):
         return NotImplemented
@@ -244,7 +244,7 @@ def default(cls: type, /, func: Function, types: Any, args: Any = (), kwargs: An
 
 
 def converted(result: Any, cls: type) -> Any:
-    """A result with its tensors, also those in tuples and lists, as tensors of a class."""
+    """A result with its tensors, including those in tuples and lists, converted to a class."""
     if cls is Tensor:
         return result
     if isinstance(result, Tensor):
@@ -256,13 +256,13 @@ def converted(result: Any, cls: type) -> Any:
 
 def overridable(function: Function, public: Function | None = None, name: str = "", in_python: bool = False,
                 is_operator: bool = False) -> Function:
-    """A function that first asks whose `__torch_function__` its arguments have.
+    """Wrap a function so that it first asks the `__torch_function__` of its arguments.
 
     Args:
-        public: what those are given as the function; by default what is made here.
-        name: or that of a method of Tensor, which is looked up when it is needed.
-        in_python: PyTorch has the function in Python, and hands on arguments with a default as keywords.
-        is_operator: it gives NotImplemented where nobody has an answer, and Python tries the other operand.
+        public: the function passed to them; by default the wrapper returned here.
+        name: alternatively that of a method of Tensor, which is looked up when needed.
+        in_python: PyTorch has the function in Python, and passes arguments with a default as keywords.
+        is_operator: return NotImplemented if nobody answers, so that Python tries the other operand.
     """
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
@@ -278,10 +278,10 @@ def overridable(function: Function, public: Function | None = None, name: str = 
 
 
 def bound(function: Function, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a call: those that must be given, and the others by their names, with their defaults."""
+    """The arguments of a call: the required ones, and the others by name, with their defaults."""
     try:
         found = inspect.signature(function).bind(*args, **options)
-    except (TypeError, ValueError):  # the function itself says what is wrong with them
+    except (TypeError, ValueError):  # the function itself reports what is wrong with them
         return args, options
     found.apply_defaults()
     positional: list[Any] = []
@@ -300,7 +300,7 @@ def bound(function: Function, args: tuple[Any, ...], options: dict[str, Any]) ->
 
 
 class OverridableProperty(property):
-    """A property of Tensor that asks the class of its tensor first; the function is then its `__get__` or `__set__`."""
+    """A property of Tensor that first asks the class of its tensor; the function passed is `__get__` or `__set__`."""
 
     def __init__(self, plain: property, name: str) -> None:
         def get(tensor: Any) -> Any:
@@ -326,25 +326,25 @@ class OverridableProperty(property):
 
 
 class Wrapped:
-    """What Tensor offers, with and without wrappers."""
+    """The attributes of Tensor, with and without wrappers."""
 
-    plain: ClassVar[dict[str, Any]] = {}  # by name: what was in the class; None for what its base class has
-    made: ClassVar[dict[str, Any]] = {}
+    plain: ClassVar[dict[str, Any]] = {}  # by name: what the class had; None for what it inherits
+    wrappers: ClassVar[dict[str, Any]] = {}
 
     @classmethod
     def update(cls) -> None:
-        """Put the wrappers on, also around what was bound anew in between, or take them off."""
+        """Install the wrappers, also around what was rebound in between, or remove them."""
         own = vars(Tensor)
         if Overriding.active:
             for name in {**vars(TensorData), **own}:
-                if is_offered(name) and (name not in cls.made or own.get(name) is not cls.made[name]):
+                if is_offered(name) and (name not in cls.wrappers or own.get(name) is not cls.wrappers[name]):
                     cls.wrap(name)
             return
         for name, plain in cls.plain.items():
-            if own.get(name) is cls.made[name]:
+            if own.get(name) is cls.wrappers[name]:
                 delattr(Tensor, name) if plain is None else setattr(Tensor, name, plain)
         cls.plain.clear()
-        cls.made.clear()
+        cls.wrappers.clear()
 
     @classmethod
     def wrap(cls, name: str) -> None:
@@ -358,7 +358,7 @@ class Wrapped:
             wrapper.__name__ = name
         else:
             return
-        cls.plain[name], cls.made[name] = plain, wrapper
+        cls.plain[name], cls.wrappers[name] = plain, wrapper
         setattr(Tensor, name, wrapper)
 
 
@@ -368,7 +368,7 @@ def is_offered(name: str) -> bool:
 
 
 def overridable_module(namespace: dict[str, Any], names: Iterable[str], in_c: Iterable[str] = ()) -> None:
-    """Let functions of a module ask first while anybody wants to be asked. `in_c`: those that PyTorch has in C."""
+    """Let functions of a module ask first while anything intercepts calls. `in_c`: those that PyTorch has in C."""
     plain: dict[str, Any] = {}
 
     def update() -> None:
@@ -383,7 +383,7 @@ def overridable_module(namespace: dict[str, Any], names: Iterable[str], in_c: It
 
 
 def begin(cls: Any, /, **options: Any) -> None:
-    """A class derives from Tensor (`Tensor.__init_subclass__`): it is asked from now on, unless it says otherwise."""
+    """Count a class derived from Tensor (`Tensor.__init_subclass__`): it is asked from now on, unless it opts out."""
     super(Tensor, cls).__init_subclass__(**options)
     if is_asked(cls):
         Overriding.add(1)

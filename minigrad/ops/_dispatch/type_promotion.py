@@ -1,7 +1,7 @@
 """Broadcasting and type promotion, once for all ops.
 
-No formula mentions either. The forward notes on the node what each input was (its input metadata), and the engine sums
-and casts.
+No formula mentions either. The forward records on the node the shape and dtype of each input (its input metadata), and
+the engine sums and casts the gradients.
 """
 
 from functools import partial
@@ -28,7 +28,7 @@ Fit = tuple[tuple[Any, ...] | None, ...]
 
 
 def broadcast_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of two operands together; PyTorch's error where they do not fit."""
+    """The shape of two operands broadcast together; PyTorch's error if they do not fit."""
     out: list[int] = []
     for dim in range(-1, -max(len(a), len(b)) - 1, -1):
         m = a[dim] if -dim <= len(a) else 1
@@ -41,7 +41,7 @@ def broadcast_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def broadcast_and_promote(x: Any, y: Any) -> tuple[Any, Any, Fit]:
-    """Two arrays in the dtype in which they meet, and what the engine must undo for each (`Node.input_metadata`)."""
+    """Two arrays in their common dtype, and what the engine must undo for each (`Node.input_metadata`)."""
     if type(x) is not type(y) and BACKEND_OF:
         (x, y), input_metadata = broadcast_and_promote_all(x, y)
         return x, y, input_metadata
@@ -56,7 +56,7 @@ def broadcast_and_promote(x: Any, y: Any) -> tuple[Any, Any, Fit]:
 
 
 def broadcast_and_promote_all(*arrays: Any) -> tuple[list[Any], Fit]:
-    """Any number of arrays in the dtype in which they meet, and their input metadata."""
+    """Any number of arrays in their common dtype, and their input metadata."""
     given = arrays
     if BACKEND_OF:
         arrays = tuple(together(*arrays))
@@ -79,28 +79,28 @@ def empty_like(dtype: Any, shape: tuple[int, ...]) -> Any:
 
 
 def input_metadata_of(shape: tuple[int, ...], dtype: Any, *arrays: Any) -> Fit:
-    """Per array its (shape, dtype); None where it has the result's shape already and nothing was promoted."""
+    """For each array its (shape, dtype); None if it has the result's shape and no array was promoted."""
     promoted = any(v.dtype is not dtype for v in arrays)
     return tuple([None if v.shape == shape and not promoted else (v.shape, v.dtype) for v in arrays])
 
 
 def check_cast(result: Any, target: Any) -> None:
-    """PyTorch's error where a result of one dtype is to be written as one of a lower kind (bool < int < float)."""
+    """Raise PyTorch's error if a result is to be written to a dtype of a lower kind (bool < int < float)."""
     if RANKS[result.kind] > RANKS[target.kind]:
         raise RuntimeError(f"result type {from_numpy_dtype(result).type_name} can't be cast to the desired output type "
                            f"{from_numpy_dtype(target).type_name}")
 
 
 def check_minus(x: Any, y: Any) -> None:
-    """PyTorch's errors where one of two arrays to subtract, or both, are of bools."""
+    """Raise PyTorch's errors if one of two arrays to subtract, or both, hold bools."""
     if "b" in (x.dtype.kind, y.dtype.kind):
         raise RuntimeError(NO_BOOLS_MINUS if x.dtype.kind == y.dtype.kind else NO_BOOL_MINUS)
 
 
 def promote_scalar(x: Any, number: Any, factor: bool = False) -> tuple[Any, Any]:
-    """An array and a Python number as they meet: a number only decides if its kind (bool < int < float) is higher.
+    """An array and a Python number, promoted: a number only decides if its kind (bool < int < float) is higher.
 
-    The number comes back as NotImplemented if it is none. A `factor` is not rounded to float16 (see `Wide`).
+    The number becomes NotImplemented if it is not one. A `factor` is not rounded to float16 (see `Wide`).
     """
     kind = x.dtype.kind
     if kind == "f" and type(number) in NUMBERS:
@@ -119,18 +119,18 @@ def promote_scalar(x: Any, number: Any, factor: bool = False) -> tuple[Any, Any]
 
 
 def wide(x: Any, number: Any) -> bool:
-    """Whether float16 does not hold a number. On a device it is rounded first: the last bit may be another."""
+    """Whether float16 cannot represent a number. A device rounds it first, so the last bit may differ."""
     return type(x) not in BACKEND_OF and float(FLOAT16.type(number)) != number
 
 
 class Wide(float):
-    """A number that float16 does not hold. PyTorch multiplies float16 by it, and divides, in float32, and rounds once;
+    """A number that float16 cannot represent. PyTorch multiplies and divides float16 by it in float32, and rounds once;
     NumPy would round the number first."""
 
     __slots__ = ()
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any) -> Any:
-        """What NumPy calls where such a number meets an array."""
+        """NumPy's hook for ufuncs in which such a number takes part."""
         whole = [float(v) if type(v) is Wide else v for v in inputs]
         dtypes = {v.dtype for v in whole if isinstance(v, (np.ndarray, np.generic))}
         if dtypes != {FLOAT16}:
@@ -144,5 +144,5 @@ def floating(x: Any) -> Any:
 
 
 def in_dtype(x: Any, dtype: Any) -> Any:
-    """An array in another dtype, with its dimensions in the order in memory that PyTorch gives a result."""
+    """An array in another dtype, with its dimensions in the memory order that PyTorch gives a result."""
     return in_dense_order(partial(as_dtype, dtype=dtype), x)

@@ -1,4 +1,4 @@
-"""Activations with few lines of their own: relu, sigmoid and tanh."""
+"""Basic activations: relu, sigmoid and tanh."""
 
 import functools
 from typing import Any
@@ -10,16 +10,16 @@ from minigrad.backends.registry import BACKEND_OF, by_kernel
 from minigrad.core import Node, Tensor, record1, record2
 from minigrad.ops._dispatch import broadcast_and_promote, floating
 
-SMALL, LARGE = 64, 1 << 15  # elements: from here to there relu keeps an array of zeros
+SMALL, LARGE = 64, 1 << 15  # elements: between these sizes relu keeps an array of zeros
 ZEROS = {np.dtype(name): np.zeros((), name) for name in ("f2", "f4", "f8", "u1", "i1", "i2", "i4", "i8")}
 SCALAR_ZEROS = {dtype.type: zero[()] for dtype, zero in ZEROS.items()}  # by the types of 0-d results
 
 
 def above_zero(x: Any) -> Any:
-    """max(0, x), laid out in memory as `x`; on a GPU, row by row."""
+    """max(0, x), in the memory layout of `x`; on a GPU, row-major."""
     zero = SCALAR_ZEROS.get(type(x))
     if zero is not None:
-        return max(x, zero)  # on NumPy's scalars Python's own is faster
+        return max(x, zero)  # for NumPy scalars Python's own `max` is faster
     zero = ZEROS.get(x.dtype)
     if zero is None or type(x) is not np.ndarray:
         if x.dtype.kind == "b":
@@ -55,9 +55,9 @@ class Relu(Node):
 
 
 class ThresholdBackward(Node):
-    """What relu's derivative does: the gradient where the result `y` is above 0 or NaN, else 0.
+    """The derivative of relu as an op: the gradient where the result `y` is above 0 or NaN, else 0.
 
-    The word of a recorded pass. As in PyTorch `y` is an input, of gradient zero: what follows is connected to the leaf.
+    Recorded passes use it. As in PyTorch, `y` is an input with gradient zero, which connects the pass to the leaf.
     """
 
     saves = ("self",)
@@ -98,13 +98,13 @@ class Tanh(Node):
 
 
 class TanhBackward(Node):
-    """What tanh's derivative does, g * (1 - y * y); `y` is the result of tanh."""
+    """The derivative of tanh as an op, g * (1 - y * y); `y` is the result of tanh."""
 
     saves = ("grad_output", "output")
 
     @staticmethod
     def values(g: Any, y: Any) -> Any:
-        """On arrays: all in one new array, where there would be two at once."""
+        """On arrays, in a single new array instead of two."""
         if type(g) is np.ndarray and g.ndim and g.shape == y.shape:
             out = y * y
             return np.multiply(g, np.subtract(1, out, out), out)

@@ -1,6 +1,6 @@
-"""Activations made of straight pieces: leaky_relu, hardtanh and their kind. Mirrors rows of `torch.nn.functional`.
+"""Piecewise activations, such as leaky_relu and hardtanh. Mirrors part of `torch.nn.functional`.
 
-Where a function bends, each takes the side that PyTorch takes; the second derivative is 0 everywhere.
+At a kink each derivative is the side that PyTorch takes; the second derivative is 0 everywhere.
 """
 
 import functools
@@ -23,7 +23,7 @@ __all__ = ["hardshrink", "prelu", "rrelu", "rrelu_", "threshold", "threshold_"]
 
 
 class InPlace(OfResult, number=None):
-    """An op that is written in place: its derivative is computed from its result, since the input is gone."""
+    """An op that works in place: its derivative is computed from its result, since the input is overwritten."""
 
     def __init_subclass__(cls, of: Any, **kwargs: Any) -> None:
         cls.kernel, cls.constants, cls.values = of.kernel, of.constants, of.values
@@ -55,7 +55,7 @@ class LeakyReluInPlace(InPlace, of=LeakyRelu):
 
 
 class Hardtanh(Node):
-    """The input, but at least `low` and at most `high`; it takes integers too."""
+    """The input clamped to `low` and `high`; integers are accepted too."""
 
     saves = ("self",)
     constants = ("min_val", "max_val")
@@ -87,7 +87,7 @@ class Hardsigmoid(OfInput):
 
 
 class HardsigmoidBackward:
-    """The derivative of hardsigmoid, which has none itself in PyTorch; as there 1 / 6 is that of float32."""
+    """The derivative of hardsigmoid, without a derivative itself, as in PyTorch, whose 1 / 6 is rounded to float32."""
 
     @staticmethod
     def values(g: Any, a: Any) -> Any:
@@ -135,7 +135,7 @@ class Softshrink(OfInput):
 
 
 class Threshold(Node):
-    """`value` where the input is at most `threshold`; it takes integers too."""
+    """`value` where the input is at most `threshold`, else the input; integers are accepted too."""
 
     saves = ("self",)
     constants = ("threshold",)
@@ -174,7 +174,7 @@ class PreluKernel(Node):
 
 
 class RreluWithNoise(OfInput):
-    """Negative elements times a slope: a drawn one for each, or one for all."""
+    """Elements that are not positive, times a slope: one drawn for each, or one for all."""
 
     kernel = "leaky_relu_cpu"
     constants = ("", "lower", "upper", "training")
@@ -201,7 +201,7 @@ def chosen(op: Any, inplace: bool, input: Tensor, *const: Any) -> Tensor:
 
 
 def switchable(op: Any, doc: str, *const: Any) -> Callable[[Tensor, bool], Tensor]:
-    """The public function of an op that takes no argument but the switch `inplace`."""
+    """The public function of an op whose only argument is the switch `inplace`."""
     def function(input: Tensor, inplace: bool = False) -> Tensor:
         return chosen(op, inplace, input, *const)
 
@@ -226,29 +226,29 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """The input, cut off below `min_val` and above `max_val`.
+    """The input clamped to [min_val, max_val].
 
     Raises:
-        ValueError: if `min_val` is the greater one.
+        ValueError: if `min_val` is greater than `max_val`.
     """
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     return chosen(Hardtanh, inplace, input, min_val, max_val)
 
 
-relu6 = switchable(Hardtanh, "The input, cut off below 0 and above 6.", 0.0, 6.0)
-hardsigmoid = switchable(Hardsigmoid, "0 below -3, 1 above 3, straight between.")
+relu6 = switchable(Hardtanh, "The input clamped to [0, 6].", 0.0, 6.0)
+hardsigmoid = switchable(Hardsigmoid, "0 below -3, 1 above 3, linear in between.")
 hardswish = switchable(Hardswish, "`input * hardsigmoid(input)`.")
 
 
 @op(method=True)
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """The input, but 0 between -lambd and lambd."""
+    """The input, but 0 in [-lambd, lambd]."""
     return Hardshrink.forward(input, lambd)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """The input moved by `lambd` towards 0, and 0 between -lambd and lambd.
+    """The input moved by `lambd` towards 0; 0 in [-lambd, lambd].
 
     Raises:
         RuntimeError: if `lambd` is negative.
@@ -272,7 +272,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """The input where it is above 0, else times `weight`: one number, or one for each channel (dimension 1).
 
     Raises:
-        RuntimeError: if the dtypes differ or `weight` fits neither.
+        RuntimeError: if the dtypes differ or `weight` has another number of elements.
     """
     x, w = input.array, weight.array
     if x.dtype != w.dtype:
@@ -294,8 +294,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 
 def slopes(x: Any, lower: float, upper: float) -> Any:
-    """A slope of [lower, upper) for each element that is not above 0, else 1. On a GPU PyTorch draws one for each, of
-    (lower, upper], which waits for nothing."""
+    """A slope from [lower, upper) for each element that is not positive, else 1. On a GPU, PyTorch draws one for every
+    element, from (lower, upper], so that it need not count them."""
     if backend_of(x) is None:
         negative = x <= 0
         slope = np.ones_like(x)

@@ -1,4 +1,4 @@
-"""Smooth activations: elu, gelu, silu and their kind. Mirrors rows of `torch.nn.functional`."""
+"""Smooth activations, such as elu, gelu and silu. Mirrors part of `torch.nn.functional`."""
 
 import math
 from functools import partial
@@ -20,7 +20,7 @@ from minigrad.ops.special.unary import Erf
 
 __all__ = ["celu", "celu_", "selu", "selu_"]
 
-ROOT, CUBE = math.sqrt(2 / math.pi), 0.044715  # gelu by tanh: z = ROOT * (x + CUBE * x ** 3)
+ROOT, CUBE = math.sqrt(2 / math.pi), 0.044715  # the tanh form of gelu: z = ROOT * (x + CUBE * x ** 3)
 SELU = (1.6732632423543772848170429916717, 1.0507009873554804934193349852946)  # alpha and scale: Klambauer et al., 2017
 
 
@@ -46,7 +46,7 @@ class EluInPlace(InPlace, of=Elu):
 
 
 class Celu(OfInput):
-    """`Elu` with a smooth bend, under PyTorch's other name."""
+    """`Elu` with a continuous derivative, under PyTorch's other name."""
 
     kernel = Elu.kernel
     constants = ("alpha", "", "")
@@ -59,11 +59,11 @@ class CeluInPlace(InPlace, of=Celu):
 
 
 class NormalCdf:
-    """The distribution function of the normal distribution. No node: on Tensors it is made of erf."""
+    """The distribution function of the normal distribution. Not a node: on Tensors it is composed of erf."""
 
     @staticmethod
     def values(x: Any) -> Any:
-        """On arrays; of float32 by formula 7.1.26 of Abramowitz and Stegun (1964), right to 2e-7 and much faster."""
+        """On arrays; for float32 by formula 7.1.26 of Abramowitz and Stegun (1964), right to 2e-7 and much faster."""
         if x.dtype is not FLOAT32:
             return 0.5 * (1 + Erf.values(x * math.sqrt(0.5)))
         size = abs(x)
@@ -86,8 +86,8 @@ class Gelu(OfInput):
 
     @staticmethod
     def values(x: Any) -> Any:
-        made = None if type(x) is np.ndarray else by_kernel("gelu", x)
-        return in_blocks(Gelu.by_cdf, x) if made is None else made
+        result = None if type(x) is np.ndarray else by_kernel("gelu", x)
+        return in_blocks(Gelu.by_cdf, x) if result is None else result
 
     @staticmethod
     def by_cdf(x: Any) -> Any:
@@ -97,8 +97,8 @@ class Gelu(OfInput):
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
         if type(g) is np.ndarray:
             return in_blocks(partial(self.slopes, xp), g, a)
-        made = by_kernel("gelu_backward", g, a)
-        return self.slopes(xp, g, a) if made is None else made
+        result = by_kernel("gelu_backward", g, a)
+        return self.slopes(xp, g, a) if result is None else result
 
     @staticmethod
     def slopes(xp: Any, g: Any, a: Any) -> Any:
@@ -109,8 +109,8 @@ class Gelu(OfInput):
 class GeluTanh(OfInput, name="Gelu"):
     """x times the distribution function of the normal distribution, approximated by tanh.
 
-    In the derivative (1 + tanh(z)) / 2 is sigmoid(2z). On arrays all is done in place, and with tanh, which NumPy is
-    faster at: 0.4 of the time forward, 0.5 backward at 1,024 × 256.
+    In the derivative, (1 + tanh(z)) / 2 is sigmoid(2z). On arrays everything is computed in place, and with tanh, where
+    NumPy is faster: 0.4 of the time forward, 0.5 backward at 1,024 × 256.
     """
 
     kernel = "GeluKernelImpl"
@@ -118,12 +118,12 @@ class GeluTanh(OfInput, name="Gelu"):
 
     @staticmethod
     def values(x: Any) -> Any:
-        made = None if type(x) is np.ndarray else by_kernel("gelu_tanh", x)
-        return in_blocks(GeluTanh.by_tanh, x) if made is None else made
+        result = None if type(x) is np.ndarray else by_kernel("gelu_tanh", x)
+        return in_blocks(GeluTanh.by_tanh, x) if result is None else result
 
     @staticmethod
     def by_tanh(x: Any) -> Any:
-        """The formula, in one piece of memory."""
+        """The formula, in a single new array."""
         y = x * x
         y *= ROOT * CUBE
         y += ROOT
@@ -136,9 +136,9 @@ class GeluTanh(OfInput, name="Gelu"):
 
     @staticmethod
     def slopes(g: Any, x: Any) -> Any:
-        """The formula of `backward` on NumPy's arrays, where (1 + t) / 2 is sigmoid(2z), in two pieces of memory.
+        """The formula of `backward` on NumPy arrays, where (1 + t) / 2 is sigmoid(2z), in two new arrays.
 
-        Where 1 - t is 0, what it is multiplied by has not overflowed, unless x² has.
+        Where 1 - t is 0, its factor has not overflowed, unless x² has.
         """
         slope = np.multiply(x, x, np.empty_like(g))
         slope *= ROOT * CUBE
@@ -161,9 +161,9 @@ class GeluTanh(OfInput, name="Gelu"):
             if g.dtype is FLOAT16:
                 return self.slopes(g.astype(FLOAT32), a.astype(FLOAT32)).astype(FLOAT16)
             return in_blocks(self.slopes, g, a)
-        made = by_kernel("gelu_tanh_backward", g, a)
-        if made is not None:
-            return made
+        result = by_kernel("gelu_tanh_backward", g, a)
+        if result is not None:
+            return result
         square = a * a
         half = xp.sigmoid(a * (1 + CUBE * square) * (2 * ROOT))
         return g * (half + a * (half * (1 - half)) * (1 + 3 * CUBE * square) * (2 * ROOT))
@@ -214,7 +214,7 @@ class Mish(OfInput):
 
 
 class LogSigmoid(OfInput):
-    """log(sigmoid(x)), which does not underflow."""
+    """log(sigmoid(x)), without underflow."""
 
     kernel = "log_sigmoid_cpu"
 
@@ -260,19 +260,19 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 
 selu = op(name="selu")(switchable(
-    Elu, "`elu` with the constants that keep mean and variance from layer to layer.", *SELU, 1.0))
+    Elu, "`elu` with constants that preserve mean and variance between layers.", *SELU, 1.0))
 
 
 @op
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """The input above 0, `alpha * (exp(input / alpha) - 1)` below; a RuntimeError where `alpha` is 0."""
+    """The input above 0, `alpha * (exp(input / alpha) - 1)` below; a RuntimeError if `alpha` is 0."""
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     return chosen(Celu, inplace, input, float(alpha), 1.0, 1 / alpha)
 
 
 def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
-    """The input times the normal distribution function of it, exactly or by a formula with tanh (`approximate`).
+    """The input times its normal distribution function, computed exactly or by a tanh formula (`approximate`).
 
     Raises:
         RuntimeError: if `approximate` is neither 'none' nor 'tanh'.
@@ -306,7 +306,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half along `dim` times the sigmoid of the second half.
 
     Raises:
-        RuntimeError: for a 0-d tensor, and where the dimension cannot be halved.
+        RuntimeError: for a 0-d tensor, and if the size of the dimension is odd.
     """
     x = input.array
     if x.ndim == 0:

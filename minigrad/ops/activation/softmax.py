@@ -1,6 +1,6 @@
-"""softmax and log_softmax: positive numbers that add up to 1 along a dimension, and their logarithms.
+"""softmax and log_softmax: positive numbers that sum to 1 along a dimension, and their logarithms.
 
-The greatest element is subtracted first, so that no exponential overflows; in softmax only where one did, or where the
+The maximum is subtracted first, so that no exponential overflows; in softmax only where one did, or where the
 exponentials of a row are all small.
 """
 
@@ -22,9 +22,9 @@ __all__ = ["log_softmax", "softmax"]
 
 
 def below_greatest(x: Any, dim: int) -> Any:
-    """`x` minus its greatest element along a dimension, row by row in memory, as PyTorch's results lie.
+    """`x` minus its maximum along a dimension, row-major, as PyTorch's results are.
 
-    NumPy finds where the greatest of a row is several times faster than what it is.
+    NumPy finds the index of a row's maximum several times faster than the maximum.
     """
     if type(x) is np.ndarray and not x.flags.c_contiguous:
         x = x.copy()
@@ -36,25 +36,25 @@ def below_greatest(x: Any, dim: int) -> Any:
 
 @functools.cache
 def ones_of(length: int, dtype: Any) -> Any:
-    """A column of ones, which nobody writes into."""
+    """A column of ones, which must not be modified."""
     return np.ones((length, 1), dtype)
 
 
 def summed(x: Any, dim: int) -> Any:
-    """The sum along a dimension, which is kept; of short rows by a product with ones, which is several times faster."""
+    """The sum along a dimension, which is kept; for short rows by a product with ones, several times as fast."""
     if x.ndim and dim == x.ndim - 1 and x.shape[-1] <= 256 and type(x) is np.ndarray:
         return x.dot(ones_of(x.shape[-1], x.dtype))
     return x.sum(dim, keepdims=True) if x.ndim else x
 
 
 def powers(x: Any, dim: int) -> tuple[Any, Any]:
-    """exp(x) and its sums along a dimension, or both of `below_greatest`.
+    """exp(x) and its sums along a dimension, or both for `below_greatest`.
 
-    The sums tell whether the first will do: half of the time at 4,096 × 64. Where they are not small, what vanishes in
-    exp(x) would vanish beside the greatest element, too.
+    The sums show whether exp(x) is good enough: half of the time at 4,096 × 64. Where they are not small, what
+    underflows in exp(x) would also vanish next to the largest element.
     """
     if x.size and x.ndim and type(x) is np.ndarray:
-        with np.errstate(over="ignore", invalid="ignore"):  # also where a filter of the user makes errors of warnings
+        with np.errstate(over="ignore", invalid="ignore"):  # even if the user's filter turns warnings into errors
             y = np.exp(x, np.empty(x.shape, x.dtype))
             sums = summed(y, dim)
         if sums.min() > 0.1 and sums.max() < 1e30:  # not for NaN
@@ -65,15 +65,15 @@ def powers(x: Any, dim: int) -> tuple[Any, Any]:
 
 
 class SoftmaxBackward:
-    """The derivative of softmax from its result. No node: on Tensors it is made of other ops."""
+    """The derivative of softmax from its result. Not a node: on Tensors it is composed of other ops."""
 
     @staticmethod
     def values(g: Any, y: Any, dim: int) -> Any:
         """On arrays; along the last dimension by products of rows, in 0.8 of the time."""
         if type(y) is not np.ndarray:
-            made = by_row_kernel("softmax_backward", dim, g, y)
-            if made is not None:
-                return made
+            result = by_row_kernel("softmax_backward", dim, g, y)
+            if result is not None:
+                return result
         elif y.ndim and dim == y.ndim - 1 and g.dtype is y.dtype:
             return in_blocks(SoftmaxBackward.of_rows, g, y, width=y.shape[-1])
         both = g * y
@@ -95,14 +95,14 @@ class SoftmaxBackward:
 
 
 class LogSoftmaxBackward:
-    """The same of its logarithm."""
+    """The same for log_softmax."""
 
     @staticmethod
     def values(g: Any, y: Any, dim: int) -> Any:
         """On arrays."""
-        made = None if type(y) is np.ndarray else by_row_kernel("log_softmax_backward", dim, g, y)
-        if made is not None:
-            return made
+        result = None if type(y) is np.ndarray else by_row_kernel("log_softmax_backward", dim, g, y)
+        if result is not None:
+            return result
         added, part = summed(g, dim), np.exp(y)
         part *= added
         return np.subtract(g, part, out=part) if type(part) is np.ndarray and g.dtype is y.dtype else g - part
@@ -121,9 +121,9 @@ class Softmax(OfResult):
 
     @staticmethod
     def values(x: Any, dim: int) -> Any:
-        made = None if type(x) is np.ndarray else by_row_kernel("softmax", dim, x)
-        if made is not None:
-            return made
+        result = None if type(x) is np.ndarray else by_row_kernel("softmax", dim, x)
+        if result is not None:
+            return result
         y, sums = powers(x, dim)
         y /= sums
         return y
@@ -133,18 +133,18 @@ class Softmax(OfResult):
 
 
 class LogSoftmax(OfResult):
-    """log(softmax(x)), which does not underflow."""
+    """log(softmax(x)), without underflow."""
 
     kernel = "log_softmax_lastdim_kernel_impl"
     constants = ("dim",)
 
     @staticmethod
     def values(x: Any, dim: int) -> Any:
-        made = None if type(x) is np.ndarray else by_row_kernel("log_softmax", dim, x)
-        if made is not None:
-            return made
+        result = None if type(x) is np.ndarray else by_row_kernel("log_softmax", dim, x)
+        if result is not None:
+            return result
         if type(x) is np.ndarray and x.nbytes > 2 * BLOCK and dim == x.ndim - 1 and x.flags.c_contiguous and (
-                x.shape[-1] * x.itemsize <= BLOCK):  # the blocks are no longer than that, and come here again
+                x.shape[-1] * x.itemsize <= BLOCK):  # the blocks are no longer than that, and the recursion ends
             return in_blocks(functools.partial(LogSoftmax.values, dim=1), x, width=x.shape[-1])
         y = below_greatest(x, dim)
         y -= np.log(summed(np.exp(y), dim))
@@ -155,15 +155,15 @@ class LogSoftmax(OfResult):
 
 
 def along(op: Any, input: Tensor, dim: int, dtype: dtype_type | None) -> Tensor:
-    """One of the ops along a dimension, of an input that is converted first where a dtype is given."""
+    """One of the ops along a dimension; a given dtype converts the input first."""
     source = cast(input, dtype.numpy) if dtype is not None else input
     axis = dim_of(dim, input.array.ndim)
     if not source.array.size and source.array.dtype.kind != "f":
-        return plain(source.array.copy())  # PyTorch looks at the dtype where there is something to compute
+        return plain(source.array.copy())  # PyTorch checks the dtype only if there is something to compute
     if axis < input.array.ndim - 1:
         check_kind(source.array, "bui", op.kernel.replace("_lastdim", ""))
-    made: Tensor = op.forward(source, axis)
-    return made
+    result: Tensor = op.forward(source, axis)
+    return result
 
 
 @op(method=True)
@@ -179,5 +179,5 @@ def softmax(input: Tensor, dim: int, dtype: dtype_type | None = None) -> Tensor:
 
 @op(method=True)
 def log_softmax(input: Tensor, dim: int, dtype: dtype_type | None = None) -> Tensor:
-    """`log(softmax(input, dim))`; arguments and errors as `softmax`."""
+    """`log(softmax(input, dim))`; arguments and errors as in `softmax`."""
     return along(LogSoftmax, input, dim, dtype)

@@ -1,8 +1,8 @@
-"""Makes leaves of a given size: filled with zeros, ones or one value, or not filled; with evenly spaced numbers
-(`arange`, `linspace`, `logspace`); and unit matrices (`eye`).
+"""Creates leaves of a given size: filled with zeros, ones or one value, or uninitialised; with evenly spaced numbers
+(`arange`, `linspace`, `logspace`); and identity matrices (`eye`).
 
-The first have three forms: of a size (`zeros`), of the size of another tensor (`zeros_like`), and in the dtype of
-another (`x.new_zeros`).
+The first have three forms: with a size (`zeros`), the size of another tensor (`zeros_like`), and the dtype of another
+(`x.new_zeros`).
 """
 
 import math
@@ -35,8 +35,8 @@ Creator = Callable[..., Tensor]
 
 def sized(name: str, make: Maker, make_like: Maker, what: str,
           create: Creator | None = None) -> tuple[Creator, Creator, Creator]:
-    """Register `name`, `name_like` and `Tensor.new_name`, which make tensors by two of NumPy's functions; `create`: the
-    first of them, where it takes more."""
+    """Register `name`, `name_like` and `Tensor.new_name`, which create tensors by two of NumPy's functions; `create`
+    replaces the first form if it takes more arguments."""
     def plain_create(*size: Any, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
         kind = numpy_dtype(dtype, what=name)
         return new_leaf(make(size_of(size, name), kind, like=device_handle(device, kind)), requires_grad, name)
@@ -59,7 +59,7 @@ def sized(name: str, make: Maker, make_like: Maker, what: str,
 
 
 def array_like(make: Any, input: Tensor, dtype: Dtype, what: str, device: Any, format: memory_format | None) -> Any:
-    """An array of the shape of a tensor, its memory in the same order, or in a format."""
+    """An array with the shape of a tensor, in its memory order or in a format."""
     kind, like = numpy_dtype(dtype, input.array.dtype, what), materialized(input)
     array = in_dense_order(partial(make, dtype=kind), as_dtype(like, kind) if kind is BFLOAT16 else like)
     array = in_format(array, format)
@@ -69,7 +69,7 @@ def array_like(make: Any, input: Tensor, dtype: Dtype, what: str, device: Any, f
 
 
 def device_or_own(self: Tensor, device: Any, kind: Any) -> Any:
-    """Where `x.new_zeros` and its like make an array: on the device of `x`, if none is named."""
+    """The device of `x.new_zeros` and similar methods: that of `x`, if none is given."""
     return device_like(self.array, kind) if device is None else device_handle(device, kind)
 
 
@@ -91,10 +91,10 @@ empty, empty_like, new_empty = sized("empty", np.empty, np.empty_like, "Unspecif
 
 @op
 def full(size: Any, fill_value: Any, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """One value in this size; its dtype is that of the value (a float has the default dtype).
+    """A tensor of this size filled with one value; its dtype is that of the value (a float has the default dtype).
 
     Raises:
-        RuntimeError: if the dtype does not reach the value.
+        RuntimeError: if the dtype cannot represent the value.
     """
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
@@ -112,7 +112,7 @@ def scalar_tensor(s: float, *, dtype: Dtype = None, device: Any = None, requires
 @op
 def full_like(input: Tensor, fill_value: float, *, dtype: Dtype = None, device: Any = None,
               requires_grad: bool = False, memory_format: memory_format | None = None) -> Tensor:
-    """One value in the shape and dtype of another tensor."""
+    """A tensor with the shape and dtype of `input`, filled with one value."""
     array = array_like(np.empty_like, input, dtype, "full_like", device, memory_format)
     array[...] = number_in(fill_value, array.dtype)
     return new_leaf(array, requires_grad, "full_like")
@@ -121,24 +121,24 @@ def full_like(input: Tensor, fill_value: float, *, dtype: Dtype = None, device: 
 @tensor_method
 def new_full(self: Tensor, size: Any, fill_value: float, *, dtype: Dtype = None, device: Any = None,
              requires_grad: bool = False) -> Tensor:
-    """One value in this size, in this tensor's dtype."""
+    """A tensor of this size and this tensor's dtype, filled with one value."""
     kind, shape = numpy_dtype(dtype, self.array.dtype, "new_full"), size_of((size,), "new_full")
     array = np.full(shape, number_in(fill_value, kind), kind, like=device_or_own(self, device, kind))
     return new_leaf(array, requires_grad, "new_full")
 
 
 def number_of(value: Any) -> Any:
-    """A number, or what a tensor of one holds."""
+    """A number, or the value of a one-element tensor."""
     return value.item() if isinstance(value, (Tensor, np.generic)) else value
 
 
 @op
 def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Dtype = None, device: Any = None,
            requires_grad: bool = False) -> Tensor:
-    """Numbers from `start` (0 where only one is given) up to, not including, `end`; int64 if all of them are whole.
+    """Numbers from `start` (default: 0) up to, but not including, `end`; int64 if all arguments are integers.
 
     Raises:
-        RuntimeError: if the bounds do not agree with the sign of the step, or are not finite.
+        RuntimeError: if the bounds contradict the sign of the step, or are not finite.
     """
     if start is None and end is None:
         raise TypeError("arange")
@@ -170,7 +170,7 @@ def row(count: int, low: Any, by: Any, kind: Any, handle: Any) -> Any:
 
 
 def computed(formula: Callable[..., Any], *args: Any, device: Any) -> Any:
-    """An array that a formula computes on a device, which is the current one meanwhile."""
+    """An array that a formula computes on a device, which is current meanwhile."""
     handle = device_handle(device)
     if handle is HOST:
         return formula(*args, handle)
@@ -180,7 +180,7 @@ def computed(formula: Callable[..., Any], *args: Any, device: Any) -> Any:
 
 def spaced(what: str, start: Any, end: Any, steps: int, base: float | None, dtype: Dtype, device: Any,
            requires_grad: bool) -> Tensor:
-    """`linspace`, or `base` to the powers that it gives; the bounds are rounded to the dtype of the result first."""
+    """`linspace`, or `base` to its powers; the bounds are first rounded to the dtype of the result."""
     kind = numpy_dtype(dtype, what=what)
     bounds = [(name, v.array.ndim) for name, v in (("start", start), ("end", end)) if isinstance(v, Tensor)]
     if any(ndim for _, ndim in bounds):
@@ -197,7 +197,7 @@ def spaced(what: str, start: Any, end: Any, steps: int, base: float | None, dtyp
 
 
 def evenly_spaced(low: Any, high: Any, steps: int, kind: Any, base: float | None, handle: Any) -> Any:
-    """`steps` numbers from `low` to `high`, counted from both ends to the middle; or `base` to their powers."""
+    """`steps` numbers from `low` to `high`, computed from both ends to the middle; or `base` to their powers."""
     counting = low.dtype
     if steps == 1:
         numbers = np.full(1, low, counting, like=handle)
@@ -211,10 +211,10 @@ def evenly_spaced(low: Any, high: Any, steps: int, kind: Any, base: float | None
 @op
 def linspace(start: Any, end: Any, steps: int, *, dtype: Dtype = None, device: Any = None,
              requires_grad: bool = False) -> Tensor:
-    """`steps` numbers from `start` to `end`, both included; integers lose their fraction.
+    """`steps` numbers from `start` to `end`, both included; integer dtypes truncate them.
 
     Raises:
-        RuntimeError: if `steps` is negative, or a bound is a tensor that is no number.
+        RuntimeError: if `steps` is negative, or a bound is a tensor that is not 0-d.
     """
     return spaced("linspace", start, end, steps, None, dtype, device, requires_grad)
 
@@ -222,14 +222,14 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Dtype = None, device: A
 @op
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Dtype = None, device: Any = None,
              requires_grad: bool = False) -> Tensor:
-    """`base` to the powers that `linspace(start, end, steps)` returns."""
+    """`base` to the powers `linspace(start, end, steps)`."""
     return spaced("logspace", start, end, steps, float(base), dtype, device, requires_grad)
 
 
 @op
 def eye(n: int, m: int | None = None, *, dtype: Dtype = None, device: Any = None,
         requires_grad: bool = False) -> Tensor:
-    """Ones on the diagonal of an (n, m) matrix, zeros elsewhere."""
+    """An (n, m) matrix with ones on the diagonal and zeros elsewhere; `m` is by default `n`."""
     for name, size in (("n", n), ("m", m)):
         if size is not None and size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
@@ -241,10 +241,10 @@ def eye(n: int, m: int | None = None, *, dtype: Dtype = None, device: Any = None
 @op
 def range(start: Any, end: Any, step: Any = 1, *, dtype: Dtype = None, device: Any = None,
           requires_grad: bool = False) -> Tensor:
-    """Numbers from `start` up to `end`, which is included; deprecated for `arange`, where it is not.
+    """Numbers from `start` up to and including `end`; deprecated in favour of `arange`, which excludes it.
 
     Raises:
-        RuntimeError: as `arange`.
+        RuntimeError: as in `arange`.
     """
     warnings.warn(RANGE, UserWarning, stacklevel=2)
     low, high, by = [number_of(v) for v in (start, end, step)]
@@ -270,7 +270,7 @@ def strided_array(size: Any, stride: Any, kind: Any, like: Any) -> Any:
 @op
 def empty_strided(size: Any, stride: Any, *, dtype: Dtype = None, device: Any = None,
                   requires_grad: bool = False) -> Tensor:
-    """Unspecified values of this size, in memory with these strides, in elements."""
+    """Unspecified values of this size, with these strides in memory, in elements."""
     kind = numpy_dtype(dtype, what="empty_strided")
     array = strided_array(size, stride, kind, device_handle(device, kind))
     return new_leaf(array, requires_grad, "empty_strided")

@@ -1,4 +1,4 @@
-"""Makes tensors from values: numbers, nested lists, arrays and other tensors. Those of a size are in sizes.py."""
+"""Creates tensors from values: numbers, nested lists, arrays and other tensors. Factories by size are in sizes.py."""
 
 import functools
 import operator
@@ -22,20 +22,20 @@ __all__ = ["as_tensor", "asarray", "tensor"]
 
 BOOL, INT64 = np.dtype(bool), np.dtype("int64")
 Dtype = dtype_type | None
-PLACED = object()  # in place of a device: the array lies where it is to be
+PLACED = object()  # instead of a device: the array is already where it should be
 PYTHON_TYPES: dict[Any, Any] = {bool: BOOL, int: INT64, float: np.dtype("float64")}
 
 
 def new_leaf(array: Any, requires_grad: bool = False, what: str = "tensor", device: Any = PLACED) -> Tensor:
-    """A leaf around a new array, put where it is to be; PyTorch's errors for a `requires_grad` that it cannot have."""
-    strict = what in ("tensor", "new_tensor")  # the others read None as False
+    """A leaf with a new array, moved to its device; PyTorch's errors for an impossible `requires_grad`."""
+    strict = what in ("tensor", "new_tensor")  # the others treat None as False
     if not isinstance(requires_grad, bool) and (strict or requires_grad is not None):
         raise TypeError(f"{what}(): argument 'requires_grad' must be bool, not {type(requires_grad).__name__}")
     if requires_grad and array.dtype.kind != "f":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     if device is not PLACED:
         array = placed(array, device)
-    # a 0-d array of NumPy's becomes a scalar (see `materialized`)
+    # a 0-d NumPy array becomes a scalar (see `materialized`)
     return constant(array[()] if type(array) is np.ndarray else array, bool(requires_grad), "empty" not in what)
 
 
@@ -54,7 +54,7 @@ STAYS_ON_RECORD = (
 
 
 def numpy_dtype(dtype: Dtype, default: Any = Default, what: str = "tensor") -> Any:
-    """NumPy's dtype for one of ours, or a default (`Default`: that of `set_default_dtype`)."""
+    """NumPy's dtype for one of minigrad's, or a default (`Default`: that of `set_default_dtype`)."""
     if dtype in PYTHON_TYPES:
         return PYTHON_TYPES[dtype]
     if dtype is not None and not isinstance(dtype, dtype_type):
@@ -76,7 +76,7 @@ def size_of(sizes: tuple[Any, ...], what: str) -> tuple[int, ...]:
 
 
 def array_of(data: Any, dtype: Dtype, what: str = "tensor") -> Any:
-    """Nested lists, numbers, arrays or tensors as a new array; Python floats become float32, integers int64."""
+    """Nested lists, numbers, arrays or tensors as a new array; Python floats get the default dtype, integers int64."""
     requested = numpy_dtype(dtype, None, what)
     if isinstance(data, Tensor):
         return np.array(data.array, requested, order="C", like=device_like(data.array, requested))
@@ -97,7 +97,7 @@ def array_of(data: Any, dtype: Dtype, what: str = "tensor") -> Any:
 
 
 def no_dtype(data: Any) -> Exception:
-    """PyTorch's error for what is no number."""
+    """PyTorch's error for a value that is not a number."""
     value = first(data)
     if isinstance(value, str):
         return TypeError("new(): invalid data type 'str'") if value is data else ValueError("too many dimensions 'str'")
@@ -107,7 +107,7 @@ def no_dtype(data: Any) -> Exception:
 
 
 def fitting(array: Any, dtype: Any) -> Any:
-    """Numbers in a dtype; PyTorch's error where an integer dtype does not hold them."""
+    """Numbers in a dtype; PyTorch's error if an integer dtype cannot represent them."""
     if array.dtype.kind == "u":
         raise ValueError("Overflow when unpacking long long")
     if dtype.kind in "iu" and array.dtype != dtype and array.size:
@@ -118,7 +118,7 @@ def fitting(array: Any, dtype: Any) -> Any:
 
 
 def numbers(data: Any) -> Any:
-    """Nested lists in which tensors of one element and arrays stand for their values."""
+    """Nested lists with one-element tensors and arrays replaced by their values."""
     if isinstance(data, Tensor):
         return float(data) if data.array.dtype.kind == "f" else data._number()
     if isinstance(data, np.ndarray):
@@ -130,7 +130,7 @@ def numbers(data: Any) -> Any:
 
 
 def dtype_of(data: Any) -> Any:
-    """The dtype of numbers together: PyTorch's default for Python's own, theirs for tensors and NumPy's."""
+    """The common dtype of numbers: PyTorch's defaults for Python numbers, their own for tensors and NumPy's."""
     if isinstance(data, Tensor):
         return data.array.dtype
     if isinstance(data, (np.ndarray, np.generic)):
@@ -152,7 +152,7 @@ def first(data: Any) -> Any:
 
 
 def ragged(data: Any) -> Exception:
-    """PyTorch's error for nested lists that are not a box: the first of each says how long the others are."""
+    """PyTorch's error for ragged nested lists: the first one sets the expected length."""
     sizes, row = list[int](), data
     while isinstance(row, (list, tuple)):
         sizes.append(len(row))
@@ -178,12 +178,12 @@ def construct(cls: type[Tensor], *data: Any, device: Any = PLACED) -> Tensor:
 
 
 def legacy_tensor(dtype: dtype_type, data: tuple[Any, ...], device: Any) -> Tensor:
-    """A tensor of zeros of a size, or of values. It lies on the CPU, whatever the default device is; a view of a tensor
-    lies, and has the dtype, where and as the tensor does.
+    """A tensor of zeros of a size, or of values. It is on the CPU, whatever the default device is; a view of a given
+    tensor keeps its device and dtype.
 
     Raises:
-        RuntimeError: for another device, and for any, also None, beside a tensor.
-        TypeError: for anything but sizes, one sequence, one tensor.
+        RuntimeError: for another device, and, together with a tensor, for any device, even None.
+        TypeError: for anything but sizes, one sequence or one tensor.
     """
     if len(data) == 1 and isinstance(data[0], Tensor):
         if device is not PLACED:
@@ -200,7 +200,7 @@ def legacy_tensor(dtype: dtype_type, data: tuple[Any, ...], device: Any) -> Tens
 
 
 def sequence(data: Any, dtype: dtype_type) -> Any:
-    """The one argument of `Tensor(...)` and its kind where it holds values, in a dtype."""
+    """The single argument of a constructor like `Tensor(...)`, if it holds values, in a dtype."""
     if isinstance(data, str):
         raise TypeError("new(): invalid data type 'str'")
     if not isinstance(data, (list, tuple, range, np.ndarray)):
@@ -212,9 +212,9 @@ def sequence(data: Any, dtype: dtype_type) -> Any:
 
 @op
 def tensor(data: Any, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor with a copy of `data`: numbers, nested lists, an array.
+    """A tensor with a copy of `data`: numbers, nested lists or an array.
 
-    Floats become float32, integers int64, unless `dtype` says else; a NumPy array keeps its dtype.
+    Floats become the default dtype (float32), integers int64, unless `dtype` is given; a NumPy array keeps its dtype.
 
     Raises:
         RuntimeError: for `requires_grad=True` with a dtype that is not floating point.
@@ -228,7 +228,7 @@ def tensor(data: Any, *, dtype: Dtype = None, device: Any = None, requires_grad:
 
 @op
 def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:
-    """`data` as a tensor that shares its memory where it can."""
+    """`data` as a tensor that shares its memory if possible."""
     if isinstance(data, Tensor):
         return to(data, device, dtype)
     on_cpu = isinstance(data, np.ndarray) and device_handle(device) is HOST
@@ -240,12 +240,12 @@ def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:
 @op
 def asarray(obj: Any, *, dtype: Dtype = None, device: Any = None, copy: bool | None = None,
             requires_grad: bool | None = None) -> Tensor:
-    """`obj` as a tensor: with `copy` of memory of its own, else of the same memory where that can be.
+    """`obj` as a tensor: with `copy`, in new memory; otherwise sharing memory if possible.
 
-    A tensor stays on record, unless `requires_grad` is False.
+    A tensor keeps its graph unless `requires_grad` is False.
 
     Raises:
-        ValueError: with `copy=False` where the values must be copied.
+        ValueError: with `copy=False`, if the values must be copied.
     """
     shared = as_tensor(obj, dtype, device)
     if isinstance(obj, (Tensor, np.ndarray)):

@@ -1,8 +1,8 @@
-"""Turns indices into positions in the flattened tensor, and reads and writes there.
+"""Converts indices to positions in the flattened tensor, and reads and writes there.
 
-`gather`, `scatter`, `index_select`, `take` and their like all name elements of a tensor, each in its own way. With flat
+`gather`, `scatter`, `index_select`, `take` and similar ops each address elements of a tensor differently. With flat
 positions they need only three differentiable functions: `elements_at`, `scatter_into` and `replace_at`. The derivative
-of each is made of the others.
+of each consists of the others.
 """
 
 import math
@@ -17,9 +17,9 @@ Shape = tuple[int, ...]
 
 
 def flat_indices(shape: Shape, like: Any = HOST) -> Any:
-    """The flat position of each element of a tensor of `shape`; a view of this array shows what a view of it contains.
+    """The flat position of each element of a tensor of `shape`; a view of this array shows the positions in that view.
 
-    `like`: an array or a Tensor on whose device the result is made.
+    `like`: an array or a Tensor on whose device the result is created.
     """
     return np.arange(math.prod(shape), like=device_like(getattr(like, "array", like))).reshape(shape)
 
@@ -37,7 +37,7 @@ def gather_indices(index: Any, dim: int, shape: Shape) -> Any:
 
 
 def slice_indices(index: Any, dim: int, shape: Shape) -> Any:
-    """The flat positions of the slices along `dim` that `index_select` takes; `index` is a vector or a number."""
+    """The flat positions of the slices along `dim` that `index_select` reads; `index` is a vector or a number."""
     index, like = index.reshape(-1).astype(np.int64, copy=False), device_like(index)
     if not shape:
         return np.zeros(index.shape, np.int64, like=like)
@@ -48,7 +48,7 @@ def slice_indices(index: Any, dim: int, shape: Shape) -> Any:
 
 
 def raw(index: Any) -> Any:
-    """The array of an index, which in a formula may be an array or a Tensor: nothing in it is differentiated."""
+    """The array of an index, which in a formula may be an array or a Tensor; it is not differentiated."""
     if isinstance(index, np.ndarray):
         return index
     array = getattr(index, "array", index)
@@ -61,18 +61,18 @@ def is_index(dtype: Any) -> bool:
 
 
 def first_out_of_range(index: Any, size: int, least: int = 0) -> Any | None:
-    """The first index that is not in [least, size), or None; also on a GPU, which would have to be waited for."""
+    """The first index that is not in [least, size), or None; always None on a GPU, where checking would block."""
     if not index.size or backend_of(index) is not None:
         return None
     if not least and index.dtype.itemsize == 8 and index.ndim and index.view(np.uint64).max() < size:
-        return None  # negative numbers are large ones without a sign
+        return None  # viewed as unsigned, negative numbers are large
     if index.min() >= least and index.max() < size:
         return None
     return index[(index < least) | (index >= size)].flat[0]
 
 
 def write_at(x: Any, positions: Any, part: Any, add: bool = False) -> Any:
-    """A contiguous copy of an array with `part` written at `positions`, or added there as often as they are named."""
+    """A contiguous copy of an array with `part` written at `positions`, or added there, repeats included."""
     out = np.array(x, order="C", like=device_like(x))
     if add:
         add_at(out.reshape(-1), positions, part)
@@ -84,9 +84,9 @@ def write_at(x: Any, positions: Any, part: Any, add: bool = False) -> Any:
 def reduce_at(op: Any, out: Any, positions: Any, part: Any) -> Any:
     """`op.at(out, positions, part)` for a vector and a commutative operation.
 
-    CuPy has `at` for additions, and for maxima and minima of some dtypes, but for no product. One method serves them
-    all: a stable sort brings together what goes to one position, and doubling (Hillis and Steele, 1986) reduces each
-    run. The last element of a run holds its result and is written; the others go to an extra element at the end.
+    CuPy has `at` for additions, and for maxima and minima of some dtypes, but not for products. One method serves all:
+    a stable sort groups equal positions, and doubling (Hillis and Steele, 1986) reduces each run. The last element of a
+    run holds its result and is written; the others go to an extra element at the end.
     """
     if backend_of(out) is None:
         op.at(out, positions, part)

@@ -52,7 +52,7 @@ class Gather(Node):
 
 
 class Scatter(Node):
-    """Writes elements of `src` over those of `a` at `positions`; a subclass adds them, or names slices."""
+    """Overwrites elements of `a` at `positions` with those of `src`; subclasses add them, or index slices."""
 
     saves = ("index",)
     constants = ("dim",)
@@ -101,7 +101,7 @@ class ScatterValue(Node, name="Scatter", number=1):
 
 
 class ScatterOther(Underived, number=None):
-    """`scatter` with a reduction, which has no derivative in PyTorch either."""
+    """`scatter` with a reduction, which has no derivative, as in PyTorch."""
 
     op = "Scatter"
 
@@ -119,14 +119,14 @@ ScatterOther.__name__ = ScatterOther.__qualname__ = Underived.op
 
 
 def leading(x: Any, shape: Shape) -> Any:
-    """The first elements of `x` along each dimension, as many as `shape` has."""
+    """The leading elements of `x` along each dimension, as many as `shape` has."""
     if x.shape == shape or 0 in shape:
         return x if x.shape == shape else np.zeros(shape, x.dtype, like=device_like(x))
     return x.reshape(x.shape or (1,))[tuple([slice(n) for n in shape or (1,)])].reshape(shape)
 
 
 def zero_padded(xp: Any, part: Any, shape: Shape) -> Any:
-    """Zeros of `shape` that begin with `part` along each dimension: the derivative of `leading`."""
+    """Zeros of `shape` with `part` at the start of each dimension: the derivative of `leading`."""
     if part.shape == shape or 0 in part.shape:
         return part if part.shape == shape else xp.zeros(shape, part)
     size = tuple(part.shape) or (1,)
@@ -135,7 +135,7 @@ def zero_padded(xp: Any, part: Any, shape: Shape) -> Any:
 
 
 def check_index(name: str, input: Tensor, index: Tensor, dim: int) -> int:
-    """The dimension as a non-negative number; PyTorch's errors for an index of another dtype or other dimensions."""
+    """The dimension as a non-negative number; PyTorch's errors for an index of another dtype or device."""
     axis = dim_of(dim, input.array.ndim)
     same_device(input.array, index.array)
     if index.array.size and not is_index(index.array.dtype):
@@ -145,7 +145,7 @@ def check_index(name: str, input: Tensor, index: Tensor, dim: int) -> int:
 
 def check_values(index: Any, shape: Shape, dim: int, error: type[Exception] = RuntimeError, prefix: str = "",
                  negative: bool = False) -> None:
-    """PyTorch's error for an index that is out of range; `negative`: it may count from the end."""
+    """Raise PyTorch's error for an index that is out of range; `negative`: it may count from the end."""
     size = shape[dim] if shape else 1
     wrong = first_out_of_range(index, size, -size if negative else 0)
     if wrong is not None:
@@ -153,20 +153,20 @@ def check_values(index: Any, shape: Shape, dim: int, error: type[Exception] = Ru
 
 
 def larger(index: Shape, other: Shape, dim: int | None) -> int | None:
-    """The first dimension but `dim` in which an index is larger than another tensor, of which a number has size 1
-    everywhere; an IndexError if the other has not as many."""
+    """The first dimension except `dim` in which an index is larger than another tensor (a 0-d one has size 1
+    everywhere); an IndexError if the other has fewer dimensions."""
     return next((d for d, n in enumerate(index or (1,))
                  if d != dim and n > (other[one_of(d, len(other))] if other else 1)), None)
 
 
 def check_dims(index: Any, x: Any, what: str) -> None:
-    """PyTorch's error for an index of other dimensions than a tensor; one of a number counts."""
+    """Raise PyTorch's error unless the index has as many dimensions as the tensor; a 0-d one counts as 1-d."""
     if max(index.ndim, 1) != max(x.ndim, 1):
         raise RuntimeError(f"Index tensor must have the same number of dimensions as {what} tensor")
 
 
 def check_written(name: str, input: Tensor, index: Tensor, src: Any, dim: int) -> int:
-    """PyTorch's errors for what the scattering ops are given; the dimension."""
+    """Raise PyTorch's errors for the arguments of the scattering ops; return the dimension."""
     axis = check_index("scatter" if name != "scatter_add" else name, input, index, dim)
     x, i, y = input.array, index.array, src.array if isinstance(src, Tensor) else None
     if y is not None:
@@ -189,7 +189,7 @@ def check_written(name: str, input: Tensor, index: Tensor, src: Any, dim: int) -
 
 @op(method=True)
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
-    """The elements of `input` that `index` names along `dim`, in the shape of `index`.
+    """The elements `input[..., index[...], ...]` along `dim`, in the shape of `index`.
 
     Raises:
         RuntimeError: if an index is out of range, or `index` has other dimensions or is larger than `input`.
@@ -209,9 +209,9 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 @op(method=True, in_place=True)
 def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None,
             reduce: str | None = None) -> Tensor:
-    """A copy of `input` with the elements that `index` names along `dim` replaced by those of `src`, or by a number.
+    """A copy of `input` with the elements at `index` along `dim` replaced by those of `src`, or by a number.
 
-    Where an index names an element twice, the last one stays. `reduce="add"` or `"multiply"` has no derivative.
+    Where an index repeats, the last value stays. `reduce="add"` or `"multiply"` has no derivative.
 
     Raises:
         RuntimeError: if an index is out of range, the dimensions do not fit, or the dtypes differ.
@@ -231,17 +231,17 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
 
 @op(method=True, in_place=True)
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """A copy of `input` to whose elements that `index` names along `dim` those of `src` are added.
+    """A copy of `input` with the elements of `src` added at `index` along `dim`.
 
     Raises:
-        RuntimeError: as `scatter`.
+        RuntimeError: as in `scatter`.
     """
     return ScatterAdd.forward(input, index, src, check_written("scatter_add", input, index, src, dim))
 
 
 @op(method=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """`gather` where the two broadcast, and an index may count from the end; without `dim`, of the flat tensor.
+    """`gather` with broadcasting, where an index may count from the end; without `dim`, from the flattened tensor.
 
     Raises:
         RuntimeError: if the dtype of `indices` is not int64, or the dimensions do not fit.

@@ -1,4 +1,4 @@
-"""Implements `x[index] = value`: Copy or Fill through views where the index makes them, else IndexPut."""
+"""Implements `x[index] = value`: Copy or Fill through a view if the index selects one, else IndexPut."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -38,8 +38,8 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
     """`input[index] = value`, in place.
 
     Raises:
-        RuntimeError: as the in-place ops.
-        IndexError: as `getitem`.
+        RuntimeError: as in the in-place ops.
+        IndexError: as in `getitem`.
     """
     if not isinstance(value, (Tensor, bool, int, float, complex)):
         raise TypeError(f"can't assign a {type_name(value)} to a {input.type()}")
@@ -68,7 +68,7 @@ def tail_of(value: Tensor) -> Tensor:
 
 
 class IndexPut(Node):
-    """A tensor in which the elements at an index are replaced, or have something added."""
+    """A tensor in which the elements at an index are replaced or added to."""
 
     constants = ("", "accumulate")
     _entries, _saved_indices, _raw_saved_indices = Index._entries, Index._saved_indices, Index._raw_saved_indices
@@ -83,7 +83,7 @@ class IndexPut(Node):
             y = number_in(y.reshape(()), x.dtype)
         try:
             if y.dtype != x.dtype:
-                np.broadcast_to(y, x[index].shape)  # a value that does not fit is said first
+                np.broadcast_to(y, x[index].shape)  # a value that does not fit is reported first
                 raise other_dtype(a, value)
             if (y.shape[:1] == (1,) or not y.size) and y.ndim > x[index].ndim:
                 raise ValueError("NumPy would take it")
@@ -111,7 +111,7 @@ def other_dtype(a: Tensor, value: Tensor) -> RuntimeError:
 
 
 def error_of_put(error: Exception, parts: tuple[Any, ...], x: Any, shape: Shape) -> Exception:
-    """PyTorch's error for values that NumPy could not write: of indices that fit, their shape is looked at first."""
+    """PyTorch's error for values that NumPy could not write; if the indices fit, the values' shape is checked first."""
     text = advanced_message(parts, x.shape)
     out_of_bounds = isinstance(error, IndexError) and "out of bounds" in text
     if text.startswith("shape mismatch") or "size 0" in text or (isinstance(error, IndexError) and not out_of_bounds):
@@ -126,7 +126,7 @@ def error_of_put(error: Exception, parts: tuple[Any, ...], x: Any, shape: Shape)
 
 @op(method=True, in_place_function=True)
 def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
-    """A copy of `input` with `values` in the place of `input[indices]`, or added there as often as it is named.
+    """A copy of `input` with `values` at `input[indices]`, or, to `accumulate`, added there, repeats included.
 
     Raises:
         IndexError: if an index is out of range, of another dtype, or there are too many.

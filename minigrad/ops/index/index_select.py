@@ -1,4 +1,4 @@
-"""Reads and writes slices by number (`index_select`, `index_add`, `index_copy`, `index_fill`) and elements (`take`)."""
+"""Reads and writes slices by index (`index_select`, `index_add`, `index_copy`, `index_fill`) and elements (`take`)."""
 
 from typing import Any
 
@@ -73,7 +73,7 @@ class IndexFill(ScatterValue):
 
 
 class IndexFillTensor(IndexFill, name="IndexFill", number=1):
-    """With a tensor of one element, which gets the sum of the gradients of what it filled."""
+    """With a one-element tensor, whose gradient is the sum of the gradients of the filled elements."""
 
     def backward(self, xp: Any, g: Any, index: Any, dim: int) -> tuple[Any, Any]:
         positions = np.unique(self.positions(raw(index), dim, tuple(g.shape)))
@@ -82,7 +82,7 @@ class IndexFillTensor(IndexFill, name="IndexFill", number=1):
 
 
 class Take(Node):
-    """Elements by their number, counted row by row; negative ones count from the end."""
+    """Elements by their row-major index; negative ones count from the end."""
 
     saves = ("self", "index")
 
@@ -96,7 +96,7 @@ class Take(Node):
 
 
 class Put(Node):
-    """Elements by their number, written, or added to what is there."""
+    """Elements by their row-major index, overwritten or added to."""
 
     saves = ("index",)
     constants = ("accumulate",)
@@ -115,10 +115,10 @@ class Put(Node):
 
 @op(method=True)
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """The slices along `dim` whose numbers are in the vector `index`.
+    """The slices along `dim` at the vector of indices `index`.
 
     Raises:
-        IndexError: if a number is out of range (along dimension 1 a RuntimeError, as in PyTorch), or `index` is no
+        IndexError: if an index is out of range (along dimension 1 a RuntimeError, as in PyTorch), or `index` is not a
             vector.
     """
     x, i = input.array, index.array
@@ -135,22 +135,22 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 def check_rows(x: Any, index: Any, axis: int = 0) -> None:
-    """PyTorch's errors for numbers of slices along `axis` that there are not."""
+    """Raise PyTorch's errors for slice indices along `axis` that are out of range."""
     if index.size and x.ndim > 1 and not x.shape[axis]:
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
     wrong = first_out_of_range(index, x.shape[axis] if x.ndim else 1)
-    if wrong is not None and x.ndim > 1 and (axis == 1 or not x.size):  # PyTorch has code of its own for these
+    if wrong is not None and x.ndim > 1 and (axis == 1 or not x.size):  # PyTorch has separate code for these
         raise RuntimeError(f"INDICES element is out of DATA bounds, id={wrong} axis_dim={x.shape[axis]}")
     if wrong is not None:
         raise IndexError("index out of range in self")
 
 
 def check_added(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor) -> int:
-    """The dimension, counted from the start, along which slices of `source` are worked into those of `input`.
+    """Check arguments that combine slices of `source` with those of `input`; return the non-negative dimension.
 
     Raises:
-        RuntimeError: if a number is out of range (of a vector: an IndexError), or shapes or dtypes do not fit.
-        IndexError: if `index` is no vector.
+        RuntimeError: if an index is out of range (of a vector: an IndexError), or shapes or dtypes do not fit.
+        IndexError: if `index` is not a vector.
     """
     x, i, y = input.array, index.array, source.array
     axis = dim_of(dim, x.ndim)
@@ -181,11 +181,11 @@ def check_added(name: str, input: Tensor, dim: int, index: Tensor, source: Tenso
 
 @op(method=True, in_place=True)
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
-    """A copy of `input` to whose slices along `dim` with the numbers in `index` those of `alpha * source` are added.
+    """A copy of `input` with the slices of `alpha * source` added to its slices along `dim` at `index`.
 
     Raises:
-        RuntimeError: if a number is out of range (of a vector: an IndexError), or shapes or dtypes do not fit.
-        IndexError: if `index` is no vector.
+        RuntimeError: if an index is out of range (of a vector: an IndexError), or shapes or dtypes do not fit.
+        IndexError: if `index` is not a vector.
     """
     axis = check_added("index_add_", input, dim, index, source)
     return IndexAdd.forward(input, index, source, axis, alpha)
@@ -193,10 +193,10 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
 @op(method=True, in_place=True)
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """A copy of `input` whose slices along `dim` with the numbers in `index` are those of `source`.
+    """A copy of `input` with its slices along `dim` at `index` replaced by those of `source`.
 
     Raises:
-        IndexError: if a number is out of range, or `index` has not as many as `source` has slices.
+        IndexError: if an index is out of range, or `source` has another number of slices than `index`.
         RuntimeError: if shapes or dtypes do not fit.
     """
     x, i, y = input.array, index.array, source.array
@@ -228,10 +228,10 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 
 @op(method=True, in_place=True)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """A copy of `input` whose slices along `dim` with the numbers in `index` hold one value.
+    """A copy of `input` with its slices along `dim` at `index` filled with one value.
 
     Raises:
-        IndexError: if a number is out of range; negative ones count from the end.
+        IndexError: if an index is out of range; negative ones count from the end.
     """
     x, i = input.array, index.array
     axis = dim_of(dim, x.ndim)
@@ -249,7 +249,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 
 def check_numbers(name: str, input: Tensor, index: Tensor) -> None:
-    """PyTorch's errors for numbers of elements that are not there."""
+    """Raise PyTorch's errors for element indices that are out of range."""
     same_device(input.array, index.array)
     if index.array.dtype != np.int64:
         raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {index.dtype.type_name}")
@@ -264,10 +264,10 @@ def check_numbers(name: str, input: Tensor, index: Tensor) -> None:
 
 @op(method=True)
 def take(input: Tensor, index: Tensor) -> Tensor:
-    """The elements with these numbers, counted row by row, in the shape of `index`; negative ones count from the end.
+    """The elements at row-major indices, in the shape of `index`; negative ones count from the end.
 
     Raises:
-        IndexError: if a number is out of range.
+        IndexError: if an index is out of range.
     """
     check_numbers("take", input, index)
     return Take.forward(input, index)
@@ -275,10 +275,10 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 
 @op(method=True, in_place=True)
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """A copy of `input` whose elements with these numbers are those of `source`, or have them added.
+    """A copy of `input` with its elements at row-major indices replaced by those of `source`, or added to.
 
     Raises:
-        IndexError: if a number is out of range, or there are not as many of both.
+        IndexError: if an index is out of range, or the numbers of indices and elements differ.
     """
     same_device(input.array, source.array)
     if input.array.dtype != source.array.dtype:

@@ -1,7 +1,7 @@
 """Implements `x[index]` by the ops that PyTorch uses: Select, Slice and Index. Writing is in `index_put.py`.
 
-Numbers, slices, `None` and `...` make views, one op each. What is left, tensors and lists of numbers and masks, is one
-op that copies. Where slices lie between those, their dimensions come first in the result, as in NumPy.
+Numbers, slices, `None` and `...` create views, one op each. The rest, index tensors, lists and masks, is one op that
+copies. Where slices separate those, their dimensions come first in the result, as in NumPy.
 """
 
 import operator
@@ -38,7 +38,7 @@ NO_TENSOR = "tensors used as indices must be long, int, byte or bool tensors"
 
 
 class Index(Node):
-    """By lists, tensors of indices or masks: a copy."""
+    """Indexing by lists, index tensors or masks: a copy."""
 
     constants = ("", "self_sym_sizes")
 
@@ -48,23 +48,23 @@ class Index(Node):
         return record_n(Index, elements(x, index), (a,), indices, (index, x.shape))
 
     def backward(self, xp: Any, g: Any, *saved: Any) -> Any:
-        index, shape = saved[-2:]  # the indices before them are saved so that a change of one is noticed
+        index, shape = saved[-2:]  # the indices before them are saved to detect changes
         return xp.scatter(g, index, shape)
 
     @property
     def _saved_indices(self) -> tuple[Tensor | None, ...]:
-        """The indices, one per entry of the index: None for a full slice, unless it is at the end."""
+        """The index tensors, one per entry of the index: None for a full slice, unless it is at the end."""
         tensors = iter(saved_tensors(self))
         return tuple([next(tensors) if is_index else None for is_index in self._entries()])
 
     @property
     def _raw_saved_indices(self) -> tuple[SavedTensor, ...]:
-        """Handles on them; one on nothing for None."""
+        """Handles on them; an empty one for None."""
         handles = iter(saved_tensor_handles(self))
         return tuple([next(handles) if is_index else saved_tensor_handle(self, None) for is_index in self._entries()])
 
     def _entries(self) -> list[bool]:
-        """For each entry of the index up to the last that is saved: whether it is one."""
+        """For each entry of the index up to the last index tensor, whether it is one."""
         index = self.const[0] if isinstance(self.const[0], tuple) else (self.const[0],)
         saved = [not isinstance(part, slice) for part in index]
         return saved[:len(saved) - saved[::-1].index(True)]
@@ -75,7 +75,7 @@ class Scatter(Node):
 
     @staticmethod
     def forward(g: Tensor, index: Any, shape: Shape, functions: Any) -> Tensor:
-        index = tuple([p.copy() if is_array(p) else p  # an index may be changed before it is used again
+        index = tuple([p.copy() if is_array(p) else p  # the caller may change an index before it is used again
                        for p in (index if isinstance(index, tuple) else (index,))])
         return record1(Scatter, functions.scatter(g.array, index, shape), g, (), (index,))
 
@@ -84,9 +84,9 @@ class Scatter(Node):
 
 
 def elements(x: Any, index: Any) -> Any:
-    """`x[index]`, in memory as PyTorch lays it out: in the order of `x`, what is indexed in the order of the indices.
+    """`x[index]` in PyTorch's memory layout: in the order of `x`, indexed dimensions in the order of the indices.
 
-    NumPy orders the memory by what was indexed.
+    NumPy's layout differs.
     """
     parts = index if type(index) is tuple else (index,)
     in_rows = x.flags.c_contiguous and all(not is_array(p) or p.ndim < 2 or p.flags.c_contiguous for p in parts)
@@ -101,12 +101,12 @@ def elements(x: Any, index: Any) -> Any:
 
 
 def is_users_index(parts: Sequence[Any]) -> bool:
-    """Whether an index is one that `getitem` leaves to `Index`; a formula's may be of slices alone, or have `...`."""
+    """Whether `getitem` leaves an index to `Index`; a formula's may consist of slices alone, or contain `...`."""
     return any(map(is_array, parts)) and all(type(p) is slice or is_array(p) for p in parts)
 
 
 def strides_of_indexed(x: Any, parts: Sequence[Any]) -> list[list[int]]:
-    """The strides of all that a result is read from, in its dimensions: of the array, and of each index."""
+    """The strides of everything that a result is read from, in its dimensions: of the array, and of each index."""
     arrays, dims, dim = list[Any](), list[int](), 0
     for part in parts:
         found = () if type(part) is slice else np.nonzero(part) if part.dtype.kind == "b" else (part,)
@@ -122,7 +122,7 @@ def strides_of_indexed(x: Any, parts: Sequence[Any]) -> list[list[int]]:
 
 
 def as_array(part: Any) -> Any:
-    """An entry of an index in NumPy's terms: arrays of numbers or bools, Python's numbers, slices, None, `...`."""
+    """An entry of an index in NumPy's terms: arrays of numbers or bools, Python numbers, slices, None, `...`."""
     if type(part) is int or part is None or part is ... or isinstance(part, (slice, bool)):
         return part
     if isinstance(part, (Tensor, np.ndarray)):
@@ -156,7 +156,7 @@ def dims_indexed(parts: Sequence[Any]) -> int:
 
 
 def entries(index: Any) -> Sequence[Any]:
-    """The entries of an index. As in PyTorch a list is one entry, unless something in it is itself an index."""
+    """The entries of an index. As in PyTorch a list is one entry, unless one of its elements is itself an index."""
     if isinstance(index, tuple):
         return index
     if isinstance(index, str) or (isinstance(index, list) and len(index) < 32 and any(
@@ -168,7 +168,7 @@ def entries(index: Any) -> Sequence[Any]:
 
 
 def parts_of(index: Any, ndim: int) -> tuple[tuple[Any, ...], Sequence[Any]]:
-    """An index as a tuple of entries in NumPy's terms, and as they were; PyTorch's error where there are too many."""
+    """An index as a tuple of entries in NumPy's terms, and the original entries; PyTorch's error for too many."""
     originals = entries(index)
     parts = tuple([as_array(p) for p in originals])
     if dims_indexed(parts) > ndim:
@@ -202,15 +202,15 @@ def getitem(input: Tensor, index: Any) -> Tensor:
         return result if result is not input else Alias.forward(input)
     try:
         return Index.forward(result, rest if len(rest) > 1 else rest[0], saved)
-    except (IndexError, ValueError):  # CuPy's is a ValueError where indices do not fit together
+    except (IndexError, ValueError):  # CuPy raises a ValueError for indices that do not fit together
         raise IndexError(advanced_message(rest, result.array.shape)) from None
 
 
 def basic(input: Tensor, parts: Sequence[Any], originals: Sequence[Any],
           written: bool = False) -> tuple[Tensor, tuple[Any, ...], Indices]:
-    """The entries that make views, one op each (a full slice is no op), what is left for `Index`, and what it saves.
+    """Apply the entries that create views, one op each (a full slice is none); return also the rest, and what it saves.
 
-    `written`: whether these elements are to be replaced; what autograd refuses then comes before unfit masks.
+    `written`: the elements are to be overwritten; autograd's refusal then precedes the check of masks.
     """
     result, rest, saved, dim = input, list[Any](), list[Tensor](), 0
     for position, part in enumerate(parts):
@@ -253,15 +253,15 @@ def basic(input: Tensor, parts: Sequence[Any], originals: Sequence[Any],
 
 
 def size_at(tensor: Tensor, dim: int) -> int:
-    """The size of a dimension; 0 behind the last one, where an entry after a second `...` is."""
+    """The size of a dimension; 0 beyond the last one, where an entry after a second `...` may be."""
     return int(tensor.array.shape[dim]) if dim < tensor.array.ndim else 0
 
 
 def beside_it(part: Any, input: Tensor) -> Any:
-    """Indices where the tensor lies; as in PyTorch those of the CPU go with every device.
+    """Indices on the tensor's device; as in PyTorch, CPU indices are accepted for every device.
 
     Raises:
-        RuntimeError: for indices on another device than the CPU and that of the tensor.
+        RuntimeError: for indices on a device other than the CPU and the tensor's.
     """
     if backend_of(part) is not None and device_of(part) != input.device:
         raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor "
@@ -270,7 +270,7 @@ def beside_it(part: Any, input: Tensor) -> Any:
 
 
 def brought_in(parts: Sequence[Any], shape: Shape) -> Iterator[Any]:
-    """Indices of a tensor without elements, of which PyTorch looks at none where the dimension has a size."""
+    """Indices of an empty tensor, clipped; PyTorch checks none along a dimension with a size above 0."""
     dim = 0
     for part in parts:
         numbers = is_array(part) and part.dtype.kind != "b"
@@ -279,7 +279,7 @@ def brought_in(parts: Sequence[Any], shape: Shape) -> Iterator[Any]:
 
 
 def in_bounds(index: int, size: int, position: int) -> int:
-    """A number that names something; an IndexError for one that does not."""
+    """The index if it is in range; otherwise an IndexError."""
     if not -size <= index < size:
         raise IndexError(f"index {index} is out of bounds for dimension {position} with size {size}")
     return index
@@ -292,14 +292,14 @@ def is_full_slice(part: slice, size: int) -> bool:
 
 
 def checked_slice(part: slice) -> slice:
-    """A slice whose step PyTorch takes."""
+    """A slice with a positive step; PyTorch's error for any other."""
     if part.step is not None and operator.index(part.step) <= 0:
         raise ValueError("step must be greater than zero" if part.step else "slice step cannot be zero")
     return part
 
 
 def check_masks(parts: tuple[Any, ...], shape: Shape) -> None:
-    """PyTorch's error for a mask of another shape than what it is laid over."""
+    """Raise PyTorch's error for a mask of another shape than the dimensions that it indexes."""
     dim = 0
     for part in parts:
         if isinstance(part, slice) or part.dtype.kind != "b":
@@ -313,8 +313,8 @@ def check_masks(parts: tuple[Any, ...], shape: Shape) -> None:
 
 
 def advanced_message(parts: tuple[Any, ...], shape: Shape) -> str:
-    """PyTorch's sentence for indices that do not fit together, or are out of range; it counts those dimensions alone
-    that are indexed."""
+    """PyTorch's message for indices that do not fit together or are out of range; it counts only the indexed
+    dimensions."""
     named, dim = list[tuple[Any, int]](), 0
     for part in parts:
         if isinstance(part, slice):

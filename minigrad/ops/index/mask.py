@@ -20,7 +20,7 @@ Shape = tuple[int, ...]
 
 
 class MaskedFill(Node):
-    """With a number."""
+    """Fills the masked elements with a number."""
 
     saves = ("mask",)
 
@@ -39,7 +39,7 @@ class MaskedFill(Node):
 
 
 class MaskedFillTensor(MaskedFill, name="MaskedFill", number=1):
-    """With a tensor of one element, which gets the sum of the gradients of what it filled."""
+    """The same with a one-element tensor, whose gradient is the sum of the gradients of the filled elements."""
 
     def backward(self, xp: Any, g: Any, mask: Any) -> tuple[Any, Any]:
         return (None if self.next[0] is None else xp.masked(~mask, g),
@@ -62,7 +62,7 @@ class MaskedSelect(Node):
 
 
 class MaskedScatter(Node):
-    """The elements of `source` in their order, in the place of those that `mask` marks."""
+    """The elements of `source` in their order, in place of those at which `mask` is True."""
 
     saves = ("mask",)
     constants = ("", "source_sym_sizes")
@@ -75,7 +75,7 @@ class MaskedScatter(Node):
         if backend_of(x) is None or not source.array.size:
             out = np.broadcast_to(x, shape).copy()
             out[where] = source.array.reshape(-1)[:np.count_nonzero(where)]
-        else:  # each element looks up its own, so that nobody waits for how many there are
+        else:  # each element looks up its own, so that their number need not be known
             nth = np.cumsum(where.reshape(-1)).reshape(shape) - 1
             out = np.where(where, source.array.reshape(-1)[np.maximum(nth, 0)], x)
         input_metadata = None if shape == x.shape else ((x.shape, x.dtype), None)
@@ -91,10 +91,10 @@ class MaskedScatter(Node):
 
 @op(method=True)
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """A copy of `input` with one value where `mask` is True; the two broadcast.
+    """A copy of `input` with one value where `mask` is True; the two are broadcast.
 
     Raises:
-        RuntimeError: if `mask` is not of bools, or `value` a tensor of several dimensions.
+        RuntimeError: if `mask` is not of bools, or `value` is not 0-d.
     """
     if isinstance(value, Tensor) and value.array.ndim:
         raise RuntimeError("masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
@@ -117,7 +117,7 @@ def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 @op(method=True)
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """The elements of `input` where `mask` is True, row by row, as a vector; the two broadcast."""
+    """The elements of `input` where `mask` is True, in row-major order, as a vector; the two are broadcast."""
     if mask.array.dtype.kind != "b":
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     same_device(input.array, mask.array)
@@ -126,10 +126,10 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
 @op(method=True, in_place=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """A copy of `input` where those elements that `mask` marks are, row by row, the first of `source`.
+    """A copy of `input` with the elements where `mask` is True replaced, in row-major order, by those of `source`.
 
     Raises:
-        RuntimeError: if `source` has fewer elements than are marked, or another dtype.
+        RuntimeError: if `source` has fewer elements than `mask` has True, or another dtype.
     """
     if input.array.dtype != source.array.dtype:
         raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got"
@@ -146,7 +146,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 @op(method=True)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """The positions of the elements that are not 0, one per row; `as_tuple`: a vector per dimension, as an index."""
+    """The indices of the non-zero elements, int64, one per row; `as_tuple`: a vector per dimension, as an index."""
     if as_tuple:
         return unbind(record_without_grad("nonzero", np.argwhere(np.atleast_1d(input.array)), input), 1)
     return record_without_grad("nonzero", np.argwhere(input.array), input)
@@ -160,7 +160,7 @@ def argwhere(input: Tensor) -> Tensor:
 
 @op(method=True)
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
-    """`nonzero` in a shape that does not depend on values: `size` rows, those that are missing filled up.
+    """`nonzero` in a shape that does not depend on values: `size` rows, the missing ones filled with `fill_value`.
 
     Raises:
         RuntimeError: for a negative size.
@@ -175,10 +175,10 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
 
 @op
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
-    """Flat indices into a tensor of `shape` as one tensor of indices for each dimension.
+    """Flat indices into a tensor of `shape` as one index tensor for each dimension.
 
     Raises:
-        TypeError: for indices of a dtype that is no integer's.
+        TypeError: if the indices are not of an integer dtype.
         ValueError: for a negative size.
     """
     sizes = [shape] if isinstance(shape, int) else [int(n) for n in shape]

@@ -1,6 +1,6 @@
 """Implements `scatter_reduce` and `index_reduce`, which add, multiply, average or compare elements that share an index.
 
-For each reduction the derivative says how a gradient is divided among the elements that went into a result.
+For each reduction, the derivative divides a gradient among the elements that contributed to a result.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ KERNELS: dict[str, Any] = {"prod": np.multiply, "amax": np.maximum, "amin": np.m
 
 
 class Reduction(Node, number=None):
-    """Elements that were worked into others: the derivative is the same for both ways to say into which."""
+    """Elements reduced into others: the derivative is the same for both ways of addressing them."""
 
     constants = ("dim", "reduce", "include_self")
 
@@ -60,7 +60,7 @@ class Reduction(Node, number=None):
 
     def of_product(self, xp: Any, g: Any, a: Any, part: Any, index: Any, y: Any, positions: Any, dim: int,
                    include_self: bool) -> tuple[Any, Any]:
-        """The gradient by each factor is the product of the others; where one is 0 it cannot be divided out."""
+        """The gradient of each factor is the product of the others; a factor of 0 cannot be divided out."""
         def product(x: Any, factors: Any) -> Any:
             return xp.apply(ScatterReduce, x, factors, index, dim, "prod", include_self)
 
@@ -79,11 +79,11 @@ class ScatterReduce(Reduction):
 
     @staticmethod
     def values(x: Any, y: Any, index: Any, dim: int, reduce: str, include_self: bool) -> Any:
-        """The array `x` with the elements of `y` worked in."""
+        """The array `x` with the elements of `y` reduced into it."""
         y, positions, like = leading(y, index.shape), gather_indices(index, dim, x.shape), device_like(x)
         out = np.array(x, order="C", like=like).reshape(-1)
         if reduce not in ("sum", "mean"):
-            if not include_self:  # any one of those that come in is a start; for a product 1 is
+            if not include_self:  # start from any one of the incoming elements; a product, from 1
                 out[positions] = 1 if reduce == "prod" else y
             return reduce_at(KERNELS[reduce], out, positions, y).reshape(x.shape)
         if not include_self:
@@ -105,7 +105,7 @@ class ScatterReduce(Reduction):
 
 
 class IndexReduce(Reduction):
-    """The same with one number for each slice."""
+    """The same with one index for each slice."""
 
     saves = ("self", "source", "index", "result")
 
@@ -122,7 +122,7 @@ class IndexReduce(Reduction):
 
 
 def spread(index: Any, dim: int, shape: tuple[int, ...]) -> Any:
-    """A number for each element: that of its slice along `dim`."""
+    """An index for each element: that of its slice along `dim`."""
     ends = (1,) * (len(shape) - 1 - dim)
     return np.broadcast_to(index.reshape((-1, *ends)) if shape else index.reshape(()), shape)
 
@@ -130,11 +130,11 @@ def spread(index: Any, dim: int, shape: tuple[int, ...]) -> Any:
 @op(method=True, in_place=True)
 def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *,
                  include_self: bool = True) -> Tensor:
-    """A copy of `input` whose slices along `dim` with the numbers in `index` are reduced together with those of
-    `source`. `reduce`: "prod", "mean", "amax" or "amin".
+    """A copy of `input` with its slices along `dim` at `index` reduced together with those of `source`.
+    `reduce`: "prod", "mean", "amax" or "amin"; without `include_self`, only those of `source` count.
 
     Raises:
-        RuntimeError, IndexError: as `index_add`; RuntimeError for another word.
+        RuntimeError, IndexError: as in `index_add`; RuntimeError for another `reduce`.
     """
     warn_once(BETA)
     if reduce not in ("prod", "mean", "amax", "amin"):
@@ -148,13 +148,13 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
 @op(method=True, in_place=True)
 def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *,
                    include_self: bool = True) -> Tensor:
-    """A copy of `input` whose elements that `index` names along `dim` are reduced together with those of `src`.
+    """A copy of `input` with its elements at `index` along `dim` reduced together with those of `src`.
 
-    `reduce`: "sum", "prod", "mean", "amax" or "amin"; without `include_self` those of `input` do not count where
-    something is scattered to.
+    `reduce`: "sum", "prod", "mean", "amax" or "amin"; without `include_self`, the elements of `input` at `index` do
+    not count.
 
     Raises:
-        RuntimeError: as `scatter`, and for another word.
+        RuntimeError: as in `scatter`, and for another `reduce`.
     """
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")

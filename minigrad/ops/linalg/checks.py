@@ -10,8 +10,8 @@ from minigrad.ops._dispatch import same_device
 from minigrad.ops.reduce.sums import one_of
 from minigrad.ops.shape.views import expand
 
-CASTING: list[Any] = []  # the state of autocast, once it was loaded: while it is on, the op casts its operands
-DTYPES_DIFFER = {  # products do not promote, and each has a sentence of its own for it
+CASTING: list[Any] = []  # autocast's state once it is loaded: while it is on, the op casts its operands
+DTYPES_DIFFER = {  # products do not promote, and each has its own message for it
     "mm": "expected m1 and m2 to have the same dtype, but got: {c} != {d}",
     "bmm": "expected scalar type {a} but found {b}",
     "dot": "dot : expected both vectors to have same dtype, but found {a} and {b}",
@@ -26,7 +26,7 @@ NOT_DEFINITE = ("The factorization could not be completed because the input is n
 
 
 class _LinAlgError(RuntimeError):
-    """A matrix that has no inverse or no such factors."""
+    """A matrix that is singular or cannot be factorised."""
 
 
 LinAlgError = _LinAlgError
@@ -54,7 +54,7 @@ def square_sizes(v: Tensor, prefix: str = "") -> None:
 
 
 def same_dtype(first: Tensor, second: Tensor, names: str, name: str) -> None:
-    """Refuse two tensors of an equation that differ in their dtype; `names` are theirs: "A B"."""
+    """Refuse two tensors of an equation with different dtypes; `names` are theirs: "A B"."""
     same_device(first.array, second.array)
     a, b = names.split()
     if first.array.dtype != second.array.dtype:
@@ -68,14 +68,14 @@ def floating(v: Tensor, name: str) -> None:
 
 
 def precise(v: Tensor, name: str) -> None:
-    """Refuse float16, too."""
+    """Refuse float16 and bfloat16 too."""
     floating(v, name)
     if v.array.dtype.itemsize < 4:
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {v.dtype.type_name}")
 
 
 def kernel(v: Tensor, kernel: str) -> None:
-    """Refuse what PyTorch's code on the CPU is not for: all but float32 and float64, also in an empty tensor."""
+    """Refuse dtypes without PyTorch code on the CPU: all but float32 and float64, also for an empty tensor."""
     if v.array.dtype.kind != "f" or v.array.dtype.itemsize < 4:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{v.dtype.type_name}'")
 
@@ -102,7 +102,7 @@ def size_of(v: Tensor, dim: int) -> int:
 
 
 def expands_to(v: Tensor, shape: tuple[int, ...]) -> None:
-    """Refuse a tensor to add to that does not expand to the shape of a product."""
+    """Refuse a tensor to be added that does not expand to the shape of a product."""
     own = v.array.shape
     if own not in (shape, shape[1:]) and (len(own) > len(shape) or
                                           any(n not in (1, m) for n, m in zip(own[::-1], shape[::-1]))):
@@ -110,7 +110,7 @@ def expands_to(v: Tensor, shape: tuple[int, ...]) -> None:
 
 
 def in_place_output(v: Tensor, shape: tuple[int, ...], like: Tensor) -> None:
-    """Refuse a tensor that is to hold a result in place, of this shape and the dtype of another tensor."""
+    """Refuse an in-place output without this shape and the dtype of `like`."""
     for what, own, result in (("dtype", IN_C[v.dtype.name], IN_C[like.dtype.name]),
                               ("size", list(v.array.shape), list(shape))):
         if own != result:
@@ -119,7 +119,7 @@ def in_place_output(v: Tensor, shape: tuple[int, ...], like: Tensor) -> None:
 
 
 def no_failure(name: str | None, info: Any, sentence: str, error: type[Exception] = LinAlgError) -> None:
-    """Raise PyTorch's error for the first matrix whose number in `info` is not 0; none if `name` is None."""
+    """Raise PyTorch's error for the first matrix whose number in `info` is not 0; nothing if `name` is None."""
     if name is None or not info.any():
         return
     numbers = np.ravel(info)

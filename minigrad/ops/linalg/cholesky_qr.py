@@ -1,6 +1,6 @@
 """Cholesky and QR: matrices as products of triangular and orthogonal ones. Mirrors PyTorch's BatchLinearAlgebra.cpp.
 
-The derivatives: of Cholesky, I. Murray, "Differentiation of the Cholesky decomposition" (2016); of QR, F. Roberts and
+The derivatives: for Cholesky, I. Murray, "Differentiation of the Cholesky decomposition" (2016); for QR, F. Roberts and
 L. Roberts, "QR and LQ decomposition matrix backpropagation algorithms" (2020).
 """
 
@@ -21,7 +21,7 @@ __all__ = ["cholesky", "cholesky_inverse", "cholesky_solve", "qr"]
 
 
 def cholesky_factor(x: Any, upper: bool) -> tuple[Any, Any]:
-    """L so that `x == L @ L.T`, or its transpose; and for each matrix 0 or which leading part has no such factor."""
+    """L with `x == L @ L.T`, or its transpose; and per matrix 0 or the order of the first leading part without one."""
     transposed = x.swapaxes(-1, -2) if upper else x
     info = np.zeros(x.shape[:-2], np.int32, like=x)
     try:
@@ -36,7 +36,7 @@ def cholesky_factor(x: Any, upper: bool) -> tuple[Any, Any]:
 
 
 def leading(x: Any) -> tuple[int, int]:
-    """Of the leading parts of a matrix the order of the first without a factor (0: none), and of the last with one."""
+    """The order of the first leading part of a matrix without a factor (0: none), and of the last one with a factor."""
     for k in range(1, len(x) + 1):
         try:
             with reports_failure(x):
@@ -63,7 +63,7 @@ class CholeskyFactor(Node, number=None):
 
 
 def mirrored(xp: Any, m: Any) -> Any:
-    """The symmetric matrices that have the lower triangles of these."""
+    """The symmetric matrices with the given lower triangles."""
     n = m.shape[-1]
     return xp.masked(triangle(m, n, n), m) + mT(xp, xp.masked(triangle(m, n, n, -1), m))
 
@@ -77,7 +77,7 @@ class Cholesky(CholeskyFactor):
 
 
 class CholeskyInverse(Node):
-    """The inverse of `L @ L.T`, of which L is known."""
+    """The inverse of `L @ L.T` for a given L."""
 
     saves = ("self", "result")
     constants = ("upper",)
@@ -94,7 +94,7 @@ class CholeskyInverse(Node):
 
 
 class CholeskySolve(Node):
-    """What `L @ L.T @ X == B` is solved by, of which L is known."""
+    """The solution X of `L @ L.T @ X == B` for a given L."""
 
     saves = ("input2", "result")
     constants = ("upper",)
@@ -114,13 +114,13 @@ class CholeskySolve(Node):
 
 
 def between(a: Any, b: Any, upper: bool) -> Any:
-    """What `a @ a.T @ x == b` is solved by, or `a.T @ a @ x == b` if `upper`; one triangle of `a` counts."""
+    """The solution of `a @ a.T @ x == b`, or of `a.T @ a @ x == b` if `upper`; only one triangle of `a` is read."""
     values, transposed = LinalgSolveTriangular.values, a.swapaxes(-1, -2)
     return values(a, values(transposed, b, False), True) if upper else values(transposed, values(a, b, False), True)
 
 
 class LinalgQr(Factors):
-    """Q with orthonormal columns and R, upper triangular, so that `A == Q @ R`."""
+    """Q with orthonormal columns and an upper triangular R, so that `A == Q @ R`."""
 
     saves = ("Q", "R")
     constants = ("mode",)
@@ -151,7 +151,7 @@ class LinalgQr(Factors):
 
 
 def from_factors(xp: Any, gq: Any, gr: Any, q: Any, r: Any) -> Any:
-    """The gradient of A from those of Q and of a square R, of which one may be None."""
+    """The gradient of A from those of Q and of a square R, either of which may be None."""
     inside = None if gr is None else xp.matmul(r, mT(xp, gr))
     if gq is not None:
         other = xp.matmul(mT(xp, gq), q)
@@ -162,7 +162,7 @@ def from_factors(xp: Any, gq: Any, gr: Any, q: Any, r: Any) -> Any:
 
 
 def factor_of(input: Tensor, upper: bool, name: str | None) -> tuple[Tensor, Tensor]:
-    """What `cholesky_ex` returns; `name`: the function that reports a matrix without a factor (None: none does)."""
+    """The result of `cholesky_ex`; `name`: the function that reports a matrix without a factor (None: none does)."""
     checks.square(input, "linalg.cholesky")
     checks.floating(input, "linalg.cholesky")
     checks.kernel(input, "cholesky_cpu")
@@ -172,13 +172,13 @@ def factor_of(input: Tensor, upper: bool, name: str | None) -> tuple[Tensor, Ten
 
 
 def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = False) -> return_types.linalg_cholesky_ex:
-    """L so that `input == L @ L.mT`, or its transpose if `upper`; and for each matrix 0, or the order of the first
-    leading part that is not positive definite (its L is then of no use). One triangle of `input` is read."""
+    """L with `input == L @ L.mT`, or its transpose if `upper`; and for each matrix 0, or the order of the first leading
+    part that is not positive definite (its L is then meaningless). Only one triangle of `input` is read."""
     return return_types.linalg_cholesky_ex(factor_of(input, upper, "linalg.cholesky_ex" if check_errors else None))
 
 
 def linalg_cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
-    """L so that `input == L @ L.mT`, or its transpose if `upper`; a LinAlgError if there is none."""
+    """L with `input == L @ L.mT`, or its transpose if `upper`; a LinAlgError if there is none."""
     return factor_of(input, upper, "linalg.cholesky")[0]
 
 
@@ -197,7 +197,7 @@ QR_DEPRECATED = (
 
 @op(method=True)
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
-    """L so that `input == L @ L.mT`, or its transpose if `upper`: deprecated in favour of `linalg.cholesky`."""
+    """L with `input == L @ L.mT`, or its transpose if `upper`: deprecated in favour of `linalg.cholesky`."""
     warn_once(CHOLESKY_DEPRECATED)
     if not input.array.size:
         return Cholesky.forward(input, input.array.copy(), upper)
@@ -219,7 +219,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
 
 @op(method=True)
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
-    """What `L @ L.mT @ X == input` is solved by (`L.mT @ L @ X` if `upper`)."""
+    """The solution X of `L @ L.mT @ X == input` (`L.mT @ L @ X` if `upper`)."""
     for name, v in (("b", input), ("u", L)):
         if v.array.ndim < 2:
             raise RuntimeError(f"{name} should have at least 2 dimensions, but has {v.array.ndim} dimensions instead")

@@ -22,7 +22,7 @@ __all__ = ["cdist", "cosine_similarity", "dist", "pairwise_distance"]
 
 MODES = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": True,
          "donot_use_mm_for_euclid_dist": False}
-MANY = 25  # rows, from which on distances are computed by a product of matrices
+MANY = 25  # rows, above which distances are computed by a matrix product
 
 
 class Dist(Node):
@@ -40,13 +40,13 @@ class Dist(Node):
             return None, None
         difference = a - b
         if xp.dtype(difference) in HALVES:
-            difference = xp.cast(difference, xp.dtype(difference))  # rounded, as when its norm was taken
+            difference = xp.cast(difference, xp.dtype(difference))  # rounded, as when its norm was computed
         d = norm_gradient(xp, g, difference, z, p, tuple(range(difference.ndim)))
         return d, -d
 
 
 class NormDim(VectorNorm, name="Norm", number=1):
-    """The name that the p-norm has inside of a distance."""
+    """The node name of the p-norm inside a distance."""
 
     constants = ("p", "", "", "dim", "keepdim")
 
@@ -68,13 +68,13 @@ class Cdist(Node):
 
 
 class CdistBackward(Node):
-    """The gradient of the first rows; as in PyTorch it has no derivative."""
+    """The gradient of the first rows; it has no derivative, as in PyTorch."""
 
     @staticmethod
     def values(g: Any, a: Any, b: Any, z: Any, p: float) -> Any:
         if p == 0 or 0 in (*z.shape, a.shape[-1]):
             return np.zeros((*z.shape[:-2], *a.shape[-2:]), a.dtype, like=a)
-        if p not in (1, math.inf):  # rows that are equal have the gradient 0, even where `g` is infinite
+        if p not in (1, math.inf):  # equal rows have the gradient 0, even where `g` is infinite
             g = XP.masked(z != 0, g)
         difference = a[..., :, None, :] - b[..., None, :, :]
         last = difference.ndim - 1
@@ -90,7 +90,7 @@ class CdistBackward(Node):
 
 
 class EuclideanDist(Node):
-    """Of all pairs at once: `|a - b|**2 == |a|**2 + |b|**2 - 2 * a @ b`."""
+    """All pairs at once: `|a - b|**2 == |a|**2 + |b|**2 - 2 * a @ b`."""
 
     saves = ("x1", "x2", "result")
 
@@ -111,12 +111,13 @@ class EuclideanDist(Node):
 
 @op
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
-    """The distance of each row of `x1` from each of `x2`; shapes (…, n, m), (…, k, m), result (…, n, k).
+    """The p-norm distance of each row of `x1` from each of `x2`; shapes (…, n, m), (…, k, m), result (…, n, k).
 
-    By a product of matrices if `compute_mode` says so, or leaves it open and there are many rows, for p = 2.
+    For p = 2, `compute_mode` may force or exclude a matrix product; by default it is used for many rows.
 
     Raises:
-        RuntimeError: if the columns differ in number, or p is negative.
+        ValueError: for another `compute_mode`.
+        RuntimeError: if the numbers of columns differ, p is negative, or there are fewer than two dimensions.
     """
     if compute_mode not in MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
@@ -153,7 +154,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of `input - other`.
 
     Raises:
-        RuntimeError: if the shapes do not broadcast, or both are of integers or bools.
+        RuntimeError: if the shapes do not broadcast, or both have an integer or bool dtype.
     """
     check_minus(input.array, other.array)
     if "f" not in (input.array.dtype.kind, other.array.dtype.kind):
@@ -172,7 +173,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 
 @op
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between `x1` and `x2` along `dim`; norms below `eps` count as `eps`.
+    """The cosine of the angle between `x1` and `x2` along `dim`; norms are at least `eps`.
 
     Raises:
         RuntimeError: for integers, or shapes that do not broadcast.

@@ -1,7 +1,7 @@
-"""`einsum`: sums of products, by the names of dimensions. Mirrors `einsum` of PyTorch's Linear.cpp.
+"""`einsum`: sums of products, by labelled dimensions. Mirrors `einsum` of PyTorch's Linear.cpp.
 
-Each operand is first given all dimensions, in one order (those of the result, then those to sum). Then two operands at
-a time, from the left, are multiplied and summed by one `bmm`. The graph shows these steps.
+Each operand is first given all dimensions, in one order (those of the result, then those to sum). Then, from the left,
+two operands at a time are multiplied and summed by one `bmm`. The graph shows these steps.
 """
 
 import math
@@ -20,7 +20,7 @@ from minigrad.ops.shape.views import Permute, Unsqueeze, View, movedim, reshape
 
 __all__ = ["einsum"]
 
-# in the order of the dimensions of an implicit result; in the form with lists their indices stand for them
+# in the order of the dimensions of an implicit result; the form with lists uses their indices
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 ELLIPSIS = "."
 NOTHING = ("einsum(): must specify the equation string and at least one operand, or at least one operand and its "
@@ -29,13 +29,13 @@ NOTHING = ("einsum(): must specify the equation string and at least one operand,
 
 @op
 def einsum(*args: Any) -> Tensor:
-    """The sum of products that an equation names: `einsum("ij,jk->ik", a, b)` is `a @ b`.
+    """The sum of products described by an equation: `einsum("ij,jk->ik", a, b)` is `a @ b`.
 
-    The other form lists numbers in the place of letters: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
+    The other form has lists of numbers instead of letters: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
 
     Raises:
-        RuntimeError: if the equation does not fit the operands; the sentence says where.
-        ValueError: if there is too little, or a number in a list is not in [0, 52).
+        RuntimeError: if the equation does not fit the operands; the message says where.
+        ValueError: if arguments are missing, or a number in a list is not in [0, 52).
     """
     if len(args) < 2:
         raise ValueError(NOTHING)
@@ -47,11 +47,11 @@ def einsum(*args: Any) -> Tensor:
     inputs, out, spread = parsed(equation, operands)
     check_sizes(inputs, operands, spread)
     order = out + [c for c in ELLIPSIS + LETTERS if c not in out and any(c in labels for labels in inputs)]
-    place, ndim = {}, 0
+    position, ndim = {}, 0
     for c in order:
-        place[c] = ndim
+        position[c] = ndim
         ndim += spread if c == ELLIPSIS else 1
-    aligned = [with_all_dims(v, labels, place, ndim, spread) for v, labels in zip(operands, inputs, strict=True)]
+    aligned = [with_all_dims(v, labels, position, ndim, spread) for v, labels in zip(operands, inputs, strict=True)]
     return contracted(aligned, sum([spread if c == ELLIPSIS else 1 for c in out]))
 
 
@@ -69,9 +69,9 @@ def letters_of(labels: Sequence[Any]) -> str:
 
 
 def parsed(equation: str, operands: Sequence[Tensor]) -> tuple[list[str], list[str], int]:
-    """The labels of each operand, those of the result, and how many dimensions an ellipsis stands for.
+    """The labels of each operand, those of the result, and the number of dimensions an ellipsis stands for.
 
-    An ellipsis is one label, `.`. PyTorch's errors for what is no equation of these operands.
+    An ellipsis is one label, `.`. Raises PyTorch's errors for an invalid equation of these operands.
     """
     head, arrow, tail = equation.partition("->")
     inputs, start = [], 0
@@ -98,7 +98,7 @@ def parsed(equation: str, operands: Sequence[Tensor]) -> tuple[list[str], list[s
 
 
 def labels_of(part: str, start: int, whose: str, stray: str, second: str) -> str:
-    """The labels in a part of an equation that begins at `start`; `stray` and `second` end the errors for a dot."""
+    """The labels in the part of an equation from `start` on; `stray` and `second` end the errors for a dot."""
     labels = ""
     for token in re.finditer(r"\.\.\.|[^ ]", part):
         text = token[0]
@@ -114,7 +114,7 @@ def labels_of(part: str, start: int, whose: str, stray: str, second: str) -> str
 
 
 def width(operand: Tensor, labels: str, i: int) -> int:
-    """How many dimensions of an operand its ellipsis stands for; PyTorch's error where the labels do not fit."""
+    """The number of dimensions an operand's ellipsis stands for; PyTorch's error if the labels do not fit."""
     ndim, named = operand.array.ndim, len(labels.replace(ELLIPSIS, ""))
     if ELLIPSIS in labels and named <= ndim:
         return ndim - named
@@ -148,7 +148,7 @@ def check_sizes(inputs: Sequence[str], operands: Sequence[Tensor], spread: int) 
                                    f"{n} != {shape[dims.index(c)]}")
 
 
-def with_all_dims(v: Tensor, labels: str, place: dict[str, int], ndim: int, spread: int) -> Tensor:
+def with_all_dims(v: Tensor, labels: str, position: dict[str, int], ndim: int, spread: int) -> Tensor:
     """An operand with a dimension for each label of the equation, in the common order; diagonals for repeated ones."""
     order = [-1] * ndim
     found: dict[str, int] = {}
@@ -159,11 +159,11 @@ def with_all_dims(v: Tensor, labels: str, place: dict[str, int], ndim: int, spre
             for _ in range(missing):
                 v = Unsqueeze.forward(v, j)
             for k in range(spread):
-                order[place[c] + k], j = j, j + 1
+                order[position[c] + k], j = j, j + 1
         elif c in found:
             v = movedim(diagonal(v, 0, found[c], j), -1, found[c])
         else:
-            found[c] = order[place[c]] = j
+            found[c] = order[position[c]] = j
             j += 1
     for i, dim in enumerate(order):
         if dim < 0:
@@ -202,7 +202,7 @@ def contracted(operands: list[Tensor], kept: int) -> Tensor:
 
 
 def product_summed(a: Tensor, b: Tensor, over: Sequence[int]) -> Tensor:
-    """The product of two tensors, of which dimensions may be 1, summed (and kept) over some that neither has as 1."""
+    """The product of two tensors, broadcast, summed over dimensions (which are kept) that neither has with size 1."""
     if not over:
         return Mul.forward(a, b)
     x, y = a.array.shape, b.array.shape

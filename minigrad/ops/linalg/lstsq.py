@@ -1,4 +1,4 @@
-"""Least squares: `x` for which `|a @ x - b|` is least, and of those that do it the shortest."""
+"""Least squares: the `x` that minimises `|a @ x - b|`, and the shortest of those."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ class Inverted:
 
 
 class LinalgLstsq(Factors):
-    """The solution, and the sums of the squares that are left."""
+    """The solution, and the sums of squared residuals."""
 
     saves = ("self", "b", "solution")
     results = (0, 0, 0)
@@ -56,17 +56,17 @@ class LinalgLstsq(Factors):
 
 def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *,
           driver: str | None = None) -> return_types.linalg_lstsq:
-    """`x` of (…, n, k) for which `input @ x - b` is least, of (…, m, n) and (…, m, k) or (…, m).
+    """The `x` of (…, n, k) that minimises `|input @ x - b|` for (…, m, n) and (…, m, k) or (…, m).
 
-    `residuals`: the sums of its squares, where m > n and the rank is n, of the drivers but "gelsy", the usual one.
-    `singular_values`: of "gelsd" and "gelss". `rcond`: singular values up to so much of the largest count as 0.
+    `residuals`: the sums of squares if m > n and the rank is n, for all drivers but the default, "gelsy".
+    `singular_values`: for "gelsd" and "gelss". `rcond`: singular values up to `rcond` times the largest count as 0.
 
     Raises:
-        RuntimeError: if the shapes or dtypes do not fit; for another driver.
+        RuntimeError: if the shapes or dtypes do not fit, or for another driver.
         LinAlgError: if the rank is not full, with "gels".
     """
     vector = check(input, b, driver)
-    # PyTorch counts the batch of `b` by the dimensions of `input`, also where it is a matrix that has one less.
+    # PyTorch counts the batch of `b` by the dimensions of `input`, even if `b` is a matrix with one dimension less.
     end, inner = input.array.ndim - 2, b.array.shape[-1 if vector else -2:]
     batch = broadcast_shape(input.array.shape[:end], b.array.shape[:end])
     a = input if input.array.shape[:-2] == batch else expand(input, *batch, *input.array.shape[-2:])
@@ -91,7 +91,7 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *,
 
 
 def check(a: Tensor, b: Tensor, driver: str | None) -> bool:
-    """PyTorch's errors for what has no least squares; returns whether `b` is a vector, or several."""
+    """Raise PyTorch's errors for invalid operands; return whether `b` is a vector, or a batch of them."""
     m, n = a.array.ndim, b.array.ndim
     if m < 2:
         raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions.")

@@ -1,4 +1,4 @@
-"""LU: a matrix as a permutation, a lower and an upper triangular one. Mirrors PyTorch's BatchLinearAlgebra.cpp.
+"""LU: a matrix as a product of a permutation, a lower and an upper triangular one. Mirrors BatchLinearAlgebra.cpp.
 
 The derivative follows from `L**-1 @ dA @ U**-1 == L**-1 @ dL + dU @ U**-1`, whose terms are strictly lower and upper
 triangular.
@@ -25,7 +25,7 @@ ZERO_PIVOT = ("U[{0},{0}] is zero and using it on lu_solve would result in a div
 
 
 def order_of(pivots: Any, rows: int) -> Any:
-    """The order of rows, shape (…, rows), that swaps one after the other lead to."""
+    """The order of rows, shape (…, rows), that the swaps produce when applied in turn."""
     lead = pivots.shape[:-1]
     order = np.tile(np.arange(rows, like=pivots), (int(np.prod(lead)), 1))
     each = np.arange(len(order), like=pivots)
@@ -42,7 +42,7 @@ def in_order(xp: Any, v: Any, order: Any) -> Any:
 
 
 def parts(xp: Any, lu: Any) -> tuple[Any, Any]:
-    """L, with its ones, and U of the two in one matrix."""
+    """L, with its ones, and U, from one matrix that holds both."""
     rows, columns = lu.shape[-2:]
     k = min(rows, columns)
     i = np.arange(k, like=where_is(lu))
@@ -106,7 +106,7 @@ class LinalgLu(Factors):
 
 
 class LinalgLuSolve(Node):
-    """A system whose matrix is known by its factors."""
+    """A system of equations whose matrix is given by its LU factors."""
 
     saves = ("LU", "result")
     constants = ("left", "adjoint")
@@ -142,7 +142,7 @@ class LinalgLuSolve(Node):
 
 
 def decomposed(a: Tensor, name: str, pivot: bool) -> tuple[Any, Any]:
-    """L and U in one array, and the swaps of rows; PyTorch's errors for what has none."""
+    """L and U in one array, and the swaps of rows; PyTorch's errors for invalid operands."""
     if a.array.ndim < 2:
         raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(a.array.shape)} "
                            "instead")
@@ -154,7 +154,7 @@ def decomposed(a: Tensor, name: str, pivot: bool) -> tuple[Any, Any]:
 
 
 def factors_of(a: Tensor, pivot: bool, name: str | None) -> tuple[Tensor, Tensor, Tensor]:
-    """What `lu_factor_ex` returns; `name`: the function that reports a zero on the diagonal of U (None: none does)."""
+    """The result of `lu_factor_ex`; `name`: the function that reports a zero on the diagonal of U (None: none does)."""
     result, swaps = decomposed(a, "torch.lu_factor", pivot)
     info, pivots = zero_pivots(result), plain(swaps)
     checks.no_failure(name, info, ZERO_PIVOT, RuntimeError)
@@ -162,12 +162,12 @@ def factors_of(a: Tensor, pivot: bool, name: str | None) -> tuple[Tensor, Tensor
 
 
 def lu_factor(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu_factor:
-    """L (without its ones) and U in one matrix, and the row that each row was swapped with, counted from 1."""
+    """L (without its ones) and U in one matrix, and for each row the one it was swapped with, counted from 1."""
     return return_types.linalg_lu_factor(factors_of(A, pivot, "torch.linalg.lu_factor")[:2])
 
 
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> return_types.linalg_lu_factor_ex:
-    """The same, and for each matrix 0 or the number of the first zero on the diagonal of U."""
+    """The same, and for each matrix 0 or the position of the first zero on the diagonal of U, from 1."""
     return return_types.linalg_lu_factor_ex(factors_of(A, pivot, "torch.linalg.lu_factor_ex" if check_errors else None))
 
 
@@ -181,8 +181,8 @@ def lu(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu:
 
 
 def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
-    """What `A @ X == B` is solved by, or `X @ A == B` if not `left`, where A (`adjoint`: its transpose) is known by
-    what `lu_factor` returns."""
+    """The solution X of `A @ X == B`, or of `X @ A == B` if not `left`, where A (`adjoint`: its transpose) is given by
+    the result of `lu_factor`."""
     checks.floating(LU, "torch.linalg.lu_solve")
     checks.same_dtype(LU, B, "LU B", "linalg.lu_solve")
     if pivots.array.dtype != np.int32:
@@ -209,6 +209,6 @@ LU_SOLVE_DEPRECATED = (
 
 @op(method=True)
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-    """What `A @ X == input` is solved by, where A is known by what `linalg.lu_factor` returns: deprecated."""
+    """The solution X of `A @ X == input`, where A is given by the result of `linalg.lu_factor`: deprecated."""
     warn_once(LU_SOLVE_DEPRECATED)
     return linalg_lu_solve(LU_data, LU_pivots, input)

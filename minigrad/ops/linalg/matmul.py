@@ -1,4 +1,4 @@
-"""Products of matrices and vectors, put together as PyTorch does: which op runs depends on the dimensions."""
+"""Products of matrices and vectors, composed as in PyTorch: which op runs depends on the dimensions."""
 
 from typing import Any
 
@@ -95,7 +95,7 @@ class Dot(VectorProduct):
 
 
 def rounded_once(x: Any, v: Any, w: Any) -> tuple[Any, Any]:
-    """What is added to the product of two matrices, and that product, in float32."""
+    """The term that is added to the product of two matrices, and that product, in float32."""
     x, v, w = map(widened, (x, v, w))
     return x, v.dot(w)
 
@@ -129,9 +129,9 @@ class Addmm(Node):
 
 
 class AddmmOfT(Addmm, name="Addmm"):
-    """The same for a matrix whose columns lie in a row, as the turned weight of a Linear: its gradient lies as it does.
+    """The same for a column-major matrix, such as the transposed weight of a Linear: its gradient is column-major too.
 
-    Turned back, it is then in order, and the weight can keep it.
+    Transposed back, the gradient is row-major, and the weight can keep it.
     """
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, beta: float = 1, alpha: float = 1) -> tuple[Any, Any, Any]:
@@ -139,7 +139,7 @@ class AddmmOfT(Addmm, name="Addmm"):
                 None if a is None else xp.turned_product(xp.t(g), a))
 
 
-SMALL = 400  # products of numbers, below which PyTorch has code of its own for a batch
+SMALL = 400  # multiplications, below which PyTorch has separate code for a batch
 
 
 def check_inner(a: Tensor, b: Tensor) -> None:
@@ -167,7 +167,7 @@ def check_matrices(input: Tensor, mat2: Tensor) -> None:
 
 
 def check_batches(input: Tensor, mat2: Tensor, kernel: str) -> None:
-    """Check the dtypes of batches, which PyTorch looks at only where there is something to multiply."""
+    """Check the dtypes of batches, which PyTorch compares only if there is something to multiply."""
     (count, n, m), p = input.array.shape, mat2.array.shape[2]
     if not count * n * m * p:
         return
@@ -222,7 +222,7 @@ def check_mv(mat: Tensor, vec: Tensor, input: Tensor | None = None) -> None:
 @op(method=True)
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """The product of a matrix (n, m) and a vector (m)."""
-    size_of(input, 0)  # raises if it has none
+    size_of(input, 0)  # raises if there is none
     check_mv(input, vec)
     return Mv.forward(input, vec)
 
@@ -240,13 +240,13 @@ def check_vectors(a: Tensor, b: Tensor) -> None:
 
 @op(method=True)
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    """The sum of the products of two vectors of one length."""
+    """The sum of the products of two vectors of equal length."""
     check_vectors(input, tensor)
     return Dot.forward(input, tensor)
 
 
 def check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> tuple[int, int]:
-    """Check matrices and what is added to them; return the shape of the product."""
+    """Check the operands of `addmm`; return the shape of the product."""
     product_dtypes(input, mat2, "addmm")
     product_dtypes(mat1, mat2, "addmm of two")
     for name, v in (("mat1", mat1), ("mat2", mat2)):
@@ -272,7 +272,7 @@ def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha:
 
 
 def at(self: Tensor, other: Any) -> Any:
-    """`self @ other`; Python then asks an `other` that is no tensor."""
+    """`self @ other`; Python then tries an `other` that is not a tensor."""
     if not isinstance(other, Tensor):
         return NotImplemented
     return (Mm.forward if self.array.ndim == 2 and other.array.ndim == 2 else matmul)(self, other)
@@ -280,7 +280,7 @@ def at(self: Tensor, other: Any) -> Any:
 
 @op(method=True)
 def matmul(input: Tensor, other: Tensor) -> Tensor:
-    """The product of two tensors: of vectors, of matrices, or of batches of matrices that are broadcast.
+    """The product of two tensors: of vectors, of matrices, or of batches of matrices, which are broadcast.
 
     Raises:
         RuntimeError: if an operand is 0-d or the sizes do not fit.
@@ -304,7 +304,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 
 
 class SqueezeDim4(Node, name="Squeeze", number=4):
-    """Of the row that a vector became in a product; not a view."""
+    """Removes the row dimension that a vector received for a product; not a view."""
 
     constants = ("self_sym_sizes",)
     shows = attributes(dim=lambda node: 0)
@@ -318,13 +318,13 @@ class SqueezeDim4(Node, name="Squeeze", number=4):
 
 
 def as_matrix(x: Tensor) -> Tensor:
-    """A batch of one matrix as that matrix where its gradient is wanted, which would be as large as the other batch."""
+    """A batch of one matrix as a matrix if it requires grad: its gradient would be as large as the other batch."""
     return SqueezeDim.forward(x, 0) if x.array.shape[0] == 1 and x._requires_grad else x
 
 
 def folds(a: Tensor, b: Tensor) -> bool:
-    """Whether a batch and one matrix or vector are multiplied as two matrices: where the gradient of the one is wanted
-    (else it would be as large as the batch), or where the rows of the batch need no copy for it."""
+    """Whether a batch times one matrix or vector is computed as a product of two matrices: if the single one requires
+    grad (whose gradient would be as large as the batch), or if the rows of the batch need not be copied for it."""
     batch, one = (a, b) if a.array.ndim >= b.array.ndim else (b, a)
     if one._requires_grad or a.array.ndim == 2:
         return one._requires_grad
@@ -333,7 +333,7 @@ def folds(a: Tensor, b: Tensor) -> bool:
 
 
 def folded(a: Tensor, b: Tensor) -> Tensor:
-    """A product of a batch with one matrix or vector: all the batch's rows at once."""
+    """The product of a batch with one matrix or vector: all the batch's rows at once."""
     batch, other = (a, b) if b.array.ndim <= 2 else (Transpose.forward(b, -1, -2), a)
     shape = batch.array.shape
     rows = reshape(batch, (int(np.prod(shape[:-1])), shape[-1]))
@@ -346,7 +346,7 @@ def folded(a: Tensor, b: Tensor) -> Tensor:
 
 
 def batched(a: Tensor, b: Tensor) -> Tensor:
-    """A product of batches, which are broadcast; a vector is a row on the left, a column on the right."""
+    """The product of batches, which are broadcast; a vector is a row on the left, a column on the right."""
     lead = broadcast_shape(a.array.shape[:-2], b.array.shape[:-2])
     size = int(np.prod(lead))
     columns = b if b.array.ndim > 1 else Unsqueeze.forward(b, 1)
@@ -359,7 +359,7 @@ def batched(a: Tensor, b: Tensor) -> Tensor:
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """`input @ weight.T + bias`; shapes (…, in), (out, in), (out)."""
+    """`input @ weight.T + bias`; shapes (…, in), (out, in), (out) give (…, out)."""
     try:
         shape, size = input.array.shape, weight.array.shape
     except AttributeError:

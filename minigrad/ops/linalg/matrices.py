@@ -1,4 +1,4 @@
-"""What ops on matrices share: nodes of several factors, what a product saves, triangles, Gaussian elimination."""
+"""What ops on matrices share: nodes with several factors, inputs saved by products, triangles, Gaussian elimination."""
 
 import math
 from collections.abc import Callable
@@ -13,9 +13,9 @@ from minigrad.ops._dispatch import where_is
 
 
 class Factors(ManyOutputs, number=None):
-    """A node of several outputs whose formula takes None for a gradient that did not arrive.
+    """A node with several outputs whose formula takes None for a gradient that did not arrive.
 
-    `results`: for each saved value the output that it is (0 for an input). `values`: the op on arrays.
+    `results`: for each saved value, which output it is (0 for an input). `values`: the op on arrays.
     """
 
     fills_missing = False
@@ -38,21 +38,21 @@ def mT(xp: Any, v: Any) -> Any:
 
 
 def scaled_sum(x: Any, y: Any, beta: float, alpha: float) -> Any:
-    """`beta * x + alpha * y` in the dtype of `y`, into which the scales are cast; where beta is 0, `x` has no say."""
+    """`beta * x + alpha * y` in the dtype of `y`, to which the scales are cast; if beta is 0, `x` is ignored."""
     beta, alpha = (y.dtype.type(scale).item() for scale in (beta, alpha))
     y = y if alpha == 1 else y * alpha
     return y if beta == 0 else y + (x if beta == 1 else x * beta)
 
 
 def triangle(v: Any, rows: int, columns: int, k: int = 0, upper: bool = False) -> Any:
-    """Which elements lie on or below diagonal `k` (negative: below the main one), or `upper`: the same mirrored; a mask
-    that lies where `v` does."""
+    """A mask of the elements on or below diagonal `k` (negative: below the main one), or mirrored if `upper`; on the
+    device of `v`."""
     like = where_is(v)
     return np.tri(columns, rows, k, bool, like=like).T if upper else np.tri(rows, columns, k, bool, like=like)
 
 
 def reports_failure(x: Any) -> AbstractContextManager[Any]:
-    """A `with` block in which a device, too, says by NumPy's LinAlgError that there is no result."""
+    """A `with` block in which a device, too, raises NumPy's LinAlgError if there is no result."""
     backend = backend_of(x)
     return nullcontext() if backend is None else backend.linalg_errors()
 
@@ -71,15 +71,15 @@ def system_metadata(x: Any, *operands: Any) -> tuple[Any, ...] | None:
 
 
 def zero_pivots(lu: Any) -> Any:
-    """For each matrix the number of the first zero on the diagonal of U (from 1), 0 for none, int32."""
+    """For each matrix, the position of the first zero on the diagonal of U (from 1), 0 for none; int32."""
     zero = np.diagonal(lu, 0, -2, -1) == 0
     at = zero.argmax(-1) if zero.shape[-1] else 0
     return np.where(zero.any(-1), at + 1, 0).astype(np.int32)
 
 
 def lu_factored(x: Any) -> tuple[Any, Any]:
-    """L (below the diagonal, its ones left out) and U in one matrix, and the row that each row was swapped with
-    (counted from 1, int32): the LU factors of many matrices at once, by Gaussian elimination."""
+    """L (below the diagonal, its ones left out) and U in one matrix, and for each row the one it was swapped with
+    (counted from 1, int32): the LU factors of a batch of matrices, by Gaussian elimination."""
     rows, columns = x.shape[-2:]
     lu = np.array(x, like=x).reshape(math.prod(x.shape[:-2]), rows, columns)
     steps, each = min(rows, columns), np.arange(len(lu), like=x)

@@ -1,8 +1,8 @@
 """Products of many matrices, powers and the exponential: `multi_dot`, `chain_matmul`, `matrix_power`, `matrix_exp`;
 and the matrix of the powers of numbers, `vander`.
 
-The first three make the same products in the same order as PyTorch's LinearAlgebra.cpp, which is what their graphs
-show. The exponential is one op, by scaling and squaring (N. Higham, "The scaling and squaring method for the matrix
+The first three form the same products in the same order as PyTorch's LinearAlgebra.cpp, as their graphs show. The
+exponential is one op, by scaling and squaring (N. Higham, "The scaling and squaring method for the matrix
 exponential revisited", 2005), in float64.
 """
 
@@ -29,7 +29,7 @@ from minigrad.ops.tensor.copy import Clone, Copy
 
 __all__ = ["chain_matmul", "matrix_exp", "matrix_power", "vander"]
 
-LARGEST = 5.371920351148152  # of the 1-norm, for which the quotient of degree 13 is exact to rounding
+LARGEST = 5.371920351148152  # of the 1-norm, up to which the quotient of degree 13 is exact to rounding
 DEGREE = 13
 
 DEPRECATED = (
@@ -40,7 +40,7 @@ DEPRECATED = (
 
 @op
 def chain_matmul(*matrices: Tensor) -> Tensor:
-    """The product of matrices, in the order that costs least."""
+    """The product of matrices, in the cheapest order."""
     if len(matrices) == 1 and isinstance(matrices[0], (tuple, list)):
         matrices = tuple(matrices[0])
     warn_once(DEPRECATED)
@@ -53,7 +53,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
 
 
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
-    """The product of matrices, in the order that costs least; the first and the last may be vectors."""
+    """The product of matrices, in the cheapest order; the first and the last may be vectors."""
     check_chain(tensors)
     shape = (*tensors[0].array.shape[:-1], *tensors[-1].array.shape[1:])
     chain = list(tensors)
@@ -83,7 +83,7 @@ def check_chain(tensors: Sequence[Tensor]) -> None:
 
 
 def cheapest(chain: Sequence[Tensor]) -> dict[tuple[int, int], int]:
-    """For each part of a chain, `(first, last)`, after which matrix to split it: by dynamic programming."""
+    """For each part of a chain, `(first, last)`, the matrix after which to split it: by dynamic programming."""
     sides = [chain[0].array.shape[0], *[v.array.shape[1] for v in chain]]
     cost = {(i, i): 0 for i in range(len(chain))}
     cuts = {}
@@ -126,7 +126,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
 
 
 def coefficients() -> list[float]:
-    """Those of the numerator of the quotient of polynomials: `(26 - k)! 13! / (26! k! (13 - k)!)`."""
+    """The numerator's coefficients in the quotient of polynomials: `(26 - k)! 13! / (26! k! (13 - k)!)`."""
     scales = [1.0]
     for k in range(DEGREE):
         scales.append(scales[-1] * (DEGREE - k) / ((2 * DEGREE - k) * (k + 1)))
@@ -183,11 +183,11 @@ def matrix_exp(input: Tensor) -> Tensor:
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of each element of `x`, (n,), as a row of an (n, N) matrix: from N - 1 down to 0, or `increasing`.
 
-    By default N is n. Integers and bools give int64. As in PyTorch there is no gradient where N is above 1, since
-    powers are written over powers; `linalg.vander` has one.
+    By default N is n. Integers and bools give int64. As in PyTorch there is no gradient if N is above 1, since powers
+    overwrite powers; `linalg.vander` has one.
 
     Raises:
-        RuntimeError: if `x` has not one dimension, or `N` is negative.
+        RuntimeError: if `x` is not one-dimensional, or `N` is negative.
     """
     if x.array.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")

@@ -1,5 +1,5 @@
-"""Norms of vectors and of matrices, and condition numbers: mirrors `linalg_norm` and its like in PyTorch's
-LinearAlgebra.cpp. The p-norm of vectors is an op, all else is made of other ops."""
+"""Norms of vectors and of matrices, and condition numbers: mirrors `linalg_norm` and related functions in PyTorch's
+LinearAlgebra.cpp. The p-norm of vectors is an op, everything else is composed of ops."""
 
 import math
 from typing import Any
@@ -31,7 +31,7 @@ ORDERS = ("fro", "nuc", 1, 2, float("inf"), -1, -2, float("-inf"))
 
 
 def p_norm(x: Any, p: float, axes: Shape, keepdim: bool) -> Any:
-    """The p-norm of an array; of float16 in float32, since squares would overflow."""
+    """The p-norm of an array; for float16 in float32, since squares would overflow."""
     size = abs(widened(x))
     if p == 0:
         y = total(as_dtype(x != 0, size.dtype), axes, keepdims=keepdim)
@@ -47,7 +47,7 @@ def p_norm(x: Any, p: float, axes: Shape, keepdim: bool) -> Any:
 
 
 def norm_gradient(xp: Any, g: Any, a: Any, y: Any, p: float, axes: Shape) -> Any:
-    """The gradient of `a`, whose p-norm over `axes` is `y`, the reduced dimensions kept; 0 where the norm is 0."""
+    """The gradient of `a`, whose p-norm over `axes` is `y`, with the reduced dimensions kept; 0 where the norm is 0."""
     if p == 1:
         return g * xp.sign(a)
     if p == 2:
@@ -60,7 +60,7 @@ def norm_gradient(xp: Any, g: Any, a: Any, y: Any, p: float, axes: Shape) -> Any
 
 
 class VectorNorm(Node, number=None):
-    """(sum |x|^p)^(1/p) over some dimensions, and its limits: how many are not 0, the largest, the smallest."""
+    """(sum |x|^p)^(1/p) over some dimensions, and its limits: the number of non-zeros, the maximum, the minimum."""
 
     saves = ("self", "result")
 
@@ -96,8 +96,8 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = Fal
     """The norm of order `ord` of the elements, over all dimensions or over `dim`.
 
     Raises:
-        RuntimeError: for a tensor of integers or bools, a `dtype` that is narrower than the input's, and for the
-            largest or the smallest of no elements.
+        RuntimeError: for an integer or bool tensor, a `dtype` narrower than the input's, and for the maximum or minimum
+            of an empty tensor.
     """
     checks.floating(x, "linalg.vector_norm")
     if dtype is not None and not dtype.is_floating_point:
@@ -111,7 +111,7 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = Fal
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
-    """The tensor over its p-norm along `dim`; norms below `eps` count as `eps`."""
+    """The tensor divided by its p-norm along `dim`, or by `eps` if that is larger."""
     norm = ClampMin.forward(vector_norm(input, float(p), dim, True), eps)
     return Div.forward(input, Expand.forward(norm, input.array.shape))
 
@@ -119,12 +119,12 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -
 @op(method=True)
 def norm(input: Tensor, p: Order = "fro", dim: Dims = None, keepdim: bool = False, *,
          dtype: dtype_type | None = None) -> Tensor:
-    """The p-norm of the elements, over all dimensions or over `dim`; "fro" is the 2-norm; "nuc" that of matrices.
+    """The p-norm of the elements, over all dimensions or over `dim`; "fro": the 2-norm; "nuc": the nuclear norm.
 
-    The gradient is 0 where the norm is 0; of the infinity norm it is shared by elements that are equally large.
+    The gradient is 0 where the norm is 0; for the infinity norm, elements of equal magnitude share it.
 
     Raises:
-        RuntimeError: for a tensor of integers or bools, and as `vector_norm`.
+        RuntimeError: for an integer or bool tensor, and as in `vector_norm`.
     """
     if p == "nuc":
         return matrix_norm(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
@@ -137,7 +137,7 @@ def linalg_norm(input: Tensor, ord: Order = None, dim: Dims = None, keepdim: boo
                 dtype: dtype_type | None = None) -> Tensor:
     """A norm of vectors or of matrices (`torch.linalg.norm`).
 
-    `dim` of one dimension: of vectors; of two: of matrices; None: of the whole, as a vector if `ord` is None.
+    One dimension in `dim`: a vector norm; two: a matrix norm; None: all, as a vector if `ord` is None, else by number.
     """
     dims = None if dim is None else tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     if isinstance(ord, str):
@@ -184,14 +184,14 @@ def matrix_norm(input: Tensor, ord: Order = "fro", dim: Dims = (-2, -1), keepdim
 
 
 def extreme(v: Tensor, ord: float, dim: int, keepdim: bool) -> Tensor:
-    """The largest values along a dimension, or the smallest if `ord` is negative; the largest of none is 0."""
+    """The maximum along a dimension, or the minimum if `ord` is negative; the maximum of no elements is 0."""
     if ord > 0 and not v.array.shape[dim]:
         return plain(v.array.sum(dim, keepdims=keepdim))
     return (amax if ord > 0 else amin)(v, dim, keepdim)
 
 
 def checked_dims(v: Tensor, dim: Dims) -> tuple[int, int]:
-    """The dimensions of rows and columns."""
+    """The dimensions of rows and columns, checked."""
     dims: tuple[Any, ...] = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     if len(dims) != 2:
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {', '.join(map(str, dims))}")
@@ -216,10 +216,10 @@ def of_singular_values(v: Tensor, ord: Any, rows: int, columns: int, keepdim: bo
 
 
 def cond(input: Tensor, p: Order = None) -> Tensor:
-    """The condition number: how much the inverse can enlarge a relative error, in the norm `p` (default: 2).
+    """The condition number in the norm `p` (default: 2): the factor by which the inverse can amplify a relative error.
 
     Raises:
-        RuntimeError: for another order, and for matrices that are not square unless p is 2 or -2.
+        RuntimeError: for another order, and for non-square matrices unless p is 2 or -2.
     """
     if input.array.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")

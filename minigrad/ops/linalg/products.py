@@ -1,9 +1,8 @@
 """Products beyond `matmul`, most of which PyTorch composes of others.
 
-`vdot`, `trace` and `cross` are ops; `outer`, `inner`, `tensordot` and `kron` are
-made of `mul`, `mm` and views, as in PyTorch's LinearAlgebra.cpp, so that their graphs can be read. `addmv`, `addr`,
-`addbmm` and `baddbmm` add a product to a tensor. PyTorch compares the dtypes of batches only where there is something
-to multiply: empty ones may differ.
+`vdot`, `trace` and `cross` are ops; `outer`, `inner`, `tensordot` and `kron` are composed of `mul`, `mm` and views, as
+in PyTorch's LinearAlgebra.cpp, so their graphs show the steps. `addmv`, `addr`, `addbmm` and `baddbmm` add a product to
+a tensor. PyTorch compares the dtypes of batches only if there is something to multiply: those of empty ones may differ.
 """
 
 import math
@@ -58,14 +57,14 @@ __all__ = ["addbmm", "addmv", "addmv_", "addr", "baddbmm", "cross", "ger", "inne
 
 
 class Vdot(VectorProduct):
-    """Of real numbers the same as Dot."""
+    """For real numbers the same as Dot."""
 
     saves = ("self", "other")
     backward = Dot.backward
 
 
 class AddProduct(Node, number=None):
-    """`beta * input + alpha * product`. A subclass says what the product is, and what the gradients of its factors."""
+    """`beta * input + alpha * product`. A subclass defines the product and the gradients of its factors."""
 
     constants = ("beta", "alpha")
     product: ClassVar[Callable[..., Any]]  # from the three arrays
@@ -125,7 +124,7 @@ class Trace(Node):
 
 
 class LinalgCross(Node):
-    """The vector product, along a dimension of size 3."""
+    """The cross product, along a dimension of size 3."""
 
     saves = ("self", "other")
     constants = ("dim",)
@@ -151,13 +150,13 @@ def vector_product(xp: Any, a: Any, b: Any, dim: int) -> Any:
 
 
 def cyclic(n: int, like: Any) -> Any:
-    """The numbers 0, 1, 2 from `n` on. On a GPU they are counted: a CUDA graph takes no copies from the CPU."""
+    """The numbers 0, 1, 2 cyclically from `n` on. A GPU computes them itself: a CUDA graph takes no CPU copies."""
     return np.array([n, (n + 1) % 3, (n + 2) % 3]) if like is HOST else np.arange(n, n + 3, like=like) % 3
 
 
 @op(method=True, aliases=("ger",))
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """The products of all elements of one vector with all of another, shape (n, m)."""
+    """The products of each element of one vector with each of another, shape (n, m)."""
     checks.vectors("outer", self=input, vec2=vec2)
     return Mul.forward(reshape(input, (input.array.shape[0], 1)), vec2)
 
@@ -167,14 +166,14 @@ ger = outer
 
 @op(method=True)
 def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """The sum of the products of two vectors of one length."""
+    """The sum of the products of two vectors of equal length."""
     check_vectors(input, other)
     return Vdot.forward(input, other)
 
 
 @op(method=True)
 def inner(input: Tensor, other: Tensor) -> Tensor:
-    """The sums of products along the last dimensions; with a 0-d tensor the product."""
+    """The sums of products along the last dimensions; with a 0-d tensor, the elementwise product."""
     if input.array.ndim == 0 or other.array.ndim == 0:
         return Mul.forward(input, other)
     if input.array.shape[-1] != other.array.shape[-1]:
@@ -187,7 +186,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """The sums of products over some dimensions of `a` and some of `b`.
 
-    `dims` is how many (the last of `a`, the first of `b`), or two lists of dimensions.
+    `dims` is a number (the last dimensions of `a`, the first of `b`), or two lists of dimensions.
     """
     if isinstance(dims, Tensor):
         dims = dims.tolist()
@@ -205,7 +204,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
 
 
 def contracted(a: Tensor, b: Tensor, dims_a: tuple[int, ...], dims_b: tuple[int, ...]) -> Tensor:
-    """`tensordot` over pairs of dimensions, by one product of matrices."""
+    """`tensordot` over pairs of dimensions, by one matrix product."""
     if len(dims_a) != len(dims_b):
         raise RuntimeError("both dimension lists should have same length")
     if a.array.dtype != b.array.dtype:
@@ -248,13 +247,13 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     expanded = [np.broadcast_to(v.array, product.array.shape).strides for v in (left_view, right_view)]
     axes = memory_order(product.array.shape, *expanded)
     product.array = product.array.transpose(axes).copy(order="C").transpose(inverse(axes))
-    view(plain(product.array), shape)  # PyTorch's error where the product lies in memory in another order
+    view(plain(product.array), shape)  # PyTorch's error if the product is in another memory order
     return UnsafeView.forward(product, shape)
 
 
 @op(method=True)
 def trace(input: Tensor) -> Tensor:
-    """The sum of a matrix's diagonal; integers add up to int64."""
+    """The sum of a matrix's diagonal; integers sum to int64."""
     checks.no_bools(input, "trace")
     if input.array.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.array.ndim}")
@@ -270,7 +269,7 @@ DIM_NOT_GIVEN = (
 
 @op(method=True)
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
-    """The vector product along `dim`, by default the first dimension of size 3."""
+    """The cross product along `dim`, by default the first dimension of size 3."""
     if dim is None:
         warn_once(DIM_NOT_GIVEN)
         dims = [i for i, n in enumerate(input.array.shape) if n == 3]
@@ -281,7 +280,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
 
 def vector_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    """The vector product along a dimension of size 3; the other dimensions are broadcast (`torch.linalg.cross`)."""
+    """The cross product along a dimension of size 3; the other dimensions are broadcast (`torch.linalg.cross`)."""
     if input.array.ndim != other.array.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     m, n = checks.size_of(input, dim), checks.size_of(other, dim)
@@ -295,7 +294,7 @@ def vector_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 
 @op(method=True)
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """`beta * input + alpha * mat @ vec`; shapes (n) or what expands to it, (n, m), (m)."""
+    """`beta * input + alpha * mat @ vec`; shapes (n) or expandable to it, (n, m), (m)."""
     check_mv(mat, vec, input)
     return Addmv.forward(input, mat, vec, beta, alpha)
 
@@ -310,7 +309,7 @@ def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: f
 
 @op(method=True)
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """`beta * input + alpha * outer(vec1, vec2)`; shapes (n, m) or what expands to it, (n), (m). It promotes."""
+    """`beta * input + alpha * outer(vec1, vec2)`; shapes (n, m) or expandable to it, (n), (m). Dtypes are promoted."""
     checks.vectors("addr", vec1=vec1, vec2=vec2)
     same_device(input.array, vec1.array, vec2.array)
     checks.expands_to(input, (vec1.array.shape[0], vec2.array.shape[0]))
@@ -334,7 +333,7 @@ def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: 
 
 @op(method=True, in_place=True)
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """`beta * input + alpha * (batch1 @ batch2).sum(0)`; shapes (n, p) or what expands to it, (b, n, m), (b, m, p)."""
+    """`beta * input + alpha * (batch1 @ batch2).sum(0)`; shapes (n, p) or expandable to it, (b, n, m), (b, m, p)."""
     checks.expands_to(input, (checks.size_of(batch1, 1), checks.size_of(batch2, 2)))
     check_3d(batch1, batch2)
     (count, n, m), (other, k, p) = batch1.array.shape, batch2.array.shape
@@ -365,7 +364,7 @@ def check_baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor) -> tuple[int, .
 
 @op(method=True)
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """`beta * input + alpha * batch1 @ batch2`; shapes (b, n, p) or what expands to it, (b, n, m), (b, m, p)."""
+    """`beta * input + alpha * batch1 @ batch2`; shapes (b, n, p) or expandable to it, (b, n, m), (b, m, p)."""
     shape = check_baddbmm(input, batch1, batch2)
     check_batches(batch1, batch2, "baddbmm")
     if not batch1.array.size and 0 not in shape:
@@ -375,6 +374,6 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, a
 
 @tensor_method
 def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """`baddbmm`, in place; a RuntimeError if `input` has not the shape and dtype of the result."""
+    """`baddbmm`, in place; a RuntimeError unless `input` has the shape and dtype of the result."""
     checks.in_place_output(input, check_baddbmm(input, batch1, batch2), batch2)
     return in_place(baddbmm, input, batch1, batch2, beta=beta, alpha=alpha)

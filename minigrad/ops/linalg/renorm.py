@@ -13,12 +13,12 @@ from minigrad.ops.shape.views import dim_of
 
 __all__ = ["renorm"]
 
-EPSILON = 1e-7  # added to the norm by which is divided, as in PyTorch
+EPSILON = 1e-7  # added to the norm before dividing by it, as in PyTorch
 
 
 class Renorm(Node):
-    """A slice v that is longer than the bound m becomes v · m / (|v| + ε). Its derivative is that factor, and what the
-    norm changes: -(g · v) · m / (|v| + ε)² · ∂|v|/∂v."""
+    """Scales a slice v whose norm exceeds the bound m to v · m / (|v| + ε). The derivative is that factor, plus the
+    effect of the norm: -(g · v) · m / (|v| + ε)² · ∂|v|/∂v."""
 
     saves = ("self",)
     constants = ("p", "dim", "maxnorm")
@@ -41,7 +41,7 @@ class Renorm(Node):
         if np.isfinite(p):
             norm = xp.power(xp.sum(xp.power(size, p), axes, True), 1 / p)
             slope = xp.sign(x) * xp.power(size, p - 1) * xp.power(norm, 1 - p)
-        else:  # that of the largest element, divided among those that are as large
+        else:  # that of the largest element, divided among equal ones
             lengths = np.abs(raw(x))
             largest = lengths == lengths.max(axes, keepdims=True)
             share = as_dtype(largest / largest.sum(axes, keepdims=True), xp.dtype(x))
@@ -55,10 +55,10 @@ class Renorm(Node):
 
 @op(method=True, in_place=True)
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
-    """Each slice along `dim` with a p-norm above `maxnorm`, scaled down to it; the others as they are.
+    """Scale each slice along `dim` whose p-norm exceeds `maxnorm` down to it; other slices are unchanged.
 
     Raises:
-        RuntimeError: for a norm that is not above 0, a bound below 0, or a tensor of fewer than two dimensions.
+        RuntimeError: if `p` is not positive, `maxnorm` is negative, or the tensor has fewer than two dimensions.
     """
     if p <= 0:
         raise RuntimeError("renorm: non-positive-norm not supported")

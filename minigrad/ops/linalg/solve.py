@@ -1,6 +1,6 @@
 """Inverses, systems of equations and determinants: mirrors PyTorch's BatchLinearAlgebra.cpp.
 
-All of them take one matrix or any number of matrices, shape (…, n, n). The derivatives are those of M. B. Giles,
+All of them accept one matrix or a batch of matrices, shape (…, n, n). The derivatives are those of M. B. Giles,
 "Collected matrix derivative results for forward and reverse mode algorithmic differentiation" (2008).
 """
 
@@ -33,8 +33,8 @@ __all__ = ["det", "inverse", "logdet", "slogdet"]
 
 
 def solved(a: Any, b: Any) -> Any:
-    """What `a @ x == b` is solved by, shapes (…, n, n) and (…, n, k); NaN where a matrix is singular."""
-    if backend_of(a) is not None and a.shape[:-2] != b.shape[:-2]:  # NumPy's own broadcasts
+    """The solution of `a @ x == b`, shapes (…, n, n) and (…, n, k); NaN where a matrix is singular."""
+    if backend_of(a) is not None and a.shape[:-2] != b.shape[:-2]:  # NumPy broadcasts itself
         a, b = of_one_batch(a, b)
     try:
         with reports_failure(a), errstate(all="ignore"):
@@ -48,26 +48,26 @@ def solved(a: Any, b: Any) -> Any:
 
 
 def determinant(x: Any) -> Any:
-    """The determinant of each matrix. NumPy's own Python code would warn of NaN and of what is too large."""
+    """The determinant of each matrix. NumPy's Python code would warn of NaN and of overflow."""
     with errstate(all="ignore"):
         return np.linalg.det(x)
 
 
 def of_one_batch(a: Any, b: Any) -> tuple[Any, Any]:
-    """Matrices and right sides with the same dimensions in front."""
+    """Matrices and right-hand sides with the same batch dimensions."""
     lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     return np.broadcast_to(a, lead + a.shape[-2:]), np.broadcast_to(b, lead + b.shape[-2:])
 
 
 def failures(x: Any, result: Any) -> Any:
-    """For each matrix the number of its first zero pivot, 0 for none; only matrices with a NaN in the result can."""
+    """For each matrix the position of its first zero pivot, 0 for none; it tests only those with NaN in the result."""
     if not np.isnan(result).any():
         return np.zeros(x.shape[:-2], np.int32, like=x)
     return zero_pivots(lu_factored(x)[0])
 
 
 class LinalgInvEx(Node):
-    """The inverse; NaN where there is none."""
+    """The inverse; NaN for a singular matrix."""
 
     saves = ("inverse",)
 
@@ -86,7 +86,7 @@ class LinalgInvEx(Node):
 
 
 class LinalgSolveEx(Node):
-    """What `A @ X == B` is solved by, or `X @ A == B` if not `left`; `vector`: B and X have no last dimension."""
+    """The solution X of `A @ X == B`, or of `X @ A == B` if not `left`; `vector`: B and X have no last dimension."""
 
     saves = ("A", "result")
     constants = ("left", "")
@@ -115,7 +115,7 @@ class LinalgSolveEx(Node):
 
 
 class LinalgSolveTriangular(Node):
-    """The same for a matrix of which one triangle counts, with ones on its diagonal if `unit`."""
+    """The same for a triangular matrix, whose other triangle is ignored, with ones on its diagonal if `unit`."""
 
     saves = ("self", "result")
     constants = ("upper", "left", "unitriangular")
@@ -160,14 +160,14 @@ class LinalgDet(Node):
 
 
 def nothing_but_rounding(x: Any, det: Any) -> bool:
-    """Whether one of some determinants is 0 but for rounding: next to the product of its rows' lengths."""
+    """Whether any determinant is 0 up to rounding, compared to the product of its rows' norms."""
     bound = np.prod(np.sqrt((x * x).sum(-1)), -1)
     return bool((abs(det) <= 4 * x.shape[-1] * np.finfo(x.dtype).eps * bound).any())
 
 
 def cofactors(xp: Any, a: Any) -> Any:
-    """The derivative of a determinant where there may be no inverse: with `a == U @ diag(S) @ Vh`, what multiplies one
-    singular value is the product of the others."""
+    """The derivative of a determinant, which exists even without an inverse: with `a == U @ diag(S) @ Vh`, the factor
+    of each singular value is the product of the others."""
     u, s, vh = xp.apply(LinalgSvd, a, False)
     parts = [xp.getitem(s, (..., j)) for j in range(a.shape[-1])]
     sign = xp.apply(LinalgDet, u) * xp.apply(LinalgDet, vh)
@@ -176,7 +176,7 @@ def cofactors(xp: Any, a: Any) -> Any:
 
 
 class LinalgSlogdet(Factors):
-    """The sign of the determinant, and the logarithm of its size."""
+    """The sign of the determinant, and the logarithm of its absolute value."""
 
     saves = ("A",)
     results = (0,)
@@ -193,7 +193,7 @@ class LinalgSlogdet(Factors):
 
 
 def inverted(a: Tensor, name: str | None) -> tuple[Tensor, Tensor]:
-    """What `inv_ex` returns; `name`: the function that reports a matrix without an inverse (None: none does)."""
+    """The result of `inv_ex`; `name`: the function that reports a matrix without an inverse (None: none does)."""
     checks.square(a, "linalg.inv")
     checks.precise(a, "linalg.inv")
     result = LinalgInvEx.forward(a)
@@ -203,7 +203,7 @@ def inverted(a: Tensor, name: str | None) -> tuple[Tensor, Tensor]:
 
 
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> return_types.linalg_inv_ex:
-    """The inverse, and for each matrix 0 or the number of the zero pivot that it has none for."""
+    """The inverse, and for each matrix 0, or the position of a zero pivot, from 1, if it has no inverse."""
     return return_types.linalg_inv_ex(inverted(A, "linalg.inv_ex" if check_errors else None))
 
 
@@ -212,13 +212,13 @@ def inverse(input: Tensor) -> Tensor:
     """The inverse of a square matrix.
 
     Raises:
-        LinAlgError: if it has none.
+        LinAlgError: if a matrix has none.
     """
     return inverted(input, "linalg.inv")[0]
 
 
 def solution(a: Tensor, b: Tensor, left: bool, name: str | None) -> tuple[Tensor, Tensor]:
-    """What `solve_ex` returns; `name`: the function that reports a matrix without an inverse (None: none does)."""
+    """The result of `solve_ex`; `name`: the function that reports a matrix without an inverse (None: none does)."""
     checks.square(a, "linalg.solve")
     checks.floating(a, "linalg.solve")
     m, n = a.array.shape, b.array.shape
@@ -238,7 +238,7 @@ def solution(a: Tensor, b: Tensor, left: bool, name: str | None) -> tuple[Tensor
 
 
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> return_types.linalg_solve_ex:
-    """What `A @ X == B` is solved by (`X @ A == B` if not `left`), and for each matrix 0 or the number of a zero pivot.
+    """The solution X of `A @ X == B` (`X @ A == B` if not `left`), and per matrix 0 or the position of a zero pivot.
 
     B is a vector if it has one dimension, or one less than A and the shape `A.shape[:-1]`.
     """
@@ -253,7 +253,7 @@ def check_sides(a: tuple[int, ...], b: tuple[int, ...], left: bool, name: str) -
 
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
-    """What `A @ X == B` is solved by (`X @ A == B` if not `left`); batches are broadcast.
+    """The solution X of `A @ X == B` (`X @ A == B` if not `left`); batches are broadcast.
 
     Raises:
         LinAlgError: if a matrix has no inverse.
@@ -263,8 +263,8 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
 def solve_triangular(input: Tensor, B: Tensor, *, upper: bool, left: bool = True,
                      unitriangular: bool = False) -> Tensor:
-    """`solve` for a matrix of which the upper or the lower triangle counts, with ones on the diagonal if
-    `unitriangular`; NaN where it has no inverse."""
+    """`solve` for a triangular matrix, whose other triangle is ignored, with ones on the diagonal if `unitriangular`;
+    NaN if it has no inverse."""
     checks.square(input, "linalg.solve_triangular")
     checks.matrices(B, "linalg.solve_triangular", "B")
     check_sides(input.array.shape, B.array.shape, left, "linalg.solve_triangular")
@@ -284,12 +284,12 @@ def det(input: Tensor) -> Tensor:
 
 @op(method=True)
 def slogdet(input: Tensor) -> return_types.slogdet:
-    """The sign of the determinant and the logarithm of its size: 0 and -inf for a singular matrix."""
+    """The sign of the determinant and the logarithm of its absolute value: 0 and -inf for a singular matrix."""
     return return_types.slogdet(signed(input, "linalg.slogdet"))
 
 
 def signed(v: Tensor, name: str) -> tuple[Tensor, ...]:
-    """The same as a tuple; `name`: in the words of PyTorch's errors."""
+    """The same as a tuple; `name`: the function's name in PyTorch's errors."""
     checks.square(v, name)
     checks.precise(v, name)
     return LinalgSlogdet.forward(v)
@@ -297,6 +297,6 @@ def signed(v: Tensor, name: str) -> tuple[Tensor, ...]:
 
 @op(method=True)
 def logdet(input: Tensor) -> Tensor:
-    """The logarithm of the determinant: NaN where that is negative, -inf where it is 0."""
+    """The logarithm of the determinant: NaN if that is negative, -inf if it is 0."""
     sign, size = signed(input, "logdet")
     return Where.forward(plain(sign.array == -1), float("nan"), size)

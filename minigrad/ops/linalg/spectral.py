@@ -1,7 +1,7 @@
 """Singular values and vectors, eigenvalues and eigenvectors of symmetric matrices, the pseudo-inverse.
 
-Mirrors PyTorch's BatchLinearAlgebra.cpp. Vectors have the signs that LAPACK gives them: only what does not depend on
-them has a gradient that means something. The derivatives are those of J. Townsend, "Differentiating the singular value
+Mirrors PyTorch's BatchLinearAlgebra.cpp. The signs of vectors are LAPACK's: only the gradients of results that do not
+depend on them are meaningful. The derivatives are those of J. Townsend, "Differentiating the singular value
 decomposition" (2016), and M. B. Giles (2008); where two values are equal they are not finite.
 """
 
@@ -80,7 +80,7 @@ def plus(a: Any, b: Any) -> Any:
 
 
 class LinalgEigh(Factors):
-    """The eigenvalues, ascending, and eigenvectors (columns) of symmetric matrices, of which one triangle is read."""
+    """The eigenvalues, ascending, and eigenvectors (columns) of symmetric matrices; only one triangle is read."""
 
     saves = ("eigenvalues", "eigenvectors")
     constants = ("",)
@@ -164,7 +164,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> return_typ
 
 
 def eigh(input: Tensor, UPLO: str = "L") -> return_types.linalg_eigh:
-    """The eigenvalues, ascending, and eigenvectors (columns) of symmetric matrices, of which one triangle counts."""
+    """The eigenvalues, ascending, and eigenvectors (columns) of symmetric matrices; only one triangle is read."""
     return return_types.linalg_eigh(LinalgEigh.forward(input, is_upper(input, UPLO)))
 
 
@@ -174,7 +174,7 @@ def eigvalsh(input: Tensor, UPLO: str = "L") -> Tensor:
 
 
 def is_upper(a: Tensor, triangle: str) -> bool:
-    """Which triangle counts; PyTorch's errors for what has no eigenvalues here."""
+    """Whether the upper triangle is read; PyTorch's errors for matrices without eigenvalues here."""
     checks.square(a, "linalg.eigh")
     if triangle.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {triangle}")
@@ -183,9 +183,9 @@ def is_upper(a: Tensor, triangle: str) -> bool:
 
 
 def cut(a: Tensor, s: Any, atol: Any, rtol: Any) -> Any:
-    """Below what a singular value of `a`, whose largest are `s`, counts as 0; shape (…, 1).
+    """The bound up to which singular values of `a`, the largest being `s`, count as 0; shape (…, 1).
 
-    As in PyTorch: the larger of `atol` and `rtol * s`; without both, rtol is the dtype's precision times the longer
+    As in PyTorch: the larger of `atol` and `rtol * s`; without both, rtol is the dtype's epsilon times the longer
     side; with `atol` alone above 0, rtol is 0.
     """
     atol, rtol = [v.array[..., None] if isinstance(v, Tensor) else v for v in (atol, rtol)]
@@ -197,7 +197,7 @@ def cut(a: Tensor, s: Any, atol: Any, rtol: Any) -> Any:
 
 
 def values_and_cut(a: Tensor, hermitian: bool, atol: Any, rtol: Any) -> tuple[Any, Any, Any]:
-    """The factors of `a` on arrays: left vectors over its values, right vectors, and which values count."""
+    """The factors of `a` on arrays: left vectors over its values, right vectors, and which values are not cut."""
     x = a.array
     if hermitian:
         s, u = LinalgEigh.values(x, False)
@@ -214,7 +214,7 @@ def pinv(input: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any
     """The pseudo-inverse; singular values up to `max(atol, rtol * the largest)` count as 0.
 
     Raises:
-        RuntimeError: for integers, and for what has no rows and columns.
+        RuntimeError: for an integer tensor, or fewer than two dimensions.
     """
     if input.array.ndim < 2 or input.array.dtype.kind != "f" or input.array.dtype.itemsize < 4:
         raise RuntimeError(f"linalg.pinv({input.dtype.type_name}{{{list(input.array.shape)}}}): expected a tensor with "
@@ -233,7 +233,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 
 def matrix_rank(input: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None,
                 rtol: Any = None) -> Tensor:
-    """How many singular values are above `max(atol, rtol * the largest)`, int64."""
+    """The number of singular values above `max(atol, rtol * the largest)`, int64."""
     checks.matrices(input, "torch.linalg.matrix_rank")
     if hermitian:
         checks.square(input, "linalg.eigh")

@@ -28,7 +28,7 @@ AdaptiveAvgPool3D = resampling(__name__, "AdaptiveAvgPool3D", "adaptive_avg_pool
 
 
 class AdaptiveMaxPool(Node, number=None):
-    """Over `dims` dimensions. A subclass is one op."""
+    """Adaptive max pooling over `dims` dimensions. Each subclass is one op."""
 
     saves = ("self",)
     dims: ClassVar[int]
@@ -59,7 +59,7 @@ class AdaptiveMaxPool3D(AdaptiveMaxPool):
 
 
 def greatest(planes: Any, size: Shape, sizes: Shape) -> Any:
-    """For each row and each window where the greatest is: of equal ones the first, but of NaN the last."""
+    """The index of the maximum of each row and window: the first of equal elements, but the last NaN."""
     numbers = np.arange(math.prod(size), like=planes).reshape(size)
     indices = np.empty((len(planes), math.prod(sizes)), np.int64, like=planes)
     for i, window in enumerate(itertools.product(*map(range, sizes))):
@@ -68,14 +68,14 @@ def greatest(planes: Any, size: Shape, sizes: Shape) -> Any:
         part = planes[:, inside]
         best = part.argmax(1)
         broken = np.isnan(part)
-        if backend_of(planes) is not None or broken.any():  # a GPU is not waited for
+        if backend_of(planes) is not None or broken.any():  # checking a GPU would block
             best = np.where(broken.any(1), part.shape[1] - 1 - broken[:, ::-1].argmax(1), best)
         indices[:, i] = inside[best]
     return indices
 
 
 def check_filled(shape: Shape, name: str, first: int = 1) -> None:
-    """PyTorch's error for an empty dimension from `first` on."""
+    """Raise PyTorch's error for an empty dimension from `first` on."""
     for dim in range(first, len(shape)):
         if not shape[dim]:
             raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input "
@@ -83,7 +83,7 @@ def check_filled(shape: Shape, name: str, first: int = 1) -> None:
 
 
 def sizes_of(shape: Shape, output_size: Any, k: int) -> Shape:
-    """The size that the result of a pool over `k` dimensions is to have: a number for all, or for each one or None."""
+    """The output size of a pool over `k` dimensions, from one number or one for each dimension; None keeps the size."""
     if not isinstance(output_size, (tuple, list)):
         return (output_size,) * k
     if len(shape) <= len(output_size):
@@ -92,7 +92,7 @@ def sizes_of(shape: Shape, output_size: Any, k: int) -> Shape:
 
 
 def row_of(input: Tensor, output_size: Any, name: str) -> tuple[Tensor, Any]:
-    """(…, L) as (…, 1, L), and the size that a pool over its last dimension is to have."""
+    """(…, L) as (…, 1, L), and the output size of a pool over its last dimension."""
     if not isinstance(output_size, (tuple, list)):
         return as_row(input, name), output_size
     if len(output_size) != 1:
@@ -101,7 +101,7 @@ def row_of(input: Tensor, output_size: Any, name: str) -> tuple[Tensor, Any]:
 
 
 def adaptive_avg_pool(k: int, input: Tensor, output_size: Any) -> Tensor:
-    """An adaptive average pool of the last `k` dimensions; where each is to be 1 it is the mean, as in PyTorch."""
+    """An adaptive average pool of the last `k` dimensions; where all sizes are 1 it is the mean, as in PyTorch."""
     shape, name = input.array.shape, f"adaptive_avg_pool{k}d"
     sizes = tuple([int(n) for n in sizes_of(shape, output_size, k)])
     if len(sizes) != k:
@@ -120,7 +120,7 @@ def adaptive_avg_pool(k: int, input: Tensor, output_size: Any) -> Tensor:
 
 
 def averages(size: int, out: int) -> Any:
-    """The matrix of an average pool that makes `out` of `size` elements."""
+    """The matrix of an average pool from `size` to `out` elements."""
     matrix = np.zeros((out, size))
     for i in range(out):
         start, end = i * size // out, -(-(i + 1) * size // out)
@@ -130,23 +130,23 @@ def averages(size: int, out: int) -> Any:
 
 @op
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
-    """(N, C, L) or (C, L) cut into `output_size` windows, and the mean of each."""
+    """The mean of each of `output_size` windows into which (N, C, L) or (C, L) is divided: (N, C, output_size)."""
     row, size = row_of(input, output_size, "adaptive_avg_pool1d")
     return from_row(adaptive_avg_pool(2, row, (1, int(size))))
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """(N, C, H, W) or (C, H, W) cut into windows of `output_size`, and the mean of each."""
+    """The mean of each window when (N, C, H, W) or (C, H, W) is divided into `output_size` windows, e.g. (2, 3)."""
     return adaptive_avg_pool(2, input, output_size)
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """(N, C, D, H, W) or (C, D, H, W) cut into windows of `output_size`, and the mean of each."""
+    """The mean of each window when (N, C, D, H, W) or (C, D, H, W) is divided into `output_size` windows."""
     return adaptive_avg_pool(3, input, output_size)
 
 
 def adaptive_max_pool(op: type[AdaptiveMaxPool], input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
-    """An adaptive max pool of the last dimensions, and where the greatest are."""
+    """An adaptive max pool of the last dimensions, and the indices of the maxima."""
     shape, k, name = input.array.shape, op.dims, f"adaptive_max_pool{op.dims}d"
     sizes = sizes_of(shape, output_size, k)
     if len(shape) not in (k + 1, k + 2):
@@ -162,7 +162,7 @@ def adaptive_max_pool(op: type[AdaptiveMaxPool], input: Tensor, output_size: Any
 
 @op
 def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int]) -> tuple[Tensor, Tensor]:
-    """(N, C, L) or (C, L) cut into `output_size` windows: the greatest of each, and where it is."""
+    """The maximum of each of `output_size` windows into which (N, C, L) or (C, L) is divided, and its index."""
     row, size = row_of(input, output_size, "adaptive_max_pool1d")
     check_filled(input.array.shape, "adaptive_max_pool1d")
     values, indices = adaptive_max_pool(AdaptiveMaxPool2D, row, (1, size))
@@ -173,7 +173,7 @@ IN_FRAME = parses_arguments(adaptive_max_pool1d, "adaptive_max_pool1d")
 
 
 def functional(pool: Callable[..., tuple[Tensor, Tensor]], name: str, shape: str) -> tuple[Callable[..., Any], ...]:
-    """The two functions of `nn.functional`: one gives the indices, the other only if it is asked to."""
+    """The two functions of `nn.functional`: one returns the indices, the other only if asked to."""
     def with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> tuple[Tensor, Tensor]:
         return pool(input, output_size)
 
@@ -181,8 +181,8 @@ def functional(pool: Callable[..., tuple[Tensor, Tensor]], name: str, shape: str
         result = pool(input, output_size)
         return result if return_indices else result[0]
 
-    with_indices.__doc__ = f"{shape} cut into windows of `output_size`: the greatest of each, and where it is."
-    values.__doc__ = f"{shape} cut into windows of `output_size`, and the greatest of each."
+    with_indices.__doc__ = f"The maximum and its index of each of `output_size` windows of {shape}."
+    values.__doc__ = f"The maximum of each of `output_size` windows of {shape}."
     for call, own_name in ((values, name), (with_indices, f"{name.removesuffix('_of')}_with_indices")):
         call.__name__ = call.__qualname__ = own_name  # where pickle finds it
     return values, with_indices

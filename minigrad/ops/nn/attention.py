@@ -1,6 +1,6 @@
 """Attention: softmax(q @ k.T / sqrt(E)) @ v.
 
-As in PyTorch batches of heads (4-D) without dropout are one op, all else is put together of other ops.
+As in PyTorch, attention over batches of heads (4-D) without dropout is one op; every other case is composed of ops.
 """
 
 import math
@@ -33,7 +33,7 @@ class SafeSoftmax(OfResult):
     @staticmethod
     def values(x: Any, dim: int) -> Any:
         y = Softmax.values(x, dim)
-        if backend_of(x) is not None:  # nobody waits to know whether there is one
+        if backend_of(x) is not None:  # checking for such rows would block
             np.copyto(y, 0, where=x.max(dim, keepdims=True) == -math.inf)
             return y
         if not np.isnan(y).any():
@@ -46,8 +46,8 @@ class SafeSoftmax(OfResult):
 class ScaledDotProductFlashAttentionForCpu(Node):
     """The one op: q of shape (B, H, L, E), k and v (B, heads, S, E), where `heads` divides H.
 
-    Only q, k and v are kept: the formula makes the weights anew, as PyTorch's does. On a GPU without a mask the softmax
-    is the plain one, again as PyTorch's.
+    Only q, k and v are saved: the formula recomputes the weights, as PyTorch's does. On a GPU without a mask the
+    softmax is the plain one, as in PyTorch.
     """
 
     saves = ("query", "key", "value")
@@ -74,7 +74,7 @@ class ScaledDotProductFlashAttentionForCpu(Node):
 
 
 class FlashAttentionBackward:
-    """The derivative of the one op, which has none itself in PyTorch."""
+    """The derivative of the one op; it has no derivative itself, as in PyTorch."""
 
     @staticmethod
     def values(g: Any, q: Any, k: Any, v: Any, scale: float, bias: Any) -> tuple[Any, Any, Any]:
@@ -99,7 +99,7 @@ class FlashAttentionBackward:
 
 
 def attention_weights(q: Any, k: Any, bias: Any) -> Any:
-    """How much each row of q, already scaled, looks at each of k: of shape (B, heads, H / heads, L, S)."""
+    """The weight of each row of k for each row of q, which is already scaled: shape (B, heads, H / heads, L, S)."""
     scores = product(q, k.swapaxes(-1, -2))
     if bias is None and backend_of(scores) is not None:
         return Softmax.values(scores, 4)
@@ -110,7 +110,7 @@ def attention_weights(q: Any, k: Any, bias: Any) -> Any:
 
 
 def bias_of(mask: Tensor | None, is_causal: bool, q: Any, k: Any) -> Any:
-    """What is added to the scores: -inf where a mask says no; None for nothing."""
+    """What is added to the scores: -inf where the mask is False; None for nothing."""
     dtype = q.dtype
     if is_causal:
         allowed = np.tri(q.shape[-2], k.shape[-2], dtype=bool, like=q)
@@ -122,7 +122,7 @@ def bias_of(mask: Tensor | None, is_causal: bool, q: Any, k: Any) -> Any:
 
 
 def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool) -> None:
-    """PyTorch's errors for what does not fit together."""
+    """Raise PyTorch's errors for inconsistent arguments."""
     kinds = [IN_C[v.dtype.name] for v in (query, key, value)]
     if len(set(kinds)) > 1:
         raise RuntimeError("Expected query, key, and value to have the same dtype, but got query.dtype: "
@@ -144,10 +144,10 @@ def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_cau
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
                                  dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
                                  enable_gqa: bool = False) -> Tensor:
-    """softmax(query @ key.T * scale + mask) @ value; shapes (…, L, E), (…, S, E), (…, S, Ev).
+    """softmax(query @ key.T * scale + mask) @ value; shapes (…, L, E), (…, S, E), (…, S, Ev) give (…, L, Ev).
 
-    `attn_mask`: where it is False nothing is looked at, or numbers to add. `is_causal`: no row looks at what comes
-    after it. `scale`: by default 1 / sqrt(E). `enable_gqa`: several heads of `query` share one of `key`.
+    `attn_mask`: positions where it is False are ignored, or numbers to add to the scores. `is_causal`: row i ignores
+    the positions after i. `scale`: by default 1 / sqrt(E). `enable_gqa`: several heads of `query` share one of `key`.
 
     Raises:
         RuntimeError: if shapes or dtypes do not fit.
@@ -182,5 +182,5 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
 
 
 def wide(x: Tensor) -> Tensor:
-    """A tensor, of float16 and bfloat16 in float32."""
+    """A tensor; float16 and bfloat16 are converted to float32."""
     return cast(x, FLOAT32) if x.array.dtype in HALVES else x

@@ -1,6 +1,6 @@
 """Batch normalisation of each channel, and the running mean and variance that replace the batch's in evaluation.
 
-Mirrors PyTorch's `Normalization.cpp`. What all normalisations share is in normalization.py.
+Mirrors PyTorch's `Normalization.cpp`. The code shared by all normalisations is in normalization.py.
 """
 
 import math
@@ -21,7 +21,7 @@ __all__ = ["batch_norm", "instance_norm"]
 
 
 class NativeBatchNorm(Norm):
-    """Over the batch, for each channel."""
+    """Normalisation of each channel over the batch."""
 
     constants = ("", "", "eps")
     shows = attributes(training=lambda node: True)
@@ -30,7 +30,7 @@ class NativeBatchNorm(Norm):
 
 
 class BatchNormOf(Node, name="NativeBatchNorm"):
-    """By a mean and a variance that are given."""
+    """Normalisation by a given mean and variance."""
 
     saves = ("input", "weight")
     constants = ("", "", "", "eps")
@@ -53,7 +53,7 @@ class BatchNormOf(Node, name="NativeBatchNorm"):
 
 
 class Shifted(Node):
-    """A tensor less an array (None: 0), times another."""
+    """A tensor minus an array (None: 0), times another."""
 
     @staticmethod
     def values(x: Any, less: Any, factor: Any) -> Any:
@@ -70,13 +70,13 @@ class Shifted(Node):
 @op
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
                bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
-    """(N, C, …) normalised for each channel: in training by the batch, else by the running mean and variance.
+    """Normalise each channel of (N, C, …): by the batch in training, otherwise by the running mean and variance.
 
-    Training moves these by `momentum` towards those of the batch, in place.
+    Training moves the running values by `momentum` towards those of the batch, in place.
 
     Raises:
-        RuntimeError: if something has not one element for each channel, or there is no running mean to use.
-        ValueError: if in training a channel has one element only.
+        RuntimeError: if a parameter lacks one element per channel, or a running mean or variance is missing.
+        ValueError: if, in training, a channel has only one element or `eps` is not positive.
     """
     shape = input.array.shape
     if training:
@@ -89,7 +89,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
 
 def batch_norm_of(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None,
                   bias: Tensor | None, training: bool, momentum: float, eps: float) -> Tensor:
-    """`batch_norm`, arguments checked in part."""
+    """`batch_norm` without the errors for training."""
     shape = input.array.shape
     channels = shape[1] if len(shape) > 1 else 0
     if not input.array.size:
@@ -102,7 +102,7 @@ def batch_norm_of(input: Tensor, running_mean: Tensor | None, running_var: Tenso
                        ("bias", bias)):
         if part is not None and part.array.size != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {part.array.size}")
-    size(input, 1)  # raises where there is no such dimension
+    size(input, 1)  # raises if there is no such dimension
     check_kind(input.array, "bui", "batch_norm")
     check_dtypes(input, weight, bias, running_mean, running_var)
     for part in (running_mean, running_var):
@@ -118,8 +118,9 @@ def batch_norm_of(input: Tensor, running_mean: Tensor | None, running_var: Tenso
         count = x.size // max(channels, 1)
         mean = mean_of(x, (0, 2))
         variance = mean_of((x - mean) ** 2, (0, 2)) * (count / (count - 1))
+        # As in PyTorch, these writes do not bump the version counters.
         for running, of_batch in ((running_mean, mean), (running_var, variance)):
-            running.array[...] = (1 - momentum) * running.array + momentum * of_batch.reshape(-1)  # PyTorch counts none
+            running.array[...] = (1 - momentum) * running.array + momentum * of_batch.reshape(-1)
     return result
 
 
@@ -127,10 +128,10 @@ def batch_norm_of(input: Tensor, running_mean: Tensor | None, running_var: Tenso
 def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
                   weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
                   momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
-    """(N, C, …) normalised for each channel of each sample: a batch norm of (1, N * C, …), as in PyTorch.
+    """Normalise each channel of each sample of (N, C, …): a batch norm of (1, N * C, …), as in PyTorch.
 
     Raises:
-        ValueError: if there is one element only.
+        ValueError: if there is only one element per channel of a sample.
         RuntimeError: as `batch_norm`.
     """
     shape = input.array.shape

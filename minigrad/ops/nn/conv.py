@@ -1,8 +1,8 @@
 """Convolutions over one, two or three dimensions, as products of weights with the windows of the input.
 
-A convolution of x by w, seen by a gradient g, is a product of three: linear in each. `Convolve` gives the result,
-`ConvolveInput` what goes back to x (which is also the transposed convolution), `ConvolveWeight` what goes to w. Each is
-the derivative of the others, so that a formula made of them can be differentiated again.
+A convolution of x by w, multiplied by a gradient g and summed, is linear in each of the three. `Convolve` is the
+result, `ConvolveInput` the gradient of x (also the transposed convolution), and `ConvolveWeight` the gradient of w.
+Each is the derivative of the others, so a formula composed of them can be differentiated again.
 """
 
 import math
@@ -31,12 +31,12 @@ Sizes = int | Sequence[int]
 
 
 def in_groups(rows: Any, groups: int) -> Any:
-    """(C, places) as (groups, C / groups, places)."""
+    """(C, positions) as (groups, C / groups, positions)."""
     return rows.reshape(groups, len(rows) // groups, rows.shape[1])
 
 
 class ConvolutionPart(Node, number=None):
-    """One of the three: `values` of two arrays, the window, and the shape of the result where that does not follow."""
+    """One of the three: `values` takes two arrays, the window and, if it does not follow, the shape of the result."""
 
     values: ClassVar[Callable[..., Any]]
 
@@ -68,7 +68,7 @@ class Convolve(ConvolutionPart):
 
 
 class ConvolveInput(ConvolutionPart):
-    """What a gradient of a convolution's result gives its input, of the shape `size`."""
+    """The gradient of a convolution with respect to its input, of the shape `size`."""
 
     saves = ("grad_output", "weight")
 
@@ -101,20 +101,20 @@ class ConvolveInput(ConvolutionPart):
 
 
 def unstrided(window: Window) -> Window:
-    """The window by which the way back of a convolution with stride 1 is itself a convolution, by turned weights."""
+    """The window with which the input gradient of a stride-1 convolution is one itself, by flipped weights."""
     padding = tuple([d * (k - 1) - p for k, p, d in zip(window.kernel, window.padding, window.dilation, strict=True)])
     return window._replace(padding=padding, counts=None)
 
 
 def flipped(w: Any, groups: int) -> Any:
-    """Weights turned round, with their channels in and out exchanged."""
+    """Weights flipped, with their input and output channels exchanged."""
     parts = w.reshape(groups, w.shape[0] // groups, *w.shape[1:]).swapaxes(1, 2)
     parts = np.flip(parts, tuple(range(3, parts.ndim)))
     return parts.reshape(groups * w.shape[1], w.shape[0] // groups, *w.shape[2:])
 
 
 class ConvolveWeight(ConvolutionPart):
-    """What a gradient of a convolution's result gives its weights, of the shape `size`."""
+    """The gradient of a convolution with respect to its weights, of the shape `size`."""
 
     saves = ("grad_output", "input")
 
@@ -127,7 +127,7 @@ class ConvolveWeight(ConvolutionPart):
         out = np.zeros((window.groups, math.prod(size[1:]), channels), wide_g.dtype, like=g)
         for part, cols in chunks(wide_x, window, channels, order):
             rows = in_groups(order.rows(wide_g[part]), window.groups)
-            out += matmul(cols, rows.swapaxes(1, 2))  # in 0.7 of the time of what it is the transpose of
+            out += matmul(cols, rows.swapaxes(1, 2))  # in 0.7 of the time of its transpose
         return as_dtype(np.ascontiguousarray(out.swapaxes(1, 2), like=g).reshape(size), g.dtype, copy=False)
 
     def backward(self, xp: Any, h: Any, g: Any, a: Any, window: Window) -> tuple[Any, Any]:
@@ -135,7 +135,7 @@ class ConvolveWeight(ConvolutionPart):
 
 
 class Convolution(Node):
-    """A convolution or a transposed one, plus a bias for each channel: what the functions below record."""
+    """A convolution or a transposed one, plus a bias for each channel: the op that the functions below record."""
 
     saves = ("input", "weight")
     constants = ("", "transposed", "output_padding", "bias_sym_sizes_opt")
@@ -166,7 +166,7 @@ class Convolution(Node):
 
 
 def sizes_of(value: Any, k: int, name: str, repeated: int = 1) -> Shape:
-    """A number for all of `k` dimensions, or one for each; in errors a number is said `repeated` times."""
+    """`k` sizes from one number or one for each dimension; errors show a single number `repeated` times."""
     sizes = tuple(value) if isinstance(value, (tuple, list)) else (value,) * repeated
     if len(sizes) not in (1, k):
         raise RuntimeError(f"expected {name} to be a single integer value or a list of {k} values to match the "
@@ -175,7 +175,7 @@ def sizes_of(value: Any, k: int, name: str, repeated: int = 1) -> Shape:
 
 
 def check_shapes(input: Tensor, weight: Tensor, bias: Tensor | None, window: Window, transposed: bool) -> None:
-    """PyTorch's errors for what does not fit together."""
+    """Raise PyTorch's errors for shapes that do not fit."""
     x, w, groups = input.array, weight.array, window.groups
     if min(window.padding) < 0:
         raise RuntimeError("negative padding is not supported")
@@ -209,7 +209,7 @@ def check_shapes(input: Tensor, weight: Tensor, bias: Tensor | None, window: Win
 
 
 def check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None, groups: int, transposed: bool) -> None:
-    """PyTorch's errors for unlike devices and dtypes. Its library for float32, which it asks for larger inputs, is
+    """Raise PyTorch's errors for different devices and dtypes. Its library for float32, used for larger inputs, is
     stricter."""
     x, w, k = input.array, weight.array, weight.array.ndim - 2
     for name, part in (("weight", weight), ("bias", bias)) if BACKEND_OF else ():
@@ -234,7 +234,7 @@ def check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None, groups: int
 
 
 def batched(name: str, input: Tensor, weight: Tensor, k: int, named: bool = False) -> tuple[Tensor, bool]:
-    """An input with a batch dimension, and whether it had one; `named`: the padding is 'same' or 'valid'."""
+    """The input with a batch dimension, and whether it had one; `named`: the padding is 'same' or 'valid'."""
     ndim = input.array.ndim
     if ndim not in (k + 1, k + 2):
         raise RuntimeError(f"Expected {k + 1}D (unbatched) or {k + 2}D (batched) input to {name}, but got input of "
@@ -249,7 +249,7 @@ def batched(name: str, input: Tensor, weight: Tensor, k: int, named: bool = Fals
 
 
 def padding_named(padding: str, source: Tensor, kernel: Shape, step: Shape, gaps: Shape) -> tuple[Tensor, Shape]:
-    """What 'valid' and 'same' mean: no padding, or as much as keeps the size (one side may need one zero more)."""
+    """The padding for 'valid' (none) and 'same' (which keeps the size; one side may need an extra zero)."""
     if padding == "valid":
         return source, (0,) * len(kernel)
     if padding != "same":
@@ -266,7 +266,7 @@ def padding_named(padding: str, source: Tensor, kernel: Shape, step: Shape, gaps
 
 
 def conv_of(k: int, doc: str) -> Callable[..., Tensor]:
-    """The convolution over `k` dimensions."""
+    """The function of a convolution over `k` dimensions."""
     name = f"conv{k}d"
 
     def call(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: str | Sizes = 0,
@@ -287,7 +287,7 @@ def conv_of(k: int, doc: str) -> Callable[..., Tensor]:
 
 
 def conv_transpose_of(k: int, doc: str) -> Callable[..., Tensor]:
-    """The transposed convolution over `k` dimensions: the way back of a convolution, as an op of its own."""
+    """The function of a transposed convolution over `k` dimensions: the input gradient of a convolution, as an op."""
     name = f"conv_transpose{k}d"
 
     def call(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0,
@@ -310,7 +310,7 @@ def conv_transpose_of(k: int, doc: str) -> Callable[..., Tensor]:
 
 
 def check_transposed(k: int, size: Shape, out: Shape, step: Shape, gaps: Shape, more: Shape, empty: bool) -> None:
-    """PyTorch's errors for an output padding that is too large, and a result that is too small."""
+    """Raise PyTorch's errors for an output padding that is too large, and a result that is too small."""
     if any(o >= max(s, d) for o, s, d in zip(more, step, gaps, strict=True)):
         axes = ("depth", "height", "width")[-max(k, 2):]
         sizes = {"output_padding": (0,) * (2 - k) + more, "stride": (1,) * (2 - k) + step,

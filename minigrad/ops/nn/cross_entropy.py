@@ -1,4 +1,4 @@
-"""Losses of classes: nll_loss and cross_entropy. As in PyTorch cross_entropy is log_softmax, then nll_loss."""
+"""Losses of classes: nll_loss and cross_entropy. As in PyTorch, cross_entropy is log_softmax, then nll_loss."""
 
 import math
 from typing import Any
@@ -20,7 +20,7 @@ from minigrad.ops.tensor.storage import size
 
 
 class Place(Node):
-    """Zeros of a shape, with values at an index that names no element twice."""
+    """Zeros of a shape, with values at an index that addresses no element twice."""
 
     @staticmethod
     def values(part: Any, index: Any, shape: tuple[int, ...]) -> Any:
@@ -37,9 +37,9 @@ class Place(Node):
 
 
 class NllLoss(Node):
-    """Minus the element of each row that its target names, times the weight of that class.
+    """Minus the element of each row at its target, times the weight of that class.
 
-    For its derivative it keeps where these elements are, and the share of each in the result: 0 for what is ignored.
+    For the derivative it saves the index of these elements, and the share of each in the result: 0 for ignored ones.
     """
 
     saves = ("self", "target", "weight")
@@ -51,8 +51,8 @@ class NllLoss(Node):
         x, t = a.array, target.array
         check_kind(x, "bui", cls.kernel)
         same_device(x, t, *([] if weight is None else [weight.array]))
-        count, here = x.shape[min(1, x.ndim - 1)], backend_of(t) is None  # to ask a device would wait for it
-        keep: Any = None  # which targets count; None: all of them, as two looks may tell
+        count, here = x.shape[min(1, x.ndim - 1)], backend_of(t) is None  # checking a device would block
+        keep: Any = None  # which targets count; None: all of them
         if here and weight is None and t.size and t.min() >= 0 and t.max() < count and not 0 <= ignored < count:
             classes, all_count = t, True
         else:
@@ -84,13 +84,13 @@ class NllLoss(Node):
 
 
 class NllLoss2D(NllLoss, name="NllLoss2D"):
-    """The same of pictures, shape (N, C, H, W), with a target for each pixel."""
+    """The same for images of shape (N, C, H, W), with a target for each pixel."""
 
     kernel = "nll_loss2d_forward_out_frame"
 
 
 def index_of(classes: Any, ndim: int) -> Any:
-    """The index of the elements that the targets name; dimension 1 of the input is that of the classes."""
+    """The index of the targets' elements; dimension 1 of the input is the class."""
     if ndim == 1:
         return (classes,)
     if ndim == 2:
@@ -101,7 +101,7 @@ def index_of(classes: Any, ndim: int) -> Any:
 
 
 def check_target(input: Tensor, target: Tensor) -> None:
-    """PyTorch's errors for targets that do not fit an input of shape (C), (N, C) or (N, C, …)."""
+    """Raise PyTorch's errors for targets that do not fit an input of shape (C), (N, C) or (N, C, …)."""
     m, n = input.array.shape, target.array.shape
     if not m:
         raise ValueError("Expected 1 or more dimensions (got 0)")
@@ -122,11 +122,11 @@ def check_target(input: Tensor, target: Tensor) -> None:
     if len(m) == 1 and n and rows != 1:
         raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {rows}")
     if len(m) == 2:
-        size(target, 0)  # raises where there is no such dimension
+        size(target, 0)  # raises if there is no such dimension
 
 
 def check_class_weight(weight: Tensor | None, input: Tensor) -> None:
-    """PyTorch's errors for weights that are not one for each class, or of another dtype."""
+    """Raise PyTorch's errors unless there is one weight for each class, of the input's dtype."""
     if weight is None:
         return
     count = input.array.shape[min(1, input.array.ndim - 1)]
@@ -141,10 +141,10 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
              ignore_index: int = -100, reduce: Flag = None, reduction: str = "mean") -> Tensor:
     """Minus the log-probability of the target class: `input` (C), (N, C) or (N, C, …), `target` (), (N) or (N, …).
 
-    A mean is that of the weights of the targets; targets equal to `ignore_index` do not count.
+    A mean is weighted by the targets' class weights; targets equal to `ignore_index` do not count.
 
     Raises:
-        IndexError: if a target is no class.
+        IndexError: if a target is not a class.
         ValueError: for another reduction, or if the batch sizes differ.
         RuntimeError: if the shapes or dtypes do not fit.
     """
@@ -152,7 +152,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
 
 
 def negative_log(input: Tensor, target: Tensor, weight: Tensor | None, ignored: int, reduction: str) -> Tensor:
-    """`nll_loss`; as in PyTorch an input that is neither (N, C) nor a picture is viewed as one."""
+    """`nll_loss`; as in PyTorch, an input that is neither (N, C) nor 4-D is reshaped to one."""
     check_target(input, target)
     check_class_weight(weight, input)
     shape = input.array.shape
@@ -170,12 +170,12 @@ def negative_log(input: Tensor, target: Tensor, weight: Tensor | None, ignored: 
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Flag = None,
                   ignore_index: int = -100, reduce: Flag = None, reduction: str = "mean",
                   label_smoothing: float = 0.0) -> Tensor:
-    """The cross entropy of `softmax(input)` and targets: classes as for `nll_loss`, or probabilities like `input`.
+    """The cross entropy of `softmax(input)` and targets: classes as in `nll_loss`, or probabilities like `input`.
 
-    `label_smoothing`: how much of each target is spread over all classes.
+    `label_smoothing`: the part of each target that is spread over all classes.
 
     Raises:
-        IndexError, ValueError, RuntimeError: as `nll_loss`.
+        IndexError, ValueError, RuntimeError: as in `nll_loss`.
     """
     reduction = checked(size_average, reduce, reduction)
     dim = 0 if input.array.ndim == 1 else 1
@@ -197,7 +197,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
 
 
 def along(weight: Tensor, dim: int, ndim: int) -> Tensor:
-    """Weights of classes, in a shape that broadcasts along their dimension."""
+    """Class weights, in a shape that broadcasts along the class dimension."""
     return plain(weight.array.reshape([-1 if d == dim else 1 for d in range(ndim)]))
 
 
@@ -219,7 +219,7 @@ def of_probabilities(logs: Tensor, target: Tensor, weight: Tensor | None, reduct
 
 def smoothed(loss: Tensor, logs: Tensor, target: Tensor, weight: Tensor | None, ignored: int, reduction: str,
              smoothing: float, dim: int) -> Tensor:
-    """The loss of classes, a part of which is spread over all classes."""
+    """The loss of classes, with a part spread over all classes."""
     weighted = logs if weight is None else logs * along(weight, dim, logs.array.ndim)
     dropped = target.array == ignored
     spread = MaskedFill.forward(-sum(weighted, dim), plain(dropped), 0.0)

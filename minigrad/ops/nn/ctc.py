@@ -1,8 +1,8 @@
 """Connectionist temporal classification: the likelihood of a target over all its alignments.
 
-Letters may be repeated and stand apart with `blank` between them. A way is a walk through the *states*: blank, first
-letter, blank, second letter, …, blank. `ahead[t, s]` is the log-likelihood of all walks that are at state s in step t,
-`back[t, s]` that of all ways to go on from there to the end; both count step t itself.
+Letters may repeat and be separated by `blank`. An alignment is a walk through the *states*: blank, first letter, blank,
+second letter, …, blank. `ahead[t, s]` is the log-likelihood of all walks that reach state s at step t, `back[t, s]`
+that of all ways to continue from there to the end; both count step t itself.
 """
 
 import math
@@ -29,8 +29,8 @@ WHILE = " (while checking arguments for ctc_loss_allocate_outputs)"
 
 
 class States(NamedTuple):
-    """Of each text: `letters` of its states, `skips`: states that may follow the one before the last, and how many
-    steps and states there are."""
+    """For each text, `letters`: those of its states; `skips`: whether each state may follow the one two before it; and
+    the numbers of steps and states."""
 
     letters: Any
     skips: Any
@@ -57,7 +57,7 @@ class CtcLoss(Node):
 
 
 class CtcLossBackward:
-    """Its derivative, on the premise that the input comes of `log_softmax`; itself it has none, as in PyTorch."""
+    """The derivative, assuming that the input comes from `log_softmax`; it has none itself, as in PyTorch."""
 
     @staticmethod
     def values(g: Any, x: Any, y: Any, states: States, ahead: Any, zero_infinity: bool) -> Any:
@@ -101,7 +101,7 @@ def walked(x: Any, states: States, back: bool = False) -> Any:
 
 
 def moved(x: Any, by: int, back: bool) -> Any:
-    """The states `by` steps before each one, or behind it if `back`."""
+    """The states `by` steps before each one, or after it if `back`."""
     out = np.full_like(x, -math.inf)
     if back:
         out[:, :-by] = x[:, by:]
@@ -111,7 +111,7 @@ def moved(x: Any, by: int, back: bool) -> Any:
 
 
 def ends(ahead: Any, states: States) -> Any:
-    """The log-likelihood of the texts: of all walks that are at the last letter, or the blank behind it, at the end."""
+    """The log-likelihood of the texts: of all walks that end at the last letter or the blank after it."""
     n, last = np.arange(len(states.count)), states.count - 1
     if not len(ahead):
         return np.where(last == 0, 0, -math.inf)
@@ -121,7 +121,7 @@ def ends(ahead: Any, states: States) -> Any:
 
 
 def states_of(targets: Any, steps: Any, lengths: Any, blank: int) -> States:
-    """The states of texts: rows of letters, or all letters one behind the other."""
+    """The states of texts, given as rows of letters or as the concatenation of all letters."""
     longest = int(lengths.max(initial=0))
     letters = np.full((len(lengths), 2 * longest + 1), blank, np.int64)
     start = 0
@@ -144,7 +144,7 @@ def lengths_of(name: str, lengths: Any) -> Any:
 
 
 def check(shape: tuple[int, ...], targets: Any, steps: Any, lengths: Any, blank: int) -> None:
-    """PyTorch's errors for operands that do not belong together."""
+    """Raise PyTorch's errors for inconsistent operands."""
     if 0 in shape:
         raise RuntimeError("log_probs tensor must not be empty")
     if not 0 <= blank < shape[2]:
@@ -176,20 +176,20 @@ def check(shape: tuple[int, ...], targets: Any, steps: Any, lengths: Any, blank:
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int],
              target_lengths: Tensor | Sequence[int], blank: int = 0, reduction: int = 1,
              zero_infinity: bool = False) -> Tensor:
-    """Minus the log-likelihood of texts; `reduction`: 0 of each, 1 their mean over letters and texts, 2 their sum.
+    """Minus the log-likelihood of texts; `reduction`: 0 none, (N,); 1 the mean over letters and texts; 2 the sum.
 
-    `log_probs`: (T, N, C), or (T, C) of one text, from `log_softmax`. `targets`: (N, S), or all letters one behind the
-    other. `zero_infinity`: a text that has no way counts 0, also in the gradient.
+    `log_probs`: (T, N, C), or (T, C) of one text, from `log_softmax`. `targets`: (N, S), or all letters concatenated.
+    `zero_infinity`: a text without an alignment counts 0, also in the gradient.
 
     Raises:
-        RuntimeError: if the lengths do not fit, or `blank` is no letter.
-        IndexError: for a letter that is not below C (PyTorch reads other memory then).
-        TypeError: if one of the lengths is a tensor, and the other none.
+        RuntimeError: if the lengths do not fit, or `blank` is not a class.
+        IndexError: for a letter that is not below C (PyTorch reads out of bounds).
+        TypeError: if only one of the lengths is a tensor.
         NotImplementedError: for tensors on a device.
     """
     if any(isinstance(v, Tensor) and backend_of(v.array) is not None for v in (log_probs, targets, input_lengths)):
         raise NotImplementedError("Could not run 'aten::_ctc_loss' with arguments from the 'CUDA' backend.\n\nminigrad "
-                                  "has ctc_loss on the CPU alone: give it log_probs.cpu() and targets.cpu().")
+                                  "has ctc_loss on the CPU only: pass log_probs.cpu() and targets.cpu().")
     batched = log_probs.array.ndim == 3
     x = log_probs if batched else Unsqueeze.forward(log_probs, 1)
     texts = targets.array if batched or targets.array.ndim != 1 else targets.array[None]
@@ -215,14 +215,14 @@ IN_FRAME = parses_arguments(ctc_loss, "ctc_loss")
 def ctc_loss_of(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int],
                 target_lengths: Tensor | Sequence[int], blank: int = 0, reduction: str = "mean",
                 zero_infinity: bool = False) -> Tensor:
-    """Minus the log-likelihood of texts, over all ways to spread their letters over the steps.
+    """Minus the log-likelihood of texts, over all alignments of their letters with the steps.
 
-    `log_probs`: (T, N, C), or (T, C) of one text, from `log_softmax`. `targets`: (N, S), or all letters one behind the
-    other, the lengths as tensors or tuples. `reduction`: "none" gives (N,), "mean" divides by the number of letters
-    first. `zero_infinity`: a text that has no way counts 0, also in the gradient.
+    `log_probs`: (T, N, C), or (T, C) of one text, from `log_softmax`. `targets`: (N, S), or all letters concatenated;
+    the lengths are tensors or tuples. `reduction`: "none" returns (N,), "mean" first divides by the number of letters.
+    `zero_infinity`: a text without an alignment counts 0, also in the gradient.
 
     Raises:
-        RuntimeError: if the lengths do not fit, or `blank` is no letter.
+        RuntimeError: if the lengths do not fit, or `blank` is not a class.
         ValueError: for another reduction.
     """
     number = ("none", "mean", "sum").index(checked(None, None, reduction))

@@ -1,7 +1,7 @@
 """Dropout: sets some elements, or whole channels, to 0 and scales up the others.
 
-The same seed drops what PyTorch drops on the CPU. On a GPU the plain one is an op of its own, as in PyTorch, with a
-mask of bools.
+With the same seed it drops what PyTorch drops on the CPU. On a GPU plain dropout is an op of its own, as in PyTorch,
+with a mask of bools.
 """
 
 import math
@@ -27,11 +27,11 @@ from minigrad.ops.random.generator import stream_beside
 __all__ = ["alpha_dropout", "alpha_dropout_", "dropout", "dropout_", "feature_alpha_dropout", "feature_alpha_dropout_",
            "feature_dropout", "feature_dropout_"]
 
-ALPHA = 1.7580993408473766  # the limit of selu far below 0
+ALPHA = 1.7580993408473766  # minus the limit of selu at minus infinity
 
 
 def mask_of(input: Tensor, p: float, channels: bool) -> Any:
-    """1 where something is kept, else 0; one for each channel where these are dropped as a whole."""
+    """1 where an element is kept, else 0; one for each channel if whole channels are dropped."""
     shape = input.array.shape
     if channels:
         if len(shape) < 2:
@@ -45,7 +45,7 @@ def mask_of(input: Tensor, p: float, channels: bool) -> Any:
 
 
 class NativeDropout(Node):
-    """Dropout on a GPU: what is kept is a mask of bools, a byte for each element."""
+    """Dropout on a GPU: the mask is of bools, one byte for each element."""
 
     @staticmethod
     def forward(a: Tensor, p: float) -> Tensor:
@@ -64,8 +64,8 @@ class NativeDropout(Node):
 
 
 def vector_of(x: Any) -> int:
-    """How many elements PyTorch's kernel takes at once: what 16 bytes hold, where memory has no gaps, is aligned to
-    them, and no element is left over; else half of that, and so on."""
+    """How many elements PyTorch's kernel processes at once: as many as 16 bytes hold if memory is contiguous, aligned
+    to them, and no element is left over; else half as many, and so on."""
     order = memory_order(x.shape, x.strides)
     if not x.transpose(order).flags.c_contiguous:
         return 1
@@ -89,9 +89,9 @@ def check_probability(p: float) -> None:
 
 def dropped(input: Tensor, p: float, train: bool, channels: bool = False, inplace: bool = False,
             alpha: bool = False) -> Tensor:
-    """Dropout, as PyTorch composes it; `channels`: of whole channels.
+    """Dropout, composed as in PyTorch; `channels`: whole channels are dropped.
 
-    `alpha`: mean and variance stay as they are, for selu: what is dropped gets selu's lower limit.
+    `alpha`: mean and variance are kept, for selu: dropped elements become selu's lower limit.
     """
     check_probability(p)
     if p == 0 or not train or not input.array.size:
@@ -120,15 +120,15 @@ def variant(name: str, doc: str, **options: bool) -> Callable[[Tensor, float, bo
     return op(name=name)(call)
 
 
-dropout = variant("dropout", """Each element becomes 0 with probability `p`, else it is divided by 1 - p, if `train`.
+dropout = variant("dropout", """Zero each element with probability `p` and divide the others by 1 - p, if `train`.
 
     Raises:
-        ValueError: if `p` is no probability.
+        ValueError: if `p` is not a probability.
     """)
 dropout_ = variant("dropout_", "`dropout`, in place.", inplace=True)
 feature_dropout = variant("feature_dropout", "`dropout` of whole channels of (N, C, …).", channels=True)
 feature_dropout_ = variant("feature_dropout_", "`feature_dropout`, in place.", channels=True, inplace=True)
-alpha_dropout = variant("alpha_dropout", "`dropout` for networks of selu: it keeps mean and variance.", alpha=True)
+alpha_dropout = variant("alpha_dropout", "`dropout` for networks with selu: it keeps mean and variance.", alpha=True)
 alpha_dropout_ = variant("alpha_dropout_", "`alpha_dropout`, in place.", alpha=True, inplace=True)
 feature_alpha_dropout = variant("feature_alpha_dropout", "`alpha_dropout` of whole channels of (N, C, …).",
                                 alpha=True, channels=True)
@@ -144,7 +144,7 @@ DROPOUT2D_OF_3D = (
 
 
 def dropout_of(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Each element becomes 0 with probability `p`, else it is divided by 1 - p; nothing happens unless `training`."""
+    """Zero each element with probability `p` and divide the others by 1 - p; nothing happens unless `training`."""
     return dropped(input, p, training, inplace=inplace)
 
 
@@ -160,7 +160,7 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 def without_batch(input: Tensor, p: float, training: bool, inplace: bool, ndim: int) -> Tensor:
-    """Channels dropped of (N, C, …) of `ndim` dimensions; what has another number of them gets a batch dimension."""
+    """Drop channels of an (N, C, …) input of `ndim` dimensions; any other input gets a batch dimension."""
     if input.array.ndim == ndim:
         return dropped(input, p, training, True, inplace)
     result = dropped(input.unsqueeze(0), p, training, True, inplace)
@@ -168,7 +168,7 @@ def without_batch(input: Tensor, p: float, training: bool, inplace: bool, ndim: 
 
 
 def warn_of_dims(k: int, ndim: int) -> None:
-    """PyTorch's warning where an input of `ndim` dimensions is not a channel, or a batch, of `k` dimensions."""
+    """Issue PyTorch's warning unless the input is `k`-dimensional channels, with or without a batch dimension."""
     if ndim not in (k + 1, k + 2):
         warnings.warn(f"dropout{k}d: Received a {ndim}-D input to dropout{k}d, which is deprecated and will result in "
                       "an error in a future release. To retain the behavior and silence this warning, please use "
@@ -178,7 +178,7 @@ def warn_of_dims(k: int, ndim: int) -> None:
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """`dropout` of whole channels of (N, C, H, W); of fewer dimensions with a warning, as in PyTorch."""
+    """`dropout` of whole channels of (N, C, H, W); with fewer dimensions it warns, as in PyTorch."""
     check_probability(p)
     warn_of_dims(2, input.array.ndim)
     if input.array.ndim == 3:
@@ -194,7 +194,7 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 def alpha_dropout_of(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """`dropout` for networks of selu: it keeps mean and variance."""
+    """`dropout` for networks with selu: it keeps mean and variance."""
     return dropped(input, p, training, False, inplace, alpha=True)
 
 

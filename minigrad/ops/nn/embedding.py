@@ -1,4 +1,4 @@
-"""`embedding`, which reads rows of a table, and `bilinear`."""
+"""`embedding`, which looks up rows of a table, and `bilinear`."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ __all__ = ["bilinear", "embedding"]
 
 
 class Embedding(Node):
-    """The rows of a table that indices name; the row `padding_idx` gets no gradient."""
+    """The rows of a table at the indices; the row `padding_idx` gets no gradient."""
 
     saves = ("indices",)
     constants = ("padding_idx", "scale_grad_by_freq")
@@ -36,7 +36,7 @@ class Embedding(Node):
 
 
 class EmbeddingBackward(Node, name="EmbeddingDenseBackward"):
-    """What goes back to the table: the gradients of each row's copies, added up (or their mean)."""
+    """The gradient of the table: the gradients of each row's copies, summed (or averaged)."""
 
     @staticmethod
     def values(g: Any, indices: Any, shape: tuple[int, ...], padding_idx: int, by_frequency: bool) -> Any:
@@ -45,7 +45,7 @@ class EmbeddingBackward(Node, name="EmbeddingDenseBackward"):
             counts = counts_of(flat, shape[0])
             rows = rows / as_dtype(counts[flat, None], g.dtype)
         out = np.zeros(shape, g.dtype, like=g)
-        if backend_of(g) is not None:  # by atomic additions: to find out which rows there are takes waiting
+        if backend_of(g) is not None:  # by atomic additions: determining the distinct rows would block
             added = out if g.itemsize > 2 else out.astype(FLOAT32)
             add_at(added, flat, rows)
             out = as_dtype(added, g.dtype, copy=False)
@@ -70,7 +70,7 @@ class EmbeddingBackward(Node, name="EmbeddingDenseBackward"):
 
 
 def counts_of(flat: Any, count: int) -> Any:
-    """How often each of 0, 1, 2, … up to `count` is in a vector."""
+    """How often each of 0, …, `count` - 1 occurs in a vector."""
     if backend_of(flat) is None:
         return np.bincount(flat, minlength=count)
     counts = np.zeros(count, np.int32, like=flat)
@@ -111,13 +111,14 @@ class Trilinear(Node):
 @op
 def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False,
               sparse: bool = False) -> Tensor:
-    """The rows of `weight` that `indices` name.
+    """The rows of `weight` at the indices: the shape of `indices`, then the row length.
 
-    `torch.embedding`, whose order of arguments is not that of `nn.functional.embedding`. Gradients are never sparse.
+    This is `torch.embedding`, whose order of arguments differs from `nn.functional.embedding`.
 
     Raises:
-        RuntimeError: if `weight` is no matrix, or the indices are no integers.
+        RuntimeError: if `weight` is not a matrix, or the indices are neither int64 nor int32.
         IndexError: if an index is out of range.
+        NotImplementedError: for `sparse=True`.
     """
     if weight.array.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
@@ -134,13 +135,14 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad
 
 def embedding_of(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
                  norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
-    """The rows of `weight` that `input` names, integers of any shape.
+    """The rows of `weight` at the indices `input`, integers of any shape.
 
-    `padding_idx`: a row that gets no gradient. `max_norm`: rows that are longer are shortened to it, in place.
-    `scale_grad_by_freq`: a row's gradient is divided by how often it is named.
+    `padding_idx`: a row that gets no gradient. `max_norm`: longer rows are scaled down to it, in place.
+    `scale_grad_by_freq`: a row's gradient is divided by the number of its occurrences.
 
     Raises:
-        RuntimeError, IndexError: as `torch.embedding`.
+        AssertionError: if `padding_idx` is out of range.
+        RuntimeError, IndexError, NotImplementedError: as in `torch.embedding`.
     """
     padding = -1
     if padding_idx is not None and weight.array.ndim:
@@ -154,7 +156,7 @@ def embedding_of(input: Tensor, weight: Tensor, padding_idx: int | None = None, 
 
 
 def shorten(weight: Tensor, rows: Any, most: float, p: float) -> None:
-    """Make rows of a table at most so long, in place."""
+    """Scale down rows of a table to at most this norm, in place."""
     table = weight.array
     size = (abs(table[rows]) ** p).sum(1) ** (1 / p)
     long = size > most
@@ -164,7 +166,7 @@ def shorten(weight: Tensor, rows: Any, most: float, p: float) -> None:
 
 @op
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """input1 @ weight[o] @ input2 for each o, plus a bias; shapes (…, i), (…, j), (o, i, j), (o).
+    """input1 @ weight[o] @ input2 for each o, plus a bias; shapes (…, i), (…, j), (o, i, j), (o) give (…, o).
 
     Raises:
         RuntimeError: if the shapes do not fit.

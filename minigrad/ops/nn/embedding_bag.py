@@ -1,6 +1,6 @@
 """Sums, means or maxima of the rows of a table, bag by bag: `embedding_bag`.
 
-You need it for texts as bags of words: it is `embedding` and a reduction in one, without the rows in between.
+You need it for texts as bags of words: it combines `embedding` and a reduction, without storing the rows.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ MODES = {"sum": 0, "mean": 1, "max": 2}
 
 
 class EmbeddingBag(Node):
-    """Each bag of rows as one row; a bag of none is zeros, and rows of the number `padding_idx` do not count."""
+    """One row for each bag of rows; an empty bag is zeros, and rows with the number `padding_idx` do not count."""
 
     saves = ("indices", "offsets", "per_sample_weights", "weight")
     constants = ("mode", "padding_idx", "scale_grad_by_freq", "")
@@ -60,7 +60,7 @@ class EmbeddingBag(Node):
 
 
 class OfTable(Node, name="EmbeddingBagBackward"):
-    """The gradient of the table: that of its bag for each row, times the weight of the row."""
+    """The gradient of the table: for each row, the gradient of its bag times the weight of the row."""
 
     @staticmethod
     def values(g: Any, weights: Any, by_frequency: bool, layout: Any) -> Any:
@@ -89,7 +89,7 @@ class OfTable(Node, name="EmbeddingBagBackward"):
 
 
 class OfWeights:
-    """The gradient of the weight of each row: its product with the gradient of its bag."""
+    """The gradient of each row's weight: the product of the row with the gradient of its bag."""
 
     @staticmethod
     def values(g: Any, table: Any, layout: Any) -> Any:
@@ -103,7 +103,7 @@ class OfWeights:
 
 
 def check_input(input: Tensor, weight: Tensor, offsets: Tensor | None, mode: str, weights: Tensor | None) -> None:
-    """PyTorch's errors for arguments that do not fit together."""
+    """Raise PyTorch's errors for inconsistent arguments."""
     if weights is not None and input.shape != weights.shape:
         raise ValueError(f"embedding_bag: If per_sample_weights ({weights.shape}) is not None, then it must have the "
                          f"same shape as the input ({input.shape})")
@@ -124,14 +124,14 @@ def check_input(input: Tensor, weight: Tensor, offsets: Tensor | None, mode: str
 
 
 def check_indices(indices: Any, offsets: Any, table: Any) -> None:
-    """PyTorch's errors for indices and offsets of another dtype or out of range."""
+    """Raise PyTorch's errors for indices and offsets of another dtype or out of range."""
     for each in (indices, offsets):
         if each.dtype.name not in ("int64", "int32"):
             raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: "
                                f"Long, Int; but got torch.{plain(each).dtype.type_name}Tensor instead (while checking "
                                "arguments for embedding_bag)")
     if backend_of(indices) is not None:
-        return  # to ask a device would wait for it
+        return  # checking a device would block
     if offsets.size and offsets[0]:
         raise RuntimeError("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
                            f"position 0. However, got {offsets[0]}")
@@ -156,14 +156,15 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
 
     Args:
         input: row numbers: one bag per row of a matrix, or a vector in which bags begin at `offsets`.
-        offsets: where each bag begins in a vector; with `include_last_offset` the last of them is its end.
-        per_sample_weights: a factor for each row, in the shape of `input`; for sums alone.
-        max_norm, norm_type, scale_grad_by_freq: as in `embedding`. Gradients are never sparse.
-        padding_idx: rows of this number do not count.
+        offsets: where each bag begins in a vector; with `include_last_offset`, the last offset is the end.
+        per_sample_weights: a factor for each row, in the shape of `input`; for mode "sum" only.
+        max_norm, norm_type, scale_grad_by_freq: as in `nn.functional.embedding`.
+        padding_idx: rows with this number do not count.
 
     Raises:
         ValueError: if the shapes do not fit, or for another mode.
         RuntimeError: for indices or offsets of another dtype, or out of range.
+        NotImplementedError: for `sparse=True`.
     """
     check_input(input, weight, offsets, mode, per_sample_weights)
     if mode == "max" and scale_grad_by_freq:

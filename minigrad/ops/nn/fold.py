@@ -28,7 +28,7 @@ class Im2Col(Node):
     def values(x: Any, window: Window) -> Any:
         source = x.reshape(-1, *x.shape[-3:])
         cols = columns(source, window)
-        cols = cols.copy() if math.prod(window.kernel) == 1 else cols  # else `reshape` copies
+        cols = cols.copy() if math.prod(window.kernel) == 1 else cols  # otherwise `reshape` copies
         return cols.reshape(*x.shape[:-3], x.shape[-3] * math.prod(window.kernel), math.prod(cols.shape[4:]))
 
     @staticmethod
@@ -41,7 +41,7 @@ class Im2Col(Node):
 
 
 class Col2Im(Node):
-    """Columns put back and added up where windows overlap: of the size (H, W)."""
+    """Columns put back into images of the size (H, W), summed where windows overlap."""
 
     shows = OF_WINDOW
 
@@ -101,7 +101,7 @@ class ChannelShuffle(Rearranged):
 
 
 def pair(value: Any, name: str) -> Shape:
-    """A number for both dimensions, or one for each."""
+    """Two sizes, from one number or one for each dimension."""
     sizes = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
     if len(sizes) != 2:
         raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(sizes)}")
@@ -109,7 +109,7 @@ def pair(value: Any, name: str) -> Shape:
 
 
 def window_for(kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Window:
-    """The window that the arguments mean; a RuntimeError for a number out of its range."""
+    """The window that the arguments describe; a RuntimeError for a number out of range."""
     kernel, gaps = pair(kernel_size, "kernel_size"), pair(dilation, "dilation")
     around, step = pair(padding, "padding"), pair(stride, "stride")
     for name, (height, width) in (("kernel size", kernel), ("dilation", gaps), ("stride", step)):
@@ -123,14 +123,14 @@ def window_for(kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Wi
 
 
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """The windows of (N, C, H, W) as columns (N, C * kH * kW, windows); without a batch too.
+    """The windows of (N, C, H, W) as columns (N, C * kH * kW, windows); the batch dimension is optional.
 
     Raises:
-        RuntimeError: if no window fits, or a number is out of its range.
+        RuntimeError: if no window fits, or a number is out of range.
     """
     window = window_for(kernel_size, dilation, padding, stride)
     shape = input.array.shape
-    filled = size(input, 1) != 0 and size(input, 2) != 0  # raises where there is no such dimension
+    filled = size(input, 1) != 0 and size(input, 2) != 0  # raises if there is no such dimension
     if not filled or not 3 <= len(shape) <= 4 or 0 in shape[-3:]:
         raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
                            f"dimensions for input, but got: {list(shape)}")
@@ -144,10 +144,10 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 
 def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
          stride: Any = 1) -> Tensor:
-    """Columns (N, C * kH * kW, windows) put back into (N, C, H, W), added up where windows overlap.
+    """Put columns (N, C * kH * kW, windows) back into (N, C, H, W), summing where windows overlap.
 
     Raises:
-        RuntimeError: if there are not as many columns as windows.
+        RuntimeError: if the number of columns is not the number of windows.
     """
     pixels, window = pair(output_size, "output_size"), window_for(kernel_size, dilation, padding, stride)
     shape = input.array.shape
@@ -167,7 +167,7 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
 
 
 def check_pixels(shape: Shape, op: str, name: str, factor: int) -> None:
-    """PyTorch's errors for what are no pictures, and for a factor that is not positive."""
+    """Raise PyTorch's errors for an input that is not an image, and for a factor that is not positive."""
     if len(shape) < 3:
         raise RuntimeError(f"{op} expects input to have at least 3 dimensions, but got input with {len(shape)} "
                            "dimension(s)")
@@ -180,7 +180,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """(…, C * r * r, H, W) as (…, C, H * r, W * r).
 
     Raises:
-        RuntimeError: if the channels cannot be divided so.
+        RuntimeError: if the number of channels is not divisible by r * r.
     """
     shape, r = input.array.shape, upscale_factor
     check_pixels(shape, "pixel_shuffle", "upscale_factor", r)
@@ -194,10 +194,10 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 @op
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """(…, C, H * r, W * r) as (…, C * r * r, H, W). Without elements it keeps its shape, as in PyTorch.
+    """(…, C, H * r, W * r) as (…, C * r * r, H, W). An empty tensor keeps its shape, as in PyTorch.
 
     Raises:
-        RuntimeError: if height or width cannot be divided so.
+        RuntimeError: if height or width is not divisible by r.
     """
     shape, r = input.array.shape, downscale_factor
     check_pixels(shape, "pixel_unshuffle", "downscale_factor", r)
@@ -214,10 +214,10 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 
 @op
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """(N, C, …) with its channels dealt out anew: the first of each group, then the second of each, and so on.
+    """(N, C, …) with its channels interleaved: the first of each group, then the second of each, and so on.
 
     Raises:
-        RuntimeError: if there are too few dimensions, or the channels are no such groups.
+        RuntimeError: if there are too few dimensions, or the channels cannot be divided into such groups.
     """
     shape = input.array.shape
     if len(shape) <= 2:

@@ -1,7 +1,7 @@
 """Samples images at given coordinates: `grid_sample`, and the coordinates of an affine map, `affine_grid`.
 
 Spatial transformers warp images this way: the result is differentiable with respect to the image and the coordinates.
-Coordinates run from -1, the first edge, to 1, the last, and are in the order (x, y) or (x, y, z).
+Coordinates run from -1, the first edge, to 1, the last, in the order (x, y) or (x, y, z).
 """
 
 import itertools
@@ -32,11 +32,11 @@ UNIT = ("Since version 1.3.0, affine_grid behavior has changed for unit-size gri
 
 
 class Fraction(Node, number=None):
-    """How far each place is behind the element before it: a linear function of the grid, piece by piece."""
+    """How far each position is beyond the element before it: a piecewise linear function of the grid."""
 
     @staticmethod
     def values(x: Any, slope: Any, offset: Any) -> Any:
-        return np.where(slope == 0, 0, x) * slope + offset  # where the slope is 0 the place may be infinite
+        return np.where(slope == 0, 0, x) * slope + offset  # where the slope is 0 the position may be infinite
 
     @staticmethod
     def forward(a: Tensor, slope: Any, offset: Any) -> Tensor:
@@ -47,16 +47,16 @@ class Fraction(Node, number=None):
 
 
 class Taps(NamedTuple):
-    """What is read along one dimension: for each tap the numbers of elements and whether they are inside."""
+    """The elements read along one dimension: for each tap their numbers and whether they are inside."""
 
     numbers: list[Any]
     inside: list[Any]
-    slope: Any  # of the position by the grid
+    slope: Any  # of the position with respect to the grid
     offset: Any
 
 
 def reflected(position: Any, low: float, high: float) -> tuple[Any, Any]:
-    """Positions mirrored at both ends as often as they are outside, and the sign by which they move there."""
+    """Positions mirrored at both ends until they are inside, and the sign of the slope."""
     if low == high:
         return np.zeros_like(position), np.zeros_like(position)
     span = high - low
@@ -68,7 +68,7 @@ def reflected(position: Any, low: float, high: float) -> tuple[Any, Any]:
 
 
 def padded(position: Any, size: int, padding: str, align: bool) -> tuple[Any, Any]:
-    """Positions where the padding leads them, and the slope of that."""
+    """Positions after padding, and their slope."""
     slope = np.ones_like(position)
     if padding == "reflection":
         position, slope = reflected(position, 0 if align else -0.5, size - 1 if align else size - 0.5)
@@ -79,7 +79,7 @@ def padded(position: Any, size: int, padding: str, align: bool) -> tuple[Any, An
 
 
 def taps_of(grid: Any, size: int, mode: str, padding: str, align: bool) -> Taps:
-    """What is read along a dimension of this size, at places that count from -1 to 1."""
+    """The taps along a dimension of this size, for coordinates from -1 to 1."""
     scale = (size - 1) / 2 if align else size / 2
     position = (grid + 1) * scale - (0 if align else 0.5)
     slope = np.full_like(position, scale)
@@ -101,7 +101,7 @@ def taps_of(grid: Any, size: int, mode: str, padding: str, align: bool) -> Taps:
 
 
 def weights(xp: Any, t: Any, mode: str) -> list[tuple[Any, Any]]:
-    """For each tap its weight at a fraction `t`, and the slope of the weight."""
+    """For each tap, its weight at a fraction `t`, and the slope of the weight."""
     if mode == "bilinear":
         return [(1 - t, t * 0 - 1), (t, t * 0 + 1)]
     if mode == "nearest":
@@ -127,12 +127,12 @@ class Sampler:
         self.choices = list(itertools.product(range(count), repeat=len(sizes)))
 
     def fractions(self, xp: Any, grid: Any) -> list[Any]:
-        """Along each dimension the weights of the taps and their slopes."""
+        """The weights of the taps along each dimension, and their slopes."""
         return [weights(xp, xp.apply(Fraction, xp.getitem(grid, (..., i)), taps.slope, taps.offset), self.mode)
                 for i, taps in enumerate(self.taps)]
 
     def chosen(self, choice: tuple[int, ...]) -> tuple[Any, Any]:
-        """For one tap per dimension: the places of the elements in the picture, and whether they are inside."""
+        """For one tap per dimension, the indices of the elements in the input, and whether they are inside."""
         step = 1
         indices: Any = 0
         inside: Any = True
@@ -142,7 +142,7 @@ class Sampler:
         return self.planes + indices[:, None], inside[:, None]
 
     def sampled(self, xp: Any, x: Any, grid: Any) -> Any:
-        """The weighted sums of the elements that are read."""
+        """The weighted sums of the elements at the taps."""
         fractions, result = self.fractions(xp, grid), 0
         for choice in self.choices:
             indices, inside = self.chosen(choice)
@@ -152,7 +152,7 @@ class Sampler:
         return result
 
     def gradients(self, xp: Any, g: Any, x: Any, grid: Any) -> tuple[Any, Any]:
-        """The gradients by the picture and by the grid."""
+        """The gradients of the input and of the grid."""
         fractions, of_x = self.fractions(xp, grid), 0
         along = [0] * len(self.taps)
         for choice in self.choices:
@@ -191,14 +191,14 @@ class GridSampler3D(GridSampler2D):
 
 
 def warned(align_corners: bool | None) -> bool:
-    """Whether the corners are aligned, with PyTorch's warning where nobody says."""
+    """Whether the corners are aligned, with PyTorch's warning if it is not given."""
     if align_corners is None:
         warnings.warn(ALIGN, UserWarning, stacklevel=3)
     return bool(align_corners)
 
 
 def check_grid(input: Tensor, grid: Tensor, mode: str) -> None:
-    """PyTorch's errors for shapes that do not fit."""
+    """Raise PyTorch's errors for shapes that do not fit."""
     x, y = input.array.shape, grid.array.shape
     same_device(input.array, grid.array)
     if x[0] != y[0]:
@@ -220,12 +220,12 @@ def check_grid(input: Tensor, grid: Tensor, mode: str) -> None:
 
 def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
                 align_corners: bool | None = None) -> Tensor:
-    """The elements of pictures (N, C, H, W) or volumes (N, C, D, H, W) at the places of a grid (N, …, 2 or 3).
+    """Sample images (N, C, H, W) or volumes (N, C, D, H, W) at the coordinates of a grid (N, …, 2 or 3): (N, C, …).
 
     Args:
-        mode: "bilinear" between the nearest elements, "nearest", or "bicubic" (pictures alone).
-        padding_mode: what is outside: "zeros", the "border", or the picture mirrored, "reflection".
-        align_corners: -1 and 1 are the middles of the first and last elements; otherwise, by default, their edges.
+        mode: "bilinear" between the nearest elements, "nearest", or "bicubic" (images only).
+        padding_mode: outside are "zeros", the "border" element, or the mirrored image, "reflection".
+        align_corners: -1 and 1 are the centres of the first and last elements; otherwise, by default, their edges.
 
     Raises:
         ValueError: for another mode.
@@ -261,7 +261,7 @@ class AffineGridGenerator(Node):
 
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
-    """The places at which `grid_sample` reads a picture of `size` moved by affine maps.
+    """The coordinates at which `grid_sample` reads an image of `size` transformed by affine maps.
 
     Args:
         theta: matrices (N, 2, 3), or (N, 3, 4) for volumes.
@@ -271,8 +271,8 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
         A grid (N, H, W, 2) or (N, D, H, W, 3).
 
     Raises:
-        ValueError: if the shapes do not fit, or a size is not above 0.
-        NotImplementedError: for a size of another length.
+        ValueError: if the shapes do not fit, or a size is not positive.
+        NotImplementedError: if `size` has another length.
     """
     align = warned(align_corners)
     if theta.array.dtype.kind != "f":

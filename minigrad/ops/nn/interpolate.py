@@ -1,4 +1,4 @@
-"""Resizes (N, C, …) by the nearest elements, linear or cubic interpolation, or areas."""
+"""Resizes (N, C, …) by nearest elements, linear or cubic interpolation, or area averages."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from minigrad.ops.nn.resample import Resample, resampling
 
 
 def nearest(size: int, out: int, scale: float, exact: bool) -> Any:
-    """The matrix that takes the nearest element; `scale` is the distance of two in the input."""
+    """The matrix that selects the nearest element; `scale` is the distance between samples in the input."""
     matrix = np.zeros((out, size))
     at = np.float32(scale) * (np.arange(out, dtype=np.float32) + np.float32(0.5 if exact else 0))
     matrix[np.arange(out), np.minimum(np.floor(at).astype(np.int64), size - 1)] = 1
@@ -20,14 +20,14 @@ def nearest(size: int, out: int, scale: float, exact: bool) -> Any:
 
 
 def positions(size: int, out: int, scale: float, align_corners: bool) -> Any:
-    """Where in the input the elements of the result are."""
+    """The positions in the input of the result's elements."""
     if align_corners:
         return np.arange(out) * ((size - 1) / (out - 1) if out > 1 else 0.0)
     return scale * (np.arange(out) + 0.5) - 0.5
 
 
 def linear(size: int, out: int, scale: float, align_corners: bool) -> Any:
-    """The matrix that joins neighbours by straight lines."""
+    """The matrix of linear interpolation between neighbours."""
     at = np.maximum(positions(size, out, scale, align_corners), 0)
     low = np.minimum(at.astype(np.int64), size - 1)
     high = np.minimum(low + 1, size - 1)
@@ -39,7 +39,7 @@ def linear(size: int, out: int, scale: float, align_corners: bool) -> Any:
 
 
 def cubic(size: int, out: int, scale: float, align_corners: bool) -> Any:
-    """The matrix that joins neighbours by cubic curves (Keys, 1981, with a = -0.75)."""
+    """The matrix of cubic interpolation (Keys, 1981, with a = -0.75)."""
     at = positions(size, out, scale, align_corners)
     low = np.floor(at).astype(np.int64)
     part = at - low
@@ -52,7 +52,7 @@ def cubic(size: int, out: int, scale: float, align_corners: bool) -> Any:
 
 
 def upsampling(name: str, kernel: str, matrix: Callable[..., Any]) -> tuple[type[Resample], Callable[..., Any]]:
-    """An op, of what PyTorch's errors call its kernel, and what makes its matrices."""
+    """An op, given the kernel name in PyTorch's errors and a function that computes its matrices."""
     lines = [""] if name.endswith("1D") else ["_d", "_h", "_w"][-int(name[-2]):]
     shown = ("output_size", "self_sym_sizes", *[f"scales{line}" for line in lines])
     return resampling(__name__, f"Upsample{name}", kernel,
@@ -79,14 +79,14 @@ MODES = {mode for mode, _ in UPSAMPLING}
 def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
                 align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
                 antialias: bool = False) -> Tensor:
-    """(N, C, …) with its other dimensions made larger or smaller, to `size` or by `scale_factor`.
+    """Resize all dimensions of (N, C, …) but the first two, to `size` or by `scale_factor`.
 
     `mode`: 'nearest', 'nearest-exact', 'area', 'linear' (3-D input), 'bilinear', 'bicubic' (4-D), 'trilinear' (5-D).
-    `align_corners`: whether the first and last elements stay where they are. There is no `antialias`.
+    `align_corners`: whether the first and last elements keep their positions. `antialias` is not implemented.
 
     Raises:
         ValueError: if both or neither of `size` and `scale_factor` are given, or their lengths do not fit.
-        NotImplementedError: if a mode does not fit the number of dimensions.
+        NotImplementedError: if a mode does not fit the number of dimensions, or for `antialias`.
     """
     shape = input.array.shape
     k = len(shape) - 2
@@ -95,7 +95,7 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
                          "bicubic | trilinear")
     out, factors = sizes_for(shape, size, scale_factor)
     if antialias:
-        raise NotImplementedError("minigrad's interpolate has no antialias")
+        raise NotImplementedError("minigrad does not implement interpolate with antialias=True")
     if recompute_scale_factor:
         factors = None
     scales = [1 / f if f else n / o if o else 0.0 for n, o, f in zip(shape[2:], out, factors or [0.0] * k, strict=True)]
@@ -121,12 +121,12 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
 
 
 def size_text(sizes: Sequence[int]) -> str:
-    """Sizes as PyTorch's error says them."""
+    """Sizes as PyTorch's error prints them."""
     return f"({', '.join(f'{name}: {n}' for name, n in zip(('D', 'H', 'W')[-len(sizes):], sizes, strict=True))})"
 
 
 def sizes_for(shape: tuple[int, ...], size: Any, scale_factor: Any) -> tuple[list[int], list[float] | None]:
-    """The size of the result, and the scale factors, if these decide it."""
+    """The size of the result, and the scale factors if these determine it."""
     k = len(shape) - 2
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")

@@ -35,14 +35,14 @@ REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}  # their numbers in PyTorch
 
 
 class Loss(Node, number=None):
-    """The form of a loss in one op: `values` for each element, then their mean, their sum, or neither.
+    """The form of a loss as one op: `values` for each element, then their mean, their sum, or neither.
 
-    The first constant of the formula is the share that each element has in the result.
+    The first constant of the formula is the share of each element in the result.
     """
 
     kernel: ClassVar[str]
     values: ClassVar[Callable[..., Any]]
-    like_input: ClassVar[bool] = False  # whether the result has the dtype of the input, whatever the target's is
+    like_input: ClassVar[bool] = False  # whether the result has the input's dtype, whatever the target's is
     saves = ("self", "target")
     constants: ClassVar[tuple[str, ...]] = ("", "reduction")
 
@@ -61,7 +61,7 @@ class Loss(Node, number=None):
 
 def record_loss(cls: type[Node], losses: Any, a: Tensor, b: Tensor, saved: tuple[Any, ...], reduction: str,
                 const: tuple[Any, ...] = (), input_metadata: Any = None) -> Tensor:
-    """The losses of elements, reduced, as the result of an op of two Tensors."""
+    """Record the reduced losses of elements as the result of an op on two Tensors."""
     loss, share = reduced(losses, reduction)
     if reduction != "none":
         input_metadata = tuple([(v.array.shape, v.array.dtype) for v in (a, b)])
@@ -69,7 +69,7 @@ def record_loss(cls: type[Node], losses: Any, a: Tensor, b: Tensor, saved: tuple
 
 
 def reduced(losses: Any, reduction: str) -> tuple[Any, float]:
-    """The mean or the sum of elements, or they themselves; and the share that each has in it."""
+    """The mean or the sum of elements, or the elements themselves; and the share of each in it."""
     if reduction == "none":
         return losses, 1.0
     count = losses.size if reduction == "mean" else 1
@@ -77,7 +77,7 @@ def reduced(losses: Any, reduction: str) -> tuple[Any, float]:
 
 
 def difference(xp: Any, a: Any, b: Any) -> Any:
-    """`a - b` of Tensors in a recorded pass, of which one may hold bools. Arrays subtract these, Tensors do not."""
+    """`a - b` of Tensors in a recorded pass, one of which may hold bools: arrays subtract these, Tensors do not."""
     a, b = [xp.cast(v, xp.dtype(other)) if xp.dtype(v).kind == "b" else v for v, other in ((a, b), (b, a))]
     return a - b
 
@@ -111,7 +111,7 @@ class SmoothL1Loss(Loss):
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, share: float, beta: float, _: int) -> tuple[Any, Any]:
         d = a - b if xp is not Tensor.backward_namespace else difference(xp, a, b)
-        slope = xp.where((d >= beta) | (d <= -beta), xp.sign(d), d / beta) * (g * share)  # of NaN it is NaN
+        slope = xp.where((d >= beta) | (d <= -beta), xp.sign(d), d / beta) * (g * share)  # for NaN it is NaN
         return slope, -slope
 
 
@@ -129,12 +129,12 @@ class HuberLoss(Loss):
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, share: float, delta: float, _: int) -> tuple[Any, Any]:
         d = a - b if xp is not Tensor.backward_namespace else difference(xp, a, b)
-        slope = xp.where((d >= delta) | (d <= -delta), xp.sign(d) * delta, d) * (g * share)  # of NaN it is NaN
+        slope = xp.where((d >= delta) | (d <= -delta), xp.sign(d) * delta, d) * (g * share)  # for NaN it is NaN
         return slope, -slope
 
 
 class BinaryCrossEntropy(Node):
-    """-(y * log(x) + (1 - y) * log(1 - x)) of probabilities x; logarithms end at -100."""
+    """-(y * log(x) + (1 - y) * log(1 - x)) for probabilities x; logarithms are at least -100."""
 
     saves = ("self", "target", "weight")
     constants = ("", "reduction")
@@ -145,7 +145,7 @@ class BinaryCrossEntropy(Node):
         if x.dtype.kind != "f":
             refuse("binary_cross_entropy", x.dtype)
         for name, v in (("input", x), ("target", y)):
-            if backend_of(v) is None and not ((v >= 0) & (v <= 1)).all():  # to ask a device would wait for it
+            if backend_of(v) is None and not ((v >= 0) & (v <= 1)).all():  # checking a device would block
                 raise RuntimeError(f"all elements of {name} should be between 0 and 1")
         same_device(x, y, *([] if weight is None else [weight.array]))
         losses = (y - 1) * np.maximum(np.log1p(-x), -100) - y * np.maximum(np.log(x), -100)
@@ -167,7 +167,7 @@ def bounded(xp: Any, x: Any) -> Any:
 
 
 class BinaryCrossEntropyWithLogits(Node):
-    """The same of x = sigmoid(input), which does not underflow; `pos_weight` is that of the targets 1."""
+    """The same for x = sigmoid(input), without underflow; `pos_weight` is the weight of the targets 1."""
 
     saves = ("self", "target", "weight", "pos_weight")
     constants = ("", "reduction")
@@ -215,7 +215,7 @@ class SoftMarginLoss(Node):
 
 
 def reduction_of(size_average: Flag, reduce: Flag, reduction: str, stacklevel: int = 3) -> str:
-    """The reduction that is asked for, be it by the two flags of early PyTorch, with its warning."""
+    """The reduction asked for, including by the two deprecated flags, with their warning."""
     if size_average is None and reduce is None:
         return reduction
     old = "none" if reduce is not None and not reduce else "mean" if size_average is None or size_average else "sum"
@@ -225,7 +225,7 @@ def reduction_of(size_average: Flag, reduce: Flag, reduction: str, stacklevel: i
 
 
 def checked(size_average: Flag, reduce: Flag, reduction: str) -> str:
-    """One of PyTorch's reductions; a ValueError else."""
+    """One of PyTorch's reductions; a ValueError for any other."""
     reduction = reduction_of(size_average, reduce, reduction, 4)
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -233,12 +233,12 @@ def checked(size_average: Flag, reduce: Flag, reduction: str) -> str:
 
 
 def apply_reduction(losses: Tensor, reduction: str) -> Tensor:
-    """The mean or the sum of a tensor, or itself."""
+    """The mean or the sum of a tensor, or the tensor itself."""
     return losses if reduction == "none" else mean(losses) if reduction == "mean" else sum(losses)
 
 
 def together(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Both operands in one shape; with PyTorch's warning where they have to be broadcast to it."""
+    """Both operands broadcast to one shape; with PyTorch's warning if their shapes differ."""
     m, n = input.array.shape, target.array.shape
     if m != n:
         warnings.warn(f"Using a target size ({Size(n)}) that is different to the input size ({Size(m)}). This will "
@@ -251,7 +251,7 @@ def together(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def underivable(name: str, **inputs: Tensor | None) -> None:
-    """PyTorch's error for an input that requires grad, but has no derivative."""
+    """Raise PyTorch's error for an input that requires grad, but has no derivative."""
     for argument, value in inputs.items():
         if value is not None and value._requires_grad:
             raise RuntimeError(f"The function '{name}' is not differentiable with respect to argument '{argument}'. "
@@ -259,7 +259,7 @@ def underivable(name: str, **inputs: Tensor | None) -> None:
 
 
 def weighted(losses: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
-    """Losses times weights, reduced; their mean is that of the weights together."""
+    """Losses times weights, reduced; a mean is divided by the sum of the weights."""
     if weight is None:
         return apply_reduction(losses, reduction)
     scaled = losses * weight
@@ -267,14 +267,14 @@ def weighted(losses: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
 
 
 def check_weight(weight: Tensor | None, input: Tensor) -> None:
-    """PyTorch's error for weights of another shape."""
+    """Raise PyTorch's error for weights of another shape."""
     if weight is not None and weight.array.shape != input.array.shape:
         raise ValueError("Weights and input must have the same size.")
 
 
 def mse_loss(input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None,
              reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
-    """The mean (or sum, or none) of the squared differences; `size_average` and `reduce` are old words for it.
+    """The mean (or sum, or none) of the squared differences; `size_average` and `reduce` are deprecated.
 
     `weight`: one for each element; a mean is then divided by their sum.
 
@@ -292,7 +292,7 @@ def mse_loss(input: Tensor, target: Tensor, size_average: Flag = None, reduce: F
 
 def l1_loss(input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None,
             reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
-    """The mean (or sum, or none) of the absolute differences; arguments and errors as `mse_loss`."""
+    """The mean (or sum, or none) of the absolute differences; arguments and errors as in `mse_loss`."""
     reduction = checked(size_average, reduce, reduction)
     losses = Abs.forward(Sub.forward(*together(input, target)))
     check_weight(weight, input)
@@ -301,7 +301,7 @@ def l1_loss(input: Tensor, target: Tensor, size_average: Flag = None, reduce: Fl
 
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None,
                    reduction: str = "mean", beta: float = 1.0) -> Tensor:
-    """Squares of differences below `beta`, halved and over `beta`; above it the differences, less half of `beta`."""
+    """Half the squared difference over `beta` below `beta` (≥ 0); above it, the difference - `beta` / 2."""
     reduction = checked(size_average, reduce, reduction)
     input, target = together(input, target)
     if beta < 0:
@@ -313,7 +313,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Flag = None, red
 
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0,
                weight: Tensor | None = None) -> Tensor:
-    """Halved squares of differences up to `delta`; above it `delta` times the differences, less half of `delta`."""
+    """Half the squared difference up to `delta` (> 0); above it, `delta` times (the difference - `delta` / 2)."""
     reduction = checked(None, None, reduction)
     input, target = together(input, target)
     if delta <= 0:
@@ -326,11 +326,11 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
 
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Flag = None,
                          reduce: Flag = None, reduction: str = "mean") -> Tensor:
-    """The cross entropy of probabilities and targets, both of [0, 1].
+    """The cross entropy of probabilities and targets, both in [0, 1].
 
     Raises:
         ValueError: if the shapes differ.
-        RuntimeError: if an element of `input` is no probability.
+        RuntimeError: if an element of `input` is not a probability.
     """
     reduction = checked(size_average, reduce, reduction)
     x, y = input.array, target.array
@@ -354,7 +354,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None,
                                      size_average: Flag = None, reduce: Flag = None, reduction: str = "mean",
                                      pos_weight: Tensor | None = None) -> Tensor:
-    """The cross entropy of `sigmoid(input)` and targets of [0, 1]; `pos_weight`: the weight of the targets 1.
+    """The cross entropy of `sigmoid(input)` and targets in [0, 1]; `pos_weight`: the weight of the targets 1.
 
     Raises:
         ValueError: if the shapes differ.
@@ -373,10 +373,10 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
 
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None,
                      reduction: str = "mean") -> Tensor:
-    """log(1 + exp(-target * input)) for targets of 1 and -1.
+    """log(1 + exp(-target * input)) for targets of 1 and -1, reduced.
 
     Raises:
-        RuntimeError: if the target has no shape that broadcasts to the input's, or the input holds no real numbers.
+        RuntimeError: if the target's shape does not broadcast to the input's, or the input's dtype is not real.
     """
     reduction = checked(size_average, reduce, reduction)
     underivable("soft_margin_loss", target=target)

@@ -1,4 +1,4 @@
-"""Losses composed of other ops, as in PyTorch: of margins, distances and distributions."""
+"""Losses composed of other ops, as in PyTorch: margins, distances and distributions."""
 
 import math
 import operator
@@ -42,9 +42,9 @@ from minigrad.ops.tensor.storage import size
 
 def kl_div(input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean",
            log_target: bool = False) -> Tensor:
-    """The divergence of Kullback and Leibler, of log-probabilities and probabilities (`log_target`: their logarithms).
+    """The Kullback-Leibler divergence of log-probabilities from probabilities (`log_target`: their logarithms).
 
-    `reduction` may also be 'batchmean', which is what the name means: the sum over the size of the batch.
+    `reduction` may also be 'batchmean', the actual divergence: the sum divided by the batch size.
     """
     old = size_average is not None or reduce is not None
     if reduction == "mean" and not old:
@@ -65,7 +65,7 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full
                      reduction: str = "mean") -> Tensor:
     """exp(input) - target * input; with `log_input=False` input - target * log(input + eps).
 
-    `full`: with Stirling's approximation of what does not depend on the input.
+    `full`: add Stirling's approximation of the term that does not depend on the input.
     """
     reduction = checked(size_average, reduce, reduction)
     if log_input:
@@ -108,14 +108,14 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: 
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: Flag = None,
                          reduce: Flag = None, reduction: str = "mean") -> Tensor:
-    """The input where the target is 1; where it is -1 what it lacks to `margin`."""
+    """The input where the target is 1; where it is -1, max(0, margin - input)."""
     reduction = checked(size_average, reduce, reduction)
     short, t = ClampMin.forward(filled_like(input, margin) - input, 0), target.array
     return apply_reduction(where_or_zero(t != 1, short) + where_or_zero(t != -1, input), reduction)
 
 
 def filled_like(v: Tensor, value: float) -> Tensor:
-    """A tensor of one number, of the shape and dtype of another."""
+    """A tensor filled with a number, with the shape and dtype of another."""
     return plain(np.full(v.array.shape, value, v.array.dtype, like=device_like(v.array)))
 
 
@@ -139,13 +139,13 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2,
                         eps: float = 1e-6, swap: bool = False, size_average: Flag = None, reduce: Flag = None,
                         reduction: str = "mean") -> Tensor:
-    """By how much the anchor is not nearer, by `margin`, to the positive than to the negative.
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), where d is the p-norm of the difference.
 
-    `swap`: the distance of positive and negative counts instead, where it is smaller.
+    `swap`: the distance between positive and negative is used instead of d(anchor, negative) where it is smaller.
 
     Raises:
-        ValueError: if the margin is not above 0.
-        RuntimeError: for unlike numbers of dimensions.
+        ValueError: if the margin is not positive, or for another reduction.
+        RuntimeError: if the numbers of dimensions differ.
     """
     distance = partial(pairwise_distance, p=p, eps=eps)
     reduction = checked(size_average, reduce, reduction)
@@ -155,7 +155,7 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *,
                                       distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
                                       margin: float = 1.0, swap: bool = False, reduction: str = "mean") -> Tensor:
-    """`triplet_margin_loss` with a distance of one's own."""
+    """`triplet_margin_loss` with a user-defined distance."""
     distance = pairwise_distance if distance_function is None else distance_function
     return triplet_loss(anchor, positive, negative, distance, operator.add, margin, swap, reduction)
 
@@ -180,7 +180,7 @@ def triplet_loss(anchor: Tensor, positive: Tensor, negative: Tensor, distance: C
 
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Flag = None,
                           reduce: Flag = None, reduction: str = "mean") -> Tensor:
-    """1 - cos where the target is 1; where it is -1 by how much cos is above `margin`.
+    """1 - cos where the target is 1; where it is -1, max(0, cos - margin).
 
     Raises:
         RuntimeError: if the dimensions of target and inputs do not fit.
@@ -214,7 +214,7 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
 
 
 class MultiMarginLoss(Node):
-    """For each row the mean over its classes of max(0, margin - x[target] + x[i])^p; the target itself counts 0."""
+    """For each row, the mean over its classes of max(0, margin - x[target] + x[i])^p; the target itself counts 0."""
 
     saves = ("self", "target")
     constants = ("margin", "p", "", "", "reduction")
@@ -238,7 +238,7 @@ class MultiMarginLoss(Node):
 
 
 class MultiMarginLossBackward:
-    """Its derivative, which has none itself in PyTorch."""
+    """The derivative; it has none itself, as in PyTorch."""
 
     @staticmethod
     def values(g: Any, a: Any, margin: float, p: int, index: Any, share: Any) -> Any:
@@ -256,11 +256,11 @@ class MultiMarginLossBackward:
 
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
                       size_average: Flag = None, reduce: Flag = None, reduction: str = "mean") -> Tensor:
-    """By how much the score of the target class is not `margin` above the others, to the power of `p` (1 or 2).
+    """The sum over classes i ≠ t of max(0, margin - input[t] + input[i])^p / C, for the target t; `p` is 1 or 2.
 
     Raises:
-        ValueError: for another `p`, or weights that are no vector.
-        RuntimeError: if the shapes do not fit, or a target is no class.
+        ValueError: for another `p`, or weights that are not a vector.
+        RuntimeError: if the shapes do not fit, or a target is not a class.
     """
     reduction = checked(size_average, reduce, reduction)
     if p not in (1, 2):
@@ -283,13 +283,13 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     if t.dtype.name != "int64":
         raise RuntimeError(f"expected scalar type Long but found {target.dtype.type_name}")
     same_device(x, t, *([] if weight is None else [weight.array]))
-    if backend_of(t) is None and ((t < 0) | (t >= classes)).any():  # to ask a device would wait for it
+    if backend_of(t) is None and ((t < 0) | (t >= classes)).any():  # checking a device would block
         raise RuntimeError("target out of range")
     return MultiMarginLoss.forward(input, target, margin, p, None if weight is None else weight.array, reduction)
 
 
 class MultilabelMarginLoss(Node):
-    """For each row the sum over its targets j and all other classes i of max(0, 1 - (x[j] - x[i])), over the classes.
+    """For each row, the sum over its targets j and other classes i of max(0, 1 - (x[j] - x[i])), over the classes.
 
     The targets of a row end at its first -1.
     """
@@ -302,8 +302,8 @@ class MultilabelMarginLoss(Node):
         rows, labels = [np.atleast_2d(v.array) for v in (a, target)]
         listed = np.logical_and.accumulate(labels >= 0, 1)
         marked = np.zeros(rows.shape, rows.dtype, like=device_like(rows))
-        number, place = np.nonzero(listed)
-        marked[number, labels[number, place]] = 1
+        row, column = np.nonzero(listed)
+        marked[row, labels[row, column]] = 1
         gaps = gaps_of(rows, labels, listed, marked)
         loss, part = reduced(gaps.sum((1, 2)) / rows.dtype.type(rows.shape[1]), reduction)
         loss = loss.reshape(a.array.shape[:-1]) if reduction == "none" else loss
@@ -317,22 +317,22 @@ class MultilabelMarginLoss(Node):
 
 
 def gaps_of(rows: Any, labels: Any, listed: Any, marked: Any) -> Any:
-    """By how much the score of each listed target is not 1 above each class that is no target."""
+    """max(0, 1 - (x[j] - x[i])) for each listed target j and each class i that is not a target."""
     chosen = np.take_along_axis(rows, np.maximum(labels, 0), 1)
     gaps = np.maximum(1 - chosen[:, :, None] + rows[:, None, :], 0)
     return gaps * listed[:, :, None] * (1 - marked)[:, None, :]
 
 
 class MultilabelMarginLossBackward:
-    """Its derivative, which has none itself in PyTorch."""
+    """The derivative; it has none itself, as in PyTorch."""
 
     @staticmethod
     def values(g: Any, a: Any, target: Any, is_target: Any, listed: Any, share: Any) -> Any:
         rows, labels, marked = [np.atleast_2d(v) for v in (a, target, is_target)]
         above = (gaps_of(rows, labels, listed, marked) > 0) * (g.reshape(-1, 1) * share[:, None])[:, :, None]
         slopes = above.sum(1)
-        number, place = np.nonzero(listed)
-        add_at(slopes, (number, labels[number, place]), -above.sum(2)[number, place])
+        row, column = np.nonzero(listed)
+        add_at(slopes, (row, labels[row, column]), -above.sum(2)[row, column])
         return as_dtype(slopes.reshape(a.shape), a.dtype, copy=False)
 
     @staticmethod
@@ -343,13 +343,13 @@ class MultilabelMarginLossBackward:
 
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None,
                            reduction: str = "mean") -> Tensor:
-    """By how much the scores of several target classes are not 1 above those of the others: (N, C) or (C).
+    """max(0, 1 - (input[j] - input[i])) summed over target classes j and other classes i, over C: (N, C) or (C).
 
     Args:
-        target: the numbers of the classes, in the shape of `input`, ended by -1.
+        target: class numbers in the shape of `input`; the first -1 ends a row.
 
     Raises:
-        RuntimeError: if the shapes do not fit, or a target is no class.
+        RuntimeError: if the shapes do not fit, or a target is not a class.
     """
     reduction = checked(size_average, reduce, reduction)
     x, t = input.array, target.array

@@ -1,7 +1,7 @@
 """Layer and group normalisation: elements minus their mean, divided by their standard deviation.
 
-What differs is over which dimensions mean and variance are taken; the derivative is the same for all. Mirrors PyTorch's
-`layer_norm.cpp` and `group_norm.cpp`; normalisation in a batch is in batch_norm.py.
+They differ in the dimensions over which mean and variance are taken; the derivative is the same. Mirrors PyTorch's
+`layer_norm.cpp` and `group_norm.cpp`; batch normalisation is in batch_norm.py.
 """
 
 import math
@@ -29,7 +29,7 @@ Shape = tuple[int, ...]
 
 
 def mean_of(x: Any, axes: Shape) -> Any:
-    """The mean over `axes`, kept: the last dimensions, or these and the first; by products with ones (fast)."""
+    """The mean over `axes`, which are kept: the last dimensions, or these and the first; by fast products with ones."""
     shape = tuple([1 if i in axes else n for i, n in enumerate(x.shape)])
     if not x.size:
         return np.full(shape, math.nan, x.dtype, like=device_like(x))
@@ -42,25 +42,25 @@ def mean_of(x: Any, axes: Shape) -> Any:
 
 
 class Standard:
-    """Elements less their mean, over their standard deviation; and 1 over the latter. No node: on Tensors many ops."""
+    """Elements minus their mean, over their standard deviation; and its inverse. On Tensors this is several ops."""
 
     @staticmethod
     def values(x: Any, axes: Shape, eps: float, kept: tuple[Any, Any]) -> tuple[Any, Any]:
-        """On arrays: mean and deviation are there already."""
+        """On arrays: the mean and the inverse deviation are known."""
         mean, scale = kept
         result = None if type(x) is np.ndarray else by_kernel("standardize", x, mean, scale, 1, 0)
         return (x - mean) * scale if result is None else result, scale
 
     @staticmethod
     def forward(a: Tensor, axes: Shape, eps: float, kept: Any) -> tuple[Tensor, Tensor]:
-        """On Tensors: made anew, so that derivatives go through."""
+        """On Tensors: computed again, so that derivatives flow through."""
         difference = a - MeanDim.forward(a, axes, True)
         scale = Rsqrt.forward(MeanDim.forward(difference * difference, axes, True) + eps)
         return difference * scale, scale
 
 
 class StandardBackward:
-    """What a gradient of the standardised elements gives the elements themselves."""
+    """The gradient of the elements, given that of the standardised elements."""
 
     @staticmethod
     def values(g: Any, x: Any, scale: Any, axes: Shape) -> Any:
@@ -80,14 +80,14 @@ class StandardBackward:
 
 
 class Norm(Node, number=None):
-    """The form of a normalisation; `axes`: over which mean and variance are taken, `along`: shape of the weights.
+    """The form of a normalisation; `axes`: the dimensions of mean and variance, `along`: the shape of the weights.
 
-    `inner` is the shape in which this is done, where it is not that of the input.
+    `inner` is the shape in which it is computed, where it is not that of the input.
     """
 
     saves = ("input", "weight")
     kernel = ""
-    whole = False  # whether there is one weight for each element of a row of `inner`
+    whole = False  # whether each element of a row of `inner` has its own weight
 
     @classmethod
     def forward(cls, a: Tensor, weight: Tensor | None, bias: Tensor | None, axes: Shape, along: Shape, eps: float,
@@ -125,13 +125,13 @@ class Norm(Node, number=None):
 
 
 def in_rows(x: Any) -> bool:
-    """Whether there is the fast way of `normalized` for an array."""
+    """Whether the fast path of `normalized` applies to an array."""
     return type(x) is np.ndarray and x.dtype in ONES and x.size > 0
 
 
 def by_kernels(x: Any, mean: Any, axes: Shape, eps: float, weight: Tensor | None,
                bias: Tensor | None) -> tuple[Any, Any] | None:
-    """The array normalised, times the weights, plus the bias, and 1 over its deviation; None: there are no kernels."""
+    """The array normalised, times the weights, plus the bias, and the inverse deviation; None if there is no kernel."""
     squares = by_kernel("squared_distance", x, mean)
     if squares is None:
         return None
@@ -142,8 +142,8 @@ def by_kernels(x: Any, mean: Any, axes: Shape, eps: float, weight: Tensor | None
 
 def finished(cls: type[Node], y: Any, a: Tensor, weight: Tensor | None, bias: Tensor | None, along: Shape | None,
              const: tuple[Any, ...]) -> Tensor:
-    """What is normalised, times the weights, plus the bias, recorded as an op of these three; `along` None: they are
-    in it already."""
+    """Multiply a normalised array by the weights, add the bias, and record the op on all three; `along` None: they are
+    applied already."""
     if weight is not None and along is not None:
         y *= widened(weight.array).reshape(along)
     if bias is not None and along is not None:
@@ -155,18 +155,18 @@ def finished(cls: type[Node], y: Any, a: Tensor, weight: Tensor | None, bias: Te
 
 
 def input_metadata_for(a: Tensor, *parts: Tensor | None) -> Any:
-    """What the engine needs to know where weights or bias have another dtype than the input."""
+    """The metadata that the engine needs if weights or bias have another dtype than the input."""
     if all(v is None or v.array.dtype is a.array.dtype for v in parts):
         return None
     return tuple([None if v is None else (v.array.shape, v.array.dtype) for v in (a, *parts)])
 
 
 class Total:
-    """The sum over some dimensions. No node: on Tensors it is the op."""
+    """The sum over some dimensions. Not a node: on Tensors it is the op."""
 
     @staticmethod
     def values(x: Any, axes: Shape) -> Any:
-        """On arrays, where the first dimensions or all but one are added up: by products with ones, which are fast."""
+        """On arrays, where the first dimensions or all but one are summed: by fast products with ones."""
         if axes == tuple(range(len(axes))) and x.itemsize > 2 and x.size:
             lead = math.prod(x.shape[:len(axes)])
             return (ones_for(x, lead) @ x.reshape(lead, -1)).reshape(x.shape[len(axes):])
@@ -180,7 +180,7 @@ class Total:
 
 
 def of_affine(node: Node, xp: Any, g: Any, x: Any, w: Any, along: Shape, of_input: Any) -> tuple[Any, Any, Any]:
-    """The gradients of input, weights and bias where the result is x * w + b, `of_input` that of x's input."""
+    """The gradients of input, weights and bias of x * w + b; `of_input` maps the gradient of x to that of its input."""
     for_input, for_weight, for_bias = [edge is not None for edge in node.next]
     rest = tuple([i for i, n in enumerate((1,) * (g.ndim - len(along)) + along) if n == 1 and i < g.ndim and (
         i < g.ndim - len(along) or g.shape[i] != 1)])
@@ -194,7 +194,7 @@ def of_affine(node: Node, xp: Any, g: Any, x: Any, w: Any, along: Shape, of_inpu
 
 
 class NativeLayerNorm(Norm):
-    """Over the last dimensions."""
+    """Layer norm: over the last dimensions."""
 
     constants = ("", "normalized_shape")
     whole = True
@@ -202,13 +202,13 @@ class NativeLayerNorm(Norm):
 
 
 class NativeGroupNorm(Norm):
-    """Over groups of channels."""
+    """Group norm: over groups of channels."""
 
     constants = ("", "", "eps", "", "", "group", "N", "C", "HxW")
     kernel = "GroupNormKernelImpl"
 
 
-# layer_norm on NumPy's arrays, as rows of a matrix. NumPy takes three times as long to combine a column or a row of
+# layer_norm on NumPy arrays, as rows of a matrix. NumPy takes three times as long to combine a column or a row of
 # numbers with a matrix of short rows as to combine two matrices: 1,024 × 64 numbers, 20 µs instead of 6 to 12. So sums
 # along rows or columns are products with vectors (4 µs), a column times a row is a product of matrices (15 instead of
 # 27 µs), and in the gradient each row is combined with no more than a factor and a shift, as in PyTorch's kernel:
@@ -216,8 +216,8 @@ class NativeGroupNorm(Norm):
 
 
 def normalized(x: Any, w: Any, b: Any, eps: float, shape: tuple[int, ...]) -> tuple[Any, Any, Any]:
-    """Rows less their mean, over their deviation, times the weights, plus the bias, in another shape; the means, and 1
-    over the deviations, a column each."""
+    """Standardised rows, times the weights, plus the bias, in another shape; the means, and the inverse deviations, as
+    columns."""
     dtype, count = x.dtype, x.dtype.type(x.shape[1])
     mean = (x.dot(ones_for(x, x.shape[1])) / count)[:, None]
     out = np.empty(shape, dtype)
@@ -234,8 +234,8 @@ def normalized(x: Any, w: Any, b: Any, eps: float, shape: tuple[int, ...]) -> tu
 
 def gradients(g: Any, x: Any, w: Any, kept: tuple[Any, Any], wanted: list[bool],
               shape: tuple[int, ...]) -> tuple[Any, Any, Any]:
-    """What the gradient `g` of `normalized` gives rows, in another shape, weights and bias, if they are `wanted`;
-    `kept`: the means, and 1 over the deviations."""
+    """The gradients of the rows, in another shape, weights and bias for the gradient `g` of `normalized`, if they are
+    `wanted`; `kept`: the means, and the inverse deviations."""
     for_input, for_weight, for_bias = wanted
     mean, scale, by_weight, by_bias = kept[0], kept[1][:, 0], None, None
     if for_input or for_weight:
@@ -249,8 +249,8 @@ def gradients(g: Any, x: Any, w: Any, kept: tuple[Any, Any], wanted: list[bool],
 
 
 def of_rows(g: Any, apart: Any, both: Any, w: Any, scale: Any, shape: tuple[int, ...]) -> Any:
-    """What goes back to the rows: g * w * scale - apart * factor - shift, where a factor is the sum of `both * w` over
-    a row (times scale³ over its length) and a shift that of `g * w`; `both` is `g * apart`. `apart` is written over."""
+    """The gradient of the rows: g * w * scale - apart * factor - shift, where a factor is the sum of `both * w` over a
+    row (times scale³ over its length) and a shift that of `g * w`; `both` is `g * apart`. `apart` is overwritten."""
     result = np.empty(shape, g.dtype)
     out, count = result.reshape(g.shape), g.dtype.type(g.shape[1])
     if w is None:
@@ -273,7 +273,7 @@ def of_rows(g: Any, apart: Any, both: Any, w: Any, scale: Any, shape: tuple[int,
 
 
 def check_dtypes(input: Tensor, *parts: Tensor | None) -> None:
-    """PyTorch's errors for parts of another dtype than the input: float32 goes with halves, and nothing else."""
+    """Raise PyTorch's errors for parts of another dtype than the input; only halves accept another, float32."""
     tensors, dtype = [v for v in parts if v is not None], input.array.dtype
     same_device(input.array, *[v.array for v in tensors])
     other = [v for v in tensors if v.array.dtype is not dtype]
@@ -289,7 +289,7 @@ def check_dtypes(input: Tensor, *parts: Tensor | None) -> None:
 
 def check_parts(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None,
                 star: str) -> Shape:
-    """The shape that is normalised; PyTorch's errors where something does not have it."""
+    """The shape that is normalised; PyTorch's errors if a part does not have it."""
     shape, sizes = tuple(normalized_shape), input.array.shape
     if not shape:
         raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
@@ -307,7 +307,7 @@ def check_parts(input: Tensor, normalized_shape: Sequence[int], weight: Tensor |
 @op
 def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
                bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
-    """The tensor normalised over its last dimensions, which are `normalized_shape`, as are `weight` and `bias`.
+    """Normalise over the last dimensions, whose shape is `normalized_shape`, as is that of `weight` and `bias`.
 
     Raises:
         RuntimeError: if these shapes do not fit.
@@ -322,11 +322,11 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | 
 @op
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
                eps: float = 1e-5) -> Tensor:
-    """(N, C, …) normalised over groups of channels; `weight` and `bias` are one for each channel.
+    """Normalise (N, C, …) over groups of channels; `weight` and `bias` have one element for each channel.
 
     Raises:
         RuntimeError: if the channels cannot be divided into such groups, or shapes do not fit.
-        ValueError: if a group has one element only.
+        ValueError: if a group has only one element.
     """
     shape = input.array.shape
     if len(shape) < 2:
@@ -353,9 +353,9 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
 @op
 def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
              eps: float | None = None) -> Tensor:
-    """The tensor over the root of the mean square of its last dimensions, which are `normalized_shape`.
+    """The tensor divided by the root mean square over its last dimensions, whose shape is `normalized_shape`.
 
-    `eps` is what is added to the mean square: by default the smallest difference from 1 in its dtype.
+    `eps` is added to the mean square: by default the machine epsilon of the dtype.
 
     Raises:
         RuntimeError: if shapes do not fit.

@@ -1,7 +1,7 @@
 """Packs sequences of different lengths into one tensor without padding, and pads them again.
 
 Mirrors PyTorch's `PackedSequence.cpp`. Packed data holds the first step of all sequences, longest first, then the
-second step of those that have one, and so on; `batch_sizes` says how many rows each step has.
+second step of those that have one, and so on; `batch_sizes` is the number of rows of each step.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ UNSORTED = (
 
 
 class PackPaddedSequence(Node):
-    """The rows that are no padding, of a (time, batch, …) tensor."""
+    """The rows of a (time, batch, …) tensor that are not padding."""
 
     saves = ("result1",)
     constants = ("batch_first", "", "input_sym_sizes")
@@ -41,7 +41,7 @@ class PackPaddedSequence(Node):
 
 
 def pack(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Tensor]:
-    """The packed data of sequences of these lengths, which descend, and its batch sizes."""
+    """The packed data and batch sizes of sequences of these lengths, which descend."""
     long = lengths.array
     padded = Transpose.forward(input, 0, 1) if batch_first else input
     if not padded.array.size:
@@ -63,7 +63,7 @@ def pack(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Ten
 
 
 def pad(data: Tensor, sizes: Sequence[int], batch_first: bool, value: float, time: int) -> tuple[Tensor, Tensor]:
-    """The padded (time, batch, …) tensor, and the lengths of the sequences. Steps of one size are copied at once."""
+    """The padded (time, batch, …) tensor, and the lengths of the sequences. Steps of equal size are copied at once."""
     rest = data.array.shape[1:]
     out = plain(np.full((time, sizes[0], *rest), value, data.array.dtype, like=device_like(data.array)))
     step = row = 0
@@ -80,7 +80,7 @@ def pad(data: Tensor, sizes: Sequence[int], batch_first: bool, value: float, tim
 
 
 def pad_all(sequences: Sequence[Tensor], batch_first: bool, value: float, side: str) -> Tensor:
-    """Sequences as one tensor, each filled up to the longest."""
+    """Sequences as one tensor, each padded to the length of the longest."""
     if not sequences:
         raise RuntimeError("received an empty list of sequences")
     if side not in ("left", "right"):

@@ -1,4 +1,4 @@
-"""Pads the last dimensions with a number, or by reflection, repetition or wrapping around."""
+"""Pads the last dimensions with a number, or by reflection, replication or wrapping around."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ Shape = tuple[int, ...]
 
 
 class ConstantPadNd(Node):
-    """With a number; a negative padding cuts off. `pad` counts from the last dimension: (left, right, top, …)."""
+    """Padding with a number; negative padding crops. `pad` starts at the last dimension: (left, right, top, …)."""
 
     constants = ("pad",)
 
@@ -39,23 +39,23 @@ class ConstantPadNd(Node):
 
 
 def sides_of(pad: Shape, ndim: int) -> list[tuple[int, int]]:
-    """The padding before and after each of all dimensions, the first dimension first."""
+    """The padding before and after each dimension, starting with the first."""
     pairs = [(pad[i], pad[i + 1]) for i in range(0, len(pad), 2)]
     return [(0, 0)] * (ndim - len(pairs)) + pairs[::-1]
 
 
 def inner_part(shape: Shape, sides: list[tuple[int, int]]) -> tuple[slice, ...]:
-    """Where in a padded tensor of this shape the tensor itself is."""
+    """The slices of the tensor itself in a padded tensor of this shape."""
     return tuple([slice(max(left, 0), n - max(right, 0)) for n, (left, right) in zip(shape, sides, strict=True)])
 
 
 def kept_part(shape: Shape, sides: list[tuple[int, int]]) -> tuple[slice, ...]:
-    """What negative padding leaves of a tensor of this shape."""
+    """The slices of a tensor of this shape that negative padding leaves."""
     return tuple([slice(max(-left, 0), n - max(-right, 0)) for n, (left, right) in zip(shape, sides, strict=True)])
 
 
 class PadFromWithin(Node, number=None):
-    """Padding with elements of the tensor: `indices` says for each padded dimension from where each element is."""
+    """Padding with elements of the tensor: for each padded dimension, `indices` is where each element comes from."""
 
     saves = ("self",)
     constants = ("padding",)
@@ -86,12 +86,12 @@ OPS = {"reflect": REFLECT, "replicate": REPLICATE}
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """The tensor with its last dimensions padded by `pad`: (left, right, top, bottom, …), the last dimension first.
 
-    `mode`: 'constant' (with `value`, default 0), 'reflect' (what is behind the edge, mirrored), 'replicate' (what is
-    at the edge) or 'circular' (what is at the other end).
+    `mode`: 'constant' (with `value`, default 0), 'reflect' (mirrored at the edge), 'replicate' (the element at the
+    edge) or 'circular' (the elements at the other end).
 
     Raises:
-        RuntimeError: if `pad` has too many numbers, or an odd number of them, or is too wide.
-        NotImplementedError: for another mode, or a number of dimensions that the mode does not pad.
+        RuntimeError: if `pad` is too long, of odd length, or too wide.
+        NotImplementedError: for another mode, or a number of dimensions that the mode does not support.
     """
     sides = tuple([int(n) for n in pad])
     shape = input.array.shape
@@ -134,7 +134,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
 
 def indices_of(mode: str, n: int, left: int, right: int, like: Any) -> Any:
-    """From which of `n` elements each element of the padded dimension is."""
+    """For each element of the padded dimension, the index among `n` elements that it comes from."""
     indices = np.arange(-left, n + right, like=like)
     if mode == "replicate":
         return np.clip(indices, 0, n - 1)
@@ -142,7 +142,7 @@ def indices_of(mode: str, n: int, left: int, right: int, like: Any) -> Any:
 
 
 def circular(input: Tensor, around: list[tuple[int, int]], dims: range) -> Tensor:
-    """Padding with what is at the other end; as in PyTorch written into an empty tensor, part by part."""
+    """Circular padding; as in PyTorch it is written into an empty tensor, part by part."""
     shape = input.array.shape
     for n, (left, right) in zip(shape, around, strict=True):
         if max(left, right) > n:
@@ -165,7 +165,7 @@ def circular(input: Tensor, around: list[tuple[int, int]], dims: range) -> Tenso
     return out
 
 
-padded_by = pad  # in `constant_pad_nd` the name is that of a parameter
+padded_by = pad  # in `constant_pad_nd` the name is a parameter
 
 
 @op

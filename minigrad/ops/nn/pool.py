@@ -30,7 +30,7 @@ AvgPool3D = resampling(__name__, "AvgPool3D", "avg_pool3d_out_frame", False, ("s
 
 
 class MaxPool2DWithIndices(Node):
-    """The greatest of each window, of those that are equal the first; NaN is greater than all."""
+    """The maximum of each window, the first of equal elements; NaN is greater than any number."""
 
     saves = ("self",)
     constants = ("", "", *ARGUMENTS)
@@ -50,19 +50,19 @@ class MaxPool3DWithIndices(MaxPool2DWithIndices):
 
 
 class ByTakers(Node, number=None):
-    """An op on windows and on the elements that were taken from them; as in PyTorch zeros go to what was pooled."""
+    """An op on windows and the elements taken from them; as in PyTorch, the pooled input gets zeros."""
 
     saves = ("self",)
     values: ClassVar[Callable[..., Any]]
 
     @classmethod
     def forward(cls, v: Tensor, a: Tensor, y: Any, window: Window) -> Tensor:
-        """The op on Tensors; `y` are the greatest elements of `a`."""
+        """The op on Tensors; `y` are the maxima of `a`."""
         return record2(cls, cls.values(v.array, a.array, y, window), v, a, (a,), (y, window))
 
 
 class MaxPoolBackward(ByTakers, name="MaxPool2DWithIndicesBackward"):
-    """What goes back: each gradient to the element that was taken."""
+    """The gradient of the pooled input: each gradient goes to the element that was taken."""
 
     @staticmethod
     def values(g: Any, x: Any, y: Any, window: Window) -> Any:
@@ -80,7 +80,7 @@ class MaxPoolBackward(ByTakers, name="MaxPool2DWithIndicesBackward"):
 
 
 class Taken(ByTakers):
-    """Of each window the element where another array has its greatest."""
+    """For each window, the element at the position of another array's maximum."""
 
     @staticmethod
     def values(h: Any, x: Any, y: Any, window: Window) -> Any:
@@ -94,12 +94,12 @@ class Taken(ByTakers):
 
 
 def takers(x: Any, y: Any, window: Window) -> Iterator[tuple[Any, Any, Any]]:
-    """For each place in the kernel: which elements are there, in which windows, and which of these took theirs from
-    there: the first that is equal to the greatest, or NaN as it is."""
+    """For each position in the kernel, yield its elements, their windows, and which of these windows took that element:
+    the first one equal to the maximum, or the first NaN."""
     free, broken = np.ones(y.shape, bool, like=device_like(y)), y != y
     dims = len(window.kernel)
     positions = offsets(x.shape[-dims:], y.shape[-dims:], window)
-    some_broken = backend_of(y) is not None or broken.any()  # a GPU is not waited for
+    some_broken = backend_of(y) is not None or broken.any()  # checking a GPU would block
     for _, elements, windows in positions[:-1]:
         values = x[elements]
         taken = values == y[windows]
@@ -108,18 +108,18 @@ def takers(x: Any, y: Any, window: Window) -> Iterator[tuple[Any, Any, Any]]:
         taken &= free[windows]
         free[windows] ^= taken
         yield elements, windows, taken
-    for _, elements, windows in positions[-1:]:  # what is still free there can only be taken there
+    for _, elements, windows in positions[-1:]:  # a window that took nothing yet took its last element
         yield elements, windows, free[windows]
 
 
 def lowest(shape: Sequence[int], x: Any) -> Any:
-    """An array of the least number of a dtype, that of `x`."""
+    """An array of the smallest number of the dtype of `x`."""
     least = -math.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     return np.full(shape, least, x.dtype, like=device_like(x))
 
 
 def greatest(x: Any, window: Window, out: Shape) -> Any:
-    """The greatest element of each window, one dimension after the other."""
+    """The maximum of each window, one dimension after the other."""
     if BACKEND_OF and (found := composite(greatest, x, window, out)) is not None:
         return found
     for dim in range(-1, -len(out) - 1, -1):
@@ -141,7 +141,7 @@ def greatest(x: Any, window: Window, out: Shape) -> Any:
 
 
 def indices_of(x: Any, y: Any, window: Window) -> Any:
-    """Where in the pooled dimensions, counted as one, each greatest element is."""
+    """The index of each maximum, flattened over the pooled dimensions."""
     out = np.zeros(y.shape, np.int64, like=y)
     pooled = x.shape[-len(window.kernel):]
     numbers = np.arange(math.prod(pooled), like=x).reshape(pooled)
@@ -151,7 +151,7 @@ def indices_of(x: Any, y: Any, window: Window) -> Any:
 
 
 def sizes_of(value: Any, name: str, op: str, dims: int) -> Shape:
-    """A number for all dimensions, or one for each."""
+    """`dims` sizes, from one number or one for each dimension."""
     sizes = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if len(sizes) not in (1, dims):
         either, count = "" if op == "avg_pool3d" else "either ", "two" if dims == 2 else "three"
@@ -160,10 +160,10 @@ def sizes_of(value: Any, name: str, op: str, dims: int) -> Shape:
 
 
 def window_of(op: str, kernel_size: Any, stride: Any, padding: Any, dilation: Any = 1, dims: int = 2) -> Window:
-    """The window that the arguments of a pool over so many dimensions mean.
+    """The window that the arguments of a pool over `dims` dimensions describe.
 
     Raises:
-        RuntimeError: if a number is out of its range.
+        RuntimeError: if a number is out of range.
     """
     kernel = sizes_of(kernel_size, "kernel_size", op, dims)
     step = kernel if stride in (None, [], ()) else sizes_of(stride, "stride", op, dims)
@@ -184,12 +184,12 @@ def window_of(op: str, kernel_size: Any, stride: Any, padding: Any, dilation: An
 
 
 def arguments(window: Window, stride: Any, ceil_mode: bool) -> tuple[Any, ...]:
-    """What nodes show of the arguments; a stride that was not given, as none."""
+    """The arguments as nodes show them; a stride that was not given is empty."""
     return window.kernel, () if stride in (None, [], ()) else window.stride, window.padding, ceil_mode
 
 
 def pooled_size(shape: Shape, window: Window, ceil_mode: bool) -> Shape:
-    """How many windows there are; with `ceil_mode` also one that begins inside and ends outside."""
+    """The number of windows; with `ceil_mode`, also one that begins inside and ends outside."""
     out = []
     dims = len(window.kernel)
     for n, k, s, p, d in zip(shape[-dims:], *window[:4], strict=True):
@@ -204,7 +204,7 @@ def pooled_size(shape: Shape, window: Window, ceil_mode: bool) -> Shape:
 
 
 def check_pictures(input: Tensor, op: str) -> None:
-    """PyTorch's error for what is not (N, C, H, W) or (C, H, W) with something in it."""
+    """Raise PyTorch's error unless the input is a non-empty (N, C, H, W) or (C, H, W)."""
     shape = input.array.shape
     if len(shape) not in (3, 4) and op == "max_pool2d":
         raise RuntimeError("non-empty 3D or 4D (batch mode) tensor expected for input")
@@ -216,10 +216,10 @@ def check_pictures(input: Tensor, op: str) -> None:
 @op
 def max_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
                dilation: Sizes = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any:
-    """The greatest element of each window of (N, C, H, W) or (C, H, W); with `return_indices` also where it is.
+    """The maximum of each window of (N, C, H, W) or (C, H, W); with `return_indices` also its index.
 
     Raises:
-        RuntimeError: if the window is larger than the input, or a number is out of its range.
+        RuntimeError: if the window is larger than the input, or a number is out of range.
     """
     window = window_of("max_pool2d", kernel_size, stride, padding, dilation)
     check_pictures(input, "max_pool2d")
@@ -230,7 +230,7 @@ def max_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
 
 
 def check_volumes(input: Tensor, op: str) -> None:
-    """PyTorch's error for what is not (N, C, D, H, W) or (C, D, H, W) with something in it."""
+    """Raise PyTorch's error unless the input is a non-empty (N, C, D, H, W) or (C, D, H, W)."""
     shape = input.array.shape
     if len(shape) not in (4, 5):
         raise RuntimeError("non-empty 4D or 5D (batch mode) tensor expected for input")
@@ -245,7 +245,7 @@ def check_volumes(input: Tensor, op: str) -> None:
 @op
 def max_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
                dilation: Sizes = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any:
-    """The greatest element of each window of (N, C, D, H, W) or (C, D, H, W); arguments as `max_pool2d`."""
+    """The maximum of each window of (N, C, D, H, W) or (C, D, H, W); arguments as in `max_pool2d`."""
     window = window_of("max_pool3d", kernel_size, stride, padding, dilation, 3)
     check_volumes(input, "max_pool3d")
     check_kind(input.array, "b", "max_pool3d")
@@ -268,14 +268,14 @@ def from_row(result: Tensor) -> Tensor:
 
 
 def single(value: Any) -> int:
-    """A number that may stand in a tuple."""
+    """A number, which may be in a tuple."""
     return int(value[0] if isinstance(value, (tuple, list)) else value)
 
 
 @op
 def max_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1,
                ceil_mode: bool = False, return_indices: bool = False) -> Any:
-    """The greatest element of each window of (N, C, L) or (C, L); with `return_indices` also where it is."""
+    """The maximum of each window of (N, C, L) or (C, L); with `return_indices` also its index."""
     shape = input.array.shape
     if len(shape) not in (2, 3) or 0 in shape[-2:]:
         raise RuntimeError("max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for "
@@ -303,15 +303,15 @@ def avg_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
                ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
     """The mean of each window of (N, C, H, W) or (C, H, W); the padding counts unless `count_include_pad` is False.
 
-    `divisor_override`: by what the sum of a window is divided instead.
+    `divisor_override`: the divisor of a window's sum.
 
     Raises:
-        RuntimeError: as `max_pool2d`.
+        RuntimeError: as in `max_pool2d`.
     """
     window = window_of("avg_pool2d", kernel_size, stride, padding)
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
-    size(input, -3)  # raises where there is no such dimension
+    size(input, -3)  # raises if there is no such dimension
     check_pictures(input, "avg_pool2d")
     return averaged(AvgPool2D, input, window, stride, ceil_mode, count_include_pad, divisor_override)
 
@@ -333,7 +333,7 @@ def averaged(node: type[Resample], input: Tensor, window: Window, stride: Any, c
 
 def avg_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
                ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
-    """The mean of each window of (N, C, D, H, W) or (C, D, H, W); arguments as `avg_pool2d`."""
+    """The mean of each window of (N, C, D, H, W) or (C, D, H, W); arguments as in `avg_pool2d`."""
     window = window_of("avg_pool3d", kernel_size, stride, padding, dims=3)
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
@@ -347,7 +347,7 @@ def avg_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
 
 
 def averages(size: int, out: int, kernel: int, stride: int, padding: int, include_pad: bool, divide: bool) -> Any:
-    """The matrix of an average pool along one dimension; without `divide` of a sum."""
+    """The matrix of an average pool along one dimension; of sums unless `divide`."""
     matrix = np.zeros((out, size))
     for i in range(out):
         start = i * stride - padding
@@ -370,7 +370,7 @@ def whole(x: Any, sums: Any, means: Any, divisor: int | None) -> Any:
 @op
 def avg_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
                ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
-    """The mean of each window of (N, C, L) or (C, L); arguments as `avg_pool2d`."""
+    """The mean of each window of (N, C, L) or (C, L); arguments as in `avg_pool2d`."""
     k, row = single(kernel_size), as_row(input, "avg_pool1d")
     step = k if stride in (None, [], ()) else single(stride)
     return from_row(avg_pool2d(row, (1, k), (1, step), (0, single(padding)), ceil_mode, count_include_pad))

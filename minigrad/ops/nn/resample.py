@@ -1,8 +1,7 @@
-"""Applies linear maps along single dimensions, which average pools and interpolation are made of.
+"""Linear maps along single dimensions, which average pools and interpolation consist of.
 
-Each element of the result is a weighted sum of elements of the input, and the weights are products of one per
-dimension. So each of these ops is a few products with small matrices, and its derivative the same with the matrices
-transposed.
+Each element of the result is a weighted sum of elements of the input, and a weight is a product of one per dimension.
+So each of these ops is a few products with small matrices, and its derivative the same with the matrices transposed.
 """
 
 import functools
@@ -17,17 +16,17 @@ from minigrad.ops._dispatch import check_kind, widely
 from minigrad.ops._dispatch.memory_order import in_format_of
 
 Matrices = tuple[Any, ...]  # for each of the last dimensions one of shape (out, in), or None
-GRAPHS: dict[int, Any] = {}  # what CUDA graphs read must stay
+GRAPHS: dict[int, Any] = {}  # matrices that CUDA graphs read must stay alive
 
 
 @functools.lru_cache(maxsize=64)
 def moved_matrix(handle: Any, dtype: Any, shape: tuple[int, ...], data: bytes) -> Any:
-    """A matrix in another place."""
+    """A matrix copied to a device."""
     return moved(np.frombuffer(data, dtype).reshape(shape), handle)
 
 
 def matrix_on(handle: Any, dtype: Any, shape: tuple[int, ...], data: bytes) -> Any:
-    """A matrix on a device, copied there once, so that what was done before can be captured in a CUDA graph."""
+    """A matrix on a device, copied there once, so that a later call can be captured in a CUDA graph."""
     weights = moved_matrix(handle, dtype, shape, data)
     if handle.backend.capturing():
         GRAPHS[id(weights)] = weights
@@ -39,11 +38,11 @@ class Resample(Node):
 
     kernel = "resample"
     refuses = ""
-    keeps_format = True  # what lies channels last gives a result that does
+    keeps_format = True  # a channels-last input gives a channels-last result
 
     @staticmethod
     def values(x: Any, matrices: Matrices) -> Any:
-        handle = device_like(x)  # the matrices are numbers, made on the CPU
+        handle = device_like(x)  # the matrices are computed on the CPU
         for dim, matrix in zip(range(-len(matrices), 0), matrices, strict=True):
             if matrix is None:
                 continue
@@ -55,7 +54,7 @@ class Resample(Node):
 
     @classmethod
     def forward(cls, a: Tensor, matrices: Matrices, *shown: Any) -> Tensor:
-        """The op on a Tensor; `shown` are the arguments of which the matrices were made."""
+        """The op on a Tensor; `shown` are the arguments from which the matrices were computed."""
         check_kind(a.array, cls.refuses, cls.kernel)
         y = widely(Resample.values, cls.kernel, a.array, matrices)
         return record1(cls, in_format_of(y, a.array) if cls.keeps_format else y, a, (a,) if cls.saves else (),
@@ -68,8 +67,8 @@ class Resample(Node):
 
 def resampling(module: str, name: str, kernel: str, keeps_format: bool = True, saved: tuple[str, ...] = (),
                shown: tuple[str, ...] = (), refuses: str = "") -> type[Resample]:
-    """The op of this name in a module; `kernel` is what PyTorch's errors call it, `shown` what its nodes show, and
-    `refuses` the kinds of floats that it does not take (see `check_kind`)."""
+    """The op of this name in a module; `kernel` is its name in PyTorch's errors, `shown` the names its nodes show, and
+    `refuses` the kinds of floats that it does not accept (see `check_kind`)."""
     class Op(Resample, name=name):
         saves, constants = saved, ("", *shown)
     Op.kernel, Op.keeps_format, Op.refuses, Op.__module__ = kernel, keeps_format, refuses, module

@@ -1,12 +1,11 @@
 """Recurrent networks, one step in time or whole sequences, composed of other ops as in PyTorch's `RNN.cpp`.
 
-A cell is a function of the input's part of the gates (`x @ w_ih.T + b_ih`), of the state and of the weights; it returns
-the next state, of which the hidden one comes first. `layer` runs one over a whole sequence, with those parts of all
-steps computed at once; a single step computes its own, as PyTorch does, after the hidden state's
-(`part=input_gates`).
+A cell is a function of the input's part of the gates (`x @ w_ih.T + b_ih`), the state and the weights; it returns the
+next state, beginning with the hidden state. `layer` runs a cell over a whole sequence, with the input's part of all
+steps computed at once; a single step computes its own, as PyTorch does, after the hidden state's (`part=input_gates`).
 
-A network is a stack of layers; a bidirectional one runs each cell twice and joins the results. Every step is made of
-small ops that a reader can walk through; only a layer of an LSTM of float32 or bfloat16 is one op,
+A network is a stack of layers; a bidirectional one runs each cell twice and joins the results. Every step consists of
+small ops that a reader can follow; only a layer of an LSTM in float32 or bfloat16 is one op,
 `MkldnnRnnLayer`, as in PyTorch.
 """
 
@@ -34,13 +33,13 @@ from minigrad.ops.tensor.copy import contiguous
 
 __all__ = ["gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell"]
 
-State = tuple[Tensor, ...]  # the hidden state, and in an LSTM the cell's; each of shape (batch, size)
-Part = Callable[[Tensor, "Weights"], Tensor]  # from what a cell is given to the input's part of its gates
+State = tuple[Tensor, ...]  # the hidden state, and in an LSTM the cell state; each of shape (batch, size)
+Part = Callable[[Tensor, "Weights"], Tensor]  # from a cell's input to the input's part of its gates
 Cell = Callable[..., State]  # (input, state, weights, part) -> state
 
 
 class Weights(NamedTuple):
-    """What one layer learns in one direction: from the input, from the hidden state, and a projection of the latter."""
+    """The parameters of one layer in one direction: for the input, the hidden state, and a projection of the latter."""
 
     ih: Tensor
     hh: Tensor
@@ -55,7 +54,7 @@ def input_gates(x: Tensor, w: Weights) -> Tensor:
 
 
 def as_given(gates: Tensor, w: Weights) -> Tensor:
-    """The same where it is the gates that a cell is given."""
+    """The same where the cell's input is the gates already."""
     return gates
 
 
@@ -94,7 +93,7 @@ def gru_step(x: Tensor, state: State, w: Weights, part: Part = as_given) -> Stat
 
 def layer(step: Cell, x: Tensor, state: State, w: Weights, reverse: bool,
           sizes: Sequence[int] | None = None) -> tuple[Tensor, State]:
-    """A cell over a sequence, from its end if `reverse`: the outputs of all steps, and the last state.
+    """Run a cell over a sequence, from its end if `reverse`: the outputs of all steps, and the last state.
 
     `x`: (time, batch, features); or packed, (rows, features), where step t has the next `sizes[t]` rows.
     """
@@ -110,9 +109,9 @@ def layer(step: Cell, x: Tensor, state: State, w: Weights, reverse: bool,
 
 def packed_layer(step: Cell, gates: Tensor, first: State, w: Weights, reverse: bool,
                  sizes: Sequence[int]) -> tuple[Tensor, State]:
-    """The same where the sequences, longest first, are of different lengths.
+    """The same for sequences of different lengths, longest first.
 
-    Forwards the states of those that have ended are put aside; backwards they come in one after the other.
+    Going forwards, the states of ended sequences are set aside; backwards they join one by one.
     """
     steps, start = [], 0
     for size in sizes:
@@ -139,7 +138,7 @@ def rows(a: Tensor, start: int, end: int) -> Tensor:
 
 
 def check_cell(input: Tensor, hx: Tensor, w: Weights, count: int) -> None:
-    """PyTorch's errors for shapes that do not fit; `count`: how many gates a cell has."""
+    """Raise PyTorch's errors for shapes that do not fit; `count`: how many gates a cell has."""
     features, wanted = input.array.shape[dim_of(1, input.array.ndim)], w.hh.array.shape[1]
     if features != w.ih.array.shape[1]:
         raise RuntimeError(f"input has inconsistent input_size: got {features} expected {w.ih.array.shape[1]}")
@@ -158,10 +157,10 @@ def check_cell(input: Tensor, hx: Tensor, w: Weights, count: int) -> None:
 @op
 def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
               b_hh: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """One step of an LSTM; `hx` is (h, c), each of shape (batch, size), and so is what is given.
+    """One step of an LSTM; `hx` is (h, c), each of shape (batch, size), and so is the result.
 
     Raises:
-        RuntimeError: if `hx` is no pair, or the shapes do not fit.
+        RuntimeError: if `hx` is not a pair, or the shapes do not fit.
     """
     if len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states")
@@ -172,7 +171,7 @@ def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b
 
 
 def cell(name: str, step: Cell, count: int, doc: str) -> Callable[..., Tensor]:
-    """The function of one step of a cell whose state is the hidden one alone; `count`: how many gates it has."""
+    """The function of one step of a cell whose only state is the hidden one; `count`: how many gates it has."""
     def call(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
              b_hh: Tensor | None = None) -> Tensor:
         w = Weights(w_ih, w_hh, b_ih, b_hh)
@@ -187,14 +186,14 @@ rnn_tanh_cell = cell("rnn_tanh_cell", tanh_step, 1, "`tanh(w_ih @ input + b_ih +
 rnn_relu_cell = cell("rnn_relu_cell", relu_step, 1, "`relu(w_ih @ input + b_ih + w_hh @ hx + b_hh)`.")
 
 
-FUSED = frozenset((FLOAT32, BFLOAT16))  # the dtypes of an LSTM's layer that is one op
+FUSED = frozenset((FLOAT32, BFLOAT16))  # the dtypes in which an LSTM's layer is one op
 
 
 class MkldnnRnnLayer(ManyOutputs):
     """The outputs of all steps, and the last h and c.
 
     x: (time, batch, features); w_ih, w_hh: (4 * size, …); b_ih, b_hh: (4 * size); h, c: (batch, size). The constants
-    that end it are what the loop left (see `values`), in the order in which steps were made.
+    that end it are the loop's intermediate results (see `values`), in the order of the computed steps.
     """
 
     saves = ("input", "weight0", "weight1", "weight2", "weight3", "hx_", "cx_", "result0")
@@ -214,13 +213,13 @@ class MkldnnRnnLayer(ManyOutputs):
 
     @staticmethod
     def values(x: Any, w_ih: Any, w_hh: Any, bias: Any, h: Any, c: Any) -> tuple[Any, Any, Any, Any]:
-        """On arrays: at each step the outputs, (time, batch, size); the gates i, f, g, o, (time, 4, batch, size), so
-        that each lies in one piece; c; and tanh(c).
+        """On arrays, for each step: the outputs, (time, batch, size); the gates i, f, g, o, (time, 4, batch, size),
+        each contiguous; c; and tanh(c).
 
-        sigmoid(z) = (tanh(z / 2) + 1) / 2, so that one tanh makes all four gates.
+        sigmoid(z) = (tanh(z / 2) + 1) / 2, so one tanh computes all four gates.
         """
         (time, batch, _), size = x.shape, h.shape[1]
-        scales = np.full((4, batch, size), 0.5, x.dtype, like=device_like(x))  # in full: NumPy is slow to broadcast it
+        scales = np.full((4, batch, size), 0.5, x.dtype, like=device_like(x))  # in full: NumPy broadcasts it slowly
         scales[2] = 1
         scale, shifts = scales[:, :1], 1 - scales
         first, weights = (in_a_row(w.reshape(4, size, -1).swapaxes(1, 2)) * scale for w in (w_ih, w_hh))
@@ -243,7 +242,7 @@ class MkldnnRnnLayer(ManyOutputs):
 
 
 class MkldnnRnnLayerBackward:
-    """The derivative of the layer. No node: on Tensors it is that of the same layer made of other ops."""
+    """The derivative of the layer. Not a node: on Tensors it is that of the same layer composed of other ops."""
 
     @staticmethod
     def values(g_out: Any, g_h: Any, g_c: Any, x: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, h: Any, c: Any,
@@ -252,8 +251,8 @@ class MkldnnRnnLayerBackward:
         time, _, batch, size = gates.shape
         g_out, hs = in_time_order(g_out, reverse), in_time_order(out, reverse)
         i, f, g, o = gates.swapaxes(0, 1)
-        through = o * (1 - curved * curved)  # how c moves h
-        slopes = gates * (1 - gates)  # of the four gates, by what each moves: i, f and g move c, o moves h
+        through = o * (1 - curved * curved)  # the derivative of h by c
+        slopes = gates * (1 - gates)  # of the gates, by what they influence: i, f and g influence c, o influences h
         slopes[:, 2] = 1 - g * g
         for k, partner in enumerate((g, np.concatenate([c[None], cells[:-1]]), i, curved)):
             slopes[:, k] *= partner
@@ -274,7 +273,7 @@ class MkldnnRnnLayerBackward:
 
     @staticmethod
     def forward(g_out: Tensor, g_h: Tensor, g_c: Tensor, *saved: Any) -> tuple[Any, ...]:
-        """On Tensors: the layer is run again. Aliases of its inputs are differentiated by, not what they came from."""
+        """On Tensors: run the layer again. The derivative is taken by aliases of its inputs, not by their sources."""
         with enable_grad():
             fresh = [Alias.forward(v) for v in saved[:7]]
             x, w_ih, w_hh, b_ih, b_hh, h, c = fresh
@@ -290,7 +289,7 @@ def in_a_row(x: Any) -> Any:
 
 
 def in_time_order(x: Any, reverse: bool) -> Any:
-    """Steps in the order in which they are made; the same call undoes it."""
+    """Steps in the order in which they are computed; a second call undoes the first."""
     return x[::-1] if reverse else x
 
 
@@ -304,7 +303,7 @@ def fused_lstm(x: Tensor, state: State, w: Weights, reverse: bool) -> tuple[Tens
 
 
 def network(step: Cell, *args: Any) -> tuple[Tensor, ...]:
-    """The outputs of the last layer, and all last states; `args` are those of `lstm`, of a batch or of packed data."""
+    """The outputs of the last layer, and all last states; `args` are those of `lstm`, for a batch or packed data."""
     if isinstance(args[3], (list, tuple)):
         x, batch_sizes, hx, params, *options = args
         sizes, batch_first = batch_sizes.tolist(), False
@@ -336,7 +335,7 @@ def network(step: Cell, *args: Any) -> tuple[Tensor, ...]:
             finals.append(final)
         x = Cat.forward(outputs, outputs[0].array.ndim - 1) if bidirectional else outputs[0]
     last = [Stack.forward(parts, 0) for parts in zip(*finals, strict=True)]
-    if batch_first:  # in place, as PyTorch does it but in an LSTM
+    if batch_first:  # in place, as PyTorch does except in an LSTM
         x = Transpose.forward(x, 0, 1) if step is lstm_step else x.transpose_(0, 1)
     return x, *last
 
@@ -352,12 +351,12 @@ def recurrent(name: str, step: Cell, doc: str) -> Callable[..., Any]:
 
 lstm = recurrent("lstm", lstm_step, """An LSTM over (time, batch, features): (output, h, c).
 
-    `hx` is (h, c), each (layers * directions, batch, size). `params`: by layer and direction w_ih, w_hh, and where they
-    are wanted b_ih, b_hh, and a projection. Packed data is given as (data, batch_sizes, hx, params, has_biases,
+    `hx` is (h, c), each (layers * directions, batch, size). `params`: for each layer and direction w_ih, w_hh and, if
+    present, b_ih, b_hh and a projection. Packed data is given as (data, batch_sizes, hx, params, has_biases,
     num_layers, dropout, train, bidirectional).
 
     Raises:
-        RuntimeError: if there is no step to make.
+        RuntimeError: if the sequence is empty.
     """)
 gru = recurrent("gru", gru_step, "A GRU, called as `lstm` with one state: (output, h).")
 rnn_tanh = recurrent("rnn_tanh", tanh_step, "A recurrent network with tanh, called as `gru`.")

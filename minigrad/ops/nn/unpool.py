@@ -1,4 +1,4 @@
-"""Undoes pools: `max_unpool` puts each element where `max_pool` took it from; and pools by the p-norm, `lp_pool`."""
+"""Undoes pools: `max_unpool` puts each element where `max_pool` took it; and pools by the p-norm, `lp_pool`."""
 
 import math
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ Sizes = int | Sequence[int]
 
 
 class MaxUnpool2D(Node):
-    """Zeros with the elements of a tensor at the places that indices name, which count in each plane."""
+    """Zeros with the elements of a tensor at indices, which are flattened within each plane."""
 
     saves = ("indices",)
 
@@ -36,20 +36,20 @@ class MaxUnpool2D(Node):
     def forward(cls, a: Tensor, indices: Tensor, out: Shape) -> Tensor:
         x = a.array
         shape = (*x.shape[:x.ndim - len(out)], *out)
-        places = cls.places(indices.array, len(out), shape)
+        positions = cls.positions(indices.array, len(out), shape)
         result = XP.zeros(shape, x)
-        result.reshape(-1)[places] = x
+        result.reshape(-1)[positions] = x
         return record_n(cls, result, (a,), (indices,), (len(out), shape))
 
     @staticmethod
-    def places(indices: Any, dims: int, shape: Shape) -> Any:
-        """Indices that count in each plane, as places in the whole result."""
+    def positions(indices: Any, dims: int, shape: Shape) -> Any:
+        """Indices within each plane, as indices into the whole result."""
         planes = math.prod(shape[:-dims])
         starts = flat_indices((planes,), indices) * math.prod(shape[-dims:])
         return starts.reshape(indices.shape[:-dims] + (1,) * dims) + indices
 
     def backward(self, xp: Any, g: Any, indices: Any, dims: int, shape: Shape) -> Any:
-        return elements_at(xp, g, self.places(raw(indices), dims, shape))
+        return elements_at(xp, g, self.positions(raw(indices), dims, shape))
 
 
 class MaxUnpool3D(MaxUnpool2D):
@@ -58,10 +58,10 @@ class MaxUnpool3D(MaxUnpool2D):
 
 def unpooled_size(shape: Shape, kernel: Shape, stride: Shape, padding: Shape,
                   output_size: Sequence[int] | None) -> Shape:
-    """The size of what was pooled; several sizes are pooled to the same, and `output_size` says which it was.
+    """The size of the pool's input; several sizes give the same pool, and `output_size` says which it was.
 
     Raises:
-        ValueError: if that is none of them.
+        ValueError: if it is none of them.
     """
     dims = len(kernel)
     usual = [(n - 1) * s + k - 2 * p for n, s, k, p in zip(shape[-dims:], stride, kernel, padding, strict=True)]
@@ -79,7 +79,7 @@ def unpooled_size(shape: Shape, kernel: Shape, stride: Shape, padding: Shape,
 
 
 def unpooled(node: type[MaxUnpool2D], what: str, input: Tensor, indices: Tensor, out: Shape) -> Tensor:
-    """The op, after PyTorch's errors for what it cannot take."""
+    """The op, after PyTorch's errors for invalid arguments."""
     shape, dims = input.array.shape, len(out)
     if indices.array.dtype.name != "int64":
         raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype.type_name}")
@@ -99,28 +99,28 @@ def unpooled(node: type[MaxUnpool2D], what: str, input: Tensor, indices: Tensor,
 
 def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
                  output_size: Sequence[int] | None = None) -> Tensor:
-    """Zeros with each element of (N, C, H, W) or (C, H, W) where `max_pool2d` with these arguments took it from.
+    """Zeros with each element of (N, C, H, W) or (C, H, W) where `max_pool2d` with these arguments took it.
 
     Args:
         indices: the second result of that pool, int64.
-        output_size: the size of its input, where several come to the same.
+        output_size: the size of its input, where several have the same result size.
 
     Raises:
-        ValueError: if that is not one of them.
-        RuntimeError: for an index outside, another shape or another dtype of the indices.
+        ValueError: if `output_size` is not one of them.
+        RuntimeError: for an index out of range, another shape or another dtype of the indices.
     """
     return unpool_windows(MaxUnpool2D, 2, input, indices, kernel_size, stride, padding, output_size)
 
 
 def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
                  output_size: Sequence[int] | None = None) -> Tensor:
-    """Zeros with each element of (N, C, D, H, W) or (C, D, H, W) where `max_pool3d` took it from; as `max_unpool2d`."""
+    """Zeros with each element of (N, C, D, H, W) or (C, D, H, W) where `max_pool3d` took it; as `max_unpool2d`."""
     return unpool_windows(MaxUnpool3D, 3, input, indices, kernel_size, stride, padding, output_size)
 
 
 def unpool_windows(node: type[MaxUnpool2D], dims: int, input: Tensor, indices: Tensor, kernel_size: Sizes,
                    stride: Sizes | None, padding: Sizes, output_size: Sequence[int] | None) -> Tensor:
-    """The inverse of a pool over so many dimensions."""
+    """The inverse of a max pool over `dims` dimensions."""
     op = f"max_unpool{dims}d"
     kernel = sizes_of(kernel_size, "kernel_size", op, dims)
     step = kernel if stride is None else sizes_of(stride, "stride", op, dims)
@@ -130,7 +130,7 @@ def unpool_windows(node: type[MaxUnpool2D], dims: int, input: Tensor, indices: T
 
 def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
                  output_size: Sequence[int] | None = None) -> Tensor:
-    """Zeros with each element of (N, C, L) or (C, L) where `max_pool1d` took it from; arguments as `max_unpool2d`."""
+    """Zeros with each element of (N, C, L) or (C, L) where `max_pool1d` took it; arguments as in `max_unpool2d`."""
     kernel = (single(kernel_size),)
     step = kernel if stride is None else (single(stride),)
     out = unpooled_size(input.array.shape, kernel, step, (single(padding),), output_size)
@@ -141,7 +141,7 @@ def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Siz
 
 def by_norm(average: Any, greatest: Any, dims: int, input: Tensor, p: float, kernel_size: Sizes, stride: Any,
             ceil_mode: bool) -> Tensor:
-    """The p-norm of windows, from the mean of powers; where p is infinite the greatest or the least magnitude."""
+    """The p-norm of windows, from the mean of powers; where p is infinite, the maximum or minimum magnitude."""
     if math.isinf(p):
         size = Abs.forward(input)
         if p > 0:
@@ -161,11 +161,11 @@ def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes
 
 def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None,
               ceil_mode: bool = False) -> Tensor:
-    """The p-norm of each window of (N, C, H, W) or (C, H, W); arguments as `lp_pool1d`."""
+    """The p-norm of each window of (N, C, H, W) or (C, H, W); arguments as in `lp_pool1d`."""
     return by_norm(avg_pool2d, max_pool2d, 2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None,
               ceil_mode: bool = False) -> Tensor:
-    """The p-norm of each window of (N, C, D, H, W) or (C, D, H, W); arguments as `lp_pool1d`."""
+    """The p-norm of each window of (N, C, D, H, W) or (C, D, H, W); arguments as in `lp_pool1d`."""
     return by_norm(avg_pool3d, max_pool3d, 3, input, norm_type, kernel_size, stride, ceil_mode)

@@ -1,4 +1,4 @@
-"""A weight as its length and its direction: w = g * v / |v|. Mirrors PyTorch's `WeightNorm.cpp`."""
+"""A weight as its norm and its direction: w = g * v / |v|. Mirrors PyTorch's `WeightNorm.cpp`."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from minigrad.ops.pointwise.arithmetic import Div, Mul
 
 
 class WeightNormInterface(Node):
-    """The op where the rows or the columns have a length each; `axes` are the other dimensions."""
+    """The op where each row or each column has a norm; `axes` are the other dimensions."""
 
     saves = ("v", "g")
     constants = ("dim",)
@@ -28,7 +28,7 @@ class WeightNormInterface(Node):
 
 
 def lengths(v: Tensor, dim: int) -> Tensor:
-    """The norms over all dimensions but one, which are kept; over all where `dim` is -1."""
+    """The norms over all dimensions but `dim`, which are kept; over all if `dim` is -1."""
     if dim == -1:
         return norm(v, 2)
     count, size = v.array.ndim, v.array.shape[dim]

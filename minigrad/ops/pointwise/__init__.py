@@ -1,1 +1,1 @@
-"""Ops that look at each element by itself: arithmetic, comparison, rounding, elementary functions."""
+"""Elementwise ops: arithmetic, comparison, rounding, elementary functions."""

@@ -1,4 +1,4 @@
-"""Arithmetic of two operands: each op is a class with its forward and, right under it, its derivative.
+"""Arithmetic of two operands: each op is a class with its forward, followed by its derivative.
 
 Mirrors the rows of PyTorch's `derivatives.yaml`. In `backward`, `g` is the gradient of the result, `xp` the functions
 of `minigrad.backends.protocol`, and the other arguments are what the forward saved. The same formula runs on arrays
@@ -22,10 +22,10 @@ SCALARS = frozenset({np.float16, np.float32, np.float64})  # the types of 0-d re
 
 
 def alike(x: Any, y: Any) -> bool:
-    """Whether two arrays have the same shape and dtype, on the same kind of device, and the first lies row by row: then
-    nothing is to broadcast, and the result lies so too.
+    """Whether two arrays have the same shape and dtype, on the same kind of device, and the first is row-major: then
+    nothing needs broadcasting, and the result is row-major too.
 
-    Addition and multiplication ask it in their own words: a call would take a twentieth of their time.
+    Addition and multiplication inline this test: a call would take a twentieth of their time.
     """
     return type(x) is type(y) and (
         type(x) in SCALARS or (x.shape == y.shape and x.dtype is y.dtype and x.flags.c_contiguous))
@@ -90,7 +90,7 @@ class Sub(Node):
 
 
 def check_minus_number(x: Any, number: Any) -> None:
-    """PyTorch's errors where an array, or a number that is subtracted, is of bools."""
+    """Raise PyTorch's errors if an array, or a number that is subtracted, holds bools."""
     if x.dtype.kind == "b" or isinstance(number, bool):
         raise RuntimeError(NO_BOOLS_MINUS if x.dtype.kind == "b" and isinstance(number, bool) else NO_BOOL_MINUS)
 

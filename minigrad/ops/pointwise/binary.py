@@ -1,4 +1,4 @@
-"""Functions of two tensors: angles, lengths, sums of exponentials, signs, powers of 2, common divisors.
+"""Functions of two tensors: angles, hypotenuses, sums of exponentials, signs, powers of 2, common divisors.
 
 Mirrors PyTorch's `BinaryOps.cpp` and the rows of `derivatives.yaml` with two inputs.
 """
@@ -88,7 +88,7 @@ class Logaddexp2(OfTwo, of=np.logaddexp2):
 
 
 class Copysign(OfTwo, of=np.copysign):
-    """The size of the first, the sign of the second."""
+    """The magnitude of the first, the sign of the second."""
 
     saves = ("self", "result")
 
@@ -97,7 +97,7 @@ class Copysign(OfTwo, of=np.copysign):
 
 
 class CopysignNumber(ByNumber, of=lambda x, c: np.copysign(x, x.dtype.type(c)), name="Copysign", number=1):
-    """The size of a tensor, the sign of a number."""
+    """The magnitude of a tensor, the sign of a number."""
 
     saves = ("self", "result")
 
@@ -115,7 +115,7 @@ class Ldexp(OfTwo, of=lambda x, y: x * np.exp2(y)):
 
 
 class Nextafter(OfTwo, of=np.nextafter):
-    """The next number that the dtype has, towards the second."""
+    """The next representable number, towards the second."""
 
     saves = ("self", "other")
     refuses = ("bui", "nextafter_cpu")
@@ -131,12 +131,12 @@ hypot = op(method=True, in_place=True, name="hypot")(
 logaddexp = op(method=True, name="logaddexp")(
     binary_function(Logaddexp, "log(exp(input) + exp(other)), without overflow."))
 logaddexp2 = op(method=True, name="logaddexp2")(
-    binary_function(Logaddexp2, "The logarithm to the base 2 of 2^input + 2^other, without overflow."))
+    binary_function(Logaddexp2, "The base-2 logarithm of 2^input + 2^other, without overflow."))
 
 
 @op(method=True, in_place=True)
 def copysign(input: Tensor, other: Operand) -> Tensor:
-    """`input` with the sign of `other`, a tensor or a number; that of a zero counts."""
+    """`input` with the sign of `other`, a tensor or a number, including that of a zero."""
     return Copysign.forward(input, other) if isinstance(other, Tensor) else CopysignNumber.forward(input, other)
 
 
@@ -149,12 +149,12 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
 
 
 nextafter = op(method=True, in_place=True, name="nextafter")(
-    binary_function(Nextafter, "The next number after each element that its dtype has, towards `other`."))
+    binary_function(Nextafter, "The next representable number after each element, towards `other`."))
 
 
 @op(method=True, in_place=True)
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
-    """0 where `input` is below 0, 1 where it is above, else `values`. It has no derivative, as in PyTorch.
+    """0 where `input` is negative, 1 where it is positive, else `values`. It has no derivative, as in PyTorch.
 
     Raises:
         RuntimeError: if the dtypes differ.
@@ -184,7 +184,7 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
 
 @op(method=True)
 def float_power(input: Operand, exponent: Operand) -> Tensor:
-    """input ** exponent in float64, whatever the dtypes; one of them may be a number."""
+    """`input ** exponent` in float64, whatever the dtypes; one of them may be a number."""
     if not isinstance(input, Tensor):
         return PowScalar.forward(cast(exponent, np.dtype("float64")), float(input))
     base = cast(input, np.dtype("float64"))
@@ -198,7 +198,7 @@ def float_power_(self: Tensor, exponent: Operand) -> Tensor:
     """`float_power`, in place.
 
     Raises:
-        RuntimeError: if the tensor is not of float64.
+        RuntimeError: if the tensor's dtype is not float64.
     """
     if self.dtype is not float64:
         raise RuntimeError(f"the base given to float_power_ has dtype {self.dtype.type_name} but the operation's "

@@ -1,4 +1,4 @@
-"""Bits: and, or, exclusive or, not and shifts, of integers and bools. They have no derivative."""
+"""Bitwise ops: and, or, exclusive or, not and shifts, of integers and bools. They have no derivative."""
 
 from collections.abc import Callable
 from typing import Any
@@ -36,13 +36,13 @@ def bitwise(ufunc: Callable[[Any, Any], Any], refused: str, kernel: str,
 
 
 def shift_left(x: Any, by: Any) -> Any:
-    """x · 2^by; 0 where bits are moved out of the number, or by less than 0."""
+    """x · 2^by, without the bits shifted out of the number; 0 for a negative `by`."""
     width = 8 * x.dtype.itemsize
     return np.where((by < 0) | (by >= width), x.dtype.type(0), np.left_shift(x, np.clip(by, 0, width - 1)))
 
 
 def shift_right(x: Any, by: Any) -> Any:
-    """x / 2^by rounded down; by less than 0 as by all bits."""
+    """x / 2^by, rounded down; a negative `by` shifts out all bits."""
     last = 8 * x.dtype.itemsize - (1 if x.dtype.kind == "i" else 0)
     by = as_dtype(np.where((by < 0) | (by >= last), last, by), x.dtype)
     return np.right_shift(x, by)
@@ -61,7 +61,7 @@ bitwise_left_shift = op(method=True, in_place=True, name="bitwise_left_shift")(
     bitwise(shift_left, "bf", "lshift_cpu", "Elementwise `input << other` of integers; one may be a number."))
 bitwise_right_shift = op(method=True, in_place=True, name="bitwise_right_shift")(
     bitwise(shift_right, "bf", "rshift_cpu",
-    "Elementwise `input >> other` of integers; one may be a number. The sign stays."))
+    "Elementwise `input >> other` of integers; one may be a number. The sign is kept."))
 
 
 @op(method=True, in_place=True)

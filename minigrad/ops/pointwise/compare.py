@@ -18,11 +18,11 @@ __all__ = ["allclose", "eq", "equal", "ge", "greater", "greater_equal", "gt", "i
 
 Operand = Any
 NAMES: dict[Any, str] = {np.equal: "eq", np.not_equal: "ne", np.less: "lt", np.less_equal: "le", np.greater: "gt",
-                         np.greater_equal: "ge"}  # what PyTorch calls them
+                         np.greater_equal: "ge"}  # PyTorch's names for them
 
 
 def compared(op: Callable[[Any, Any], Any], a: Tensor, b: Operand) -> Tensor:
-    """A comparison in the dtype to which the operands are promoted: there an integer may wrap around, as in PyTorch."""
+    """A comparison in the dtype to which the operands are promoted, where an integer may wrap around, as in PyTorch."""
     x = a.array
     if isinstance(b, Tensor):
         y = b.array
@@ -31,7 +31,7 @@ def compared(op: Callable[[Any, Any], Any], a: Tensor, b: Operand) -> Tensor:
         return record_without_grad(NAMES[op], op(x, y), a, b)
     number = b.item() if isinstance(b, np.generic) else b
     if not isinstance(number, (bool, int, float)):
-        return NotImplemented  # Python then asks the other operand
+        return NotImplemented  # Python then tries the other operand
     return record_without_grad(NAMES[op], op(*promote_scalar(x, number)), a)
 
 
@@ -45,7 +45,7 @@ def comparison(ufunc: np.ufunc, operator: str) -> Callable[[Tensor, Operand], Te
 
 
 def logical(ufunc: np.ufunc, doc: str) -> BinaryFunction:
-    """The public function of an op on the truth of two tensors of any dtypes: what is not zero is true."""
+    """The public function of a logical op on two tensors of any dtype; elements other than zero are true."""
     def function(input: Tensor, other: Tensor) -> Tensor:
         x, y = input.array, other.array
         broadcast_shape(x.shape, y.shape)
@@ -57,7 +57,7 @@ def logical(ufunc: np.ufunc, doc: str) -> BinaryFunction:
 
 
 def predicate(ufunc: np.ufunc, doc: str) -> UnaryFunction:
-    """The public function of a question about each element."""
+    """The public function of an elementwise predicate."""
     def function(input: Tensor) -> Tensor:
         return record_without_grad(ufunc.__name__, ufunc(input.array), input)
 
@@ -72,20 +72,20 @@ le = less_equal = op(method=True, aliases=("less_equal",), name="le")(comparison
 gt = greater = op(method=True, aliases=("greater",), name="gt")(comparison(np.greater, ">"))
 ge = greater_equal = op(method=True, aliases=("greater_equal",), name="ge")(comparison(np.greater_equal, ">="))
 logical_and = op(method=True, name="logical_and")(
-    logical(np.logical_and, "Elementwise and, of what is not zero."))
+    logical(np.logical_and, "Elementwise and; elements other than zero are true."))
 logical_or = op(method=True, name="logical_or")(
-    logical(np.logical_or, "Elementwise or, of what is not zero."))
+    logical(np.logical_or, "Elementwise or; elements other than zero are true."))
 logical_xor = op(method=True, name="logical_xor")(
-    logical(np.logical_xor, "Elementwise: exactly one of two is not zero."))
+    logical(np.logical_xor, "Elementwise exclusive or; elements other than zero are true."))
 logical_not = op(method=True, name="logical_not")(
-    predicate(np.logical_not, "Elementwise not, of what is not zero."))
+    predicate(np.logical_not, "Elementwise not; elements other than zero are true."))
 isnan = op(method=True, name="isnan")(predicate(np.isnan, "Where the elements are NaN."))
 isinf = op(method=True, name="isinf")(predicate(np.isinf, "Where the elements are infinite."))
 isfinite = op(method=True, name="isfinite")(predicate(np.isfinite, "Where the elements are neither infinite nor NaN."))
 
 
 def equals(input: Tensor, other: Operand) -> Tensor:
-    """`input == other`, which takes a NumPy array too; the other comparisons do not, as in PyTorch."""
+    """`input == other`, which also accepts a NumPy array; the other comparisons do not, as in PyTorch."""
     return eq(input, from_numpy(other) if isinstance(other, np.ndarray) else other)
 
 
@@ -109,14 +109,14 @@ def isreal(input: Tensor) -> Tensor:
 
 @op(method=True)
 def signbit(input: Tensor) -> Tensor:
-    """Where the elements have a minus sign, -0.0 among them."""
+    """Where the elements have a minus sign, including -0.0."""
     x = input.array
     return record_without_grad("signbit", np.signbit(x) if x.dtype.kind == "f" else x < 0, input)
 
 
 @op
 def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Where `elements` are among `test_elements`; one of the two may be a number. `invert`: where they are not.
+    """Where `elements` occur in `test_elements`; one of the two may be a number. `invert`: where they do not.
 
     Raises:
         RuntimeError: for bools.
@@ -136,7 +136,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
     """Where |input - other| <= atol + rtol * |other|.
 
     Raises:
-        RuntimeError: if the dtypes differ, or a tolerance is less than 0.
+        RuntimeError: if the dtypes differ, or a tolerance is negative.
     """
     if input.array.dtype != other.array.dtype:
         raise RuntimeError(f"{input.dtype.type_name} did not match {other.dtype.type_name}")
@@ -169,6 +169,6 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 
 @op(method=True)
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have one shape and the same elements."""
+    """Whether two tensors have the same shape and elements."""
     same_device(input.array, other.array)
     return bool(np.array_equal(input.array, other.array))

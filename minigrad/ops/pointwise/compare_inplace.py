@@ -1,6 +1,6 @@
-"""Compares in place: `x.eq_(y)` writes 1 where they are equal, else 0. The old values get no gradient.
+"""In-place comparisons: `x.eq_(y)` writes 1 where they are equal, else 0. The old values get no gradient.
 
-In PyTorch, and so here, a comparison in place has a node, since a tensor that requires grad may not cease to.
+As in PyTorch, an in-place comparison has a node, since a tensor that requires grad must continue to.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from minigrad.core import Node, Tensor, record1, record2
 from minigrad.ops._dispatch import tensor_method
 from minigrad.ops.pointwise.compare import compared, logical_and, logical_not, logical_or, logical_xor
 
-__all__: list[str] = []  # methods alone
+__all__: list[str] = []  # methods only
 
 Operand = Any  # a Tensor or a Python number
 
@@ -26,7 +26,7 @@ class Comparison(Node, number=None):
 
     @classmethod
     def forward(cls, a: Tensor, b: Operand) -> Any:
-        """The result that is to be written into `a`."""
+        """The result to be written into `a`."""
         result = compared(cls.ufunc, a, b)
         if isinstance(b, Tensor):
             return record2(cls, result.array, a, b,
@@ -61,7 +61,7 @@ ge_ = greater_equal_ = comparison("Ge", ">=", np.greater_equal, "greater_equal_"
 
 
 def unrecorded(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """The in-place method of an op that autograd does not look at: also a leaf that requires grad may be written to."""
+    """The in-place method of an op that autograd ignores: even a leaf that requires grad may be overwritten."""
     def method(self: Tensor, *args: Any) -> Tensor:
         with no_grad():
             return in_place(function, self, *args)

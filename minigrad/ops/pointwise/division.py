@@ -1,7 +1,7 @@
 """Division with rounding, and its remainder: `//`, `%`, `div(rounding_mode=)`, `fmod`, `remainder`.
 
 Mirrors PyTorch's `BinaryOps.cpp`. `fmod` has the sign of the dividend (rounding towards 0), `remainder` and `%`
-that of the divisor (rounding down). In PyTorch, and so here, `//` and a number `%` a tensor have no derivative.
+that of the divisor (rounding down). As in PyTorch, `//` and a number `%` a tensor have no derivative.
 """
 
 from typing import Any, ClassVar
@@ -45,7 +45,7 @@ def floored(x: Any, y: Any) -> Any:
 
 
 def checked(x: Any, y: Any, kernel: str) -> None:
-    """PyTorch's errors for bools, and for integers over 0."""
+    """Raise PyTorch's errors for bools, and for integers divided by 0."""
     check_kind(x, "b", kernel)
     if x.dtype.kind != "f" and type(x) not in BACKEND_OF and type(y) not in BACKEND_OF and x.size and not np.all(y):
         raise RuntimeError("ZeroDivisionError")
@@ -121,7 +121,7 @@ class FmodTensor(Node, name="Fmod", number=1):
     saves = ("self", "other")
     kernel: ClassVar[str] = Fmod.kernel
     values: ClassVar[Any] = Fmod.values
-    rounding: ClassVar[str] = "trunc"  # of the quotient, which is the derivative for `other`
+    rounding: ClassVar[str] = "trunc"  # of the quotient, which is the derivative with respect to `other`
 
     @classmethod
     def forward(cls, a: Tensor, b: Tensor) -> Tensor:
@@ -142,7 +142,7 @@ class RemainderTensor(FmodTensor, name="Remainder", number=1):
 
 
 def wrapped(number: Any, like: Tensor) -> Tensor:
-    """A number as a 0-d tensor of the dtype to which it and a tensor are promoted."""
+    """A number as a 0-d tensor of the dtype to which it and `like` are promoted."""
     x, number = promote_scalar(like.array, number)
     return plain(number_array(number, x.dtype))
 

@@ -1,4 +1,4 @@
-"""Elementary functions of one tensor that nearly every program uses; what `arithmetic.py` says of formulas holds here.
+"""Common elementary functions of one tensor; the conventions for formulas are those of `arithmetic.py`.
 
 Mirrors the rows of PyTorch's `derivatives.yaml` for `abs`, `cos`, `exp`, `log`, `neg`, `reciprocal`, `sign`, `sin` and
 `sqrt`. The others are in `unary.py`.

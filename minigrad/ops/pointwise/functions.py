@@ -1,6 +1,6 @@
-"""The ops as functions: `minigrad.mul(a, b)` beside `a * b`. An op of one tensor is its function.
+"""The ops as functions: `minigrad.mul(a, b)` for `a * b`. An op of one tensor is its function.
 
-Arguments of the wrong type are not checked here: the argument parser has PyTorch's errors for them.
+Arguments of a wrong type are not checked here: the argument parser raises PyTorch's errors for them.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ __all__ = ["abs", "add", "cos", "div", "exp", "log", "mul", "neg", "pow", "recip
 
 Operand = Any  # a Tensor or a Python number
 Unary = Callable[[Tensor], Tensor]
-NOT_GIVEN = ""  # with a `rounding_mode`, be it None, the node of a division is another one
+NOT_GIVEN = ""  # with a `rounding_mode`, even None, a division has another node
 
 
 def unary_op(name: str, cls: Any, doc: str, *, direct_method: bool = False, in_place_function: bool = True) -> Unary:
@@ -37,7 +37,7 @@ def unary_op(name: str, cls: Any, doc: str, *, direct_method: bool = False, in_p
 
 
 abs = unary_op("abs", elementary.Abs, "The absolute value of each element; the derivative at 0 is 0.")
-cos = unary_op("cos", elementary.Cos, "The cosine of each element, in radians.")
+cos = unary_op("cos", elementary.Cos, "The cosine of each element, an angle in radians.")
 exp = unary_op("exp", elementary.Exp, "The exponential of each element.", direct_method=True)
 log = unary_op("log", elementary.Log, "The natural logarithm of each element.")
 neg = unary_op("neg", elementary.Neg, "`-input`.")
@@ -45,13 +45,13 @@ reciprocal = unary_op("reciprocal", elementary.Reciprocal, "`1 / input`; integer
 relu = unary_op("relu", activation.Relu, "max(input, 0).", direct_method=True)
 sigmoid = unary_op("sigmoid", activation.Sigmoid, "1 / (1 + exp(-input)).", direct_method=True)
 sign = unary_op("sign", elementary.Sign, "-1, 0 or 1 for each element.", in_place_function=False)
-sin = unary_op("sin", elementary.Sin, "The sine of each element, in radians.")
+sin = unary_op("sin", elementary.Sin, "The sine of each element, an angle in radians.")
 sqrt = unary_op("sqrt", elementary.Sqrt, "The square root of each element.")
 tanh = unary_op("tanh", activation.Tanh, "The hyperbolic tangent of each element.", direct_method=True)
 
 
 def refused(name: str, other: Operand) -> Any:
-    """PyTorch's error for what is neither a tensor nor a number."""
+    """Raise PyTorch's error for an operand that is neither a tensor nor a number."""
     check_tensor(other, name, "other")
 
 
@@ -59,7 +59,7 @@ def scaled(input: Tensor, number: Any, alpha: Any) -> Any:
     """`alpha * number`, for a sum with `input`.
 
     Raises:
-        RuntimeError: for an alpha that the dtype of the sum does not take.
+        RuntimeError: for an alpha that the dtype of the sum does not accept.
     """
     x, known = promote_scalar(input.array, number)
     if known is NotImplemented:
@@ -110,11 +110,11 @@ def mul(input: Tensor, other: Operand) -> Tensor:
 def div(input: Tensor, other: Operand, *, rounding_mode: str | None = NOT_GIVEN) -> Tensor:
     """`input / other`, with broadcasting and promotion; integers become floats.
 
-    With `rounding_mode` "floor" or "trunc" the quotient is rounded, down or towards 0; then integers stay integers,
-    and the gradient is 0.
+    With `rounding_mode` "floor" or "trunc" the quotient is rounded down or towards 0; integers then stay integers, and
+    the gradient is 0.
 
     Raises:
-        RuntimeError: for another `rounding_mode`, and for integers that are divided by 0 with one.
+        RuntimeError: for another `rounding_mode`, and for integers divided by 0 with one.
     """
     if rounding_mode != NOT_GIVEN:
         return DivRounded.forward(input, other, rounding_mode)
@@ -152,10 +152,10 @@ def square(input: Tensor) -> Tensor:
 
 @op
 def where(condition: Tensor, input: Operand = None, other: Operand = None) -> Any:
-    """`input` where `condition`, else `other`; with the condition alone the indices of what is not zero, as a tuple.
+    """`input` where `condition`, else `other`; given only the condition, the indices of its non-zero elements, a tuple.
 
     Raises:
-        RuntimeError: if the condition is not of bools.
+        RuntimeError: if the condition is neither bool nor uint8.
     """
     if input is None and other is None:
         found = np.nonzero(np.atleast_1d(condition.array))

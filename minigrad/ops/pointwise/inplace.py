@@ -1,4 +1,4 @@
-"""In-place ops: `x.add_(1)` and its kind. Each is the op out of place with its result written into `x`."""
+"""In-place ops such as `x.add_(1)`: each is the out-of-place op with its result written into `x`."""
 
 from numbers import Number
 from typing import Any
@@ -39,7 +39,7 @@ class Fill(Node, number=2):
 
 
 class FillTensor(Node, name="Fill", number=3):
-    """With a 0-d tensor, which gets the sum of the gradients."""
+    """Fills with a 0-d tensor, whose gradient is the sum of the gradients."""
 
     @classmethod
     def forward(cls, a: Tensor, value: Tensor) -> Tensor:
@@ -75,7 +75,7 @@ def mul_(self: Tensor, other: Any) -> Tensor:
 
 @tensor_method(aliases=("divide_", "true_divide_"))
 def div_(self: Tensor, other: Any, *, rounding_mode: str | None = functions.NOT_GIVEN) -> Tensor:
-    """`self /= other`, with a rounding as in `div`."""
+    """`self /= other`, with rounding as in `div`."""
     if rounding_mode != functions.NOT_GIVEN:
         return in_place(functions.div, self, other, rounding_mode=rounding_mode)
     return in_place(pointwise.Div.forward, self, other)

@@ -1,7 +1,7 @@
-"""Takes the larger or the smaller of two, and clamps: `maximum`, `fmax`, `clamp`, `nan_to_num` and others.
+"""Maxima and minima of two tensors, and clamping: `maximum`, `fmax`, `clamp`, `nan_to_num` and others.
 
 Mirrors PyTorch's `TensorCompare.cpp` and `BinaryOps.cpp`. Where two operands are equal, `maximum` and `minimum` give
-each half of the gradient; at a bound `clamp` gives it to what is clamped.
+each half of the gradient; at a bound, `clamp` gives all of it to the input.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ from minigrad.ops._dispatch.memory_order import in_order_of
 
 __all__ = ["clamp", "clamp_max", "clamp_min", "clip", "fmax", "fmin", "maximum", "minimum", "nan_to_num"]
 
-MANY = 4096  # from here on NumPy's clip is faster than its maximum and minimum with numbers
+MANY = 4096  # elements, from which NumPy's clip is faster than its maximum and minimum with numbers
 Bound = Any  # a Tensor, a Python number or None
 Grads = tuple[Any, Any]
 
@@ -47,7 +47,7 @@ class Minimum(OfTwo, of=np.minimum):
 
 
 class Fmax(OfTwo, of=np.fmax):
-    """The larger one, or the one that is no NaN."""
+    """The larger one, or the one that is not NaN."""
 
     saves = ("self", "other")
     integers = True
@@ -58,7 +58,7 @@ class Fmax(OfTwo, of=np.fmax):
 
 
 class Fmin(OfTwo, of=np.fmin):
-    """The smaller one, or the one that is no NaN."""
+    """The smaller one, or the one that is not NaN."""
 
     saves = ("self", "other")
     integers = True
@@ -69,7 +69,7 @@ class Fmin(OfTwo, of=np.fmin):
 
 
 class Clamp(Node, number=1):
-    """Between two numbers, one of which may be None."""
+    """The input clamped to two numbers, one of which may be None."""
 
     saves = ("self",)
     constants = ("min", "max")
@@ -86,7 +86,7 @@ class Clamp(Node, number=1):
 
 
 class ClampMin(Node):
-    """At least a number."""
+    """The input, but at least a number."""
 
     saves = ("self",)
     constants = ("min",)
@@ -100,7 +100,7 @@ class ClampMin(Node):
 
 
 class ClampMax(Node):
-    """At most a number."""
+    """The input, but at most a number."""
 
     saves = ("self",)
     constants = ("max",)
@@ -114,7 +114,7 @@ class ClampMax(Node):
 
 
 def bounded(x: Any, low: Any, high: Any, kernel: str) -> Any:
-    """An array between two numbers, in the dtype to which all are promoted."""
+    """An array clamped to two numbers, in the dtype to which all are promoted."""
     for bound in (low, high):
         x = x if bound is None else promote_scalar(x, bound)[0]
     check_kind(x, "b", kernel)
@@ -126,7 +126,7 @@ def bounded(x: Any, low: Any, high: Any, kernel: str) -> Any:
 
 
 class ClampTensors(Node, name="Clamp"):
-    """Between two tensors, one of which may be None."""
+    """The input clamped to two tensors, one of which may be None."""
 
     saves = ("self", "min", "max")
 
@@ -156,7 +156,7 @@ class ClampTensors(Node, name="Clamp"):
 
 
 class ClampMinTensor(OfTwo, of=np.maximum, name="ClampMin", number=1):
-    """At least a tensor."""
+    """The input, but at least a tensor."""
 
     saves = ("self", "min")
     integers = True
@@ -166,7 +166,7 @@ class ClampMinTensor(OfTwo, of=np.maximum, name="ClampMin", number=1):
 
 
 class ClampMaxTensor(OfTwo, of=np.minimum, name="ClampMax", number=1):
-    """At most a tensor."""
+    """The input, but at most a tensor."""
 
     saves = ("self", "max")
     integers = True
@@ -176,7 +176,7 @@ class ClampMaxTensor(OfTwo, of=np.minimum, name="ClampMax", number=1):
 
 
 class NanToNum(Node):
-    """Numbers in the place of NaN and of both infinities, which get no gradient."""
+    """NaN and both infinities replaced by numbers; their gradient is 0."""
 
     saves = ("self",)
 
@@ -194,14 +194,14 @@ maximum = op(method=True, name="maximum")(
 minimum = op(method=True, name="minimum")(
     binary_function(Minimum, "The smaller of each two elements, NaN if one is; equal ones share the gradient."))
 fmax = op(method=True, name="fmax")(
-    binary_function(Fmax, "The larger of each two elements, or the one that is no NaN."))
+    binary_function(Fmax, "The larger of each two elements, or the one that is not NaN."))
 fmin = op(method=True, name="fmin")(
-    binary_function(Fmin, "The smaller of each two elements, or the one that is no NaN."))
+    binary_function(Fmin, "The smaller of each two elements, or the one that is not NaN."))
 
 
 @op(method=True, in_place_function=True, aliases=("clip",))
 def clamp(input: Tensor, min: Bound = None, max: Bound = None) -> Tensor:
-    """Each element, or the nearest one between `min` and `max`: two numbers or two tensors; one may be None.
+    """Each element, or the nearest number between `min` and `max`: two numbers or two tensors; one may be None.
 
     Where `min` is above `max`, the result is `max`.
 
@@ -230,7 +230,7 @@ def clamp_max(input: Tensor, max: Bound) -> Tensor:
 @op(method=True, in_place_function=True)
 def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = None,
                neginf: float | None = None) -> Tensor:
-    """`nan`, `posinf` and `neginf` in the place of NaN, inf and -inf; None: 0, and the dtype's largest and smallest."""
+    """NaN, inf and -inf replaced by `nan`, `posinf` and `neginf`; None: 0, and the dtype's maximum and minimum."""
     return NanToNum.forward(input, nan, posinf, neginf)
 
 

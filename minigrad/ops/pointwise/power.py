@@ -1,4 +1,4 @@
-"""Powers: a tensor to a number, to a tensor, and a number to a tensor, each with its own node in PyTorch."""
+"""Powers: a tensor to a number, a tensor to a tensor, and a number to a tensor, each with its own node in PyTorch."""
 
 import math
 from typing import Any
@@ -78,8 +78,8 @@ class PowScalar(Node, name="Pow", number=2):
 
 
 def power_of_each(x: Any, y: Any) -> Any:
-    """`x ** y` of floating numbers. Where one exponent of 0.5 holds for many elements NumPy takes square roots, which
-    are other numbers for -inf and -0."""
+    """`x ** y` of floats. Where a single exponent of 0.5 applies to many elements NumPy takes square roots, which
+    differ for -inf and -0."""
     z = np.power(x, y)
     half = y == 0.5
     if type(x) in BACKEND_OF or not half.any():
@@ -89,14 +89,14 @@ def power_of_each(x: Any, y: Any) -> Any:
 
 
 def whole_power(x: Any, y: Any) -> Any:
-    """`x ** y` of integers; where `y` is negative 0, but for 1 and -1."""
+    """`x ** y` of integers; for a negative `y`, 0 unless `x` is 1 or -1."""
     z = np.power(x, abs(y))
     return np.where((y < 0) & (abs(x) != 1), x.dtype.type(0), z)
 
 
 def power(x: Any, n: float) -> Any:
-    """`x ** n` on an array, by products where they are exact and much faster, and by square roots; of float16 PyTorch
-    takes the power, which is another number for -inf and -0."""
+    """`x ** n` on an array, by products where they are exact and much faster, and by square roots; for float16 PyTorch
+    computes the power, which differs for -inf and -0."""
     if n == 2:
         return x * x
     if n == 3:
@@ -106,5 +106,5 @@ def power(x: Any, n: float) -> Any:
     if abs(n) == 0.5 and x.dtype is FLOAT16:
         return np.power(x, n)
     if n == -0.5:
-        return 1 / np.sqrt(x)  # of -0 it is -inf
+        return 1 / np.sqrt(x)  # for -0 it is -inf
     return np.sqrt(x) if n == 0.5 else np.power(x, n)

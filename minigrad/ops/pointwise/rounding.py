@@ -1,7 +1,7 @@
-"""Rounds: `floor`, `ceil`, `trunc`, `round` to integers or decimals, and `frac`.
+"""Rounding: `floor`, `ceil`, `trunc`, `round` to integers or decimals, and `frac`.
 
-Mirrors PyTorch's `UnaryOps.cpp` and the rows of `derivatives.yaml`: all are flat between their steps, so that their
-derivative is 0, but for `frac`, whose derivative is 1. Integers stay as they are.
+Mirrors PyTorch's `UnaryOps.cpp` and the rows of `derivatives.yaml`: all are constant between their steps, so their
+derivative is 0, except for `frac`, whose derivative is 1. Integers are unchanged.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ __all__ = ["ceil", "fix", "floor", "frac", "round", "sgn", "trunc"]
 
 
 class Flat(OfOne, number=None):
-    """A function of steps."""
+    """A step function."""
 
     integers = True
 
@@ -33,13 +33,13 @@ class Floor(Flat, of=np.floor):
 
 
 class Round(Flat, of=np.round):
-    """To the nearest whole number, halves to the even one."""
+    """Rounds to the nearest integer, halves to the even one."""
 
     refuses = ("b", "round_vml_cpu")
 
 
 class RoundDecimals(Node, name="Round", number=1):
-    """To `decimals` digits after the point, or that many before it where it is negative."""
+    """Rounds to `decimals` digits after the point, or before it if `decimals` is negative."""
 
     @staticmethod
     def forward(a: Tensor, decimals: int) -> Tensor:
@@ -53,13 +53,13 @@ class RoundDecimals(Node, name="Round", number=1):
 
 
 class Trunc(Flat, of=np.trunc):
-    """Towards 0."""
+    """Rounds towards 0."""
 
     refuses = ("b", "trunc_vml_cpu")
 
 
 class Frac(OfOne, of=lambda x: x - np.trunc(x)):
-    """What `trunc` takes away."""
+    """The fraction that `trunc` removes."""
 
     integers = True
     refuses = ("bui", "frac_cpu")
@@ -69,7 +69,7 @@ class Frac(OfOne, of=lambda x: x - np.trunc(x)):
 
 
 class Sgn(OfOne, of=XP.sign):
-    """-1, 0 or 1; 0 for NaN. `sign` that would know complex numbers."""
+    """-1, 0 or 1; 0 for NaN. In PyTorch, the form of `sign` that supports complex numbers."""
 
     integers = True
     saves = ("self", "result")
@@ -86,10 +86,10 @@ floor = op(method=True, in_place=True, in_place_function=True, name="floor")(
 
 @op(method=True, in_place_function=True)
 def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
-    """Each element rounded to the nearest number of `decimals` digits, halves to the even one.
+    """Each element rounded to `decimals` digits (default: 0), halves to the even one.
 
     Raises:
-        NotImplementedError: for bools, and for integers where `decimals` is given.
+        NotImplementedError: for bools, and for integers if `decimals` is given.
     """
     return Round.forward(input) if decimals is None else RoundDecimals.forward(input, decimals)
 
@@ -97,6 +97,6 @@ def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
 trunc = op(method=True, in_place=True, in_place_function=True, aliases=("fix",), name="trunc")(
     unary_function(Trunc, "Each element rounded towards 0."))
 frac = op(method=True, in_place=True, in_place_function=True, name="frac")(
-    unary_function(Frac, "What is left of each element after `trunc`, of the same sign."))
+    unary_function(Frac, "The fraction of each element, with its sign."))
 sgn = op(method=True, in_place=True, name="sgn")(unary_function(Sgn, "-1, 0 or 1 for each element."))
 fix = trunc

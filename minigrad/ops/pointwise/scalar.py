@@ -1,6 +1,6 @@
-"""Ops with a number as PyTorch's own C++ calls them: their nodes have one edge and the digit 1.
+"""Ops with a number as PyTorch's C++ code calls them: their nodes have one edge and the number 1.
 
-`x + 1` in Python is AddBackward0 with two edges; inside of a loss or a norm the same sum is AddBackward1 with one.
+`x + 1` in Python is AddBackward0 with two edges; inside a loss or a norm the same sum is AddBackward1 with one.
 """
 
 from typing import Any

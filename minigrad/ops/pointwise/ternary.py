@@ -19,7 +19,7 @@ NO_INTEGERS = (
 
 
 class Lerp(Node):
-    """From `a` to `b`, by a number."""
+    """Interpolation from `a` to `b` by a number."""
 
     constants = ("weight",)
 
@@ -34,7 +34,7 @@ class Lerp(Node):
 
 
 class LerpTensor(Node, name="Lerp", number=1):
-    """From `a` to `b`, by a tensor."""
+    """Interpolation from `a` to `b` by a tensor."""
 
     saves = ("self", "end", "weight")
 
@@ -94,7 +94,7 @@ class Addcdiv(Node):
 
 @op(method=True, in_place=True)
 def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
-    """input + weight (end - input), of a number or a tensor `weight`; one without dimensions may have another dtype.
+    """input + weight (end - input) for a number or a tensor `weight`; a 0-d one may have another dtype.
 
     Raises:
         RuntimeError: if the dtypes differ.

@@ -1,7 +1,7 @@
 """Elementary functions of one tensor: powers of 2 and 10, trigonometry, hyperbolic functions and their inverses.
 
-Mirrors the rows of PyTorch's `derivatives.yaml` that have one input. Each is a class with its derivative under it;
-integers become float32. What they share is in `ops/_dispatch/elementwise.py`.
+Mirrors the rows of PyTorch's `derivatives.yaml` with one input. Each is a class followed by its derivative; integers
+become float32. Shared code is in `ops/_dispatch/elementwise.py`.
 """
 
 import math
@@ -152,7 +152,7 @@ class Rad2Deg(OfOne, of=np.rad2deg):
 
 
 def no_derivative(self: OfOne, xp: Any, g: Any, a: Any) -> Any:
-    """PyTorch's error for the ops that have no derivative in place."""
+    """Raise PyTorch's error for the in-place ops without a derivative."""
     raise NotImplementedError(f"the derivative for 'inplace version of {self.op.lower()}' is not implemented.")
 
 
@@ -171,30 +171,30 @@ class AtanhInPlace(Atanh, name="Atanh", number=1):
 exp2 = op(method=True, in_place=True, in_place_function=True, name="exp2")(
     unary_function(Exp2, "2 to the power of each element."))
 expm1 = op(method=True, in_place=True, in_place_function=True, name="expm1")(
-    unary_function(Expm1, "exp(input) - 1, exact for small elements too."))
+    unary_function(Expm1, "exp(input) - 1, accurate for small elements too."))
 log2 = op(method=True, in_place=True, in_place_function=True, name="log2")(
-    unary_function(Log2, "The logarithm of each element to the base 2."))
+    unary_function(Log2, "The base-2 logarithm of each element."))
 log10 = op(method=True, in_place=True, in_place_function=True, name="log10")(
-    unary_function(Log10, "The logarithm of each element to the base 10."))
+    unary_function(Log10, "The base-10 logarithm of each element."))
 log1p = op(method=True, in_place=True, in_place_function=True, name="log1p")(
-    unary_function(Log1P, "log(1 + input), exact for small elements too."))
+    unary_function(Log1P, "log(1 + input), accurate for small elements too."))
 rsqrt = op(method=True, in_place=True, in_place_function=True, name="rsqrt")(
-    unary_function(Rsqrt, "1 over the square root of each element."))
+    unary_function(Rsqrt, "The reciprocal square root of each element."))
 tan = op(method=True, in_place=True, in_place_function=True, name="tan")(
-    unary_function(Tan, "The tangent of each element, in radians."))
+    unary_function(Tan, "The tangent of each element, an angle in radians."))
 asin = op(method=True, in_place=True, in_place_function=True, aliases=("arcsin",), name="asin")(
-    unary_function(Asin, "The angle, in radians, whose sine each element is."))
+    unary_function(Asin, "The inverse of `sin`: an angle in radians."))
 acos = op(method=True, in_place=True, in_place_function=True, aliases=("arccos",), name="acos")(
-    unary_function(Acos, "The angle, in radians, whose cosine each element is."))
+    unary_function(Acos, "The inverse of `cos`: an angle in radians."))
 atan = op(method=True, in_place=True, in_place_function=True, aliases=("arctan",), name="atan")(
-    unary_function(Atan, "The angle, in radians, whose tangent each element is."))
+    unary_function(Atan, "The inverse of `tan`: an angle in radians."))
 sinh = op(method=True, in_place=True, in_place_function=True, name="sinh")(
     unary_function(Sinh, "The hyperbolic sine of each element."))
 cosh = op(method=True, in_place=True, in_place_function=True, name="cosh")(
     unary_function(Cosh, "The hyperbolic cosine of each element."))
 asinh = op(method=True, aliases=("arcsinh",), name="asinh")(unary_function(Asinh, "The inverse of `sinh`."))
 acosh = op(method=True, aliases=("arccosh",), name="acosh")(
-    unary_function(Acosh, "The inverse of `cosh`, for elements of 1 and more."))
+    unary_function(Acosh, "The inverse of `cosh`, for elements of at least 1."))
 atanh = op(method=True, aliases=("arctanh",), name="atanh")(
     unary_function(Atanh, "The inverse of `tanh`, for elements between -1 and 1."))
 
@@ -218,11 +218,11 @@ def atanh_(self: Tensor) -> Tensor:
 
 
 sinc = op(method=True, in_place=True, in_place_function=True, name="sinc")(
-    unary_function(Sinc, "sin(π input) / (π input), and 1 where an element is 0."))
+    unary_function(Sinc, "sin(π input) / (π input); 1 where an element is 0."))
 deg2rad = op(method=True, in_place=True, in_place_function=True, name="deg2rad")(
-    unary_function(Deg2Rad, "Degrees as radians."))
+    unary_function(Deg2Rad, "Degrees converted to radians."))
 rad2deg = op(method=True, in_place=True, in_place_function=True, name="rad2deg")(
-    unary_function(Rad2Deg, "Radians as degrees."))
+    unary_function(Rad2Deg, "Radians converted to degrees."))
 arcsin, arccos, arctan = asin, acos, atan
 arcsinh, arccosh, arctanh = asinh, acosh, atanh
 arcsinh_, arccosh_, arctanh_ = asinh_, acosh_, atanh_

@@ -1,4 +1,4 @@
-"""Chooses between two tensors: `where`, and the op that keeps a gradient only where a mask holds."""
+"""Selects between two tensors: `where`, and the op that keeps a gradient only where a mask is True."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ UINT8_CONDITION = (
 
 
 class Masked(Node):
-    """`a` where `mask`, else 0: what `xp.masked` is on Tensors."""
+    """`a` where `mask`, else 0: `xp.masked` on Tensors."""
 
     @staticmethod
     def forward(mask: Any, a: Tensor) -> Tensor:

@@ -1,1 +1,1 @@
-"""Random numbers and the generators that they come from."""
+"""Random numbers and their generators."""

@@ -1,6 +1,6 @@
-"""Makes random tensors: `rand`, `randn`, `randint`, `randperm`, `normal` and their `_like` forms.
+"""Creates random tensors: `rand`, `randn`, `randint`, `randperm`, `normal` and their `_like` forms.
 
-The numbers are those of `minigrad.backends.draws`; docs/random.md says which of them are PyTorch's, digit by digit.
+The numbers are those of `minigrad.backends.draws`; docs/random.md says which of them equal PyTorch's, digit by digit.
 """
 
 import functools
@@ -40,27 +40,27 @@ def drawn(name: str, draw: Any, what: str) -> tuple[Callable[..., Tensor], Calla
         x, handle = empty_like_input(input, dtype, f"{name}_like", device, memory_format)
         return new_leaf(random_like(x, stream_of(generator, handle), draw), requires_grad, f"{name}_like")
 
-    create.__doc__, like.__doc__ = what, f"`{name}` of the shape and dtype of `input`."
+    create.__doc__, like.__doc__ = what, f"`{name}` with the shape and dtype of `input`."
     return op(name=name)(create), op(name=f"{name}_like")(like)
 
 
 def empty_like_input(input: Tensor, dtype: DType | None, what: str, device: Where,
                      format: memory_format | None) -> tuple[Any, Any]:
-    """An array with the shape, and the order in memory, of `input`, or in a format, of its dtype or another; and where
-    the numbers are to lie."""
+    """An array with the shape and dtype of `input`, or another dtype, in its memory order or in a format; and the
+    device for the numbers."""
     x = raw(input.array)
     array = in_dense_order(functools.partial(np.empty_like, dtype=numpy_dtype(dtype, None, what)), x)
     return in_format(array, format), device_like(x) if device is None else device_handle(device)
 
 
-rand, rand_like = drawn("rand", draws.uniform, "Numbers of [0, 1), all equally likely: `rand(2, 3)` or `rand((2, 3))`.")
-randn, randn_like = drawn("randn", draws.normal, "Numbers of the standard normal distribution.")
+rand, rand_like = drawn("rand", draws.uniform, "Uniform numbers in [0, 1): `rand(2, 3)` or `rand((2, 3))`.")
+randn, randn_like = drawn("randn", draws.normal, "Numbers from the standard normal distribution.")
 
 
 @op
 def randint(*bounds: Any, generator: Generator | None = None, dtype: DType | None = None, device: Where = None,
             requires_grad: bool = False, **named: Any) -> Tensor:
-    """Integers of [low, high): `randint(high, size)` or `randint(low, high, size)`."""
+    """Integers in [low, high): `randint(high, size)` or `randint(low, high, size)`."""
     arguments = by_name(("low", "high", "size"), bounds, named)
     if not isinstance(arguments["size"], (tuple, list)):
         raise TypeError("size")
@@ -79,7 +79,7 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: DType | None 
     """The numbers 0 to n - 1 in random order.
 
     Raises:
-        RuntimeError: if `n` is negative, or the dtype does not hold that many numbers.
+        RuntimeError: if `n` is negative, or the dtype cannot represent that many numbers.
         NotImplementedError: for bool.
     """
     handle = device_handle(device)
@@ -101,7 +101,7 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: DType | None 
 def randint_like(input: Tensor, *bounds: Any, dtype: DType | None = None, device: Where = None,
                  requires_grad: bool = False, generator: Generator | None = None,
                  memory_format: memory_format | None = None, **named: Any) -> Tensor:
-    """`randint` of the shape and dtype of `input`: `randint_like(t, high)` or `randint_like(t, low, high)`."""
+    """`randint` with the shape and dtype of `input`: `randint_like(t, high)` or `randint_like(t, low, high)`."""
     x, handle = empty_like_input(input, dtype, "randint_like", device, memory_format)
     arguments = by_name(("low", "high"), bounds, named)
     low, high = long(arguments.get("low", 0)), long(arguments["high"])
@@ -118,7 +118,7 @@ class NormalOf(Node, number=None):
         x, y = [v.array if isinstance(v, Tensor) else v for v in (mean, std)]
         if isinstance(y, float) and y < 0:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {y:g}")
-        if not isinstance(y, float) and backend_of(y) is None and not (y >= 0).all():  # a GPU would be waited for
+        if not isinstance(y, float) and backend_of(y) is None and not (y >= 0).all():  # checking a GPU would block
             raise RuntimeError("normal expects all elements of std >= 0.0")
         shape = functools.reduce(broadcast_shape, [v.array.shape for v in tensors])
         dtype = tensors[0].array.dtype
@@ -137,11 +137,11 @@ NormalMean, NormalStd, NormalBoth = [
 @op
 def normal(mean: Any, std: Any = 1.0, size: Sequence[int] | None = None, *, generator: Generator | None = None,
            dtype: DType | None = None, device: Where = None, requires_grad: bool = False) -> Tensor:
-    """Numbers of the normal distribution: `normal(mean, std)` with a tensor for one or both, or two numbers and a size.
+    """Normally distributed numbers: `normal(mean, std)` with a tensor for one or both, or two numbers and a size.
 
     Raises:
         RuntimeError: for a negative standard deviation.
-        NotImplementedError: for integers as means.
+        NotImplementedError: for integer means.
     """
     tensors = [v for v in (mean, std) if isinstance(v, Tensor)]
     stream = stream_of(generator, device_like(tensors[0].array) if tensors else device_handle(device))

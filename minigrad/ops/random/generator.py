@@ -1,8 +1,8 @@
 """Defines `Generator`, the source of random numbers, and the functions that seed it, as `torch/random.py` does.
 
-The same seed gives the numbers that PyTorch gives on the same kind of device: put `manual_seed(0)` into a PyTorch
-program and compare. docs/random.md says which numbers, and where they cannot be the same. Each device has a default
-generator of its own; `manual_seed` seeds them all, also those that are first used afterwards.
+The same seed gives PyTorch's numbers on the same kind of device: put `manual_seed(0)` into a PyTorch program and
+compare. docs/random.md says which numbers, and where they cannot agree. Each device has its own default generator;
+`manual_seed` seeds them all, including those that are first used later.
 """
 
 from __future__ import annotations
@@ -26,48 +26,48 @@ NO_OFFSET = "CPU Generator does not use offset"
 
 
 class Generator:
-    """A source of random numbers of one's own: `rand(3, generator=Generator().manual_seed(42))`."""
+    """A separate source of random numbers: `rand(3, generator=Generator().manual_seed(42))`."""
 
     __slots__ = ("__weakref__", "device", "stream")
 
     device: Device
-    """Where the numbers are made."""
+    """The device of the generator."""
 
     def __init__(self, device: str | Device = "cpu") -> None:
         self.device = resolve_device(device)
         self.stream: Stream | Philox = Stream() if self.device.type == "cpu" else Philox()
 
-    def __reduce__(self) -> tuple[Any, ...]:  # so that copies and pickles go on with the same numbers
+    def __reduce__(self) -> tuple[Any, ...]:  # so that copies and pickles continue with the same numbers
         return Generator, (str(self.device),), self.get_state()
 
     def __setstate__(self, state: Tensor) -> None:
         self.set_state(state)
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start again from `seed`; returns this generator."""
+        """Restart from `seed`; return this generator."""
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
         self.stream.manual_seed(int(seed))
         return self
 
     def seed(self) -> int:
-        """Start again from a seed that nobody can foresee; returns it."""
+        """Restart from an unpredictable seed; return the seed."""
         return self.stream.seed()
 
     def initial_seed(self) -> int:
-        """The seed that this generator started from."""
+        """The seed from which this generator started."""
         return self.stream.initial_seed()
 
     def get_state(self) -> Tensor:
-        """The state, as a tensor of bytes with PyTorch's layout."""
+        """The state, as a tensor of bytes in PyTorch's layout."""
         return plain(np.frombuffer(self.stream.state_bytes(), np.uint8).copy())
 
     def set_state(self, new_state: Any, /) -> Generator:
-        """Go back to a state from `get_state`; returns this generator.
+        """Restore a state from `get_state`; return this generator.
 
         Raises:
-            TypeError: if it is no tensor of bytes.
-            RuntimeError: if it has another size, or is no state.
+            TypeError: if it is not a tensor of bytes.
+            RuntimeError: if it has another size, or is not a valid state.
         """
         if not isinstance(new_state, Tensor):
             raise TypeError(f"expected a torch.ByteTensor, but got {type_name(new_state)}")
@@ -77,41 +77,41 @@ class Generator:
         return self
 
     def clone_state(self) -> Generator:
-        """Another generator in the same state."""
+        """A separate generator in the same state."""
         other = Generator(self.device)
         other.stream.set_state_bytes(self.stream.state_bytes())
         return other
 
     def graphsafe_get_state(self) -> Generator:
-        """Another generator of the same state, which both move; of a GPU alone."""
+        """Another generator that shares this one's state; GPU only."""
         self.philox(NotImplementedError("graphsafe_get_state is not supported in this Generator"))
         other = Generator(self.device)
         other.stream = self.stream
         return other
 
     def graphsafe_set_state(self, state: Generator, /) -> None:
-        """Share the state of another generator; of a GPU alone."""
+        """Share the state of another generator; GPU only."""
         self.philox(NotImplementedError("graphsafe_set_state is not supported in this Generator"))
         self.stream = state.stream
 
     def get_offset(self) -> int:
-        """How far a generator of a GPU has come.
+        """The position of a GPU generator in its sequence.
 
         Raises:
-            RuntimeError: for one of the CPU.
+            RuntimeError: for a CPU generator.
         """
         return self.philox(RuntimeError(NO_OFFSET)).offset
 
     def set_offset(self, offset: int, /) -> None:
-        """Move a generator of a GPU: to a multiple of 4.
+        """Set the position of a GPU generator, a multiple of 4.
 
         Raises:
-            RuntimeError: for one of the CPU, and for another number.
+            RuntimeError: for a CPU generator, and for another number.
         """
         self.philox(RuntimeError(NO_OFFSET)).set_offset(offset)
 
     def philox(self, error: Exception) -> Philox:
-        """The state of a generator of a GPU; the error for one of the CPU."""
+        """The state of a GPU generator; raise the error for a CPU generator."""
         if isinstance(self.stream, Stream):
             raise error
         return self.stream
@@ -122,7 +122,7 @@ default_generator.stream = DEFAULT
 
 
 class OnDevices:
-    """The default generators of the devices that were used, and the seed for those that will be (None: by chance)."""
+    """The default generators of devices in use, and the seed for those used later (None: unpredictable)."""
 
     generators: ClassVar[dict[Device, Generator]] = {}
     seed: int | None = None
@@ -142,10 +142,10 @@ def default_of(where: Device) -> Generator:
 
 
 def stream_of(generator: Generator | None, handle: Any = HOST) -> Any:
-    """The stream from which numbers for a tensor in a place are drawn; by default that of the default generator there.
+    """The stream for numbers on a device; by default that of its default generator.
 
     Raises:
-        RuntimeError: for a generator of another type of device.
+        RuntimeError: for a generator of another device type.
     """
     if generator is None and is_host(handle):
         return DEFAULT
@@ -162,19 +162,19 @@ def stream_of(generator: Generator | None, handle: Any = HOST) -> Any:
 
 
 def stream_beside(array: Any) -> Any:
-    """The default stream for numbers that lie on the device of an array."""
+    """The default stream for numbers on the device of an array."""
     return stream_of(None, device_like(array))
 
 
 @op
 def manual_seed(seed: int) -> Generator:
-    """Start the default generators of all devices from `seed`; returns that of the CPU."""
+    """Restart the default generators of all devices from `seed`; return that of the CPU."""
     manual_seed_of_devices(int(seed))
     return default_generator.manual_seed(int(seed))
 
 
 def manual_seed_of_devices(seed: int) -> None:
-    """Start the default generators of all devices but the CPU from `seed`, now or when they are first used."""
+    """Restart the default generators of all devices but the CPU from `seed`, now or when they are first used."""
     OnDevices.seed = seed
     for generator in OnDevices.generators.values():
         generator.manual_seed(seed)
@@ -187,7 +187,7 @@ def device_states(devices: Iterable[Device] | None) -> dict[Device, Tensor]:
 
 
 def set_device_states(states: dict[Device, Tensor], no_others: bool = False) -> None:
-    """Go back to what `device_states` gave; `no_others`: generators that were made since begin again when used."""
+    """Restore the result of `device_states`; `no_others`: generators created since then restart when used."""
     for where, state in states.items():
         default_of(where).set_state(state)
     for where in [key for key in OnDevices.generators if no_others and key not in states]:
@@ -196,7 +196,7 @@ def set_device_states(states: dict[Device, Tensor], no_others: bool = False) -> 
 
 @op
 def seed() -> int:
-    """Start the default generators of all devices from a seed that nobody can foresee; returns it."""
+    """Restart the default generators of all devices from an unpredictable seed; return the seed."""
     chosen = default_generator.seed()
     manual_seed_of_devices(chosen)
     return chosen
@@ -204,7 +204,7 @@ def seed() -> int:
 
 @op
 def initial_seed() -> int:
-    """The seed that the default generator started from."""
+    """The seed from which the default generator started."""
     return default_generator.initial_seed()
 
 

@@ -1,7 +1,7 @@
-"""Fills tensors with random numbers: `x.normal_()` and its kind, and `bernoulli`, `poisson` and `multinomial`.
+"""Fills tensors with random numbers, such as `x.normal_()`; also `bernoulli`, `poisson` and `multinomial`.
 
-The derivative of each is zero, since the result does not depend on what the tensor held. The numbers come from
-`minigrad.backends.draws` and fill the memory in the order of its addresses.
+The derivative of each is zero, since the result does not depend on the old values. The numbers come from
+`minigrad.backends.draws` and fill memory in the order of its addresses.
 """
 
 import operator
@@ -26,7 +26,7 @@ Distribution = Callable[..., Any]
 
 
 def stream_for(a: Tensor, generator: Generator | None) -> Any:
-    """The stream from which numbers for a tensor are drawn."""
+    """The stream for random numbers of a tensor."""
     return stream_of(generator, device_like(a.array))
 
 
@@ -37,7 +37,7 @@ def random_like(x: Any, stream: Any, draw: Distribution, *parameters: Any) -> An
 
 
 def integers(stream: Any, shape: tuple[int, ...], dtype: Any, low: int, high: int | None) -> Any:
-    """Integers of [low, high)."""
+    """Integers in [low, high)."""
     return draws.randint(stream, low, high, shape, dtype)
 
 
@@ -57,7 +57,7 @@ def long(value: Any) -> int:
 
 
 def by_name(names: tuple[str, ...], positional: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a function that can be called without its first parameter; a TypeError if they are others."""
+    """The arguments of a function whose first parameter may be omitted; a TypeError for any others."""
     count = len(positional) + len(named)
     if not len(names) - 1 <= count <= len(names):
         raise TypeError(names)
@@ -68,13 +68,13 @@ def by_name(names: tuple[str, ...], positional: tuple[Any, ...], named: dict[str
 
 
 class RandomFill(Node, number=None):
-    """Replaces all elements by numbers that `draw(stream, shape, dtype, *parameters)` returns."""
+    """Replaces all elements by `draw(stream, shape, dtype, *parameters)`."""
 
     draw: ClassVar[Distribution]
 
     @classmethod
     def forward(cls, a: Tensor, stream: Any, *parameters: Any) -> Tensor:
-        """The random numbers that `a` is to hold."""
+        """The random numbers for `a`."""
         return record1(cls, random_like(raw(a), stream, cls.draw, *parameters), a)
 
     def backward(self, xp: Any, g: Any, *_: Any) -> tuple[Any, ...]:
@@ -87,7 +87,7 @@ def random_fill(name: str, draw: Distribution, number: int = 0) -> Any:
 
 
 def fill(name: str, draw: Distribution, doc: str, **defaults: Any) -> Callable[..., Tensor]:
-    """Register `Tensor.log_normal_` and its kind; `defaults`: its parameters, with None for one that must be given."""
+    """Register a method such as `Tensor.log_normal_`; `defaults`: its parameters, with None for a required one."""
     forward = random_fill(name.title().replace("_", ""), draw).forward
 
     def method(self: Tensor, *values: float, generator: Generator | None = None, **named: float) -> Tensor:
@@ -100,27 +100,27 @@ def fill(name: str, draw: Distribution, doc: str, **defaults: Any) -> Callable[.
     return tensor_method(method)
 
 
-uniform_ = fill("uniform_", draws.uniform, "Fill with numbers of [from, to), all equally likely.",
+uniform_ = fill("uniform_", draws.uniform, "Fill with uniformly distributed numbers in [from, to).",
                 **{"from": 0, "to": 1})
-normal_ = fill("normal_", draws.normal, "Fill with numbers of the normal distribution.", mean=0, std=1)
+normal_ = fill("normal_", draws.normal, "Fill with normally distributed numbers.", mean=0, std=1)
 log_normal_ = fill("log_normal_", draws.log_normal,
                    "Fill with numbers whose logarithm is normal with `mean` and `std`.", mean=1, std=2)
 exponential_ = fill("exponential_", draws.exponential,
-                    "Fill with waiting times: numbers of density `lambd * exp(-lambd * x)`.", lambd=1)
+                    "Fill with exponentially distributed numbers, of density `lambd * exp(-lambd * x)`.", lambd=1)
 cauchy_ = fill("cauchy_", draws.cauchy,
-               "Fill with numbers of the Cauchy distribution, half of them within `sigma` of the median.",
+               "Fill with Cauchy-distributed numbers; half of them are within `sigma` of the median.",
                median=0, sigma=1)
 geometric_ = fill("geometric_", draws.geometric,
-                  "Fill with the number of trials until one of chance `p` succeeds: 1, 2, …", p=None)
+                  "Fill with the number of trials until one with probability `p` succeeds: 1, 2, …", p=None)
 
 RandomFromTo = random_fill("Random", integers)
 RandomTo = random_fill("Random", integers, 1)
-Random = random_fill("Random", draws.random_integers, 2)  # all integers that the dtype holds without a gap, from 0 on
+Random = random_fill("Random", draws.random_integers, 2)  # all integers from 0 that the dtype represents without a gap
 BernoulliNumber = random_fill("Bernoulli", successes, 2)  # 1 with one probability for all elements
 
 
 class Bernoulli(Node):
-    """1 with the probability that the element itself holds."""
+    """1 with the probability given by the element itself."""
 
     @staticmethod
     def forward(a: Tensor, stream: Any) -> Tensor:
@@ -159,7 +159,7 @@ class Poisson(Node):
 
 @tensor_method
 def random_(self: Tensor, *ends: Any, generator: Generator | None = None, **named: Any) -> Tensor:
-    """Fill with integers: `random_()`, `random_(to)` or `random_(from, to)`, `to` not included (None: no end)."""
+    """Fill with integers: `random_()`, `random_(to)` or `random_(from, to)`, excluding `to` (None: no bound)."""
     stream = stream_for(self, generator)
     if not ends and not named:
         return in_place(Random.forward, self, stream)
@@ -172,7 +172,7 @@ def random_(self: Tensor, *ends: Any, generator: Generator | None = None, **name
 
 @tensor_method
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """Fill with 1 where a draw of chance `p` (a number, or a tensor that broadcasts) succeeds, else 0."""
+    """Fill with 1 with probability `p` (a number, or a tensor that broadcasts), else 0."""
     if isinstance(p, Tensor):
         return in_place(BernoulliOf.forward, self, stream_for(self, generator), p)
     return in_place(BernoulliNumber.forward, self, stream_for(self, generator), float(p))
@@ -180,11 +180,11 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
 
 @op(method=True)
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
-    """1 where a draw succeeds, whose chance is the element of `input`, or `p` for all; else 0.
+    """1 with the probability given by the element of `input`, or `p` for all; else 0.
 
     Raises:
-        RuntimeError: for a chance that is not in [0, 1].
-        NotImplementedError: for integers as chances.
+        RuntimeError: for a probability that is not in [0, 1].
+        NotImplementedError: for integer probabilities.
     """
     stream = stream_for(input, generator)
     if p is None:
@@ -194,7 +194,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
 
 @op
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """For each rate a count of the Poisson distribution.
+    """A count from the Poisson distribution for each rate.
 
     Raises:
         RuntimeError: for a negative rate.
@@ -206,11 +206,11 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
 @op(method=True)
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
                 generator: Generator | None = None) -> Tensor:
-    """`num_samples` indices into each row of `input`, whose elements say how likely they are; int64.
+    """`num_samples` indices into each row of `input`, whose elements are relative probabilities; int64.
 
     Raises:
-        RuntimeError: for more than two dimensions, for chances that are negative, infinite, NaN or all zero, for
-            integers, and for more samples than there are elements to take without replacement.
+        RuntimeError: for more than two dimensions, for probabilities that are negative, infinite, NaN or all zero, for
+            integers, and for more samples than non-zero elements without replacement.
     """
     chances = raw(input)
     if not 1 <= chances.ndim <= 2:
@@ -223,7 +223,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > chances.shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-    here = backend_of(chances) is None  # a look at values would wait for a device
+    here = backend_of(chances) is None  # checking a device would block
     if here and not (np.isfinite(chances) & (chances >= 0)).all():
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     if here and (chances.sum(-1) == 0).any():

@@ -1,1 +1,1 @@
-"""Reductions, and what sorts or counts along a dimension."""
+"""Reductions, and sorting or counting along a dimension."""

@@ -1,7 +1,7 @@
 """Counts elements: `any`, `all`, `count_nonzero`, `bincount`, `histc`, `unique`, `searchsorted` and `one_hot`.
 
-The results are integers or bools, which have no gradient. Those of `unique` are elements of the input: they have a
-node that refuses a backward pass, since PyTorch has no derivative for it.
+The results are integers or bools, which have no gradient. Those of `unique` are elements of the input: their node
+raises an error in a backward pass, since PyTorch has no derivative for it.
 """
 
 import math
@@ -40,7 +40,7 @@ class UniqueConsecutive(Unique2):
 
 
 def truth(name: str, doc: str) -> Any:
-    """The function `torch.any` or `torch.all`; the result for uint8 is uint8, as in PyTorch's early days."""
+    """The function `torch.any` or `torch.all`; the result for uint8 is uint8, as in early PyTorch."""
     def function(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
         x = input.array != 0
         result = x if dim == () else getattr(x, name)(axes_of(dim, x.ndim), keepdims=keepdim)
@@ -51,20 +51,20 @@ def truth(name: str, doc: str) -> Any:
     return op(method=True, name=name)(function)
 
 
-any = truth("any", "Whether any element is not zero, over all dimensions or over `dim`; `()` is no dimension.")
+any = truth("any", "Whether any element is not zero, over all dimensions or over `dim`; `()` reduces none.")
 all = truth("all", "Whether all elements are not zero; otherwise as `any`.")
 
 
 @op(method=True)
 def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
-    """How many elements are not zero, over all dimensions or over `dim`."""
+    """The number of non-zero elements, over all dimensions or over `dim`."""
     counts = row_by_row((input.array != 0).sum(axes_of(dim, input.array.ndim), np.int64))
     return record_without_grad("count_nonzero", counts, input)
 
 
 @op(method=True)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each of 0, 1, 2 … occurs in a vector, up to the largest; or the sum of the `weights` there.
+    """How often each of 0, 1, 2, … up to the maximum occurs in a vector; or the sum of the `weights` there.
 
     Raises:
         RuntimeError: for another shape, negative numbers, or weights of another length.
@@ -86,10 +86,10 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 @op(method=True)
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-    """How many elements lie in each of `bins` parts of [min, max], of equal width; [0, 0] is the range of the input.
+    """The number of elements in each of `bins` equal parts of [min, max]; if these are equal, of the input's range.
 
     Raises:
-        RuntimeError: for no bins, or a range that is not finite or turned around.
+        RuntimeError: if `bins` is not positive, or the range is not finite or reversed.
     """
     x = input.array.reshape(-1)
     if x.dtype.kind != "f" or x.dtype == np.float16:
@@ -111,7 +111,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
 
 
 def search(bounds: Any, values: Any, right: bool) -> Any:
-    """Per row the number of bounds below each value (`right`: or equal to it), by sorting both together."""
+    """For each row, the number of bounds below each value (`right`: or equal to it), by sorting both together."""
     if bounds.ndim == 1:
         result = bounds.searchsorted(values, "right" if right else "left")
     else:
@@ -122,21 +122,21 @@ def search(bounds: Any, values: Any, right: bool) -> Any:
         if backend_of(bounds) is None:
             counts = np.empty_like(below)
             np.put_along_axis(counts, order, below, -1)
-        else:  # not every CuPy can put them there; the order of an order leads back
+        else:  # not every CuPy supports `put_along_axis`; sorting the order inverts it
             counts = np.take_along_axis(below, np.argsort(order, -1), -1)
         result = counts[..., n:] if right else counts[..., :m]
-    return np.where(values == values, result, bounds.shape[-1])  # NaN is above all
+    return np.where(values == values, result, bounds.shape[-1])  # NaN is above all numbers
 
 
 @op
 def searchsorted(sorted_sequence: Tensor, input: Tensor | float, *, out_int32: bool = False, right: bool = False,
                  side: str | None = None, sorter: Tensor | None = None) -> Tensor:
-    """Where each value of `input` belongs in a sorted sequence: how many of its elements are smaller.
+    """The position of each value of `input` in a sorted sequence: how many of its elements are smaller.
 
-    `right` (or `side="right"`): smaller or equal. In more dimensions row by row. `sorter`: the indices that sort it.
+    `right` (or `side="right"`): smaller or equal. Works row by row in more dimensions. `sorter`: indices that sort it.
 
     Raises:
-        RuntimeError: if the shapes do not fit, or `side` and `right` do not agree.
+        RuntimeError: if the shapes do not fit, or `side` contradicts `right`.
     """
     bounds = sorted_sequence.array
     values = input.array if isinstance(input, Tensor) else np.asarray(input, like=device_like(bounds))
@@ -180,7 +180,7 @@ def check_search(bounds: Any, values: Any, right: bool, side: str | None, sorter
 
 @op
 def bucketize(input: Tensor | float, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """`searchsorted` with the arguments the other way round, for boundaries in one dimension."""
+    """`searchsorted` with the arguments swapped, for one-dimensional boundaries."""
     if boundaries.array.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.array.ndim})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
@@ -204,10 +204,10 @@ def unique_axis(x: Any, dim: int | None) -> int | None:
 @op(method=True)
 def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
            dim: int | None = None) -> Any:
-    """The elements without repetition, in order (whether `sorted` or not); with `dim` the slices along it.
+    """The distinct elements, in order (whether `sorted` or not); with `dim`, the distinct slices along it.
 
-    `return_inverse`: also where each element went; `return_counts`: also how often each was there. NaN is not
-    equal to NaN.
+    `return_inverse`: also the index of each element in the result; `return_counts`: also how often each occurs. NaN is
+    not equal to NaN.
     """
     x = input.array
     axis = unique_axis(x, dim)
@@ -219,7 +219,7 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, ret
 @op(method=True)
 def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False,
                        dim: int | None = None) -> Any:
-    """The elements without those that equal the one before; with `dim` the slices along it; otherwise as `unique`."""
+    """The elements without those equal to the one before; with `dim`, slices along it; otherwise as `unique`."""
     x = input.array
     axis = unique_axis(x, dim)
     rows = x.reshape(-1) if axis is None else np.moveaxis(x, axis, 0)
@@ -233,12 +233,12 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """Per number of a tensor of int64 a row of zeros with a 1 at that number: `torch.nn.functional.one_hot`.
+    """For each element of an int64 tensor, a row of zeros with a 1 at that index: `torch.nn.functional.one_hot`.
 
-    `num_classes`: how long a row is; -1: as long as the largest number needs.
+    `num_classes`: the length of a row; -1: as long as the largest element requires.
 
     Raises:
-        RuntimeError: for another dtype, negative numbers, and numbers that are too large.
+        RuntimeError: for another dtype, and for elements that are negative or too large.
     """
     x = tensor.array
     if x.dtype != np.int64:

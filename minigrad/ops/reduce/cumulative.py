@@ -1,8 +1,8 @@
-"""Computes running reductions along a dimension (`cumsum`, `cummax`, ...), products, and differences of neighbours.
+"""Running reductions along a dimension (`cumsum`, `cummax`, ...), products, and differences of neighbours.
 
-The gradients of a running product and of a running logsumexp are both a sum that is carried backwards through the
-dimension, each step by a factor: `carried` does it for all steps at once, and never divides, so that zeros are exact. A
-running product without zeros divides, as in PyTorch: the gradient of an infinite factor is then NaN.
+The gradients of a running product and of a running logsumexp are both a sum carried backwards along the dimension,
+each step by a factor: `carried` computes all steps at once, without division, so that zeros are exact. A running
+product without zeros divides, as in PyTorch: the gradient of an infinite factor is then NaN.
 """
 
 import math
@@ -32,7 +32,7 @@ from minigrad.ops.tensor.copy import Copy
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "diff", "logcumsumexp", "prod"]
 
 FLOAT64 = np.dtype("float64")
-multiply: Any = np.multiply.reduce  # NumPy's types know `keepdims` as a literal only
+multiply: Any = np.multiply.reduce  # NumPy's types accept only literals for `keepdims`
 
 
 def part(dim: int, start: int | None, stop: int | None, step: int | None = None) -> tuple[slice, ...]:
@@ -50,9 +50,9 @@ def scaled(xp: Any, factor: Any, x: Any) -> Any:
 
 
 def carried(xp: Any, g: Any, factor: Any, dim: int) -> Any:
-    """`r` with `r[i] = g[i] + factor[i] * r[i + 1]` along a dimension; the last factor does not count.
+    """`r` with `r[i] = g[i] + factor[i] * r[i + 1]` along a dimension; the last factor is ignored.
 
-    By doubling (Hillis and Steele, 1986): after k passes each element has added up the 2^k that follow it.
+    By doubling (Hillis and Steele, 1986): after k passes each element has summed the 2^k elements from itself on.
     """
     size, step = g.shape[dim], 1
     while step < size:
@@ -65,19 +65,19 @@ def carried(xp: Any, g: Any, factor: Any, dim: int) -> Any:
 
 
 def rolled(xp: Any, x: Any, dim: int) -> Any:
-    """`x` by one place towards the start of a dimension; what falls out comes in at the end."""
+    """`x` shifted by one towards the start of a dimension; the first element becomes the last."""
     return xp.concatenate((xp.getitem(x, part(dim, 1, None)), xp.getitem(x, part(dim, None, 1))), dim)
 
 
 def accumulate(op: Any, x: Any, dim: int) -> Any:
-    """A running reduction along a dimension, of float32 in float64, as PyTorch's, of halves in float32."""
+    """A running reduction along a dimension, for float32 in float64, as in PyTorch, for halves in float32."""
     if not x.ndim:
         return x.copy()
     wide: Any = FLOAT32 if x.dtype in HALVES else FLOAT64 if x.dtype is FLOAT32 else x.dtype
     kept = x.astype(wide)
     result = accumulated(op, kept, dim, None if wide.kind == "f" else wide, kept)  # floats keep their dtype anyway
     if op is not np.multiply and wide.kind == "f":
-        result += 0.0  # a sum starts with 0: that of -0. is 0.
+        result += 0.0  # a sum starts at 0, so that of -0. is 0.
     return as_dtype(result, x.dtype, copy=False)
 
 
@@ -136,7 +136,7 @@ class Prod(Node):
             return g * (y / a)
         if math.prod(a.shape) == 1:
             return xp.reshape(g, a.shape)
-        if not isinstance(a, Tensor) and (a == 0).sum() > 1:  # also of a gradient that is NaN
+        if not isinstance(a, Tensor) and (a == 0).sum() > 1:  # even for a NaN gradient
             return xp.zeros(a.shape, a)
         return xp.reshape(g * products_of_others(xp, xp.reshape(a, (math.prod(a.shape),)), 0), a.shape)
 
@@ -172,7 +172,7 @@ class Logcumsumexp(Cumulation):
 
 
 class Cummax(Selection):
-    """The largest so far, and where it was: the last of several; NaN counts as the largest."""
+    """The maximum so far, and its index: the last of several; NaN counts as the maximum."""
 
     saves = ("self", "indices")
     ufunc: ClassVar[Any] = np.maximum
@@ -182,7 +182,7 @@ class Cummax(Selection):
 
     @classmethod
     def running(cls, a: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-        """PyTorch looks at the dimension only where there are elements."""
+        """PyTorch checks the dimension only if there are elements."""
         x = a.array
         if not x.ndim:
             if dim not in (0, -1):
@@ -199,7 +199,7 @@ class Cummin(Cummax):
 
 
 def product(x: Any, dim: int | None, keepdim: bool = False) -> Any:
-    """The product of the elements, of float16 in float32."""
+    """The product of the elements, for halves in float32."""
     wide = FLOAT32 if x.dtype in HALVES else x.dtype
     if backend_of(x) is not None:
         return as_dtype(x.prod(dim, wide, keepdims=keepdim), x.dtype, copy=False)
@@ -207,13 +207,13 @@ def product(x: Any, dim: int | None, keepdim: bool = False) -> Any:
 
 
 def exclusive(xp: Any, y: Any, dim: int) -> Any:
-    """Running products of what comes before each element, from the running products."""
+    """Running products of the elements before each one, from the running products."""
     first = xp.getitem(y, part(dim, None, 1))
     return xp.concatenate((xp.zeros(first.shape, y) + 1, xp.getitem(y, part(dim, None, -1))), dim)
 
 
 def products_of_others(xp: Any, a: Any, dim: int) -> Any:
-    """For each element the product of all others along a dimension, without a division."""
+    """For each element the product of all others along a dimension, without division."""
     if not a.ndim:
         return xp.zeros((), a) + 1
     before = exclusive(xp, xp.apply(Cumprod, a, dim), dim)
@@ -222,7 +222,7 @@ def products_of_others(xp: Any, a: Any, dim: int) -> Any:
 
 @op(method=True)
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: dtype_type | None = None) -> Tensor:
-    """The product of the elements, of all or along `dim`; of integers and bools it is int64.
+    """The product of the elements, of all or along `dim`; for integers and bools it is int64.
 
     Raises:
         IndexError: if `dim` is out of range.
@@ -234,7 +234,7 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
 
 
 def cumulation(name: str, node: type[Cumulation], doc: str) -> Any:
-    """The function `torch.cumsum` or `torch.cumprod`, with its method in place."""
+    """The function `torch.cumsum` or `torch.cumprod`, with its in-place method."""
     def function(input: Tensor, dim: int, *, dtype: dtype_type | None = None) -> Tensor:
         axis = dim_of(dim, input.array.ndim)
         if dtype is not None and dtype.name == "bool" and input.array.ndim and input.array.size:
@@ -250,14 +250,14 @@ def cumulation(name: str, node: type[Cumulation], doc: str) -> Any:
 
 
 cumsum = cumulation(
-    "cumsum", Cumsum, "The sum of each element and all before it along `dim`; integers and bools add up to int64.")
+    "cumsum", Cumsum, "The sum of each element and all before it along `dim`; integers and bools sum to int64.")
 cumprod = cumulation(
-    "cumprod", Cumprod, "The product of each element and all before it along `dim`; of integers and bools it is int64.")
+    "cumprod", Cumprod, "The product of each element and all before it along `dim`; int64 for integers and bools.")
 
 
 @op(method=True)
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
-    """The logarithm of the sum of the exponentials of each element and all before it along `dim`."""
+    """The logarithm of the sum of exponentials of each element and all before it along `dim`."""
     axis = dim_of(dim, input.array.ndim)
     if input.array.dtype.kind != "f":
         refuse("logcumsumexp_out_cpu", input.array.dtype)
@@ -266,22 +266,22 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
 
 @op(method=True)
 def cummax(input: Tensor, dim: int) -> return_types.cummax:
-    """The largest of each element and all before it along `dim`, and where it was, the last of several."""
+    """The maximum of each element and all before it along `dim`, and its index, the last of several."""
     return return_types.cummax(Cummax.running(input, dim))
 
 
 @op(method=True)
 def cummin(input: Tensor, dim: int) -> return_types.cummin:
-    """The smallest of each element and all before it along `dim`; otherwise as `cummax`."""
+    """The minimum of each element and all before it along `dim`; otherwise as `cummax`."""
     return return_types.cummin(Cummin.running(input, dim))
 
 
 @op(method=True)
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None,
          append: Tensor | None = None) -> Tensor:
-    """The difference of each two neighbours along `dim`, `n` times over; bools by `!=`.
+    """The differences of neighbours along `dim`, taken `n` times; for bools by `!=`.
 
-    `prepend`, `append`: put before and after the input first.
+    `prepend`, `append`: tensors joined to the input first.
 
     Raises:
         RuntimeError: for a 0-d input, a negative `n`, or parts that do not fit.

@@ -1,8 +1,8 @@
-"""Finds the largest and the smallest elements: `max`, `min`, `amax`, `amin`, `aminmax`, `argmax` and `argmin`.
+"""Maxima and minima: `max`, `min`, `amax`, `amin`, `aminmax`, `argmax` and `argmin`.
 
-`amax` and `max` of all elements share their gradient evenly among elements that are equally large; `max` along a
-dimension sends all of it to the one that it names. NaN counts as the largest and as the smallest. `Selection` is the
-base class of all ops that find elements along a dimension, `sort` and `cummax` among them.
+`amax` and `max` of all elements share their gradient evenly among equal maxima; `max` along a dimension sends all of
+it to the element whose index it returns. NaN counts as the maximum and as the minimum. `Selection` is the
+base class of all ops that select elements along a dimension, including `sort` and `cummax`.
 """
 
 import operator
@@ -26,7 +26,7 @@ Shape = tuple[int, ...]
 
 
 class Selection(Node, number=None):
-    """The elements at `indices` along a dimension, whose new size is the number of these indices."""
+    """The elements at `indices` along a dimension, whose new size is the number of indices."""
 
     saves: ClassVar[tuple[str, ...]] = ("indices",)
     constants: ClassVar[tuple[str, ...]] = ("", "", "dim")
@@ -47,7 +47,7 @@ class Selection(Node, number=None):
 
 
 class SelectionOfOne(Selection, number=None):
-    """Of one element along a dimension, which it takes away unless `keepdim`."""
+    """A selection of one element along a dimension, which is removed unless `keepdim`."""
 
     constants = ("", "self_sym_sizes", "dim", "keepdim")
 
@@ -61,7 +61,7 @@ def filled_dim(name: str, dim: int, shape: Shape) -> int:
 
 
 class OfAll(Node, number=None):
-    """One of all elements: those that equal it share the gradient (those that are NaN, if it is)."""
+    """Selects one of all elements; those equal to it share the gradient (those that are NaN, if it is)."""
 
     saves = ("self", "result")
     find: ClassVar[Any]  # finds the element in an array
@@ -93,7 +93,7 @@ class MinDim(SelectionOfOne, name="Min"):
 
 
 class Amax(Node):
-    """The largest element over several dimensions; NaN has no share of the gradient."""
+    """The maximum over several dimensions; NaN gets no share of the gradient."""
 
     saves = ("self", "result")
     constants = ("", "", "dim", "keepdim")
@@ -133,7 +133,7 @@ class Aminmax(ManyOutputs):
 
 
 def filled_axes(name: str, dim: Dims, shape: Shape) -> Shape:
-    """The dimensions to reduce, none of them empty; all of them where none is named."""
+    """The dimensions to reduce, none of them empty; all of them if none is given."""
     for d in (dim if isinstance(dim, (tuple, list)) else (dim,)) if 0 in shape else ():
         if d is not None and shape[one_of(d, len(shape))] == 0:
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
@@ -144,7 +144,7 @@ def filled_axes(name: str, dim: Dims, shape: Shape) -> Shape:
 
 
 def first_index(find: Any, input: Tensor, dim: int, name: str) -> tuple[int, Any]:
-    """The dimension, and the index along it that `find` (NumPy's argmax or argmin) gives; the dimension is kept."""
+    """The dimension, and the index along it that `find` (NumPy's argmax or argmin) returns; the dimension is kept."""
     axis, x = filled_dim(f"{name}()", dim, input.array.shape), input.array
     return axis, find(x, axis=axis, keepdims=True) if x.ndim else np.zeros((), np.int64, like=device_like(x))
 
@@ -170,15 +170,15 @@ def extremum(name: str, of_all: type[OfAll], along: type[SelectionOfOne], find: 
 
 
 max = extremum("max", Max, MaxDim, np.argmax, maximum, """\
-The largest element of all; or along `dim`, with its index; or of each two elements of two tensors.
+The maximum of all elements; or along `dim`, with its index; or of each two elements of two tensors.
 
-    The first of several equally large ones is named, and gets all of the gradient. Of two tensors: `maximum`.
+    Along `dim`, the first of equal maxima gets all of the gradient. For two tensors it is `maximum`.
 
     Raises:
-        RuntimeError: for no elements, if no `dim` is given.
+        RuntimeError: for an empty tensor, if no `dim` is given.
         IndexError: if `dim` is out of range or empty.
     """)
-min = extremum("min", Min, MinDim, np.argmin, minimum, "The smallest element; otherwise as `max`.")
+min = extremum("min", Min, MinDim, np.argmin, minimum, "The minimum; otherwise as `max`.")
 
 
 def index_of_extremum(name: str, find: Any, doc: str) -> Any:
@@ -200,16 +200,16 @@ def index_of_extremum(name: str, find: Any, doc: str) -> Any:
 
 
 argmax = index_of_extremum("argmax", np.argmax, """\
-The index of the largest element, the first of several: along `dim`, or as if all elements were one vector.""")
-argmin = index_of_extremum("argmin", np.argmin, "The index of the smallest element; otherwise as `argmax`.")
+The index of the maximum, the first of several: along `dim`, or in the flattened tensor.""")
+argmin = index_of_extremum("argmin", np.argmin, "The index of the minimum; otherwise as `argmax`.")
 
 
 @op(method=True)
 def amax(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
-    """The largest element, over all dimensions or over `dim`; elements that are equally large share the gradient.
+    """The maximum, over all dimensions or over `dim`; equal maxima share the gradient.
 
     Raises:
-        RuntimeError: for no elements, if no `dim` is given.
+        RuntimeError: for an empty tensor, if no `dim` is given.
         IndexError: if a dimension is out of range or empty.
     """
     shape = input.array.shape
@@ -218,14 +218,14 @@ def amax(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
 
 @op(method=True)
 def amin(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
-    """The smallest element; otherwise as `amax`."""
+    """The minimum, over all dimensions or over `dim`; otherwise as `amax`."""
     shape = input.array.shape
     return Amin.forward(input, filled_axes("amin", dim, shape), keepdim, axes_of(dim, len(shape)))
 
 
 @op(method=True)
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> return_types.aminmax:
-    """The smallest and the largest element, of all or along `dim`."""
+    """The minimum and the maximum, of all elements or along `dim`."""
     shape = input.array.shape
     if dim is not None:
         axes: Shape = (filled_dim("aminmax", dim, shape),)[:len(shape)]

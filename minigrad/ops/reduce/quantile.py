@@ -1,7 +1,7 @@
-"""Computes quantiles by sorting, gathering and interpolating, as PyTorch's Sorting.cpp does.
+"""Quantiles by sorting, gathering and interpolating, as in PyTorch's Sorting.cpp.
 
-The graph shows these steps. The last ones change the shape of a result that nobody else has, in place: their nodes
-bear the names that PyTorch gives to `squeeze_`, `unsqueeze_` and `transpose_`.
+The graph shows these steps. The last ones reshape a new result in place: their nodes have the names that PyTorch
+gives to `squeeze_`, `unsqueeze_` and `transpose_`.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 def check(input: Tensor, q: Tensor, interpolation: str, number: Any) -> None:
-    """PyTorch's errors of `quantile`; `number` is q where it was given as one."""
+    """Raise PyTorch's errors of `quantile`; `number` is q if it was given as a number."""
     problem = ""
     if interpolation not in INTERPOLATIONS:
         problem = (f"interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
@@ -49,7 +49,7 @@ def check(input: Tensor, q: Tensor, interpolation: str, number: Any) -> None:
 
 
 def in_order(input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
-    """The elements sorted along the last dimension; the others are those of the result."""
+    """The elements sorted along the last dimension; the others are the dimensions of the result."""
     shape = input.array.shape
     if dim is None:
         moved, kept = flatten(input), (1,) * len(shape) if keepdim else ()
@@ -64,7 +64,7 @@ def in_order(input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
 
 
 def ranks_of(values: Tensor, q: Tensor, skip_nan: bool) -> Tensor:
-    """The indices of the quantiles among sorted values: not whole numbers."""
+    """The fractional indices of the quantiles among sorted values."""
     x = values.array
     missing = np.isnan(x)
     shape = (*x.shape[:-1], max(q.array.size, 1))
@@ -106,12 +106,12 @@ def quantile_function(name: str, skip_nan: bool, doc: str) -> Any:
 
 
 quantile = quantile_function("quantile", False, """\
-The value below which a part `q` of the elements lies, over all dimensions or along `dim`; NaN if one is NaN.
+The value below which a fraction `q` of the elements lies, over all dimensions or along `dim`; NaN if any is NaN.
 
-    `q`: a number or a vector; with a vector the result has one more dimension, in front. `interpolation` says what is
-    taken between two elements: "linear", "lower", "higher", "midpoint" or "nearest".
+    `q`: a number or a vector; with a vector the result has one more dimension, in front. `interpolation` between two
+    elements: "linear", "lower", "higher", "midpoint" or "nearest".
 
     Raises:
-        RuntimeError: for no elements, another dtype than float32 and float64, or a `q` that is not in [0, 1].
+        RuntimeError: for an empty tensor, another dtype than float32 and float64, or a `q` that is not in [0, 1].
     """)
-nanquantile = quantile_function("nanquantile", True, "The quantile of what is not NaN; otherwise as `quantile`.")
+nanquantile = quantile_function("nanquantile", True, "The quantile without NaN; otherwise as `quantile`.")

@@ -1,7 +1,7 @@
-"""Sorts, and finds elements by sorting: `sort`, `topk`, `kthvalue`, `median` and `mode`.
+"""Sorts, and selects elements by sorting: `sort`, `topk`, `kthvalue`, `median` and `mode`.
 
-NaN counts as larger than all numbers, as in NumPy and PyTorch. Where equal elements stand for each other, PyTorch
-names any of them; here it is the one that a stable sort puts there.
+NaN counts as larger than all numbers, as in NumPy and PyTorch. Where PyTorch may return the index of any of several
+equal elements, this is the one that a stable sort puts there.
 """
 
 import math
@@ -26,7 +26,7 @@ class Sort(Selection):
 
 
 class SortStable(Sort, name="Sort", number=1):
-    """The same op, where the caller says `stable`."""
+    """The same op, if the caller passes `stable`."""
 
 
 class Topk(Sort):
@@ -54,7 +54,7 @@ class Median(OfAll):
     def find(x: Any) -> Any:
         """The lower median of all elements; NaN if one of them is."""
         x = x.reshape(-1)
-        nan = x.dtype.type(math.nan if x.dtype.kind == "f" else 0)  # integers are never asked for it
+        nan = x.dtype.type(math.nan if x.dtype.kind == "f" else 0)  # unused for integers
         if backend_of(x) is not None:
             return np.where((x == x).all(), lower_median(x), nan)
         return lower_median(x) if (x == x).all() else nan
@@ -71,7 +71,7 @@ class Nanmedian(OfAll):
 
 
 def lower_median(x: Any) -> Any:
-    """The lower median of a vector; of no elements what PyTorch gives: NaN, the least integer, True."""
+    """The lower median of a vector; of an empty one PyTorch's: NaN, the smallest integer, True."""
     if x.size:
         return np.partition(x, (x.size - 1) // 2)[(x.size - 1) // 2]
     if x.dtype.kind == "f":
@@ -92,7 +92,7 @@ def ordered(x: Any, dim: int, descending: bool = False) -> Any:
 
 
 def at(indices: Any, dim: int, k: Any) -> Any:
-    """The elements number `k` along a dimension, which is kept: `k` a number, or an array that keeps it too."""
+    """The elements at index `k` along a dimension, which is kept: `k` is a number, or an array with that dimension."""
     if not indices.ndim:
         return indices
     if isinstance(k, int):
@@ -102,7 +102,7 @@ def at(indices: Any, dim: int, k: Any) -> Any:
 
 @op(method=True)
 def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> return_types.sort:
-    """The elements in order along `dim`, and where they were. It is always stable, whether `stable` or not."""
+    """The elements in order along `dim`, and their indices. It is always stable, whether `stable` or not."""
     axis = dim_of(dim, input.array.ndim)
     op = Sort if stable is None else SortStable
     indices = in_order_of(ordered(input.array, axis, descending), input.array)
@@ -112,7 +112,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool
 @op(method=True)
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
     """The indices that sort `input` along `dim`."""
-    edge_target(input)  # PyTorch sorts the values as well: it raises for a view that may not be used any more
+    edge_target(input)  # PyTorch sorts the values as well: it raises for an invalid view
     indices = in_order_of(ordered(input.array, dim_of(dim, input.array.ndim), descending), input.array)
     return record_without_grad("argsort", indices, input)
 
@@ -125,10 +125,10 @@ def msort(input: Tensor) -> Tensor:
 
 @op(method=True)
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> return_types.topk:
-    """The `k` largest (or smallest) elements along `dim`, in order, and where they were.
+    """The `k` largest (or smallest) elements along `dim`, in order, and their indices.
 
     Raises:
-        RuntimeError: if there are no `k` elements, and for bools.
+        RuntimeError: if there are fewer than `k` elements, and for bools.
     """
     x, axis = input.array, dim_of(dim, input.array.ndim)
     size = x.shape[axis] if x.ndim else 1
@@ -139,7 +139,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     if not x.ndim:
         return return_types.topk(Topk.forward(input, axis, ordered(x, 0)))
     front = (slice(None),) * axis
-    if 0 < k < size // 8:  # to find them costs less than to sort them all
+    if 0 < k < size // 8:  # selecting them costs less than sorting all
         kth = size - k if largest else k - 1
         few = np.argpartition(x, kth, axis)[(*front, slice(kth, None) if largest else slice(0, k))]
         order = ordered(np.take_along_axis(x, few, axis), axis, largest)
@@ -150,10 +150,10 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 
 @op(method=True)
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> return_types.kthvalue:
-    """The `k`-th smallest element along `dim`, counted from 1, and where it was.
+    """The `k`-th smallest element along `dim`, counted from 1, and its index.
 
     Raises:
-        RuntimeError: if there are no `k` elements.
+        RuntimeError: if there are fewer than `k` elements.
         IndexError: if `dim` is out of range or empty.
     """
     x = input.array
@@ -166,7 +166,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ret
 
 
 def median_index(x: Any, order: Any, axis: int) -> Any:
-    """Where the median along a dimension is, which `order` sorts: the first NaN, if there is one."""
+    """The index of the median along a dimension, which `order` sorts: the first NaN, if there is one."""
     index = at(order, axis, (x.shape[axis] - 1) // 2 if x.ndim else 0)
     if not x.ndim or x.dtype.kind != "f":
         return index
@@ -175,7 +175,7 @@ def median_index(x: Any, order: Any, axis: int) -> Any:
 
 
 def nanmedian_index(x: Any, order: Any, axis: int) -> Any:
-    """The same of what is not NaN."""
+    """The same among elements that are not NaN."""
     count = (x == x).sum(axis, keepdims=True) if x.ndim else 1
     return at(order, axis, np.maximum(count - 1, 0) // 2)
 
@@ -197,21 +197,21 @@ def median_function(name: str, of_all: type[OfAll], along: type[SelectionOfOne],
 
 
 median = median_function("median", Median, MedianDim, median_index, """\
-The median of all elements, or along `dim` with its index: the lower of two in the middle; NaN if one is NaN.
+The median of all elements, or along `dim` with its index: the lower of two in the middle; NaN if any is NaN.
 
-    Elements that equal the median of all share its gradient.
+    Elements equal to the median of all share its gradient.
 
     Raises:
         IndexError: if `dim` is out of range or empty.
         NotImplementedError: for bools.
     """)
 nanmedian = median_function("nanmedian", Nanmedian, NanmedianDim, nanmedian_index,
-                            "The median of what is not NaN; otherwise as `median`.")
+                            "The median of the elements that are not NaN; otherwise as `median`.")
 
 
 @op(method=True)
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mode:
-    """The most frequent element along `dim`, the smallest of several, and where it was last.
+    """The most frequent element along `dim`, the smallest of several, and its last index.
 
     Raises:
         IndexError: if `dim` is out of range or empty.

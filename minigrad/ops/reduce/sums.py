@@ -1,4 +1,4 @@
-"""Computes sums and means, over all dimensions or some: `sum`, `mean`, `nansum`, `nanmean` and `logsumexp`."""
+"""Sums and means, over all dimensions or some: `sum`, `mean`, `nansum`, `nanmean` and `logsumexp`."""
 
 import math
 import operator
@@ -17,7 +17,7 @@ from minigrad.ops.pointwise.arithmetic import Div
 
 __all__ = ["logsumexp", "mean", "nanmean", "nansum", "sum"]
 
-Dims = int | Sequence[int] | None  # also whatever has `__index__`, such as NumPy's integers
+Dims = int | Sequence[int] | None  # also anything with `__index__`, such as NumPy's integers
 INT64 = np.dtype("int64")
 
 
@@ -45,13 +45,13 @@ def axes_of(dim: Dims, ndim: int) -> tuple[int, ...] | None:
 
 
 def all_axes_of(dim: Dims, ndim: int) -> tuple[int, ...]:
-    """The dimensions as `axes_of` returns them, where no dimension means every one."""
+    """The dimensions as `axes_of` returns them, but none given means all."""
     axes = axes_of(dim, ndim)
     return tuple(range(ndim)) if axes is None else axes
 
 
 def one_of(dim: int, ndim: int) -> int:
-    """A dimension that there is, counted from the left."""
+    """A dimension as a non-negative number; an IndexError if it is out of range."""
     if not ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     if not -ndim <= dim < ndim:
@@ -73,7 +73,7 @@ class Sum(Node):
             y = total(x, None, dtype)
         elif x.size != 1:
             y = sum_of_all(x)
-        else:  # even here NumPy's reduction would cost 1 µs; 0 is added, as in any sum, since -0.0 sums to 0.0
+        else:  # even here NumPy's reduction would cost 1 µs; adding 0, as in any sum, turns -0.0 into 0.0
             y = (x.ravel()[0] if x.ndim else x) + 0
         return record1(Sum, y, a, (), (x.shape,), None if y.dtype is x.dtype else ((x.shape, x.dtype),))
 
@@ -97,7 +97,7 @@ class SumDim(Node, name="Sum", number=1):
 
 
 def shared(xp: Any, g: Any, count: int) -> Any:
-    """`g / count`; of float16 in float32, since float16 does not hold every count."""
+    """`g / count`; for float16 in float32, since float16 cannot represent every count."""
     if count > 2048 and xp.dtype(g) in HALVES:
         return xp.cast(xp.cast(g, FLOAT32) / count, xp.dtype(g))
     return g / count
@@ -133,7 +133,7 @@ class MeanDim(Node, name="Mean", number=1):
 
 
 class Nansum(Node):
-    """The sum of what is not NaN."""
+    """The sum of the elements that are not NaN."""
 
     saves = ("self",)
     constants = ("", "", "dim", "keepdim")
@@ -150,7 +150,7 @@ class Nansum(Node):
 
 
 class Logsumexp(Node):
-    """log(sum(exp(x))) over some dimensions, by way of the largest element, so that nothing overflows."""
+    """log(sum(exp(x))) over some dimensions, computed relative to the maximum, so that nothing overflows."""
 
     saves = ("self", "result")
     constants = ("", "dim", "keepdim")
@@ -171,21 +171,21 @@ class Logsumexp(Node):
 
 
 def share_evenly(xp: Any, g: Any, chosen: Any, axes: tuple[int, ...] | None) -> Any:
-    """A gradient among the elements that are `chosen`, over `axes` (None: all); NaN where there are none."""
+    """Divide a gradient among the elements that are `chosen`, over `axes` (None: all); NaN where there are none."""
     chosen = xp.cast(chosen, xp.dtype(g))
     return g * chosen / xp.sum(chosen, axes, True)
 
 
 def converted(x: Any, dtype: Any) -> tuple[Any, Any]:
-    """An array in the dtype that a caller asks for (None: its own), and what the engine must undo (input metadata)."""
+    """An array in a given dtype (None: its own), and what the engine must undo (input metadata)."""
     return (x, None) if dtype is None or dtype == x.dtype else (as_dtype(x, dtype), ((x.shape, x.dtype),))
 
 
 def wanted_dtype(input: Tensor, dtype: dtype_type | None) -> Any:
-    """NumPy's dtype of a sum or a product: int64 for integers and bools; None for that of the input.
+    """NumPy's dtype of a sum or a product: int64 for integers and bools; None for the input's own.
 
     Raises:
-        RuntimeError: where a graph would end in integers.
+        RuntimeError: if a graph would end in integers.
     """
     if dtype is None:
         return None if input.array.dtype.kind == "f" else INT64
@@ -197,9 +197,9 @@ def wanted_dtype(input: Tensor, dtype: dtype_type | None) -> Any:
 @op(direct_method=True)
 def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_type | None = None,
         axis: Dims = None, keepdims: bool = False) -> Tensor:
-    """The sum of the elements, over all dimensions or over `dim`; integers and bools add up to int64.
+    """The sum of the elements, over all dimensions or over `dim`; integers and bools sum to int64.
 
-    `axis` and `keepdims` are NumPy's names of `dim` and `keepdim`.
+    `axis` and `keepdims` are NumPy's names for `dim` and `keepdim`.
 
     Raises:
         IndexError: if `dim` is out of range.
@@ -219,7 +219,7 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype
     """The mean of the elements, over all dimensions or over `dim`; `axis` and `keepdims` as in `sum`.
 
     Raises:
-        RuntimeError: for a tensor of integers or bools.
+        RuntimeError: for an integer or bool tensor.
     """
     if axis is not None or keepdims:
         dim, keepdim = axis if dim is None else dim, keepdim or keepdims
@@ -246,7 +246,7 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dt
     """The mean of the elements that are not NaN, over all dimensions or over `dim`.
 
     Raises:
-        RuntimeError: for a tensor of integers or bools.
+        RuntimeError: for an integer or bool tensor.
     """
     if input.array.dtype.kind != "f":
         raise RuntimeError("nanmean(): expected input to have floating point or complex dtype but got "
@@ -257,13 +257,13 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dt
 
 @op(method=True)
 def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False) -> Tensor:
-    """log(sum(exp(input))) over `dim`, without overflow; of no elements it is minus infinity."""
+    """log(sum(exp(input))) over `dim`, without overflow; minus infinity for no elements."""
     return Logsumexp.forward(input, all_axes_of(dim, input.array.ndim), keepdim)
 
 
 @tensor_method
 def sum_to_size(self: Tensor, *size: Any) -> Tensor:
-    """The sum over all dimensions that broadcasting from `size` had expanded: the gradient of an expanded tensor.
+    """The sum over all dimensions that expanding from `size` had added or enlarged: the gradient of an expanded tensor.
 
     Raises:
         RuntimeError: if `size` cannot be expanded to the tensor's.

@@ -24,7 +24,7 @@ def ends(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
 
 
 def distances(what: str, y: Tensor, x: Tensor, axis: int) -> Tensor:
-    """The distances between the points `x` at which `y` was sampled, so that they broadcast against `y`."""
+    """The distances between the sample points `x`, in a shape that broadcasts against `y`."""
     shape, points = y.array.shape, x.array.shape
     if len(points) == 1:
         if points[0] != shape[axis]:
@@ -38,14 +38,14 @@ def distances(what: str, y: Tensor, x: Tensor, axis: int) -> Tensor:
 
 @op(aliases=("trapz",))
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
-    """The integral along `dim` of a function with values `y`, sampled at `x`, or at points that are `dx` apart.
+    """The integral along `dim` of a function with values `y`, sampled at `x`, or at points a distance `dx` apart.
 
     Args:
         y: samples, of any shape.
-        x: where they were taken: a vector as long as `dim`, or a tensor that broadcasts against `y`.
+        x: the sample points: a vector as long as `dim`, or a tensor that broadcasts against `y`.
 
     Raises:
-        RuntimeError: if there are not as many points as samples.
+        RuntimeError: if the numbers of points and samples differ.
     """
     axis = one_of(dim, y.array.ndim)
     size = y.array.shape[axis]
@@ -64,7 +64,7 @@ trapz = trapezoid
 
 @op
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
-    """The integrals from the first sample up to each further one, as `trapezoid` computes them."""
+    """The integrals from the first sample to each later one, computed as by `trapezoid`."""
     axis = one_of(dim, y.array.ndim)
     left, right = ends(y, axis)
     if x is None:

@@ -1,4 +1,4 @@
-"""Computes variances, standard deviations and covariances."""
+"""Variances, standard deviations and covariances."""
 
 import math
 from typing import Any, ClassVar
@@ -29,12 +29,12 @@ FEW_OBSERVATIONS = ("cov(): degrees of freedom is <= 0. Correction should be str
 
 
 def freedom(count: int, correction: float | None) -> float:
-    """By what a sum of squares is divided; a correction of None is 1."""
+    """The divisor of a sum of squares; a correction of None is 1."""
     return count - (1 if correction is None else correction)
 
 
 def moments(x: Any, axes: Shape, correction: float | None, keepdim: bool) -> tuple[Any, Any]:
-    """Variance and mean of an array; of float16 in float32."""
+    """The variance and mean of an array; for float16 in float32."""
     wide = widened(x)
     count = math.prod([x.shape[i] for i in axes])
     mean = total(wide, axes, keepdims=True, count=count)
@@ -52,7 +52,7 @@ def all_if_none(axes: Shape | None, ndim: int) -> Shape:
 def from_variance(xp: Any, g: Any, a: Any, correction: float | None, over: Shape | None) -> Any:
     """The gradient of `a` from that of its variance: 2 (a - mean) / (count - correction).
 
-    Where that is divided by 0, or by less, PyTorch's formula for a variance over all dimensions is another.
+    Where the divisor is not positive, PyTorch's formula for a variance over all dimensions differs.
     """
     axes = all_if_none(over, a.ndim)
     count = math.prod([a.shape[i] for i in axes])
@@ -71,7 +71,7 @@ def from_deviation(xp: Any, g: Any, y: Any) -> Any:
 
 
 def forward(cls: type[Node], a: Tensor, correction: float | None, over: Shape | None, keepdim: bool) -> Any:
-    """The forward of all four ops: of the variance or, where it saves its result, of the square root."""
+    """The forward of all four ops: of the variance or, for an op that saves its result, of the square root."""
     axes = all_if_none(over, a.array.ndim)
     first, mean = moments(a.array, axes, correction, keepdim)
     saved: tuple[Any, ...] = (a,)
@@ -129,7 +129,7 @@ class StdMean(VarMean):
 
 
 def spread(name: str, node: Any, doc: str) -> Any:
-    """The function `torch.var`, or another of the four; those of two results are no methods."""
+    """The function `torch.var`, or another of the four; those with two results are not methods."""
     def function(input: Tensor, dim: Dims | bool = None, unbiased: bool | None = None, keepdim: bool = False, *,
                  correction: float | None = None) -> Any:
         if isinstance(dim, bool):  # `var(input, False)`
@@ -139,7 +139,7 @@ def spread(name: str, node: Any, doc: str) -> Any:
             raise RuntimeError(f"{what} only support floating point and complex dtypes")
         shape = input.array.shape
         axes = all_axes_of(dim, len(shape))
-        if correction is None and (unbiased is not None or dim is not None):  # only then PyTorch's nodes show a number
+        if correction is None and (unbiased is not None or dim is not None):  # only then PyTorch's nodes have a number
             correction = 0 if unbiased is False else 1
         if freedom(0 if 0 in shape else math.prod([shape[i] for i in axes]), correction) <= 0:
             warn(FEW.format(f"{name}()"))
@@ -150,12 +150,12 @@ def spread(name: str, node: Any, doc: str) -> Any:
 
 
 var = spread("var", Var, """\
-The variance over all dimensions or over `dim`: the sum of squares over (count - `correction`), by default 1.
+The variance over all dimensions or over `dim`: the sum of squares / (count - `correction`).
 
-    Warns where that is not above 0. `unbiased` is the older word: True is a correction of 1, False of 0.
+    `correction`: by default 1; the older `unbiased` is 1 if True, 0 if False. It warns if the divisor is not positive.
 
     Raises:
-        RuntimeError: for a tensor of integers or bools.
+        RuntimeError: for an integer or bool tensor.
     """)
 std = spread("std", Std, "The square root of the variance; otherwise as `var`.")
 var_mean = spread("var_mean", VarMean, "The variance and the mean; otherwise as `var`.")
@@ -186,10 +186,10 @@ def weighted(rows: Tensor, weights: Tensor | None) -> Tensor:
 @op(method=True)
 def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None,
         aweights: Tensor | None = None) -> Tensor:
-    """The covariances of the rows of a matrix, each a variable, its columns observations.
+    """The covariances of the rows of a matrix: rows are variables, columns are observations.
 
-    `fweights`: how often each observation was made; `aweights`: how much each counts. Put together from other ops, as
-    in PyTorch's Correlation.cpp.
+    `fweights`: how often each observation occurred; `aweights`: its relative weight. Composed of other ops, as in
+    PyTorch's Correlation.cpp.
 
     Raises:
         RuntimeError: for more than two dimensions, bools, and weights that do not fit.

@@ -1,1 +1,1 @@
-"""Views, and ops that put elements elsewhere without changing them."""
+"""Views, and ops that rearrange elements without changing them."""

@@ -1,7 +1,7 @@
-"""`as_strided`, which makes views with any strides, and the functions that replace such a part of a tensor.
+"""`as_strided`, which creates views with any strides, and functions that replace part of a tensor.
 
-You need it for what no other view can say: windows that overlap, or a matrix laid over a vector. Whoever names strides
-answers for them; only what would lie outside of the memory is refused.
+You need it for views that no other op can express, such as overlapping windows, or a matrix over a vector. Strides
+are not checked, except that a view must not leave the storage.
 """
 
 from collections.abc import Sequence
@@ -26,8 +26,8 @@ Shape = tuple[int, ...]
 
 
 class AsStridedOf(Node, name="AsStrided"):
-    """The derivative goes by way of the memory: gradients are added up where the result looks, and read where the
-    input does. An element that the input shows several times gets an equal share at each."""
+    """The derivative passes through the memory: gradients are summed at the addresses of the result, and read at those
+    of the input. An element that the input contains several times gets an equal share at each."""
 
     constants = ("size", "stride", "storage_offset", "", "", "")
 
@@ -58,7 +58,7 @@ class AsStridedOf(Node, name="AsStrided"):
 
 
 def flat_positions(start: int, shape: Shape, steps: Shape, like: Any) -> Any:
-    """Where in memory the elements are that an array of this shape and these steps shows, in elements."""
+    """The addresses, in elements, of an array of this shape with these strides."""
     found = positions(start, shape, list(steps), getattr(like, "array", like))
     if isinstance(found, slice):
         found = np.arange(found.start, found.stop, found.step, like=device_like(getattr(like, "array", like)))
@@ -66,7 +66,7 @@ def flat_positions(start: int, shape: Shape, steps: Shape, like: Any) -> Any:
 
 
 def check_strides(size: Sequence[int], stride: Sequence[int], offset: int) -> None:
-    """PyTorch's errors for sizes, strides and an offset that no tensor has."""
+    """Raise PyTorch's errors for invalid sizes, strides and offsets."""
     if len(size) != len(stride):
         raise RuntimeError("mismatch in length of strides and shape")
     if any(step < 0 for step in stride):
@@ -95,12 +95,12 @@ class AsStridedInPlace(AsStridedOf, name="AsStrided", number=1):
 
 @op(method=True)
 def as_strided_(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
-    """`as_strided`, in place: the tensor itself looks at its memory so from now on."""
+    """`as_strided`, in place: the tensor itself becomes that view of its memory."""
     return turn_in_place(AsStridedInPlace.forward, input, tuple(size), tuple(stride), storage_offset)
 
 
 class PartReplaced(Node, number=None):
-    """A copy of a tensor with another tensor in the place of one part; `part` takes that part of an array."""
+    """A copy of a tensor with a part replaced by another tensor; `part` selects that part of an array."""
 
     @classmethod
     def part(cls, x: Any, *where: Any) -> Any:
@@ -149,8 +149,8 @@ class DiagonalScatter(PartReplaced):
 
 @op(method=True)
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
-    """A copy of `input` with `src` in the place of `input.select(dim, index)`."""
-    select(input, dim, index)  # its errors
+    """A copy of `input` with `input.select(dim, index)` replaced by `src`."""
+    select(input, dim, index)  # raises its errors
     axis = dim_of(dim, input.array.ndim)
     return SelectScatter.forward(input, src, axis, index % input.array.shape[axis])
 
@@ -158,7 +158,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 @op(method=True)
 def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None,
                   step: int = 1) -> Tensor:
-    """A copy of `input` with `src` in the place of the slice `start:end:step` along `dim`."""
+    """A copy of `input` with the slice `start:end:step` along `dim` replaced by `src`."""
     if step <= 0:
         raise RuntimeError("slice step must be positive")
     return SliceScatter.forward(input, src, dim_of(dim, input.array.ndim), start, end, step)
@@ -166,5 +166,5 @@ def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = 
 
 @op(method=True)
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """A copy of `input` with `src` in the place of `input.diagonal(offset, dim1, dim2)`."""
+    """A copy of `input` with `input.diagonal(offset, dim1, dim2)` replaced by `src`."""
     return DiagonalScatter.forward(input, src, offset, *planes(dim1, dim2, input.array.ndim))

@@ -1,4 +1,4 @@
-"""Brings tensors to a common shape: `broadcast_tensors`, `broadcast_shapes`, `atleast_1d` and its like."""
+"""Brings tensors to a common shape: `broadcast_tensors`, `broadcast_shapes`, `atleast_1d` and similar functions."""
 
 import functools
 from typing import Any
@@ -13,7 +13,7 @@ __all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "broadcast_shapes", "broadc
 
 @op
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """The tensors as views of the shape that they have together."""
+    """The tensors as views of their common shape."""
     inputs = unpacked(tensors)
     shape: tuple[int, ...] = ()
     for v in inputs:
@@ -23,7 +23,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 
 @op
 def broadcast_shapes(*shapes: Any) -> Size:
-    """The shape that tensors of these shapes have together."""
+    """The common shape of tensors of these shapes."""
     inputs = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     out = [1] * max([len(s) for s in inputs], default=0)
     for i, shape in enumerate(inputs):
@@ -46,13 +46,13 @@ def unpacked(tensors: tuple[Any, ...]) -> tuple[Tensor, ...]:
 
 
 def at_least(ndim: int, tensors: tuple[Any, ...]) -> Any:
-    """Tensors with at least `ndim` dimensions, as a tuple; of one tensor that is no list the tensor alone."""
+    """Tensors with at least `ndim` dimensions, as a tuple; a single tensor, not in a list, as itself."""
     results = tuple(map(functools.partial(unsqueezed, ndim), unpacked(tensors)))
     return results[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else results
 
 
 def unsqueezed(ndim: int, v: Tensor) -> Tensor:
-    """A tensor of at least `ndim` dimensions: those that it lacks have size 1."""
+    """A tensor with at least `ndim` dimensions: missing ones have size 1."""
     if v.array.ndim >= ndim:
         return v
     if v.array.ndim == 0:
@@ -63,17 +63,17 @@ def unsqueezed(ndim: int, v: Tensor) -> Tensor:
 
 @op
 def atleast_1d(*tensors: Any) -> Any:
-    """A number as a vector; all else as it is."""
+    """A 0-d tensor as a vector; any other unchanged."""
     return at_least(1, tensors)
 
 
 @op
 def atleast_2d(*tensors: Any) -> Any:
-    """A number as (1, 1), a vector as a row; all else as it is."""
+    """A 0-d tensor as (1, 1), a vector as a row; any other unchanged."""
     return at_least(2, tensors)
 
 
 @op
 def atleast_3d(*tensors: Any) -> Any:
-    """A number as (1, 1, 1), a vector as (1, n, 1), a matrix as (n, m, 1); all else as it is."""
+    """A 0-d tensor as (1, 1, 1), a vector as (1, n, 1), a matrix as (n, m, 1); any other unchanged."""
     return at_least(3, tensors)

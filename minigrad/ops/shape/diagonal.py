@@ -1,4 +1,4 @@
-"""Takes and makes diagonals and triangles: `diagonal`, `diag`, `diag_embed`, `diagflat`, `tril` and `triu`."""
+"""Reads and creates diagonals and triangles: `diagonal`, `diag`, `diag_embed`, `diagflat`, `tril` and `triu`."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -34,7 +34,7 @@ class Diagonal(Node):
 
 
 def diagonal_of(x: Any, offset: int, dim1: int, dim2: int) -> Any:
-    """An array that looks at the diagonals of `x`, which are its last dimension."""
+    """A view of the diagonals of `x`, which are its last dimension."""
     view = np.diagonal(x, offset, dim1, dim2)
     if backend_of(x) is None:
         view.flags.writeable = x.flags.writeable
@@ -42,7 +42,7 @@ def diagonal_of(x: Any, offset: int, dim1: int, dim2: int) -> Any:
 
 
 class DiagonalCopy(Node, number=None):
-    """The diagonal of a matrix as a tensor of its own."""
+    """A copy of the diagonal of a matrix."""
 
     op = "Diagonal"
     constants = Diagonal.constants
@@ -116,7 +116,7 @@ class Triu(Triangle):
 
 
 def planes(dim1: int, dim2: int, ndim: int) -> tuple[int, int]:
-    """Two dimensions as non-negative numbers; PyTorch's error where they are the same."""
+    """Two dimensions as non-negative numbers; PyTorch's error if they are the same."""
     first, second = dim_of(dim1, ndim), dim_of(dim2, ndim)
     if first == second:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
@@ -131,7 +131,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 
 @tensor_method
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """Write a number where all indices are equal; `wrap`: in a tall matrix begin again, with a row left out between."""
+    """Write a number where all indices are equal; `wrap`: in a tall matrix, start again after a skipped row."""
     shape = self.array.shape
     if len(shape) < 2:
         raise RuntimeError("dimensions must larger than 1")
@@ -149,7 +149,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 
 @op(method=True)
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
-    """A vector on the diagonal of a matrix of zeros, or the diagonal of a matrix, copied."""
+    """A matrix of zeros with a vector on a diagonal, or a copy of the diagonal of a matrix."""
     if input.array.ndim == 1:
         return diag_embed(input, diagonal)
     if input.array.ndim != 2:
@@ -159,13 +159,13 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
 
 @op(method=True)
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The last dimension on the diagonals of matrices of zeros, which are `dim1` and `dim2` of the result."""
+    """Matrices of zeros, in `dim1` and `dim2` of the result, with the last dimension on their diagonals."""
     return DiagEmbed.forward(input, offset, *planes(dim1, dim2, input.array.ndim + 1))
 
 
 @op(method=True)
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """All elements on the diagonal of a matrix of zeros."""
+    """A matrix of zeros with all elements on a diagonal."""
     return diag_embed(reshape(input, -1), offset)
 
 
@@ -183,7 +183,7 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
 
 def triangle_indices(name: str, mask: Callable[..., Any], row: int, col: int, offset: int, dtype: dtype_type | None,
                      device: Any) -> Tensor:
-    """The positions in a (row, col) matrix where a mask is True, in two rows."""
+    """The indices in a (row, col) matrix where a mask is True, in two rows."""
     resolve_device(device)
     for side, n in (("row", row), ("col", col)):
         if n < 0:
@@ -196,11 +196,11 @@ def triangle_indices(name: str, mask: Callable[..., Any], row: int, col: int, of
 
 @op
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: dtype_type | None = None, device: Any = None) -> Tensor:
-    """The positions on and below a diagonal of a (row, col) matrix, row by row."""
+    """The indices on and below a diagonal of a (row, col) matrix, row by row: int64, shape (2, number)."""
     return triangle_indices("tril_indices", lower_triangle, row, col, offset, dtype, device)
 
 
 @op
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: dtype_type | None = None, device: Any = None) -> Tensor:
-    """The positions on and above a diagonal of a (row, col) matrix, row by row."""
+    """The indices on and above a diagonal of a (row, col) matrix, row by row: int64, shape (2, number)."""
     return triangle_indices("triu_indices", upper_triangle, row, col, offset, dtype, device)

@@ -53,7 +53,7 @@ class Flip(Reordering):
 
 
 class Roll(Reordering):
-    """Elements moved along; those that leave at the end come back at the start."""
+    """Elements shifted; those beyond the end reappear at the start."""
 
     constants = ("shifts", "dims")
 
@@ -66,7 +66,7 @@ class Roll(Reordering):
 
 
 class Rot90(Reordering):
-    """A turn by `k` quarters in the plane of two dimensions."""
+    """A rotation by `k` quarter turns in the plane of two dimensions."""
 
     constants = ("k", "dims")
 
@@ -87,7 +87,7 @@ def flip(input: Tensor, *dims: Any) -> Tensor:
 
 
 def reversed_(self: Tensor) -> Tensor:
-    """What `reversed(x)` returns: a copy with the order along the first dimension reversed; a 0-d tensor itself."""
+    """The result of `reversed(x)`: a copy with the first dimension reversed; a 0-d tensor unchanged."""
     return Flip.forward(self, (0,)) if self.array.ndim else self
 
 
@@ -104,7 +104,7 @@ def flipud(input: Tensor) -> Tensor:
 
 
 def flip_dim(input: Tensor, dim: int) -> Tensor:
-    """A copy with the order along one dimension reversed; PyTorch's error where there is none."""
+    """A copy with the order along one dimension reversed; PyTorch's error if there is none."""
     if input.array.ndim <= dim:
         raise RuntimeError(f"Input must be >= {dim + 1}-d.")
     return Flip.forward(input, (dim,))
@@ -112,10 +112,10 @@ def flip_dim(input: Tensor, dim: int) -> Tensor:
 
 @op(method=True)
 def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] = ()) -> Tensor:
-    """A copy with its elements moved by `shifts` along `dims`; without dims, along the elements row by row.
+    """A copy with its elements shifted by `shifts` along `dims`; without `dims`, along the flattened tensor.
 
     Raises:
-        RuntimeError: if there are not as many shifts as dimensions.
+        RuntimeError: if the numbers of shifts and dimensions differ.
     """
     steps = tuple(shifts) if isinstance(shifts, (tuple, list)) else (shifts,)
     axes = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
@@ -124,17 +124,17 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] =
     if len(steps) != len(axes) and (axes or len(steps) > 1):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(axes)}")
     ndim = input.array.ndim
-    if not input.array.size:  # PyTorch does not look at the dimensions then
+    if not input.array.size:  # PyTorch does not check the dimensions then
         steps, axes = (1,), (0,)
     return Roll.forward(input, steps, tuple([one_of(d, ndim) for d in axes]))
 
 
 @op(method=True)
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
-    """A copy turned by `k` quarters from the first of two dimensions towards the second.
+    """A copy rotated by `k` quarter turns from the first of two dimensions towards the second.
 
     Raises:
-        RuntimeError: if there are not two dimensions, or they are the same.
+        RuntimeError: unless there are two different dimensions.
     """
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
@@ -147,7 +147,7 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
 
 
 def matrix_transposed(input: Tensor, name: str, instead: str) -> Tensor:
-    """The last two dimensions swapped; of real numbers this is the adjoint too."""
+    """The last two dimensions swapped; for real numbers this is the adjoint too."""
     if input.array.ndim == 0:
         warn_once(OF_A_NUMBER.format(name.removeprefix("tensor.") if "(" in name else f"T{name[1:]}") + instead)
         return input
@@ -158,7 +158,7 @@ def matrix_transposed(input: Tensor, name: str, instead: str) -> Tensor:
 
 @op(method=True)
 def adjoint(input: Tensor) -> Tensor:
-    """The last two dimensions swapped (and conjugated, which real numbers do not notice)."""
+    """The last two dimensions swapped (and conjugated, which does not change real numbers)."""
     return matrix_transposed(input, "tensor.adjoint()", CONJUGATE)
 
 

@@ -1,4 +1,4 @@
-"""Joins tensors: `cat`, `stack`, and the functions made of them."""
+"""Joins tensors: `cat`, `stack`, and functions composed of them."""
 
 import functools
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ class Stack(Node):
 
 
 class BlockDiag(Node):
-    """Matrices along the diagonal of one of zeros."""
+    """Matrices along the diagonal of a matrix of zeros."""
 
     prunes = False
 
@@ -51,7 +51,7 @@ class BlockDiag(Node):
     def forward(tensors: Sequence[Tensor]) -> Tensor:
         arrays = [v.array for v in tensors]
         same_device(*arrays)
-        # A number (of no dimensions) does not promote the others within their kind; `cat` is given none.
+        # A 0-d tensor does not promote the others within their kind; `cat` accepts none.
         dtypes = [functools.reduce(promote_types, [x.dtype for x in arrays if bool(x.ndim) is has_dims] or [bool])
                   for has_dims in (True, False)]
         dtype = result_dtype(empty_like(dtypes[0], (1,)), empty_like(dtypes[1], ()))
@@ -92,7 +92,7 @@ class Cat(Node):
 
 
 def joined(arrays: Sequence[Any]) -> tuple[Any, tuple[Any, ...] | None]:
-    """The dtype in which arrays are joined, and what the engine must undo for each (`Node.fit`)."""
+    """The common dtype of arrays to be joined, and what the engine must undo for each (`Node.input_metadata`)."""
     same_device(*arrays)
     dtypes = {x.dtype for x in arrays}
     if len(dtypes) == 1:
@@ -111,7 +111,7 @@ def tensors_in(name: str, parts: Any) -> list[Tensor]:
 
 
 def not_empty(name: str, tensors: Any) -> list[Tensor]:
-    """The tensors to stack, as a list; PyTorch's errors for anything but a sequence of tensors, and for none."""
+    """The tensors to stack, as a list; PyTorch's errors for anything but a non-empty sequence of tensors."""
     parts = tensors_in(name, tensors)
     if not parts:
         raise RuntimeError(f"{name} expects a non-empty TensorList")
@@ -120,7 +120,7 @@ def not_empty(name: str, tensors: Any) -> list[Tensor]:
 
 @op
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
-    """Tensors of one shape along a new dimension; `axis` is NumPy's name of `dim`."""
+    """Tensors of one shape joined along a new dimension; `axis` is NumPy's name for `dim`."""
     tensors, dim = not_empty("stack", tensors), dim if axis is None else axis
     shapes = [v.array.shape for v in tensors]
     first = shapes[0]
@@ -133,9 +133,9 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -
 
 @op(aliases=("concat", "concatenate"))
 def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
-    """Tensors along an existing dimension; their other sizes must agree. `axis` is NumPy's name of `dim`.
+    """Tensors joined along an existing dimension; their other sizes must agree. `axis` is NumPy's name for `dim`.
 
-    A tensor of shape (0,) goes with any other, as in early PyTorch.
+    A tensor of shape (0,) fits any other, as in early PyTorch.
     """
     tensors, dim = tensors_in("cat", tensors), dim if axis is None else axis
     if not tensors:
@@ -144,7 +144,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
     first = next((shape for shape in shapes if shape != (0,)), (0,))
     if () in shapes:
         raise RuntimeError(f"zero-dimensional tensor (at position {shapes.index(())}) cannot be concatenated")
-    axis = 0 if first == (0,) else dim_of(dim, len(first))  # PyTorch does not look at the dimension of nothing
+    axis = 0 if first == (0,) else dim_of(dim, len(first))  # PyTorch does not check the dimension of an empty tensor
     for i, shape in enumerate(shapes):
         if shape == (0,):
             continue
@@ -178,7 +178,7 @@ row_stack = vstack
 
 @op
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors behind each other: along a third dimension."""
+    """Tensors joined along the third dimension."""
     return cat(atleast_3d(not_empty("dstack", tensors)), 2)
 
 
@@ -191,7 +191,7 @@ def column_stack(tensors: Sequence[Tensor]) -> Tensor:
 
 @op
 def block_diag(*tensors: Tensor) -> Tensor:
-    """Matrices along the diagonal of one of zeros; a vector is a row."""
+    """Matrices along the diagonal of a matrix of zeros; a vector is a row."""
     parts = tensors_in("block_diag", tensors)
     for i, v in enumerate(parts):
         if v.array.ndim > 2:

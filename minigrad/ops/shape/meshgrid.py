@@ -21,10 +21,10 @@ INDEXING = "torch.meshgrid: in an upcoming release, it will be required to pass 
 
 @op
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
-    """Vectors spread over the grid that they span, as views; `indexing="xy"` swaps the first two dimensions.
+    """Vectors expanded over the grid that they span, as views; `indexing="xy"` swaps the first two dimensions.
 
     Raises:
-        RuntimeError: for tensors of two dimensions, of several dtypes, or another word for `indexing`.
+        RuntimeError: for tensors of more than one dimension, of several dtypes, or another `indexing`.
     """
     vectors = unpacked(tensors)
     if indexing is None:
@@ -61,7 +61,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
 
 @op
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """All ways to choose `r` elements of a vector in their order, one per row."""
+    """All combinations of `r` elements of a vector in their order, one per row."""
     if input.array.ndim != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.array.shape)}")
     if r < 0:

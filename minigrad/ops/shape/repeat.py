@@ -19,7 +19,7 @@ Shape = tuple[int, ...]
 
 
 class Repeat(Node):
-    """Copies side by side, as often as `repeats` says for each dimension."""
+    """Copies side by side, as many along each dimension as `repeats` says."""
 
     constants = ("repeats", "self_sym_sizes")
 
@@ -35,7 +35,7 @@ class Repeat(Node):
 
 @tensor_method
 def repeat(input: Tensor, *repeats: Any) -> Tensor:
-    """Copies of the tensor side by side; dimensions that it lacks come first.
+    """Copies of the tensor side by side, as many as `repeats` says; its missing dimensions come first.
 
     Raises:
         RuntimeError: if there are fewer repeats than dimensions, or a negative one.
@@ -61,9 +61,9 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
 @op(method=True)
 def repeat_interleave(input: Tensor, repeats: int | Tensor | None = None, dim: int | None = None, *,
                       output_size: int | None = None) -> Tensor:
-    """Each element (or slice along `dim`) repeated in its place: by one number, or each by its own.
+    """Each element (or slice along `dim`) repeated in place: by one number, or each by its own.
 
-    With `input` alone: each position as often as `input` says there.
+    With `input` alone: each index i repeated `input[i]` times.
     """
     if repeats is None:
         return plain(repeated(input, output_size))
@@ -85,14 +85,14 @@ def repeat_interleave(input: Tensor, repeats: int | Tensor | None = None, dim: i
 
 
 def repeated(repeats: Tensor, output_size: int | None) -> Any:
-    """Each position as often as `repeats` says there; PyTorch's errors for numbers that cannot be."""
+    """Each index i repeated `repeats[i]` times; PyTorch's errors for invalid numbers."""
     counts = repeats.array
     if counts.dtype.kind not in "i" or counts.dtype.itemsize < 4:
         raise NotImplementedError("\"repeat_interleave_cpu\" not implemented for "
                                   f"'{from_numpy_dtype(counts.dtype).type_name}'")
     if counts.ndim != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-    if backend_of(counts) is not None:  # with the size of the result nobody has to wait for the device
+    if backend_of(counts) is not None:  # a given size avoids waiting for the device
         positions = np.arange(int(counts.sum()) if output_size is None else output_size, like=counts)
         return np.cumsum(counts).searchsorted(positions, "right").astype(counts.dtype)
     if counts.size and counts.min() < 0:

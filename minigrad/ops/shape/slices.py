@@ -1,4 +1,4 @@
-"""Takes parts of a tensor as views: `select`, `narrow`, `unfold`, and the nodes of `x[0]` and `x[1:]`."""
+"""Parts of a tensor as views: `select`, `narrow`, `unfold`, and the nodes of `x[0]` and `x[1:]`."""
 
 import operator
 import sys
@@ -46,12 +46,12 @@ class Slice(Node):
 
 
 def to_the_end(stop: int | None) -> int:
-    """Where a slice ends, as PyTorch shows it: one that nothing ends, at the largest number."""
+    """The end of a slice as PyTorch shows it: without an end, the largest integer."""
     return sys.maxsize if stop is None else stop
 
 
 class NarrowCopy(Node):
-    """A part along one dimension, copied."""
+    """A copy of a part along one dimension."""
 
     constants = ("dim", "start", "length", "self_sym_sizes")
 
@@ -80,7 +80,7 @@ class Unfold(Node):
 
 
 def windows(x: Any, dim: int, size: int, step: int) -> Any:
-    """An array that looks at `x` through windows along `dim`, which are its last dimension."""
+    """A view of `x` through windows along `dim`, which are its last dimension."""
     if not x.ndim:
         return as_strided(x, (size,), (x.itemsize,))
     count = (x.shape[dim] - size) // step + 1
@@ -91,10 +91,10 @@ def windows(x: Any, dim: int, size: int, step: int) -> Any:
 
 @op(method=True)
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """The slice number `index` along `dim`, as a view without that dimension.
+    """The slice `index` along `dim`, as a view without that dimension.
 
     Raises:
-        IndexError: if there is none of this number.
+        IndexError: if the index is out of range.
     """
     if not input.array.ndim:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
@@ -107,11 +107,11 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 
 @op(method=True)
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
-    """`length` slices along `dim` from number `start` on, as a view.
+    """`length` slices along `dim` from `start` on, as a view.
 
     Raises:
-        IndexError: if there is none of this number.
-        RuntimeError: if there are not so many.
+        IndexError: if `start` is out of range.
+        RuntimeError: if there are too few slices, or `length` is negative.
     """
     if length < 0 and input.array.ndim:
         raise RuntimeError("narrow(): length must be non-negative.")
@@ -129,7 +129,7 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 
 def first_of(input: Tensor, dim: int, start: Any, length: int) -> tuple[int, int]:
-    """The dimension and the first slice that `narrow` takes, counted from 0; PyTorch's errors where there are none."""
+    """The dimension and the first slice of `narrow`, as non-negative numbers; PyTorch's errors if there are none."""
     if not input.array.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if isinstance(start, Tensor):
@@ -151,7 +151,7 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """All windows of `size` along a dimension, `step` apart, as the last dimension of a view.
 
     Raises:
-        RuntimeError: if `size` is more than there is.
+        RuntimeError: if `size` exceeds the dimension.
     """
     axis = dim_of(dimension, input.array.ndim)
     length = input.array.shape[axis] if input.array.ndim else 1

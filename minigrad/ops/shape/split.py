@@ -1,7 +1,7 @@
 """Splits tensors into views: `unbind`, `split`, `chunk`, `tensor_split` and others.
 
 The nodes of `unbind` and `split` have several outputs, which the integers of `next_functions` number; lesson 3 shows
-them. `tensor_split` and the functions made of it give slices, one node each, as in PyTorch.
+them. `tensor_split` and the functions composed of it return slices, one node each, as in PyTorch.
 """
 
 import operator
@@ -35,7 +35,7 @@ class Unbind(ManyOutputs):
 
 
 class Parts(ManyOutputs, number=None):
-    """Into parts along a dimension; `given` is how a caller said which."""
+    """Splits into parts along a dimension; `given` is the caller's argument."""
 
     @classmethod
     def forward(cls, a: Tensor, given: Any, sizes: Sequence[int], dim: int) -> tuple[Tensor, ...]:
@@ -54,7 +54,7 @@ class SplitWithSizes(Parts):
 
 
 class UnsafeSplit(ManyOutputs):
-    """`Split` whose parts are no views to autograd: nobody is to write into them. For cells of recurrent networks."""
+    """`Split` into parts that autograd does not treat as views, so must not be written to. For recurrent cells."""
 
     constants = ("split_size", "dim", "self_sym_sizes")
 
@@ -78,7 +78,7 @@ class UnsafeSplitWithSizes(ManyOutputs):
 
 
 def equal_sizes(length: int, size: int) -> list[int]:
-    """The sizes of parts of one size, the last of which may be smaller."""
+    """The sizes of equal parts, the last of which may be smaller."""
     return [min(size, length - start) for start in range(0, length, max(size, 1))] or [0]
 
 
@@ -111,7 +111,7 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
 
 
 def checked_sizes(sizes: Sequence[int], length: int, dim: int) -> list[int]:
-    """The sizes of the parts of a dimension; PyTorch's error where they do not make it up."""
+    """The sizes of the parts of a dimension; PyTorch's error if their sum is not its size."""
     sizes = list(sizes)
     if any(size < 0 for size in sizes):
         raise RuntimeError("split_with_sizes expects split_sizes have only non-negative entries, but got "
@@ -123,7 +123,7 @@ def checked_sizes(sizes: Sequence[int], length: int, dim: int) -> list[int]:
 
 
 def checked_size(size: int, length: int) -> int:
-    """The size of each part of a dimension; PyTorch's error where it cannot be one."""
+    """The size of each part of a dimension; PyTorch's error if it is invalid."""
     if size == 0 and length:
         raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {length}")
     if size < 0:
@@ -133,7 +133,7 @@ def checked_size(size: int, length: int) -> int:
 
 @op(method=True)
 def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """`split` into parts of one size that autograd does not know as views: nobody is to write into them."""
+    """`split` into equal parts that autograd does not treat as views: do not write to them."""
     if tensor.array.ndim == 0:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     axis = one_of(dim, tensor.array.ndim)
@@ -142,7 +142,7 @@ def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor,
 
 @op(method=True)
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """`split_with_sizes` into parts that autograd does not know as views: nobody is to write into them."""
+    """`split_with_sizes` into parts that autograd does not treat as views: do not write to them."""
     axis = one_of(dim, input.array.ndim)
     sizes = checked_sizes(split_sizes, input.array.shape[axis], dim)
     return UnsafeSplitWithSizes.forward(input, sizes, axis)
@@ -150,23 +150,23 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int 
 
 @op(method=True)
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` parts of one size along a dimension, as views."""
+    """At most `chunks` equal parts along a dimension, as views; the last may be smaller."""
     size = size_of_chunks(input, chunks, dim)
     return split(input, size or [0] * chunks, dim)
 
 
 @op(method=True)
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """`chunk` into parts that autograd does not know as views: nobody is to write into them."""
+    """`chunk` into parts that autograd does not treat as views: do not write to them."""
     size = size_of_chunks(input, chunks, dim)
     return unsafe_split(input, size, dim) if size else unsafe_split_with_sizes(input, [0] * chunks, dim)
 
 
 def size_of_chunks(input: Tensor, chunks: int, dim: int) -> int:
-    """The size of each of so many parts of a dimension; 0 where there is nothing to be parted, as often as asked for.
+    """The size of each of `chunks` parts of a dimension; 0 if it is empty, whatever their number.
 
     Raises:
-        RuntimeError: for a 0-d tensor, and if `chunks` is not above 0.
+        RuntimeError: for a 0-d tensor, and if `chunks` is not positive.
     """
     if input.array.ndim == 0:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
@@ -184,10 +184,10 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
 @op(method=True)
 def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None,
                  sections: int | None = None) -> tuple[Tensor, ...]:
-    """Parts along a dimension, as views: so many of about one size, or cut before each of these numbers.
+    """Parts along a dimension, as views: a number of parts of about equal size, or parts split before given indices.
 
     Raises:
-        RuntimeError: for a number of parts that is not above 0, and for a tensor of indices that is no vector.
+        RuntimeError: if the number of parts is not positive, or an index tensor is not a vector.
     """
     argument: Any = next((v for v in (indices_or_sections, indices, sections) if v is not None), None)
     if not input.array.ndim:
@@ -215,13 +215,13 @@ def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *
 
 
 def between(start: int, end: int, size: int) -> slice:
-    """A slice that ends no earlier than it starts; both may count from the end."""
+    """A slice that does not end before it starts; both may count from the end."""
     first, last = [min(max(n + size if n < 0 else n, 0), size) for n in (start, end)]
     return slice(first, max(first, last))
 
 
 def split_along(name: str, input: Tensor, argument: Any, dim: int, least: int) -> tuple[Tensor, ...]:
-    """`tensor_split` along a dimension that is there, into parts of one size."""
+    """`tensor_split` along an existing dimension, into parts of equal size."""
     if input.array.ndim < least:
         raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with "
                            f"{input.array.ndim} dimensions!")
@@ -234,17 +234,17 @@ def split_along(name: str, input: Tensor, argument: Any, dim: int, least: int) -
 
 @op(method=True)
 def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Parts side by side: along the second dimension, of a vector the first."""
+    """Parts along the second dimension; for a vector, along the first."""
     return split_along("hsplit", input, indices_or_sections, 0 if input.array.ndim == 1 else 1, 1)
 
 
 @op(method=True)
 def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Parts one above the other: along the first dimension of a matrix."""
+    """Parts along the first dimension of a matrix."""
     return split_along("vsplit", input, indices_or_sections, 0, 2)
 
 
 @op(method=True)
 def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Parts behind each other: along the third dimension."""
+    """Parts along the third dimension."""
     return split_along("dsplit", input, indices_or_sections, 2, 3)

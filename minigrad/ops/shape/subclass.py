@@ -1,4 +1,4 @@
-"""`as_subclass`: a tensor as one of another class, which sees what is called on it (`__torch_function__`)."""
+"""`as_subclass`: a tensor as one of a subclass, which intercepts the functions called on it (`__torch_function__`)."""
 
 from minigrad._base.type_name import type_name
 from minigrad.core import Tensor
@@ -12,10 +12,10 @@ __all__: list[str] = []
 
 @tensor_method
 def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
-    """A view of all of a tensor, of a class that derives from Tensor.
+    """A view of a whole tensor as a subclass of Tensor.
 
     Raises:
-        TypeError: if `cls` is no class, or none that derives from Tensor.
+        TypeError: if `cls` is not a class that derives from Tensor.
     """
     if not isinstance(cls, type):
         raise TypeError(f"cls must be a type (got {type_name(cls)})")

@@ -1,5 +1,5 @@
 """Changes the shape of a tensor without copying it: `view`, `reshape`, `transpose`, `squeeze`, `expand` and others. A
-view shares its memory and its version counter with the tensor that it looks at (`_base`)."""
+view shares the memory and the version counter of its base (`_base`)."""
 
 import math
 import operator
@@ -28,7 +28,7 @@ def shape_of(sizes: tuple[Any, ...]) -> Shape:
     """The shape from `f(2, 3)` or `f((2, 3))`.
 
     Raises:
-        TypeError: from `f()`; the message names the argument that is missing.
+        TypeError: from `f()`; the message names the missing argument.
     """
     if not sizes:
         raise TypeError("missing")
@@ -46,7 +46,7 @@ def dim_of(dim: int, ndim: int) -> int:
 
 
 def full_shape(shape: Shape, size: int) -> Shape:
-    """A shape with its -1 filled in; PyTorch's error where the elements do not fit."""
+    """A shape with its -1 filled in; PyTorch's error if the elements do not fit."""
     known = math.prod([n for n in shape if n != -1])
     for index, n in enumerate(shape):
         if n < -1:
@@ -74,7 +74,7 @@ class Alias(Node):
 
 
 class Reshaped(Node, number=None):
-    """Another shape of the same elements: the gradient is given the shape of the source again."""
+    """The same elements in another shape: the gradient is reshaped to that of the input."""
 
     constants: ClassVar[tuple[str, ...]] = ("self_sym_sizes",)
 
@@ -90,11 +90,11 @@ class View(Reshaped):
 
 
 class ReshapeAlias(View):
-    """A reshape of a tensor whose memory has gaps or another order, where a view will do."""
+    """A reshape of a tensor whose memory has gaps or another order, but which a view can express."""
 
 
 class UnsafeView(View):
-    """A reshape of a tensor that nobody else holds, or one that had to copy: not a view."""
+    """A reshape of a tensor that nothing else refers to, or one that had to copy: not a view."""
 
     @classmethod
     def forward(cls, a: Tensor, shape: Shape) -> Tensor:
@@ -147,7 +147,7 @@ class Unsqueeze(Node):
 
 
 class Squeeze(Reshaped):
-    """Of all dimensions of size 1."""
+    """Removes all dimensions of size 1."""
 
     @classmethod
     def forward(cls, a: Tensor) -> Tensor:
@@ -155,7 +155,7 @@ class Squeeze(Reshaped):
 
 
 class SqueezeDim(Reshaped, name="Squeeze", number=1):
-    """Of one dimension."""
+    """Removes one dimension of size 1."""
 
     constants = ("self_sym_sizes", "dim")
 
@@ -167,7 +167,7 @@ class SqueezeDim(Reshaped, name="Squeeze", number=1):
 
 
 class SqueezeDims(Reshaped, name="Squeeze", number=2):
-    """Of several dimensions."""
+    """Removes several dimensions of size 1."""
 
     constants = ("self_sym_sizes", "dim")
 
@@ -184,7 +184,7 @@ class Expand(Node):
     @staticmethod
     def forward(a: Tensor, shape: Shape) -> Tensor:
         x = materialized(a)
-        # what broadcast_to gives cannot be written to, and a part of it may be one where nothing is repeated
+        # the result of broadcast_to is read-only, but a part of it may repeat nothing and be written to
         strides = np.broadcast_to(x, shape).strides
         return record_view(Expand, as_strided(x, shape, strides), a, ((x.shape, x.dtype),))
 
@@ -197,7 +197,7 @@ def view(input: Tensor, *shape: Any) -> Tensor:
     """The same memory in another shape (one size may be -1), or its bytes read as another dtype.
 
     Raises:
-        RuntimeError: if the elements do not fit, or no view has that shape since the memory is not contiguous.
+        RuntimeError: if the elements do not fit, or memory is not contiguous enough for a view of that shape.
     """
     x = materialized(input)
     if len(shape) == 1 and isinstance(shape[0], dtype_type):
@@ -210,7 +210,7 @@ def view(input: Tensor, *shape: Any) -> Tensor:
 
 
 def as_dtype(input: Tensor, dtype: dtype_type) -> Tensor:
-    """The same memory read as another dtype: no op of the graph, but of one version with its source."""
+    """The same memory read as another dtype: not an op of the graph, but with the version counter of its source."""
     x = materialized(input)
     old, new = x.dtype.itemsize, dtype.itemsize
     what = f"to view {input.dtype.type_name} as {dtype.type_name} (different element sizes), but got"
@@ -227,7 +227,7 @@ def as_dtype(input: Tensor, dtype: dtype_type) -> Tensor:
 
 @op(method=True)
 def reshape(input: Tensor, *shape: Any) -> Tensor:
-    """The same elements in another shape: a view where that is possible, else a copy."""
+    """The same elements in another shape: a view if possible, else a copy."""
     x = materialized(input)
     new = full_shape(shape_of(shape), x.size)
     if x.flags.c_contiguous:
@@ -251,7 +251,7 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
 
 @op(method=True)
 def ravel(input: Tensor) -> Tensor:
-    """All elements in one dimension: a view of the tensor, or of a copy where its memory is not contiguous."""
+    """All elements in one dimension: a view of the tensor, or of a copy if its memory is not contiguous."""
     return view(contiguous(input), -1)
 
 
@@ -260,7 +260,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """One dimension as several (one size may be -1).
 
     Raises:
-        RuntimeError: if the sizes do not multiply up to the size of the dimension.
+        RuntimeError: if the product of the sizes is not the size of the dimension.
     """
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
@@ -289,13 +289,13 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @op(method=True)
 def t(input: Tensor) -> Tensor:
-    """The transpose of a matrix; a tensor of fewer dimensions as it is."""
+    """The transpose of a matrix; a tensor with fewer dimensions unchanged."""
     check_matrix(input, "t")
     return T.forward(input)
 
 
 def check_matrix(input: Tensor, name: str) -> None:
-    """PyTorch's error for a tensor of more than two dimensions."""
+    """Raise PyTorch's error for a tensor with more than two dimensions."""
     if input.array.ndim > 2:
         raise RuntimeError(f"{name}() expects a tensor with <= 2 dimensions, but self is {input.array.ndim}D")
 
@@ -325,7 +325,7 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
 
 @op(method=True, aliases=("moveaxis",))
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
-    """The tensor with some dimensions moved to other places; the rest stay in order."""
+    """The tensor with some dimensions moved to other positions; the rest stay in order."""
     ndim = input.array.ndim
     sources, destinations = [tuple(v) if isinstance(v, (tuple, list)) else (v,) for v in (source, destination)]
     if len(sources) != len(destinations):
@@ -361,10 +361,10 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
 
 @tensor_method
 def expand(input: Tensor, *sizes: Any) -> Tensor:
-    """The tensor with dimensions of size 1 repeated, without a copy (-1 leaves a size as it is).
+    """The tensor with dimensions of size 1 repeated, without a copy (-1 keeps a size).
 
     Raises:
-        RuntimeError: if a size is neither 1 nor what is asked for.
+        RuntimeError: if a size is neither 1 nor the requested one.
     """
     shape, new = input.array.shape, shape_of(sizes)
     lead = len(new) - len(shape)

@@ -1,7 +1,7 @@
-"""Changes the shape of a tensor in place: `x.t_()`, `x.squeeze_()` and their kind. No element is written.
+"""Changes the shape of a tensor in place, such as `x.t_()` and `x.squeeze_()`. No element is written.
 
-The version goes up all the same, and what was saved of the tensor counts as changed, as in PyTorch. A view that changes
-its shape so has a new node above its old one; its base keeps the node that it has.
+As in PyTorch, the version still goes up, so that saved copies of the tensor count as modified. A view that changes
+its shape this way has a new node after its old one; its base keeps its node.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from minigrad.core import Node, Tensor
 from minigrad.ops._dispatch import tensor_method
 from minigrad.ops.shape.views import Squeeze, SqueezeDim, SqueezeDims, T, Transpose, Unsqueeze, check_matrix, dim_of
 
-__all__: list[str] = []  # methods alone
+__all__: list[str] = []  # methods only
 
 
 class TInPlace(T, name="T", number=1):
@@ -29,7 +29,7 @@ class TransposeInPlace(Transpose, name="Transpose", number=1):
 
 
 def numbered(op: type[Node], number: int) -> Any:
-    """The node of an op in place, which PyTorch numbers after those of the op out of place."""
+    """The node of an in-place op, which PyTorch numbers after those of the op out of place."""
     return type(op.op, (op,), {"__slots__": (), "__module__": __name__}, number=number)
 
 

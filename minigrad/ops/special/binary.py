@@ -1,7 +1,7 @@
 """Special functions of two tensors, or of a tensor and a number: x log y, x log(1 + y), Hurwitz's zeta function.
 
-Mirrors the part of `torch.special` that has two inputs. PyTorch has a node of its own for each place where a number
-may stand, and so has minigrad: number 1 where the first is a number, number 2 where the second is.
+Mirrors the part of `torch.special` that has two inputs. As in PyTorch, there is a separate node for a number in each
+position: node 1 if the first is a number, node 2 if the second is.
 """
 
 from typing import Any
@@ -22,12 +22,12 @@ Grads = tuple[Any, Any]
 
 
 def x_log_y(x: Any, y: Any) -> Any:
-    """x log y, 0 where x is 0 and y is no NaN."""
+    """x log y; 0 where x is 0 and y is not NaN."""
     return np.where((x == 0) & (y == y), x.dtype.type(0), x * np.log(y))
 
 
 def x_log1p_y(x: Any, y: Any) -> Any:
-    """x log(1 + y), 0 where x is 0 and y is no NaN."""
+    """x log(1 + y); 0 where x is 0 and y is not NaN."""
     return np.where((x == 0) & (y == y), x.dtype.type(0), x * np.log1p(y))
 
 

@@ -1,13 +1,13 @@
-"""The error function and its relatives on float64 arrays: NumPy has none, and SciPy is not worth a dependency.
+"""The error function and its relatives on float64 arrays: NumPy has none, and they do not justify SciPy.
 
-Everything rests on one polynomial: (1 + 2x) exp(x²) erfc(x) is smooth on all of [0, ∞) as a function of
+All of it rests on one polynomial: (1 + 2x) exp(x²) erfc(x) is smooth on all of [0, ∞) as a function of
 t = (x - 3.75) / (x + 3.75), as M. M. Shepherd and J. G. Laframboise found ("Chebyshev approximation of
 (1 + 2x) exp(x²) erfc x in 0 ≤ x < ∞", Mathematics of Computation 36, 1981). Its coefficients here are those of the
-Chebyshev interpolation in 48 points, computed in 60 digits and cut where they fall below 1e-17; a test computes them
-again. Near 0, erf is its Taylor series. The inverses start from S. Winitzki's formula ("A handy approximation for the
-error function and its inverse", 2008), which is right to 0.4 %, and are made exact by Newton's method.
+Chebyshev interpolation in 48 points, computed to 60 digits and truncated below 1e-17; a test recomputes them.
+Near 0, erf is its Taylor series. The inverses start from S. Winitzki's formula ("A handy approximation for the error
+function and its inverse", 2008), which is accurate to 0.4 %, and are refined by Halley's or Newton's method.
 
-erf of float32 has a way of its own: erf(x) / x, interpolated in the same manner as a function of x²/8 - 1, cut at 1e-8.
+For float32, erf(x) / x is interpolated in the same way as a function of x²/8 - 1, truncated at 1e-8.
 
 Measured against 40 digits, worst relative error over the whole range: erf, erfinv and ndtri 4e-16, erfc 5e-16,
 erfcx 2e-15, log_ndtr 7e-15.
@@ -56,9 +56,9 @@ def scaled(x: Any) -> Any:
 
 
 def gauss(x: Any) -> Any:
-    """exp(-x²) for x ≥ 0; the square is taken apart, since its rounding would be 700 times as large in the result."""
+    """exp(-x²) for x ≥ 0; the square is split, since its rounding error would be 700 times as large in the result."""
     x = np.minimum(x, 30.0)
-    head = x.astype(np.float32).astype(np.float64)  # has a square without rounding error
+    head = x.astype(np.float32).astype(np.float64)  # its square has no rounding error
     return np.exp(-head * head) * np.exp(-(x - head) * (x + head))
 
 
@@ -82,7 +82,7 @@ def erf(x: Any) -> Any:
 
 
 def erf_single(x: Any) -> Any:
-    """erf of float32, thirty times as fast, since no other function here is as common: x P(x²), right to 3e-7."""
+    """erf of float32, thirty times as fast, since no other function here is as common: x P(x²), accurate to 3e-7."""
     x = np.clip(x, -4, 4)
     y = np.clip(x * polynomial(SINGLE, x * x / 8 - 1), -1, 1)
     return np.where(abs(x) < ROUNDS_TO_ONE, y, np.sign(x))
@@ -101,7 +101,7 @@ def erfinv(x: Any) -> Any:
 
 
 def ndtri(p: Any) -> Any:
-    """The number below which a standard normal variable is with probability `p`."""
+    """The number that a standard normal variable is below with probability `p`."""
     q = 2 * np.where(p < 0.5, p, 1 - p)
     return math.sqrt(2) * np.where(p < 0.5, -1.0, 1.0) * inverse(1 - q, q)
 

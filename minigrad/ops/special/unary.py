@@ -1,7 +1,7 @@
-"""Special functions: the error function, the gamma function, Bessel functions and what is made of them.
+"""Special functions: the error function, the gamma function, Bessel functions and functions composed of them.
 
-Mirrors `torch.special` (minigrad/special.py is where a user finds them). The functions on arrays are in _erf.py,
-_gamma.py and _bessel.py, which say how exact they are; they are computed in float64 and rounded to the tensor's dtype.
+Mirrors `torch.special` (users find them in minigrad/special.py). The functions on arrays are in error_function.py,
+gamma_function.py and bessel.py, which state their accuracy; results are computed in float64 and rounded.
 """
 
 import math
@@ -23,7 +23,7 @@ __all__ = ["digamma", "erf", "erfc", "erfinv", "i0", "lgamma", "logit", "mvlgamm
 
 
 def precisely(values: Callable[..., Any]) -> Callable[..., Any]:
-    """A function on arrays, computed in float64 whatever the dtype of the first argument, which the result gets."""
+    """A function on arrays, computed in float64 and rounded to the dtype of the first argument."""
 
     def computed(x: Any, *args: Any) -> Any:
         return as_dtype(values(x.astype(np.float64), *args), x.dtype)
@@ -32,7 +32,7 @@ def precisely(values: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def erf_of(x: Any) -> Any:
-    """erf on an array; of float32 and float16 the fast way."""
+    """erf on an array; for float32 and float16 by the faster method."""
     if x.dtype == np.float64:
         return _erf.erf(x)
     return as_dtype(_erf.erf_single(x.astype(np.float32, copy=False)), x.dtype)
@@ -198,7 +198,7 @@ EPSILON = {name: float(np.finfo(name).eps) for name in ("float16", "float32", "f
 
 
 class Logit(Node):
-    """log(x / (1 - x)), of x between `eps` and 1 - `eps`."""
+    """log(x / (1 - x)) of x clamped to [eps, 1 - eps]."""
 
     saves = ("self",)
     constants = ("eps",)
@@ -261,7 +261,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
 
 @op(method=True, in_place_function=True)
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
-    """log(input / (1 - input)), where `eps` is given of elements clamped to [eps, 1 - eps]."""
+    """log(input / (1 - input)); if `eps` is given, of elements clamped to [eps, 1 - eps]."""
     return Logit.forward(input, eps)
 
 

@@ -36,7 +36,7 @@ class Clone(Node):
 
 
 class Copy(Node, number=None):
-    """`dest.copy_(src)`, and what a recorded pass does with a leaf's first gradient (PyTorch's CopyBackwards)."""
+    """`dest.copy_(src)`; a recorded pass also copies a leaf's first gradient this way (PyTorch's CopyBackwards)."""
 
     op = "Copy"
 
@@ -70,7 +70,7 @@ Copy.__name__ = Copy.__qualname__ = "CopyBackwards"
 
 
 class ToCopy(Node):
-    """A copy in another dtype, or on another device: its gradient is converted and brought back."""
+    """A copy in another dtype, or on another device; the gradient is converted and moved back."""
 
     @staticmethod
     def forward(a: Tensor, dtype: Any, handle: Any = None) -> Tensor:
@@ -88,7 +88,7 @@ class ToCopy(Node):
 
 
 def mismatch(target: tuple[int, ...], source: tuple[int, ...]) -> str:
-    """PyTorch's sentence for a source that cannot be broadcast into a target."""
+    """PyTorch's message for a source that cannot be broadcast to a target."""
     try:
         shape = broadcast_shape(target, source)
     except RuntimeError as error:
@@ -97,13 +97,13 @@ def mismatch(target: tuple[int, ...], source: tuple[int, ...]) -> str:
 
 
 def laid_out(result: Tensor, format: format_type | None) -> Tensor:
-    """The fresh result of an op, its memory in a format, if one is given."""
+    """The new result of an op, in a memory format if one is given."""
     result.array = in_format(result.array, format)
     return result
 
 
 def lies_in(x: Any, format: format_type) -> bool:
-    """Whether an array lies in memory in a format; `preserve_format` is here row by row."""
+    """Whether an array is in a memory format; `preserve_format` here means row-major."""
     order = format.order
     if order is None:
         return bool(x.flags.c_contiguous)
@@ -112,7 +112,7 @@ def lies_in(x: Any, format: format_type) -> bool:
 
 @op(method=True)
 def clone(input: Tensor, *, memory_format: format_type = preserve_format) -> Tensor:
-    """A copy that stays in the graph, its memory in the same order or in a format."""
+    """A copy that stays in the graph, in the same memory order or in a format."""
     result = Clone.forward(input)
     return result if memory_format is preserve_format else laid_out(result, memory_format)
 
@@ -124,10 +124,10 @@ def copied(grad: Tensor) -> Tensor:
 
 @tensor_method
 def contiguous(input: Tensor, *, memory_format: format_type = contiguous_format) -> Tensor:
-    """The tensor itself if its memory is in row-major order, or in another format, else a copy that is.
+    """The tensor itself if its memory is row-major, or in another given format; otherwise a copy that is.
 
     Raises:
-        RuntimeError: if the tensor has not as many dimensions as the format, and for `preserve_format`.
+        RuntimeError: if its number of dimensions is not the format's, and for `preserve_format`.
     """
     if lies_in(materialized(input), memory_format):
         return input
@@ -138,16 +138,16 @@ def contiguous(input: Tensor, *, memory_format: format_type = contiguous_format)
 
 
 def cast(input: Tensor, dtype: Any) -> Tensor:
-    """The tensor in another NumPy dtype; itself if that is its own."""
+    """The tensor in another NumPy dtype; the tensor itself if it has that dtype."""
     return input if input.array.dtype == dtype else ToCopy.forward(input, dtype)
 
 
-PYTHON_DTYPES = {float: float64, int: int64, bool: bool_}  # a Python type may stand for a dtype
+PYTHON_DTYPES = {float: float64, int: int64, bool: bool_}  # Python types accepted as dtypes
 
 
 def parse_to(*args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
              memory_format: Any = None, **other: Any) -> tuple[Any, dtype_type | None, bool, Any]:
-    """Device, dtype, copy and memory format that the arguments of `to` ask for; None where they do not say.
+    """The device, dtype, copy and memory format that the arguments of `to` request; None if they do not.
 
     Raises:
         TypeError: for other arguments.
@@ -178,13 +178,13 @@ def parse_to(*args: Any, dtype: Any = None, device: Any = None, non_blocking: bo
 
 @tensor_method
 def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """The tensor in another dtype, or that of another tensor; itself where nothing changes (unless `copy`).
+    """The tensor in another dtype or on another device; the tensor itself if nothing changes (unless `copy`).
 
     `to(dtype, non_blocking, copy)`, `to(device, dtype, non_blocking, copy)` or `to(other, non_blocking, copy)`.
     A result is not a leaf if the tensor requires grad: the conversion is a recorded op.
     """
     device, dtype, copy, format = parse_to(*args, **kwargs)
-    if format is not None and format.order is not None:  # of both formats PyTorch takes the strides for row by row
+    if format is not None and format.order is not None:  # for either format PyTorch treats the strides as row-major
         x = materialized(input)
         copy |= not (lies_in(x, format) and suggests_channels_last(x))
     target_dtype = input.array.dtype if dtype is None else dtype.numpy
@@ -196,7 +196,7 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 def conversion(name: str, dtype: dtype_type) -> Callable[[Tensor], Tensor]:
-    """Make `Tensor.name`, the method that converts to one dtype."""
+    """Create `Tensor.name`, the method that converts to one dtype."""
     @tensor_method(name=name)
     def convert(input: Tensor) -> Tensor:
         return cast(input, dtype.numpy)
@@ -221,17 +221,17 @@ def bfloat16(input: Tensor) -> Tensor:
 
 @tensor_method
 def cpu(input: Tensor) -> Tensor:
-    """The tensor on the CPU: itself if it is there."""
+    """The tensor on the CPU; the tensor itself if it is there."""
     return to(input, CPU)
 
 
 @tensor_method
 def cuda(input: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
-    """The tensor on a GPU, the current one or that of a number: itself if it is there.
+    """The tensor on a GPU, the current one or the given one; the tensor itself if it is there.
 
     Raises:
-        AssertionError: PyTorch's sentence for a build without CUDA, if CuPy is not installed.
-        RuntimeError: if there is no GPU, or none of that number.
+        AssertionError: PyTorch's error of a build without CUDA, if CuPy is not installed.
+        RuntimeError: if there is no GPU, or none with that index.
     """
     given = device_type("cuda") if device is None else device_type(device)
     if given.type != "cuda":

@@ -1,6 +1,6 @@
-"""Answers the questions that programs ask of a tensor (`type()`, `is_nonzero()`, `x in tensor`) and of a dtype.
+"""Queries about a tensor (`type()`, `is_nonzero()`, `x in tensor`) and about a dtype.
 
-Ask here, before you compute, which dtype a sum will have (`result_type`) and how exact it is (`finfo`). Mirrors parts
+Before you compute, they tell which dtype a sum will have (`result_type`) and how precise it is (`finfo`). Mirrors parts
 of PyTorch's `torch/_tensor.py` and `TypeInfo.cpp`.
 """
 
@@ -48,13 +48,13 @@ TYPES = {f"torch.{d.type_name}Tensor": d for d in DTYPES} | {"torch.Tensor": fro
 
 @op
 def is_tensor(obj: Any) -> bool:
-    """Whether something is a Tensor."""
+    """Whether an object is a Tensor."""
     return isinstance(obj, Tensor)
 
 
 @op
 def typename(obj: Any, /) -> str:
-    """A tensor's `type()`; of anything else the name of its class, or its own."""
+    """A tensor's `type()`; for any other object the name of its class, or its own."""
     if isinstance(obj, Tensor):
         return tensor_type(obj)
     named = obj if hasattr(obj, "__qualname__") else type(obj)
@@ -63,13 +63,13 @@ def typename(obj: Any, /) -> str:
 
 
 def tensor_type(self: Tensor) -> str:
-    """The old name of a tensor's type, for instance `torch.FloatTensor`."""
+    """The legacy name of a tensor's type, for instance `torch.FloatTensor`."""
     device = "" if self.device.type == "cpu" else f"{self.device.type}."
     return f"torch.{device}{self.dtype.type_name}Tensor"
 
 
 def type_of(self: Tensor, dtype: Any = None) -> Any:
-    """The old name of the type, for instance `torch.FloatTensor`; or the tensor in another type, as `to` returns it."""
+    """The legacy name of the type, for instance `torch.FloatTensor`; or the tensor in another type, as by `to`."""
     if dtype is None:
         return tensor_type(self)
     if isinstance(dtype, dtype_type):
@@ -94,19 +94,19 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
 @op(method=True)
 def is_same_size(self: Tensor, other: Tensor) -> bool:
-    """Whether both have one shape."""
+    """Whether both have the same shape."""
     return bool(self.array.shape == other.array.shape)
 
 
 @op(method=True)
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the one element of a tensor is not zero."""
+    """Whether the single element of a tensor is not zero."""
     return Tensor.__bool__(input)
 
 
 @op(method=True)
 def is_floating_point(input: Tensor) -> bool:
-    """Whether the dtype is a floating point one."""
+    """Whether the dtype is a floating-point one."""
     return input.dtype.is_floating_point
 
 
@@ -118,7 +118,7 @@ def is_complex(input: Tensor) -> bool:
 
 @op(method=True)
 def is_signed(input: Tensor) -> bool:
-    """Whether the dtype has negative numbers."""
+    """Whether the dtype can represent negative numbers."""
     return input.array.dtype.kind in "if"
 
 
@@ -130,13 +130,13 @@ def detach(input: Tensor) -> Tensor:
 
 @op
 def detach_(input: Tensor) -> Tensor:
-    """Take a tensor out of its graph, as `input.detach_()`."""
+    """Detach a tensor from its graph, as `input.detach_()` does."""
     return input.detach_()
 
 
 @op
 def is_inference(input: Tensor) -> bool:
-    """Whether a tensor was made inside `inference_mode`."""
+    """Whether a tensor was created inside `inference_mode`."""
     return input.is_inference()
 
 
@@ -148,7 +148,7 @@ def numel(input: Tensor) -> int:
 
 @tensor_method
 def get_device(self: Tensor) -> int:
-    """The number of the GPU that holds the data; -1 for the CPU."""
+    """The index of the GPU that holds the data; -1 for the CPU."""
     return -1 if self.device.index is None else int(self.device.index)
 
 
@@ -166,7 +166,7 @@ def contains(self: Tensor, element: Any) -> bool:
 
 
 def make_subclass(cls: Any, data: Tensor, require_grad: bool = False) -> Tensor:
-    """A leaf of a subclass that looks at the data of a tensor and shares its version (`Tensor._make_subclass`)."""
+    """A leaf of a subclass that shares the data of a tensor and its version (`Tensor._make_subclass`)."""
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise TypeError(NO_SUBCLASS)
     if not isinstance(require_grad, bool):
@@ -187,33 +187,33 @@ def listed(self: Tensor) -> list[str]:
 
 
 def volatile(self: Tensor) -> bool:
-    """Always False: early PyTorch's predecessor of `no_grad`."""
+    """Always False: the predecessor of `no_grad` in early PyTorch."""
     warnings.warn("volatile was removed (Variable.volatile is always False)", UserWarning, stacklevel=2)
     return False
 
 
 def set_volatile(self: Tensor, value: Any) -> None:
-    """Does nothing but warn."""
+    """Only warn."""
     warnings.warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.", UserWarning,
                   stacklevel=2)
 
 
 def no_such_attribute(self: Tensor, name: str) -> NoReturn:
-    """Raise Python's error for an attribute that a tensor does not have, and say what to do."""
+    """Raise Python's error for an attribute that a tensor does not have, with a hint."""
     missing(f"'{type(self).__name__}' object", name)
 
 
 Tensor.__getattr__ = no_such_attribute  # type: ignore[method-assign]  # declared there for the type checker alone
 
 tensor_properties({
-    "itemsize": property(Tensor.element_size, doc="The bytes of one element."),
-    "nbytes": property(lambda self: self.numel() * self.element_size(), doc="The bytes of all elements."),
-    "is_cuda": property(lambda self: self.device.type == "cuda", doc="Whether the data lives on a GPU."),
-    "layout": property(lambda self: strided, doc="How the elements lie in memory: `torch.strided`, always."),
-    "real": property(lambda self: self, doc="The tensor itself: it is no complex one."),
+    "itemsize": property(Tensor.element_size, doc="The size of one element in bytes."),
+    "nbytes": property(lambda self: self.numel() * self.element_size(), doc="The size of all elements in bytes."),
+    "is_cuda": property(lambda self: self.device.type == "cuda", doc="Whether the data is on a GPU."),
+    "layout": property(lambda self: strided, doc="The layout of the elements in memory: always `torch.strided`."),
+    "real": property(lambda self: self, doc="The tensor itself, since it is real."),
     "volatile": property(volatile, set_volatile),
-    "is_cpu": property(lambda self: self.device.type == "cpu", doc="Whether the data lies in the host's memory."),
-    "name": property(lambda self: None, doc="None, as of every tensor in PyTorch: a name is a matter of traces."),
+    "is_cpu": property(lambda self: self.device.type == "cpu", doc="Whether the data is in host memory."),
+    "name": property(lambda self: None, doc="None, as for every eager tensor in PyTorch: only traced ones are named."),
     **dict.fromkeys(("is_ipu", "is_maia", "is_meta", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_quantized",
                      "is_sparse", "is_sparse_csr", "is_vulkan", "is_xla", "is_xpu"),
                     property(lambda self: False, doc="False: the elements are a plain array.")),
@@ -221,14 +221,14 @@ tensor_properties({
 
 
 def checked(value: Any, name: str) -> dtype_type:
-    """The argument of `finfo` or `iinfo`; PyTorch's error where it is no dtype."""
+    """The argument of `finfo` or `iinfo`; PyTorch's error if it is not a dtype."""
     if not isinstance(value, dtype_type):
         raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {type_name(value)}")
     return value
 
 
 def limit(name: str, kind: Callable[[Any], Any], text: str, attribute: str = "") -> property:
-    """A property that reads one of NumPy's facts about a dtype."""
+    """A property that reads a property of a dtype from NumPy."""
     return property(lambda self: kind(getattr(self._facts, attribute or name)), doc=text)
 
 
@@ -238,7 +238,7 @@ class Info:
     __slots__ = ("_facts",)
     _facts: Any
     __hash__ = None  # type: ignore[assignment]  # as in PyTorch it cannot be a key
-    bits = limit("bits", int, "How many bits a number takes.")
+    bits = limit("bits", int, "The number of bits of a value.")
     dtype = limit("dtype", str, "The name of the dtype.")
 
     def __eq__(self, other: object) -> bool:
@@ -246,19 +246,19 @@ class Info:
 
 
 class finfo(Info):
-    """The limits of a floating point dtype, the default one if none is given: `finfo(float32).eps`.
+    """The limits of a floating-point dtype, by default the default dtype: `finfo(float32).eps`.
 
     Raises:
-        TypeError: for another dtype, and for what is none.
+        TypeError: for any other argument.
     """
 
     __slots__ = ()
     eps = limit("eps", float, "The distance from 1 to the next larger number.")
     max = limit("max", float, "The largest number.")
     min = limit("min", float, "The smallest number: minus the largest.")
-    smallest_normal = tiny = limit("tiny", float, "The smallest positive number of full precision.", "smallest_normal")
+    smallest_normal = tiny = limit("tiny", float, "The smallest positive normal number.", "smallest_normal")
     resolution = limit("resolution", lambda digits: 10.0 ** -int(digits),
-                       "The distance of decimal numbers near 1 that are told apart.", "precision")
+                       "The decimal resolution, 10 ** -precision.", "precision")
 
     def __init__(self, type: Any = ...) -> None:
         kind = get_default_dtype() if type is ... else checked(type, "finfo")
@@ -276,7 +276,7 @@ class iinfo(Info):
     """The limits of an integer dtype: `iinfo(int8).max`.
 
     Raises:
-        TypeError: for another dtype, and for what is none.
+        TypeError: for any other argument.
     """
 
     __slots__ = ()
@@ -303,13 +303,13 @@ def can_cast(from_: dtype_type, to: dtype_type) -> bool:
 
 @op
 def promote_types(type1: dtype_type, type2: dtype_type) -> dtype_type:
-    """The smallest dtype of a kind at least as high as both, that holds both where they are of that kind."""
+    """The smallest dtype of the higher kind of the two that represents those of them that are of that kind."""
     return from_numpy_dtype(promoted(type1.numpy, type2.numpy))
 
 
 @op
 def result_type(tensor: Any, other: Any) -> dtype_type:
-    """The dtype of a result of two operands, each a tensor or a Python number."""
+    """The dtype of the result of two operands, each a tensor or a Python number."""
     operands = [operand(v) for v in (tensor, other)]
     if isinstance(tensor, Tensor) == isinstance(other, Tensor):
         return from_numpy_dtype(result_dtype(*operands))
@@ -318,11 +318,11 @@ def result_type(tensor: Any, other: Any) -> dtype_type:
 
 
 def operand(value: Any) -> Any:
-    """A tensor's array; for a number an array of the dtype that the number has alone."""
+    """A tensor's array; for a number, an array with the dtype that the number has alone."""
     if isinstance(value, Tensor):
         return value.array
     if isinstance(value, complex):
-        raise TypeError(f"result_type() knows no dtype for a complex number{NOT_HERE}")
+        raise TypeError(f"result_type() has no dtype for a complex number{NOT_HERE}")
     kinds = (((bool, np.bool_), "bool"), ((int, np.integer), "int64"), ((float, np.floating), default_float()))
     for types, dtype in kinds:
         if isinstance(value, types):

@@ -1,7 +1,7 @@
-"""Exchanges the memory of a tensor (`set_`, `resize_`, `resize_as_`), or its elements one by one (`apply_`, `map_`).
+"""Replaces the memory of a tensor (`set_`, `resize_`, `resize_as_`), or its elements one by one (`apply_`, `map_`).
 
-Autograd does not record any of it. You need it to reuse memory, or to move the data of one tensor to another. The
-storage of elements, `storage()`, is here too.
+Autograd records none of it. You need it to reuse memory, or to move the data of one tensor to another. The typed
+storage, `storage()`, is here too.
 """
 
 import math
@@ -34,7 +34,7 @@ def row_by_row(size: Sequence[int]) -> tuple[int, ...]:
 
 
 def replace_memory(self: Tensor, array: Any) -> Tensor:
-    """Let a tensor look at other memory, as `set_` and `resize_` do; its version goes up."""
+    """Give a tensor other memory, as `set_` and `resize_` do; its version goes up."""
     check_inplace(self, self._requires_grad)
     self.array = array
     counter_of(self).value += 1
@@ -43,15 +43,15 @@ def replace_memory(self: Tensor, array: Any) -> Tensor:
 
 @tensor_method
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
-    """Look at the memory of another tensor, or at a storage from an offset on, with a size and strides, in elements.
+    """Use the memory of another tensor, or a storage from an offset on, with a size and strides, in elements.
 
     Args:
         source: a tensor or a storage; None for no memory at all.
-        size: of a storage, by default all that follows; None where `source` is a tensor, which has its own.
+        size: for a storage, by default all of the rest; None if `source` is a tensor, which has its own.
         stride: by default those of a contiguous tensor.
 
     Raises:
-        RuntimeError: for another dtype, for what leaves the storage, and on a leaf that requires grad.
+        RuntimeError: for another dtype, for a view that leaves the storage, and on a leaf that requires grad.
     """
     if source is None:
         return replace_memory(self, np.empty(0, self.array.dtype, like=device_like(self.array)))
@@ -71,8 +71,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
 
 @tensor_method
 def resize_(self: Tensor, *size: Any) -> Tensor:
-    """Another size, row by row, over the same memory; where that is too small, over new memory that begins with the
-    same elements and goes on with unspecified ones. Views keep what they look at.
+    """Change the size, row-major, over the same memory; if that is too small, over new memory that begins with the same
+    elements, the others being unspecified. Views keep their memory.
 
     Raises:
         RuntimeError: on a tensor that requires grad.
@@ -98,7 +98,7 @@ def resize_as_(input: Tensor, the_template: Tensor) -> Tensor:
 
 
 class TypedStorage:
-    """The elements of a storage, by number (`torch.TypedStorage`, which `Tensor.storage()` gives)."""
+    """The elements of a storage, by index (`torch.TypedStorage`, the result of `Tensor.storage()`)."""
 
     def __init__(self, storage: UntypedStorage, elements: Tensor) -> None:
         self._storage, self._elements = storage, elements
@@ -113,7 +113,7 @@ class TypedStorage:
         return self._storage.data_ptr()
 
     def tolist(self) -> list[Any]:
-        """The elements as Python's numbers."""
+        """The elements as Python numbers."""
         return self._elements.tolist()
 
     def __len__(self) -> int:
@@ -135,24 +135,24 @@ class TypedStorage:
 
 @tensor_method(name="storage")
 def storage_of(self: Tensor) -> TypedStorage:
-    """The elements of the memory that this tensor shares with its views; deprecated for `untyped_storage`."""
+    """The elements of the memory that this tensor shares with its views; deprecated in favour of `untyped_storage`."""
     warn_once(TYPED)
     storage, dtype = untyped_storage(self), self.array.dtype
     return TypedStorage(storage, plain(looking_at(storage, dtype, 0, (storage.nbytes() // dtype.itemsize,), (1,))))
 
 
 def by_element(name: str, self: Tensor, function: Callable[..., Any], *others: Tensor) -> Tensor:
-    """Write what a function of Python's numbers gives for each element in its place."""
+    """Replace each element by the result of a function of Python numbers."""
     if self._requires_grad:
         raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
     values = [function(*numbers) for numbers in zip(*[v.array.ravel().tolist() for v in (self, *others)], strict=True)]
     materialized(self)[...] = np.array(values, self.array.dtype, like=device_like(self.array)).reshape(self.array.shape)
-    return self  # as in PyTorch, its version stays
+    return self  # as in PyTorch, its version does not change
 
 
 @tensor_method
 def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
-    """Replace each element by what a Python function returns for it: slow, on the CPU, and not recorded.
+    """Replace each element by the result of a Python function: slow, on the CPU, and not recorded.
 
     Raises:
         RuntimeError: on a tensor that requires grad.
@@ -162,7 +162,7 @@ def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
 
 @tensor_method
 def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
-    """Replace each element by what a Python function returns for it and for the one in its place in another tensor."""
+    """Replace each element by the result of a Python function of it and the corresponding element of another tensor."""
     if tensor._requires_grad:
         raise RuntimeError("Can't call map_() on Variable that requires grad. Use var.detach().map_() instead.")
     return by_element("map_", self, callable, expand_as(tensor, self))

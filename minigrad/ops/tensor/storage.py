@@ -1,9 +1,9 @@
-"""Gives access to the memory of a tensor: its storage, address and strides, and its conversion to and from NumPy.
+"""Access to the memory of a tensor: its storage, address and strides, and its conversion to and from NumPy.
 
-A tensor looks at a storage, from an offset and in steps of its strides; views look at one storage together. Here the
-storage is the memory of the NumPy array at the end of the chain of `.base`, or what a device has allocated. A reader
-can ask two tensors whether they share it (`untyped_storage().data_ptr()`), and hand memory to NumPy and back without a
-copy.
+A tensor is a view of a storage, from an offset and in steps of its strides; views share one storage. Here the storage
+is the memory of the NumPy array at the end of the chain of `.base`, or memory that a device has allocated. You can
+check whether two tensors share it (`untyped_storage().data_ptr()`), and pass memory to NumPy and back without a copy.
+
 
 `copy.copy`, `copy.deepcopy` and `pickle` split a tensor into its storage, its offset, shape and strides there, and its
 flags, and build a leaf from these, as in `torch/_utils.py`: a graph is never copied. With `copy.copy` the leaf shares
@@ -60,7 +60,7 @@ STORAGES = "the storages that one deepcopy has met"
 
 
 class Window:
-    """Memory as NumPy's array interface describes it; an array around it is the end of its chain of `.base`."""
+    """Memory as described by NumPy's array interface; it ends the chain of `.base` of arrays over it."""
 
     def __init__(self, array: Any, **changes: Any) -> None:
         self.owner = array
@@ -68,7 +68,7 @@ class Window:
 
 
 class UntypedStorage:
-    """The bytes that a tensor and its views look at (`torch.UntypedStorage`); made when somebody asks."""
+    """The bytes that a tensor and its views share (`torch.UntypedStorage`); created on request."""
 
     __slots__ = ("bytes",)
 
@@ -80,7 +80,7 @@ class UntypedStorage:
         return address(self.bytes) if self.bytes.size else 0
 
     def nbytes(self) -> int:
-        """How many bytes there are."""
+        """The number of bytes."""
         return int(self.bytes.size)
 
     size = __len__ = nbytes
@@ -92,20 +92,20 @@ class UntypedStorage:
 
 
 def is_storage(obj: Any) -> bool:
-    """Whether something is the memory of a tensor (`tensor.untyped_storage()`)."""
+    """Whether an object is the memory of a tensor (`tensor.untyped_storage()`)."""
     return isinstance(obj, UntypedStorage)
 
 
 def on_device(memory: Any, device: str) -> UntypedStorage:
-    """A storage that was pickled, on the device where it was."""
+    """A storage that was pickled, on its former device."""
     return UntypedStorage(moved(memory, device_handle(device)))
 
 
 def root_of(array: Any) -> Any:
-    """The array of NumPy's that all views of one memory come from."""
+    """The NumPy array from which all views of one memory derive."""
     above = array.base
     while above is not None:
-        if not is_array(above):  # `as_strided` puts something of its own between two arrays
+        if not is_array(above):  # `as_strided` puts another object between two arrays
             above = getattr(above, "base", None)
             if not is_array(above):
                 break
@@ -131,7 +131,7 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
 
 @tensor_method
 def storage_offset(self: Tensor) -> int:
-    """How many elements into its storage this tensor begins."""
+    """The offset of this tensor in its storage, in elements."""
     array = materialized(self)
     if not array.size:
         return 0
@@ -154,36 +154,36 @@ def size(self: Tensor, dim: int | None = None) -> Any:
 
 @tensor_method
 def stride(self: Tensor, dim: int | None = None) -> Any:
-    """Steps between neighbours along each dimension (or one), in elements."""
+    """The steps between neighbours along each dimension (or one), in elements."""
     steps = strides_of(materialized(self))
     return tuple(steps) if dim is None else steps[one_of(dim, len(steps))]
 
 
 @tensor_method
 def is_contiguous(self: Tensor, *, memory_format: memory_format = contiguous_format) -> bool:
-    """Whether the elements lie in memory in row-major order, or in another format."""
+    """Whether the memory is in row-major order, or in another format."""
     return lies_in(materialized(self), memory_format)
 
 
 @tensor_method
 def is_shared(self: Tensor) -> bool:
-    """Whether other processes see what is written here: on a GPU, as in PyTorch; not in the memory of the host."""
+    """Whether other processes see writes to this memory: on a GPU they do, as in PyTorch; in host memory not."""
     return backend_of(self.array) is not None
 
 
 @tensor_method
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
-    """Whether both look at the same elements of the same memory."""
+    """Whether both are the same view of the same memory."""
     return (data_ptr(self), self.shape, stride(self)) == (data_ptr(tensor), tensor.shape, stride(tensor))
 
 
 @tensor_method
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
-    """The data as a NumPy array that shares memory with this tensor; `force` also where gradients would be lost,
-    and a copy from another device.
+    """The data as a NumPy array that shares memory with this tensor; `force` also detaches it, and copies from another
+    device.
 
     Raises:
-        TypeError: if it lies on another device than the CPU, or is of bfloat16, which NumPy has not.
+        TypeError: if it is on another device than the CPU, or of dtype bfloat16, which NumPy lacks.
         RuntimeError: if this tensor requires grad and grad mode is on.
     """
     if self._requires_grad and not force and LOCAL.grad_enabled:
@@ -207,12 +207,12 @@ def as_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.nd
 
 
 def wrapped(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
-    """A result of NumPy's functions as a tensor; truth values become uint8, as in PyTorch."""
+    """A result of NumPy's functions as a tensor; bools become uint8, as in PyTorch."""
     return from_numpy(np.asarray(array, np.uint8 if array.dtype == np.bool_ else None))
 
 
 def checked(array: Any) -> Any:
-    """A NumPy array that can be a tensor; PyTorch's error for one that cannot."""
+    """A NumPy array that can become a tensor; PyTorch's error for one that cannot."""
     if any(s % array.itemsize for s in array.strides):
         raise ValueError("given numpy array strides not a multiple of the element byte size. Copy the numpy array to "
                          "reallocate the memory.")
@@ -222,30 +222,30 @@ def checked(array: Any) -> Any:
         raise ValueError("given numpy array has byte order different from the native byte order. Conversion between "
                          "byte orders is currently not supported.")
     dtype = from_numpy_dtype(array.dtype).numpy
-    return array if array.dtype is dtype else array.view(dtype)  # ops go by identity; unpickled dtypes are others
+    return array if array.dtype is dtype else array.view(dtype)  # ops compare dtypes by identity; unpickled ones differ
 
 
 @op
 def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
-    """A tensor that shares its memory with a NumPy array: a change of one is a change of the other.
+    """A tensor that shares its memory with a NumPy array: changes of one are visible in the other.
 
     Raises:
-        TypeError: if it is none, or of a dtype that no tensor has.
-        ValueError: for negative strides and for bytes in the other order.
+        TypeError: if it is not an array, or of a dtype that tensors do not support.
+        ValueError: for negative strides, and for a foreign byte order.
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     if not ndarray.flags.writeable:
         warn_once(READ_ONLY)
     ndarray = checked(ndarray)
-    if isinstance(ndarray.base, np.ndarray) and ndarray.size:  # the storage of the tensor is what the array shows
+    if isinstance(ndarray.base, np.ndarray) and ndarray.size:  # the array is the whole storage of the tensor
         ndarray = np.asarray(Window(ndarray))
     return constant(ndarray)
 
 
 def looking_at(storage: UntypedStorage, dtype: Any, offset: int, size: tuple[int, ...],
                strides: tuple[int, ...]) -> Any:
-    """An array of NumPy's dtype that looks at a storage from an offset, in steps of these strides, in elements.
+    """A view of a storage as an array of NumPy's dtype, from an offset, with these strides, in elements.
 
     Raises:
         RuntimeError: if it would leave the storage.
@@ -269,12 +269,12 @@ def looking_at(storage: UntypedStorage, dtype: Any, offset: int, size: tuple[int
 
 def rebuild(cls: type[Tensor], storage: UntypedStorage, dtype: Any, offset: int, size: tuple[int, ...],
             strides: tuple[int, ...], requires_grad: bool) -> Tensor:
-    """A leaf of this class that looks at a storage from an offset, in steps of these strides."""
-    own = dtype if dtype is BFLOAT16 else np.dtype(dtype.name)  # unpickled, NumPy's dtypes are other objects
+    """A leaf of this class, a view of a storage from an offset, with these strides."""
+    own = dtype if dtype is BFLOAT16 else np.dtype(dtype.name)  # unpickled dtypes of NumPy are other objects
     array = looking_at(storage, own, offset, size, strides)
     result = plain(array, requires_grad, cls)
     result._version_counter = counter = VersionCounter()
-    counter.value = 1  # PyTorch counts that the storage was set
+    counter.value = 1  # PyTorch counts setting the storage
     return result
 
 
@@ -294,7 +294,7 @@ def reduce_ex(self: Tensor, protocol: Any) -> tuple[Any, ...]:
 
 
 def setstate(self: Tensor, state: Any) -> None:
-    """Attributes of the user's, or PyTorch's (requires_grad, _, hooks).
+    """Set the user's attributes, or a state in an old form of PyTorch's (requires_grad, _, hooks).
 
     Raises:
         RuntimeError: on a tensor with a graph.
@@ -311,7 +311,7 @@ def setstate(self: Tensor, state: Any) -> None:
 
 
 def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
-    """Implements `copy.deepcopy` of a leaf: copies its data, flags, gradient and attributes, but no hooks.
+    """Implements `copy.deepcopy` of a leaf: copies its data, flags, gradient and attributes, but not its hooks.
 
     Raises:
         RuntimeError: for a tensor with a graph, which cannot be copied.

@@ -1,4 +1,4 @@
-"""Which backend serves a device, where CuPy is there and does not load."""
+"""Which backend serves a device if CuPy is installed, but does not load."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_cupy_that_does_not_load_is_no_gpu(tried):
     assert tried == [("minigrad.backends.cupy", "cuda12x")]
     with pytest.raises(AssertionError) as error:
         minigrad.zeros(2, device="cuda")
-    assert str(error.value).startswith("Torch not compiled with CUDA enabled\n\nCuPy is installed, and does not load: "
+    assert str(error.value).startswith("Torch not compiled with CUDA enabled\n\nCuPy is installed, but does not load: "
                                        "Failed to import CuPy.")
     assert str(error.value).endswith("libcublas.so.13: cannot open shared object file")
     assert len(tried) == 1

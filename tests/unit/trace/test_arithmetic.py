@@ -64,7 +64,7 @@ def test_a_trace_keeps_them() -> None:
 def test_what_is_no_expression_is_refused(wrong: object) -> None:
     data = recorded("a * b").to_dict()
     data["expressions"][0] = wrong
-    with pytest.raises(ValueError, match=r"one of its 'expressions' is none"):
+    with pytest.raises(ValueError, match=r"one of its 'expressions' is not one"):
         Trace.from_dict(data)
 
 

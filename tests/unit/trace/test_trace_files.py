@@ -52,16 +52,16 @@ def without(key):
 @pytest.mark.parametrize(("data", "says"), [
     (changed("format", "other"), "its format is 'other'"),
     (changed("version", 2), "has version 2; this library reads version 1"),
-    (changed("events", {}), "its 'events' is no list"),
-    (changed("nodes", [1]), "entry 0 of its 'nodes' is no dict"),
-    (changed("formulas", []), "its 'formulas' is no dict"),
-    (changed("layout", []), "its 'layout' is no dict"),
-    (changed("scopes", [1]), "entry 0 of its 'scopes' is no dict"),
+    (changed("events", {}), "its 'events' is not a list"),
+    (changed("nodes", [1]), "entry 0 of its 'nodes' is not a dict"),
+    (changed("formulas", []), "its 'formulas' is not a dict"),
+    (changed("layout", []), "its 'layout' is not a dict"),
+    (changed("scopes", [1]), "entry 0 of its 'scopes' is not a dict"),
     (changed("scopes", [{"name": "a", "module": "A", "parent": 0}]), "a scope of it leads to itself"),
-    (changed("nodes", [{**accumulator(0), "scope": 3} for _ in range(4)]), "'nodes' has as its 'scope' 3, which is no"),
+    (changed("nodes", [{**accumulator(0), "scope": 3} for _ in range(4)]), "'nodes' has as its 'scope' 3, which is"),
     (changed("events", [{}]), "event 0 has no kind"),
-    (changed("events", [{"kind": "ready", "node": 99}]), "event 0, ready, has as its 'node' 99, which is no node"),
-    (changed("events", [{"kind": "run", "node": 0, "gradient": [-1]}]), "has as its 'gradient' .-1., which is no"),
+    (changed("events", [{"kind": "ready", "node": 99}]), "event 0, ready, has as its 'node' 99, which is not a node"),
+    (changed("events", [{"kind": "run", "node": 0, "gradient": [-1]}]), "has as its 'gradient' .-1., which is not a"),
     (without("tensors"), "it has no 'tensors'"),
     (["a list"], "its format is 'list'"),
     (None, "its format is 'NoneType'"),
@@ -180,7 +180,7 @@ def test_all_numbers_are_kept_of_large_tensors_that_no_op_made():
     named = next(t for t in again.tensors if t["name"] == "c")
     assert again.values[named["value"]]["entries"] == list(range(100))
     again.values[named["value"]]["entries"].pop()
-    with pytest.raises(ValueError, match="does not hold what its shape"):
+    with pytest.raises(ValueError, match="does not match its shape"):
         Trace.from_dict(again.to_dict())
 
 

@@ -73,7 +73,7 @@ def test_a_choice_is_what_cut_the_graph_and_not_the_method_float(torch: Any) -> 
 
     (found,) = checkup(step, model=model).findings
     assert found.rule == "no-graph-loss" and "cut by float" not in found.what
-    assert "smooth stand-in" in found.mends[0].what
+    assert "smooth function" in found.mends[0].what
 
 
 def test_an_update_that_binds_a_new_tensor(torch: Any) -> None:
@@ -119,7 +119,7 @@ def test_an_optimizer_that_steps_between_two_passes(torch: Any) -> None:
 
     found = checkup(step, model=model, optimizer=optimizer).findings[0]
     assert found.rule == "inplace-on-saved" and found.where[0].source == "optimizer.step()"
-    assert found.mends[0].what == "Let the optimizer step when all backward passes are done."
+    assert found.mends[0].what == "Step the optimizer after all backward passes."
 
 
 def test_a_generator_is_no_step() -> None:

@@ -65,7 +65,8 @@ def test_the_lessons_have_these_headings() -> None:
 def test_the_culprit_comes_first() -> None:
     got = explanation("inplace_on_saved__exp", "minigrad")
     assert [(p.source, p.role) for p in got.where] == [
-        ("y.add_(1)", "changed here"), ("y = x.exp()", "saved here"), ("y.sum().backward()", "the error comes up here")]
+        ("y.add_(1)", "changed here"), ("y = x.exp()", "saved here"),
+        ("y.sum().backward()", "the error is raised here")]
     assert got.trace.events[got.step]["line"] == got.where[0].line
     assert "RuntimeError: one of the variables needed" in str(got) and "y = y.add(1)" in str(got)
 
@@ -76,7 +77,7 @@ def test_an_unknown_error_goes_on_with_one_line() -> None:
 
     with pytest.raises(KeyError, match="mine") as raised:
         explain(program)
-    assert raised.value.__notes__ == ["explain does not know this error: it is none of those that autograd raises."]
+    assert raised.value.__notes__ == ["explain does not know this error: autograd does not raise it."]
     assert text_for("a sentence of nobody's") is None
 
 

@@ -1,4 +1,4 @@
-/** The question card as a widget of its own: a lesson has many, and each is saved with its script in the notebook. */
+/** The question card as a widget of its own: a lesson has many, and the notebook stores the script with each. */
 import type { Model } from "./page/link";
 import { Card } from "./views/card";
 

@@ -1,9 +1,9 @@
 /**
- * What shows a model: `render` is called once for each view of it.
+ * Shows a model: `render` is called once for each view of it.
  *
- * The folders, each of which imports only those before it: `trace` is what a trace says, without a page; `layout` where
- * its boxes and edges stand; `page` what every view is put together of; `graph` the drawing of the graph; `inspector`
- * the panes and lenses around it; `views` the other widgets; `lesson` judges a lesson's cards in a page without a kernel.
+ * The folders, each of which imports only those before it: `trace` reads a trace, without a page; `layout` positions
+ * its boxes and edges; `page` has the parts of every view; `graph` draws the graph; `inspector` has the panes and
+ * lenses around it; `views` the other widgets; `lesson` judges a lesson's cards in a page without a kernel.
  */
 import { aliasView } from "./views/aliasview";
 import type { Aliases } from "./views/aliasview";
@@ -29,7 +29,7 @@ export function render({ model, el }: { model: Model; el: HTMLElement }): () => 
   try {
     const view = viewOf(model);
     el.append(view.element);
-    // The first picture of a notebook is there to be stepped through at once; the others do not take the keyboard.
+    // The first picture of a notebook can be stepped through at once; the others do not take the keyboard focus.
     if (!(view instanceof Card)) arrive(view.element, () => view.element, "notebook");
     return () => view.dispose();
   } catch (error) {
@@ -38,7 +38,7 @@ export function render({ model, el }: { model: Model; el: HTMLElement }): () => 
   }
 }
 
-/** Which view a model is of, by the traits that it has. */
+/** The view of a model, chosen by its traits. */
 function viewOf(model: Model): Card | Comparison | Explorer | Inspector | Stepped {
   if (model.get("face")) return new Card(model);
   if (model.get("traces")) return compare(model);

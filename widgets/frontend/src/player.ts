@@ -1,4 +1,4 @@
-/** Inspectors in a page of its own, with models that live in the page: no kernel, no requests. */
+/** Inspectors in a standalone page, with models that live in the page: no kernel, no requests. */
 import { html } from "./page/dom";
 import { stateOf } from "./page/fragment";
 import type { Model, Program } from "./page/link";
@@ -6,16 +6,16 @@ import { PageModel } from "./page/pagemodel";
 
 type Render = (widget: { model: Model; el: HTMLElement }) => () => void;
 
-/** The program that runs here, where the page holds it; a module is not told of its own element. */
+/** The running program, if the page contains it; a module does not know its own element. */
 const own = document.currentScript ?? document.querySelector("script[type=module]:not([src])");
 
-/** What goes on in a page with the cards of a lesson. */
+/** The part of a page that handles the cards of a lesson. */
 export interface PageLesson {
   join(place: string, model: PageModel): void;
   open(): void;
 }
 
-/** The text of a page's script and of its styles; of a site it is asked for, which a folder without a host refuses. */
+/** The text of a page's script and of its styles; on a site it is fetched, which fails in a folder without a host. */
 async function programOf(script: Element | null): Promise<Program | null> {
   const text = async (element: Element | null, address: string): Promise<string> => {
     const from = element?.getAttribute(address);
@@ -32,7 +32,7 @@ async function programOf(script: Element | null): Promise<Program | null> {
 
 const program = (): Promise<Program | null> => programOf(own);
 
-// A site's own switch of themes, where there is one, goes before what the system prefers.
+// A site's own theme switch, if there is one, takes precedence over the system's preference.
 function followTheme(): void {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const dress = (): void => {
@@ -44,7 +44,7 @@ function followTheme(): void {
   dress();
 }
 
-/** What a page holds; where that cannot be read, its text stands for a trace, and is refused as one. */
+/** The contents of a page; if they cannot be parsed, their text is treated as a trace, and refused as one. */
 function held(text: string): Record<string, unknown> {
   try {
     return JSON.parse(text) as Record<string, unknown>;
@@ -53,7 +53,7 @@ function held(text: string): Record<string, unknown> {
   }
 }
 
-/** Shows what the address's fragment holds, and again when it changes. */
+/** Shows the contents of the address's fragment, and again when it changes. */
 function follow(place: HTMLElement, render: Render): void {
   let leave = (): void => undefined;
   const show = async (): Promise<void> => {
@@ -73,7 +73,7 @@ function follow(place: HTMLElement, render: Render): void {
   void show();
 }
 
-/** Fills every place of the page that waits for a view. */
+/** Fills every element of the page that waits for a view. */
 export function play(render: Render, lessonAt?: (place: HTMLElement) => PageLesson): void {
   followTheme();
   const around = document.querySelector<HTMLElement>("[data-minigrad-lesson]");

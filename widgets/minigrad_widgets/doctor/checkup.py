@@ -91,7 +91,7 @@ def check(step: Any, steps: int) -> None:
         raise TypeError(f"checkup takes a function that does one training step, not {type(step).__name__}")
     if inspect.isgeneratorfunction(step) or inspect.iscoroutinefunction(step):
         raise TypeError("checkup calls step(), and calling a generator or coroutine function runs nothing of its body. "
-                        "Give a plain function; of a generator: checkup(lambda: next(iterator))")
+                        "Pass a plain function; for a generator: checkup(lambda: next(iterator))")
     try:
         inspect.signature(step).bind()
     except TypeError as error:
@@ -155,8 +155,8 @@ def examined(facts: Facts) -> Report:
     findings = [in_own_names(each, facts.own_names) for each in findings]
     if findings and findings[0].rule != "own-error":
         findings.sort(key=lambda each: SEVERITIES.index(each.severity))
-    notes = [] if facts.models else ["No model was given and the step names none: rules about parameters that were "
-                                     "never used, and about optimizers that hold old ones, were left out."]
+    notes = [] if facts.models else ["No model was given and the step names none: rules about unused parameters, "
+                                     "and about optimizers that hold old ones, were skipped."]
     return Report(findings, len(facts.recording.alive), gradients_of(facts), held_bytes(facts), facts.trace, notes)
 
 

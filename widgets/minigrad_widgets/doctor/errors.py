@@ -29,7 +29,7 @@ def diagnosis(facts: Facts, told: Told) -> Finding | None:
         where, more, special = finders[entry.rule](facts)
         what = f"{what} {more}".strip()
         mends = special or mends
-        where += [Place(p.file, p.line, p.source, "the error comes up here") for p in raised
+        where += [Place(p.file, p.line, p.source, "the error is raised here") for p in raised
                   if all((p.file, p.line) != (q.file, q.line) for q in where)]
     else:
         where = raised + [p for at in facts.recording.lines[1:3] if told.at == facts.recording.lines[0]
@@ -74,7 +74,7 @@ def rewritten(source: str) -> list[Mend]:
     update = re.fullmatch(r"([\w.]+) ([-+*/@]|\*\*)= (.+?)(\s*#.*)?", source)
     call = re.fullmatch(r"([\w.]+)\.(\w+[^\W_])_\((.*)\)(\s*#.*)?", source)
     if re.search(r"\.step\(.*\)", source):
-        return [Mend("Let the optimizer step when all backward passes are done.",
+        return [Mend("Step the optimizer after all backward passes.",
                      "first.backward(retain_graph=True)\nsecond.backward()\noptimizer.step()"),
                 Mend("Or compute the second loss again after the step.", "second = loss_fn(model(x), y)")]
     if update is not None:
@@ -110,7 +110,7 @@ def again_places(facts: Facts) -> Found:
     if crossing is not None and (earlier is None or earlier.iteration < last.iteration):
         holder = holder_of(facts)
         if holder is not None:
-            where += mentions(facts.program, root_name(holder), "this goes into the next step with its graph")
+            where += mentions(facts.program, root_name(holder), "this enters the next step with its graph")
         where += line_at(facts.trace, crossing, "used again here")
     where += line_at(facts.trace, last.at, "backward for the second time here")
     if earlier is not None and earlier.at != last.at:
@@ -134,7 +134,7 @@ def cut_places(facts: Facts) -> Found:
     cut = cut_before(facts, calls[-1].tensor if calls else None)
     if cut is None:
         return [], "No op of the step has an operand that requires grad.", [
-            Mend("Have the parameters require grad.", "model.requires_grad_(True)")]
+            Mend("Make the parameters require grad.", "model.requires_grad_(True)")]
     where, by = cut_place(facts, cut)
     return where, f"The graph was cut by {by}.", mends_of(by)
 

@@ -1,4 +1,4 @@
-/** Attributes that nodes and edges bear besides their state: what a number reaches, what differs from another graph. */
+/** Attributes of nodes and edges besides their state: what a number reaches, what differs from another graph. */
 import { mark, svg } from "../page/dom";
 import type { Drawing } from "../layout/geometry";
 import type { BoxId, Groups } from "../trace/groups";
@@ -6,19 +6,19 @@ import type { BoxId, Groups } from "../trace/groups";
 export interface Annotation {
   nodes: ReadonlyMap<number, string>;
   edges?: ReadonlyMap<string, string>;
-  /** By value, the sign that stands at a node, so that colour does not stand alone. */
+  /** By value, the sign at a node, so that colour is not the only mark. */
   signs?: Readonly<Record<string, string>>;
 }
 
 export class Annotations {
-  /** By the attribute's name. */
+  /** By the name of the attribute. */
   private readonly all = new Map<string, Annotation>();
 
   set(name: string, annotation: Annotation): void {
     this.all.set(name, annotation);
   }
 
-  /** A box bears what the first of its nodes does that bears something. */
+  /** A box has the attribute of the first of its nodes that has one. */
   draw(
     groups: Groups,
     drawing: Drawing,

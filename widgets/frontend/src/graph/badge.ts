@@ -1,4 +1,4 @@
-/** A badge beside a box: a short text in a rounded frame. */
+/** A badge next to a box: a short text in a rounded frame. */
 import { svg } from "../page/dom";
 
 export function paintBadge(badge: SVGGElement, text: string, toLeft = false): void {

@@ -29,7 +29,7 @@ export class Finder {
     this.element = html("div", { class: "mg-finder" }, this.count, this.field);
   }
 
-  /** By node: "nan" and "inf", where a gradient that it got or gave on, its result, or its leaf’s `.grad` holds one. */
+  /** By node: "nan" and "inf", where a gradient that it received or passed on, its result, or its leaf’s `.grad` holds one. */
   private unusual(trace: Trace): Map<number, Set<string>> {
     const found = new Map<number, Set<string>>();
     const note = (node: number, value: Maybe | undefined): void => {

@@ -46,13 +46,13 @@ interface EdgeParts {
 
 export interface GraphEvents {
   pick(node: Maybe): void;
-  /** Goes to a node that was searched for. */
+  /** Goes to a node that was found by the search. */
   find(node: number): void;
   fold(folded: number[]): void;
 }
 
 const GLYPH_AT = 17;
-/** So far does what is pending stand out beyond its box: the gap to the next one is a little wider. */
+/** How far pending gradients extend beyond their box: the gap to the next one is a little wider. */
 const BEYOND = 50;
 
 const same = (folded: ReadonlySet<number>, wanted: readonly number[]): boolean =>
@@ -62,9 +62,9 @@ export class GraphPane {
   readonly element: HTMLElement;
   readonly frame: SVGSVGElement;
   readonly viewport: Viewport;
-  /** What stands over the drawing. */
+  /** The elements on top of the drawing. */
   readonly tools = html("div", { class: "mg-tools" });
-  /** Called when other boxes stand there than before. */
+  /** Called when the set of boxes has changed. */
   onBuild: () => void = () => undefined;
   private readonly culling = new Culling();
   private readonly layers = ["mg-edges", "mg-nodes", "mg-labels"].map((name) => svg("g", { class: name }));
@@ -76,10 +76,10 @@ export class GraphPane {
   private readonly nodes = new Map<BoxId, NodeParts>();
   private readonly edges = new Map<string, EdgeParts>();
   private readonly widths: (wire: Wire) => number;
-  /** What leaves a node: it is there once the node is. */
+  /** The edges from a node: they exist once the node does. */
   private readonly leaving = new Map<BoxId, Element[]>();
   private readonly ties: readonly Tie[];
-  /** By the node that they come from. */
+  /** By the node they come from. */
   private readonly tied = new Map<BoxId, Element[]>();
   private marked = new Map<BoxId, string>();
   private readonly lights = new Lights();
@@ -119,7 +119,7 @@ export class GraphPane {
     this.element.append(zoomButtons(this.levels.element, this.viewport, () => this.middle()), this.tools);
   }
 
-  /** Python's positions for the whole graph, and for what is folded at first; all else is laid out here. */
+  /** Python's positions for the whole graph, and for what is folded at first; everything else is laid out here. */
   private laidOut(): Drawing {
     const { trace, groups } = this;
     const opening = same(groups.folded, trace.folded ?? []) ? trace.opening : null;
@@ -145,7 +145,7 @@ export class GraphPane {
     this.map.show(this.drawing.boxes.values(), this.drawing.size);
   }
 
-  /** Folds these calls of modules and no others. What the student looks at stays in view. */
+  /** Folds exactly these calls of modules. What the student is looking at stays in view. */
   fold(folded: Set<number>): void {
     this.setFolded(folded);
     this.events.fold([...folded]);
@@ -176,7 +176,7 @@ export class GraphPane {
     this.fold(next);
   }
 
-  /** Unfolds what hides a node. */
+  /** Unfolds the boxes that hide a node. */
   uncover(node: number): void {
     const hiding = chain(this.trace, this.trace.nodes[node]?.scope);
     if (hiding.some((scope) => this.groups.folded.has(scope))) {
@@ -184,7 +184,7 @@ export class GraphPane {
     }
   }
 
-  /** Draws what changed; `null` draws everything. */
+  /** Redraws what changed; `null` redraws everything. */
   update(scene: Scene, nodes: Iterable<number> | null, edges: Iterable<string> | null): void {
     this.scene = scene;
     const boxes = nodes ? new Set([...nodes].map((id) => this.groups.owner[id] ?? id)) : this.nodes.keys();
@@ -197,7 +197,7 @@ export class GraphPane {
     this.point(scene);
   }
 
-  /** Shows the whole graph or, where that cannot be read, what is connected with a node. */
+  /** Shows the whole graph or, if that is illegible, what is connected with a node. */
   open(id: Maybe): void {
     this.viewport.show(outlook(this.drawing, id === null ? null : (this.groups.owner[id] ?? id)));
   }
@@ -207,7 +207,7 @@ export class GraphPane {
     if (box) this.viewport.reveal([box.x, box.y], box.width);
   }
 
-  /** The box of a node, or the folded one that it is in. */
+  /** The box of a node, or the folded one that contains it. */
   private boxAround(id: Maybe): Box | undefined {
     return id === null ? undefined : this.drawing.boxes.get(this.groups.owner[id] ?? id);
   }
@@ -216,7 +216,7 @@ export class GraphPane {
     return id >= 0 ? scene.node(id) : together((this.groups.members.get(id) ?? []).map((node) => scene.node(node)));
   }
 
-  /** Whether zooming around a point has folded or unfolded modules instead; what was unfolded is looked at then. */
+  /** Whether zooming around a point folded or unfolded modules instead; an unfolded one is then brought into view. */
   private zoomed(factor: number, at: Point, time: number): boolean {
     const scope = foldedAt(this.drawing, this.viewport.pointAt(at), this.viewport.region);
     const done = this.levels.zoom(factor, this.viewport.scale, this.groups.folded, scope, time);
@@ -224,7 +224,7 @@ export class GraphPane {
     return done;
   }
 
-  /** Where the student is: the lit node, else the top. */
+  /** The student's position: the lit node, else the top. */
   private middle(): Point {
     const lit = [...this.marked].find(([, names]) => names.includes("mg-lit"))?.[0];
     const box = lit === undefined ? undefined : this.drawing.boxes.get(lit);
@@ -331,31 +331,31 @@ export class GraphPane {
     write(parts.label, gradient === undefined ? "" : gradient === null ? "?" : brief(value));
   }
 
-  /** Shades boxes by a share, from 0 to 1; null ends that. */
+  /** Shades boxes by a share, from 0 to 1; null removes the shading. */
   shade(shares: ReadonlyMap<BoxId, number> | null): void {
     this.element.classList.toggle("mg-costs", shares !== null);
     for (const [id, share] of shares ?? []) this.nodes.get(id)?.group.style.setProperty("--mg-share", share.toFixed(3));
   }
 
-  /** Forgets which gradients are drawn: their numbers may be others. */
+  /** Forgets which gradients are drawn: their numbers may have changed. */
   forget(): void {
     for (const parts of this.edges.values()) parts.gradient = NaN;
   }
 
-  /** Lights the operands of an arithmetic: edges, and what a node has saved. */
+  /** Lights the operands of an arithmetic: edges, and saved tensors of a node. */
   light(edges: readonly string[], saved: Maybe): void {
     const squares = saved === null ? null : this.nodes.get(saved)?.saved;
     this.lights.show("data-operand", [...this.drawnEdges(edges), ...(squares ? [squares] : [])]);
   }
 
-  /** Lights what a name in the source stands for: nodes with their trays, and edges. */
+  /** Lights the objects that a name in the source refers to: nodes with their trays, and edges. */
   call(nodes: readonly number[], edges: readonly string[]): void {
     const boxes = [...new Set(nodes.map((id) => this.groups.owner[id] ?? id))];
     const groups = boxes.flatMap((id) => this.nodes.get(id)?.group ?? []);
     this.lights.show("data-called", [...groups, ...this.drawnEdges(edges)]);
   }
 
-  /** Gives nodes and edges an attribute, each with its own value, and takes it from all others. */
+  /** Sets an attribute on nodes and edges, each to its own value, and removes it from all others. */
   annotate(name: string, annotation: Annotation): void {
     this.annotations.set(name, annotation);
     this.annotations.draw(this.groups, this.drawing, this.nodes, this.edges);

@@ -1,18 +1,18 @@
-/** How much of a graph is folded, from one box for the model to every op: by buttons, by digits, and as one zooms. */
+/** How much of a graph is folded, from one box for the model to every op: by buttons, by digits, and by zooming. */
 import { html, mark } from "../page/dom";
 import { HEIGHT } from "../layout/geometry";
 import type { Box, Drawing, Point, Region } from "../layout/geometry";
 import { chain, depths, scopeOf } from "../trace/groups";
 import type { Maybe, Trace } from "../trace/types";
 
-/** Beyond these scales the wheel folds and unfolds: texts are too small to read, or there is room for what is inside. */
+/** Beyond these scales the wheel folds and unfolds: texts are too small to read, or there is room for the contents. */
 const [OUT, IN] = [0.42, 1.35];
-/** So long after that the wheel does nothing: it takes a moment until it comes to rest. */
+/** For this long afterwards the wheel is ignored: it takes a moment to come to rest. */
 const REST = 350;
-/** More nodes are never drawn all at once. */
+/** More nodes are never drawn at once. */
 const MOST = 3_000;
 
-/** The folded call of a module whose box is nearest to a point, of those in view; null where there is none. */
+/** The folded call of a module whose box is nearest to a point, among those in view; null if there is none. */
 export function foldedAt({ boxes }: Drawing, [x, y]: Point, view: Region): Maybe {
   let [best, nearest]: [Maybe, number] = [null, Infinity];
   for (const [id, box] of boxes) {
@@ -23,7 +23,7 @@ export function foldedAt({ boxes }: Drawing, [x, y]: Point, view: Region): Maybe
   return best;
 }
 
-/** The middle of the region that boxes lie in. */
+/** The centre of the region that the boxes cover. */
 export function middleOf(boxes: readonly Box[]): Point {
   const [xs, ys] = [boxes.map(({ x }) => x), boxes.map(({ y }) => y)];
   return [(Math.min(...xs) + Math.max(...xs)) / 2, (Math.min(...ys) + Math.max(...ys)) / 2];
@@ -32,7 +32,7 @@ export function middleOf(boxes: readonly Box[]): Point {
 export class Levels {
   readonly element = html("div", { class: "mg-levels", role: "group", "aria-label": "how much is folded" });
   private readonly deep: number[];
-  /** The calls of modules in which there are nodes. */
+  /** The calls of modules that contain nodes. */
   private readonly scopes: number[];
   private readonly buttons: HTMLButtonElement[];
   private folded = -Infinity;
@@ -59,7 +59,7 @@ export class Levels {
     return button;
   }
 
-  /** Folds the modules of a level, counted from 0, and leaves those outside of them open. */
+  /** Folds the modules of a level, counted from 0, and opens those outside them. */
   choose(level: number): void {
     if (level < this.buttons.length) this.fold(this.at(level));
   }
@@ -68,12 +68,12 @@ export class Levels {
     return new Set(this.scopes.filter((id) => this.deep[id] === level));
   }
 
-  /** Shows the level that is folded now, if it is one. */
+  /** Shows the current level, if the folding is one. */
   show(folded: ReadonlySet<number>): void {
     this.buttons.forEach((button, level) => mark(button, "aria-pressed", String(same(this.seen(folded), this.seen(this.at(level))))));
   }
 
-  /** The folded calls that are not inside of others. */
+  /** The folded calls that are not inside others. */
   private seen(folded: ReadonlySet<number>): number[] {
     return this.scopes.filter((id) => folded.has(id) && !this.outside(id).some((each) => folded.has(each))).sort((a, b) => a - b);
   }
@@ -88,8 +88,8 @@ export class Levels {
   }
 
   /**
-   * Before the wheel or a button zooms by a factor: folds the innermost open modules where everything is small by now, or
-   * unfolds the module that one looks at where it is large. Gives whether that was done instead.
+   * Before the wheel or a button zooms by a factor: folds the innermost open modules if everything has become small, or
+   * unfolds the module in view if it is large. Returns whether it did so instead of zooming.
    */
   zoom(factor: number, scale: number, folded: ReadonlySet<number>, box: number | null, time: number): boolean {
     if (time - this.folded < REST) return true;

@@ -1,10 +1,10 @@
-/** Marks on what is drawn: each name of a mark has the elements that bear it now. */
+/** Marks on the drawing: for each name of a mark, the elements that have it now. */
 import { mark } from "../page/dom";
 
 export class Lights {
   private readonly lit = new Map<string, readonly Element[]>();
 
-  /** Gives the mark to these elements, and takes it from those that had it. */
+  /** Sets the mark on these elements, and removes it from the previous ones. */
   show(name: string, elements: readonly Element[]): void {
     for (const element of this.lit.get(name) ?? []) mark(element, name, null);
     for (const element of elements) mark(element, name, "true");

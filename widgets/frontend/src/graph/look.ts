@@ -1,4 +1,4 @@
-/** How a state looks: one table for colour (by class), glyph, dash and word, so that colour never stands alone. */
+/** The look of each state: one table for colour (by class), glyph, dash and word, so that colour is never the only mark. */
 import type { Maybe, Status } from "../trace/types";
 
 export type Look = Status | "early" | "again";
@@ -19,12 +19,12 @@ export const STYLES: Record<Look, Style> = {
   early: { word: "too early", glyph: "M-1.6,-6H1.6L1,2H-1ZM-1.5,3.2H1.5V6H-1.5Z" },
 };
 
-/** The `.grad` of a leaf: what it holds, and how far the gradients of this pass have come. */
+/** The `.grad` of a leaf: its value, and how many gradients of this pass have arrived. */
 export interface Tray {
-  /** "none" before anything was added, "coming" while gradients pile up at the leaf, "held" afterwards. */
+  /** "none" before anything was added, "coming" while gradients collect at the leaf, "held" afterwards. */
   state: "none" | "coming" | "held";
   text: string;
-  /** How much of it is full, from 0 to 1. */
+  /** The filled share, from 0 to 1. */
   level: number;
   told: string;
   broken: string;
@@ -37,20 +37,20 @@ export interface NodeLook {
   word: string;
   badge: string;
   saved: "" | "held" | "released";
-  /** "nan" or "inf" where its result, what is pending, or a gradient that it gave on holds one. */
+  /** "nan" or "inf" where its result, what is pending, or a gradient that it passed on holds one. */
   broken?: string;
-  /** Of the tensor that this is the node of, if it was ever written to. */
+  /** For the tensor that this is the node of, if it was ever written to. */
   version?: number;
-  /** Of an AccumulateGrad, its leaf's `.grad`. */
+  /** For an AccumulateGrad, its leaf's `.grad`. */
   tray?: Tray | undefined;
-  /** The tensor that it made has another node by now. */
+  /** The tensor that it created now has another node. */
   stale?: boolean;
 }
 
-/** What the graph shows: a lens makes one of these, the graph pane draws it. */
+/** What the graph shows: a lens creates one of these, the graph pane draws it. */
 export interface Scene {
   node(id: number): NodeLook;
-  /** The gradient that has flowed along an edge; undefined where none has. */
+  /** The gradient that has flowed along an edge; undefined if none has. */
   edge(key: string): Maybe | undefined;
   lit: Maybe;
   selected: Maybe;
@@ -58,7 +58,7 @@ export interface Scene {
   now: ReadonlySet<string>;
 }
 
-/** How a folded box looks: it is as far as the first of its nodes that is not done. */
+/** The look of a folded box: that of the first of its nodes that is not done. */
 export function together(looks: readonly NodeLook[]): NodeLook {
   const known = looks.filter((look) => look.known);
   const first = (["early", "running", "ready", "waiting", "again"] as const).find((name) => known.some((look) => look.look === name));

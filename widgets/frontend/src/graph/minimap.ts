@@ -1,5 +1,7 @@
-/** The whole of a large graph in a corner, with a frame around what is in view. A click or a drag goes there. It stands
- * at the right, or at the left while the node that is lit lies in the right corner. */
+/**
+ * An overview of a large graph in a corner, with a frame around what is in view. A click or a drag moves there. It is
+ * at the right, or at the left while the lit node is in the right corner.
+ */
 import { mark, svg } from "../page/dom";
 import { HEIGHT } from "../layout/geometry";
 import type { Box, Point, Region } from "../layout/geometry";
@@ -7,8 +9,8 @@ import type { Box, Point, Region } from "../layout/geometry";
 const WIDE = 150;
 const HIGH = 110;
 const LEAST = 4;
-const [BESIDE, BELOW] = [16, 50]; // what is free beside the map and below it, in pixels
-const FEW = 40; // so many boxes need no map: it would stand before them
+const [BESIDE, BELOW] = [16, 50]; // the margins beside the map and below it, in pixels
+const FEW = 40; // so few boxes need no map: it would cover them
 
 export class Minimap {
   readonly element = svg("svg", { class: "mg-map", "aria-hidden": true, width: WIDE, height: HIGH });
@@ -28,7 +30,7 @@ export class Minimap {
     this.element.addEventListener("pointerdown", (event) => this.drag(event));
   }
 
-  /** Draws all boxes; there is no map of a small graph, nor of one that can be read whole. */
+  /** Draws all boxes; there is no map of a small graph, nor of one that is legible as a whole. */
   show(boxes: Iterable<Box>, size: Point): void {
     this.size = size;
     this.scale = Math.min((WIDE - 8) / size[0], (HIGH - 8) / size[1]);
@@ -45,7 +47,7 @@ export class Minimap {
     mark(this.boxes, "d", parts.join(""));
   }
 
-  /** What is in view, and how large it is drawn. */
+  /** The part in view, and its scale. */
   look(region: Region, scale: number): void {
     [this.seen, this.seenScale] = [region, scale];
     this.stepAside();

@@ -3,7 +3,7 @@ import { html } from "../page/dom";
 import { chain, depths, parentsFirst, scopeTitle } from "../trace/groups";
 import type { Trace } from "../trace/types";
 
-/** More nodes are never drawn all at once: a step would take longer than a glance. */
+/** More nodes are never drawn at once: a step would take longer than a glance. */
 const MOST = 3_000;
 
 export class Outline {
@@ -11,7 +11,7 @@ export class Outline {
   private readonly list = html("div", { class: "mg-outline-list" });
   private readonly deep: number[];
   private readonly order: number[];
-  /** How many nodes are in a scope, those in scopes inside of it too. */
+  /** The number of nodes in a scope, including those in scopes inside it. */
   private readonly counts: number[];
 
   constructor(

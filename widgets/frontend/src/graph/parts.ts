@@ -1,4 +1,4 @@
-/** Small parts of the drawing that never change once they are there. */
+/** Small parts of the drawing that never change once they exist. */
 import { html, svg } from "../page/dom";
 import { HEIGHT } from "../layout/geometry";
 import type { Box, Point } from "../layout/geometry";
@@ -20,7 +20,7 @@ export function savedMarks(saved: number, width: number): SVGPathElement | null 
   return svg("path", { class: "mg-saved", d: squares.join("") });
 }
 
-/** Whether a word for a state has room beside the caption of its box; a letter of the bold word is a little wider. */
+/** Whether the word for a state fits next to the caption of its box; letters of the bold word are a little wider. */
 export function fits(word: string, box: Box | undefined): boolean {
   return box === undefined || 5.6 * box.caption.length + 6.1 * word.length + 4 <= box.width - 44;
 }
@@ -30,7 +30,7 @@ export function legend(): HTMLElement {
   return html("div", { class: "mg-legend", "aria-hidden": true }, ...marks);
 }
 
-/** What zooms, with how much is folded beside it. `middle`: where the student is. */
+/** The part that zooms, next to the folding controls. `middle`: the student's position. */
 export function zoomButtons(levels: HTMLElement, viewport: Viewport, middle: () => Point): HTMLElement {
   const make = (text: string, title: string, act: () => void): HTMLElement => {
     const button = html("button", { type: "button", class: "mg-small", title, "aria-label": title }, text);
@@ -48,8 +48,8 @@ export function zoomButtons(levels: HTMLElement, viewport: Viewport, middle: () 
 }
 
 /**
- * How much of the pane's width open panels cover, from the left, in pixels. One that leaves less than a third of it free
- * is read on its own: the drawing stays where it is.
+ * The width of the pane that open panels cover, from the left, in pixels. A panel that leaves less than a third of it
+ * free is read by itself: the drawing does not move.
  */
 export function coveredBy(tools: HTMLElement): number {
   const { left, width } = tools.getBoundingClientRect();

@@ -1,6 +1,6 @@
 /**
- * Links between nodes that are no edges: a view's to its base's, and that of a tensor which was written to to the one
- * that it had before. minigrad_widgets/ties.py finds and draws the same.
+ * Links between nodes that are not edges: from a view's to its base's, and from that of a tensor that was written to to
+ * its previous one. minigrad_widgets/ties.py finds and draws the same.
  */
 import { regionOf, Taken } from "../layout/labels";
 import type { Spot } from "../layout/labels";
@@ -12,7 +12,7 @@ import type { Maybe, Trace } from "../trace/types";
 
 /** The width of a letter of a label, and its distance from its link; spots.py has the same, and the parts. */
 const [LETTER, GAP] = [5.8, 4];
-/** How far along its link a label may stand, in the order of preference. */
+/** How far along its link a label may be, in order of preference. */
 const PARTS = [0.5, 0.35, 0.65, 0.2, 0.8];
 
 export interface Tie {
@@ -20,7 +20,7 @@ export interface Tie {
   from: number;
   to: number;
   tensor: number;
-  /** What stands beside it; nothing beside a view that is never written to. */
+  /** The label beside it; none for a view that is never written to. */
   label: string;
 }
 
@@ -54,7 +54,7 @@ export function ties(trace: Trace): Tie[] {
   return found;
 }
 
-/** The four points of a link: views on the left of the boxes, what was before on the right. */
+/** The four points of a link: views on the left of the boxes, previous nodes on the right. */
 export function bow(kind: Tie["kind"], from: Box, to: Box): [Point, Point, Point, Point] {
   const side = kind === "view" ? -1 : 1;
   const [ax, bx] = [from.x + (side * from.width) / 2, to.x + (side * to.width) / 2];
@@ -63,7 +63,7 @@ export function bow(kind: Tie["kind"], from: Box, to: Box): [Point, Point, Point
   return [[ax, from.y], [x, from.y], [x, to.y], [bx, to.y]];
 }
 
-/** Where the label of a link may stand, in the order of preference. */
+/** Possible positions for the label of a link, in order of preference. */
 function* choices(kind: Tie["kind"], points: readonly Point[]): Generator<Spot> {
   const left = kind === "view";
   const along = (at: 0 | 1, t: number): number => {
@@ -74,7 +74,7 @@ function* choices(kind: Tie["kind"], points: readonly Point[]): Generator<Spot> 
   for (const part of PARTS) yield { x: along(0, part) + (left ? -GAP : GAP), y: along(1, part), left };
 }
 
-/** Where the labels of links stand: in no box and on no other label, where there is room. */
+/** The positions of the labels of links: in no box and on no other label, if there is room. */
 export function tieSpots(ties: readonly Tie[], { boxes }: Drawing): Map<Tie, Spot> {
   const taken = new Taken();
   taken.addBoxes(boxes.values());
@@ -92,7 +92,7 @@ export function tieSpots(ties: readonly Tie[], { boxes }: Drawing): Map<Tie, Spo
   return spots;
 }
 
-/** What these labels cover: gradients stand apart from them. */
+/** The regions that these labels cover: gradients avoid them. */
 export const tieRegions = (spots: ReadonlyMap<Tie, Spot>): Region[] =>
   [...spots].map(([{ label }, spot]) => regionOf(spot, LETTER * label.length));
 

@@ -1,4 +1,4 @@
-/** The `.grad` of a leaf, drawn under its box: it fills as gradients arrive, and holds what was added up. */
+/** The `.grad` of a leaf, drawn under its box: it fills as gradients arrive, and then holds their sum. */
 import { mark, svg, write } from "../page/dom";
 import type { Tray } from "./look";
 
@@ -12,7 +12,7 @@ export class TrayParts {
   private readonly text = svg("text", { class: "mg-tray-text", y: 13, x: 0, "text-anchor": "middle" });
   private readonly title = svg("title", {});
 
-  /** `y`: where it begins, below the middle of its box. */
+  /** `y`: its upper edge, relative to the middle of its box. */
   constructor(y: number) {
     this.element = svg("g", { class: "mg-grad", transform: `translate(0, ${y})` }, this.title, this.frame, this.level, this.text);
   }

@@ -9,7 +9,7 @@ const LARGEST = 2.5;
 const SIDE = 28;
 /**
  * How large a graph is drawn. One that would be smaller than `readable` is shown in part, at `comfortable`; `edge` is
- * left free above and below it, for the tools and the legend, and `margin` above and below a box that matters.
+ * left free above and below it, for the tools and the legend, and `margin` above and below an important box.
  */
 const READERS = {
   near: { readable: 0.55, comfortable: 0.8, largest: 1.1, edge: 44, margin: 38 },
@@ -24,13 +24,13 @@ export class Viewport {
   private touched = false;
   private reader = READERS.near;
   private covered = 0;
-  /** What was last to be in view: a pane that gets its size later moves there then. */
+  /** The region that was last to be in view: a pane that gets its size later moves there. */
   private wanted: [Point, number] | null = null;
   /** Called with what is in view whenever that changes. */
   onMove: (region: Region, far: boolean) => void = () => undefined;
-  /** How much of the pane's width open panels cover, from the left, in pixels: the drawing uses the rest. */
+  /** The width of the pane that open panels cover, from the left, in pixels: the drawing uses the rest. */
   coveredBy: () => number = () => 0;
-  /** Asked before the wheel or a button zooms around a point of the pane: whether it has folded or unfolded instead. */
+  /** Called before the wheel or a button zooms around a point of the pane; returns whether it folded or unfolded instead. */
   onZoom: (factor: number, at: Point, time: number) => boolean = () => false;
   private readonly observer: ResizeObserver | null = null;
 
@@ -48,14 +48,14 @@ export class Viewport {
     this.fit();
   }
 
-  /** Looks at this from now on, until the student moves the drawing. */
+  /** Keeps this in view from now on, until the student moves the drawing. */
   show(outlook: Outlook): void {
     this.outlook = outlook;
     this.wanted = null;
     this.fit();
   }
 
-  /** Draws for readers at the desk, or for those in the last row. */
+  /** Draws for readers at a desk, or for those in the last row. */
   readFrom(where: keyof typeof READERS): void {
     this.reader = READERS[where];
     this.settle();
@@ -77,7 +77,7 @@ export class Viewport {
     this.observer?.disconnect();
   }
 
-  /** Shows the whole graph or, where it would be too small to read, the part that matters now. */
+  /** Shows the whole graph or, if that would be too small to read, the part that matters now. */
   fit(): void {
     this.touched = false;
     const { part, point } = this.outlook;
@@ -87,14 +87,14 @@ export class Viewport {
     this.centerWithin(region, point);
   }
 
-  /** Shows the whole graph, however small; of one that is larger still, the part around a point. */
+  /** Shows the whole graph, however small; if it still does not fit, the part around a point. */
   overview(around: Point): void {
     this.scale = Math.max(this.fitting(this.all), SMALLEST);
     this.touched = true;
     this.centerWithin(this.all, around);
   }
 
-  /** The width of the pane that nothing covers. */
+  /** The uncovered width of the pane. */
   private get free(): number {
     return this.view[0] - this.covered;
   }
@@ -109,9 +109,9 @@ export class Viewport {
     return Math.min((this.free - 2 * SIDE) / (right - left), (this.view[1] - 2 * this.reader.edge) / (bottom - top), this.reader.largest);
   }
 
-  /** Brings a point into the middle; above and below a region that fills the view, nothing of it is left empty. */
+  /** Brings a point into the middle; if the region fills the view, nothing above or below it is left empty. */
   private centerWithin({ left, top, right, bottom }: Region, [x, y]: Point): void {
-    // Of a region that was made to fit exactly, a rounding of the last digit may say that it does not.
+    // For a region that fits exactly, rounding of the last digit may say that it does not.
     const [wide, high] = [this.free - 2 * SIDE, this.view[1] - 2 * this.reader.edge].map((free) => free / this.scale + 1e-6) as [number, number];
     const middle = bottom - top <= high ? (top + bottom) / 2 : Math.min(bottom - high / 2, Math.max(top + high / 2, y));
     this.center([right - left <= wide ? (left + right) / 2 : x, middle]);
@@ -131,12 +131,12 @@ export class Viewport {
     if (!this.onZoom(factor, at, time)) this.zoom(factor, at);
   }
 
-  /** The point of the drawing that is shown at a point of the pane. */
+  /** The point of the drawing at a point of the pane. */
   pointAt([x, y]: Point): Point {
     return [(x - this.x) / this.scale, (y - this.y) / this.scale];
   }
 
-  /** Moves only as far as is needed to bring a box into view. */
+  /** Moves only as far as needed to bring a box into view. */
   reveal([x, y]: Point, width: number): void {
     this.wanted = [[x, y], width];
     const left = this.x + (x - width / 2) * this.scale;
@@ -166,19 +166,19 @@ export class Viewport {
     this.makeRoom();
   }
 
-  /** Moves the drawing beside the panels that are open now, unless the student has moved it. */
+  /** Moves the drawing next to the open panels, unless the student has moved it. */
   makeRoom(): void {
     this.covered = this.coveredBy();
     if (!this.touched) this.settle();
   }
 
-  /** Fits the drawing into the pane as it is now, with what was last to be in view. */
+  /** Fits the drawing into the pane's present size, with what was last to be in view. */
   private settle(): void {
     this.fit();
     if (this.wanted) this.reveal(...this.wanted);
   }
 
-  /** The wheel zooms only where the student works; elsewhere it scrolls the notebook as always. */
+  /** The wheel zooms only where the student is working; elsewhere it scrolls the notebook as usual. */
   private wheel(event: WheelEvent): void {
     const root = this.frame.getRootNode() as Document | ShadowRoot;
     const working = this.frame.parentElement?.contains(root.activeElement) ?? false;
@@ -204,7 +204,7 @@ export class Viewport {
     const stop = (): void => {
       window.removeEventListener("pointermove", move);
       window.removeEventListener("pointerup", stop);
-      // A click follows the pointer's release: it must still see that this was a drag.
+      // A click follows the release of the pointer: it must still see that this was a drag.
       setTimeout(() => this.frame.classList.remove("mg-drags"));
     };
     window.addEventListener("pointermove", move);

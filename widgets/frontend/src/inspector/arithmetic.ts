@@ -1,4 +1,4 @@
-/** The arithmetic of a node in the details: its derivative with names, then with numbers, then what came out. */
+/** The arithmetic of a node in the details: its derivative with names, then with numbers, then the result. */
 import { Unsupported } from "../live/arrays";
 import type { NumberArray } from "../live/arrays";
 import { evaluated } from "../live/evaluate";
@@ -15,10 +15,10 @@ import type { Followed } from "./follow";
 import type { Moment } from "./details";
 import type { Expression, Maybe, Trace, Value } from "../trace/types";
 
-/** Lights the operands where they are drawn: edges by their keys, and what a node has saved. */
+/** Lights the operands where they are drawn: edges by their keys, and saved tensors of a node. */
 export type Light = (edges: readonly string[], saved: Maybe) => void;
 
-/** What is known of the number that is followed. */
+/** What is known about the followed number. */
 export interface Trail {
   /** The entry of a tensor that it reaches. */
   entry: (tensor: number) => Followed | undefined;
@@ -33,13 +33,13 @@ const PILED = 8;
 const ROWS = 12;
 const ELSEWHERE = "The numbers above do not give this result: an operand may have been written to where the recorder does not see it, as NumPy does.";
 
-/** A value in a line: the entries of a small one, shape and norm of another. */
+/** A value in a line: the entries of a small one, shape and norm of a larger one. */
 function short(value: Value | undefined): string {
   if (!value?.data || value.data.length > SHORT) return brief(value);
   return inline(value).replace(/^tensor\((.*)\)$/, "$1");
 }
 
-/** Which output of its node an operand is the gradient of; null for one that is none. */
+/** Which output of its node an operand is the gradient of; null if it is not a gradient. */
 function outputOf(operand: string): number | null {
   const found = operand === "grad" ? "0" : /^grads\[(\d+)\]$/.exec(operand)?.[1];
   return found === undefined ? null : Number(found);
@@ -58,11 +58,11 @@ function reason(trace: Trace, name: string): string {
 }
 
 export class Arithmetic {
-  /** The number that is followed, if numbers can be. */
+  /** The followed number, if numbers can be followed. */
   trail: Trail | null = null;
   private readonly receipts: Receipts;
   private readonly contents: Contents;
-  /** By node, edge, and what came and went: whether the numbers contradict. To compute it at every step would take time. */
+  /** By node, edge, and incoming and outgoing values: whether the numbers contradict. Computing it at every step would be slow. */
   private readonly verdicts = new Map<string, boolean>();
   private all: [edges: string[], saved: Maybe] = [[], null];
 
@@ -74,7 +74,7 @@ export class Arithmetic {
     this.contents = new Contents(trace);
   }
 
-  /** The lines of a node at a moment; empty where there is nothing to compute. */
+  /** The lines of a node at a moment; empty if there is nothing to compute. */
   at(id: number, moment: Moment): HTMLElement[] {
     const node = this.trace.nodes[id];
     const arriving = this.flowed(id, moment);
@@ -91,7 +91,7 @@ export class Arithmetic {
     return unwritten.length > 0 ? [...lines, this.unwritten(id, unwritten, moment)] : lines;
   }
 
-  /** What has no formula: why not, and what came and went. */
+  /** For a node without a formula: why there is none, and its incoming and outgoing values. */
   private unwritten(id: number, indices: readonly number[], moment: Moment): HTMLElement {
     const came = (this.received(id, moment)?.gradient ?? []).map((value, nr, all) => [all.length > 1 ? `grads[${nr}]` : "grad", value] as const);
     const went = indices.map((index) => [this.whose(id, index), moment.edge(`${id}:${index}`)] as const);
@@ -103,7 +103,7 @@ export class Arithmetic {
     return block;
   }
 
-  /** Whose gradient goes along an edge of a node. */
+  /** The tensor whose gradient flows along an edge of a node. */
   private whose(id: number, index: number): string {
     const node = this.trace.nodes[id];
     const input = node?.inputs.length === node?.next.length ? node?.inputs[index] : undefined;
@@ -111,12 +111,12 @@ export class Arithmetic {
     return named ? `grad of ${named}` : `grad for ${nodeName(this.trace, node?.next[index]?.[0] ?? id)}`;
   }
 
-  /** The gradient that has come back for an output of a node, all of it; null while it is not known. */
+  /** The whole gradient that has come back for an output of a node; null while it is unknown. */
   arrived(id: number, output_nr: number, moment: Moment): Maybe {
     return moment.asking ? null : (this.received(id, moment)?.arrived[output_nr] ?? null);
   }
 
-  /** The edges along which a gradient has come to a node, or to one of its outputs. */
+  /** The edges along which a gradient has reached a node, or one of its outputs. */
   private flowed(id: number, moment: Moment, output: number | null = null): string[] {
     const arrivals = (this.receipts.arriving.get(id) ?? []).filter((each) => output === null || each.output_nr === output);
     return arrivals.map((each) => each.key).filter((key) => moment.edge(key) !== undefined);
@@ -127,7 +127,7 @@ export class Arithmetic {
     return html("div", { class: "mg-arithmetic" }, html("div", { class: "mg-quiet" }, what), ...rows);
   }
 
-  /** Where several gradients meet: their sum. */
+  /** The sum where several gradients meet. */
   private sums(id: number, moment: Moment): HTMLElement[] {
     if (this.receipts.isRoot(id)) return [];
     const arrivals = this.receipts.arriving.get(id) ?? [];
@@ -146,7 +146,7 @@ export class Arithmetic {
     });
   }
 
-  /** What the derivative of a node gets; null while that is not known. */
+  /** The input of a node's derivative; null while it is unknown. */
   private received(id: number, moment: Moment): Received | null {
     if (moment.received) return moment.received(id);
     const look = moment.look(id).look;
@@ -174,7 +174,7 @@ export class Arithmetic {
     return block;
   }
 
-  /** The number of each operand that the trace has one of. */
+  /** The number of each operand for which the trace has one. */
   private numbers(id: number, gradient: readonly Maybe[]): (operand: string) => string | null {
     return (operand) => {
       const held = this.held(id, operand, gradient);
@@ -183,7 +183,7 @@ export class Arithmetic {
     };
   }
 
-  /** Whether the numbers that are shown give something else than what was recorded. */
+  /** Whether the numbers shown give another result than was recorded. */
   private contradicts(id: number, index: number, expression: Expression, gradient: readonly Maybe[], result: number): boolean {
     const recorded = valueOf(this.trace, result);
     if (!recorded || recorded.stale || recorded.live) return false;
@@ -232,7 +232,7 @@ export class Arithmetic {
     return at === undefined ? null : (this.trace.nodes[id]?.inputs[Number(at)] ?? null);
   }
 
-  /** What an operand is called: a saved tensor as the program calls it. */
+  /** The name of an operand: for a saved tensor, that in the program. */
   private nameOf(id: number, operand: string): string {
     const tensor = this.inputOf(id, operand) ?? this.trace.nodes[id]?.saved.find(([name]) => name === operand)?.[1] ?? null;
     return tensor === null ? operand : (this.trace.tensors[tensor]?.name ?? operand);
@@ -248,7 +248,7 @@ export class Arithmetic {
     });
   }
 
-  /** An operand: the pointer on it lights where it is drawn. */
+  /** An operand: pointing at it lights where it is drawn. */
   private chip(text: string, edges: string[], saved: Maybe, title: string): HTMLElement {
     const chip = html("span", { class: "mg-operand", title }, text);
     mark(chip, "data-operand", saved === null ? "grad" : "saved");
@@ -257,7 +257,7 @@ export class Arithmetic {
     return chip;
   }
 
-  /** What an AccumulateGrad does to `.grad`. */
+  /** The effect of an AccumulateGrad on `.grad`. */
   private accumulated(id: number, tensor: number, moment: Moment): HTMLElement[] {
     const look = moment.look(id).look;
     const found = moment.now !== null && (look === "running" || look === "done") ? this.receipts.accumulated(id, tensor, moment.now) : null;

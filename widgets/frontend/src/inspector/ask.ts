@@ -34,7 +34,7 @@ export class Ask {
     return { right, answered: this.answers.length, of: this.questions.length };
   }
 
-  /** The kind of the question that is open. */
+  /** The kind of the open question. */
   get asking(): string {
     return this.open?.kind ?? "";
   }
@@ -44,12 +44,12 @@ export class Ask {
     this.open = null;
   }
 
-  /** The first step that may not be shown yet, on the way from one step to another; null where the way is free. */
+  /** The first step that may not be shown yet, between two steps; null if there is none. */
   barrier(from: number, to: number): Maybe {
     return this.questions.find(({ step }) => from < step && step <= to && !this.has(step))?.step ?? null;
   }
 
-  /** Asks the question whose answer is the next step or lies on the way to it. */
+  /** Asks the question whose answer is the next step or is on the way to it. */
   show(step: number, next: Maybe): void {
     const due = next === null ? null : this.barrier(step, next);
     const question = this.questions.find((each) => each.step === due) ?? null;
@@ -67,7 +67,7 @@ export class Ask {
     write(this.points, `${way}${so}${of - answered} to come`);
   }
 
-  /** Leads the keyboard into the question. */
+  /** Moves the keyboard focus into the question. */
   focus(): void {
     this.form.querySelector("input")?.focus();
   }

@@ -1,4 +1,4 @@
-/** The lenses that walk over recorded events: forward, backward, checkpoint, every step. */
+/** The lenses that follow recorded events: forward, backward, checkpoint, every step. */
 import type { Moment } from "./details";
 import { describe } from "../trace/describe";
 import { brief, broken, piled, valueOf } from "../trace/format";
@@ -15,7 +15,7 @@ import { repeated } from "../trace/spans";
 const PLACES = 9;
 const NOTHING: ReadonlySet<string> = new Set();
 
-/** Of a recording without events: whom its recorder listens to. Tensors of the other library are the usual reason. */
+/** For a recording without events: whom its recorder listens to. Tensors of the other library are the usual reason. */
 function nothing({ library }: Trace): string {
   const own = library.startsWith("torch") ? "PyTorch" : "minigrad";
   const other = own === "minigrad" ? "PyTorch’s tensors are recorded by inspect(…)" : "minigrad’s tensors are recorded by minigrad.recorder.record()";
@@ -31,7 +31,7 @@ export class BackwardLens implements Lens {
   private readonly counts: [step: number, needs: ReadonlyMap<number, number>][] = [];
   private queue: [step: number, first: number[]] = [-2, []];
 
-  /** The walks of one inspector share one replay: another lens begins where the last one stood. */
+  /** The lenses of one inspector share one replay: another lens begins where the last one was. */
   constructor(
     private readonly trace: Trace,
     readonly name: string,
@@ -70,7 +70,7 @@ export class BackwardLens implements Lens {
     return this.lit ?? node ?? this.before;
   }
 
-  /** The node of the last event before this one that has one. */
+  /** The node of the last event before this one that has a node. */
   private get before(): Maybe {
     for (let at = this.step - 1; at >= 0; at--) {
       const node = litNode(this.trace.events[at] as TraceEvent);
@@ -99,14 +99,14 @@ export class BackwardLens implements Lens {
     return `step ${this.step} of ${this.steps.at(-1) ?? 0}: ${describe(this.trace, event)}`;
   }
 
-  /** The tensors that the event is about where it names no node. */
+  /** The tensors of an event that names no node. */
   private get tensors(): number[] {
     const event = this.replay.event;
     if (event?.kind === "version" || event?.kind === "grad" || event?.kind === "capture") return [event.tensor];
     return event?.kind === "forward" && event.node === null ? event.outputs : [];
   }
 
-  /** At the end of a pass what it has added to `.grad`, or kept for `autograd.grad`; at the last step each `.grad`. */
+  /** At the end of a pass, what it added to `.grad` or returned for `autograd.grad`; at the last step, each `.grad`. */
   private get got(): NonNullable<Moment["got"]> {
     const { event, grads } = this.replay;
     if (event?.kind !== "backward_end") return { title: "each .grad at the end", of: this.step === this.steps.at(-1) ? [...grads] : [] };
@@ -149,18 +149,18 @@ export class BackwardLens implements Lens {
     return { nodes, edges };
   }
 
-  /** The first of the ready queue: these show their place in it. */
+  /** The first entries of the ready queue, which show their position in it. */
   private get next(): number[] {
     if (this.queue[0] !== this.step) this.queue = [this.step, this.replay.ready.slice(0, PLACES)];
     return this.queue[1];
   }
 
-  /** The step of a position; null behind the last one. */
+  /** The step of a position; null beyond the last one. */
   stepAt(position: number): Maybe {
     return this.steps[position] ?? null;
   }
 
-  /** The first position at which a node is drawn; null where this lens has none. */
+  /** The first position at which a node is drawn; null if this lens has none. */
   appears(node: number): Maybe {
     const users = new Set<Maybe>(this.trace.nodes.flatMap(({ next }, id) => (next.some((edge) => edge?.[0] === node) ? [id] : [])));
     const step = this.trace.events.findIndex((event) => {
@@ -206,7 +206,7 @@ export class BackwardLens implements Lens {
     };
   }
 
-  /** The `.grad` of a leaf; while its AccumulateGrad waits or runs, how many of its gradients have come. */
+  /** The `.grad` of a leaf; while its AccumulateGrad waits or runs, the number of gradients that have arrived. */
   private tray(id: number, status: string | undefined): { tray?: Tray | undefined } {
     const leaf = this.trace.nodes[id]?.variable;
     if (leaf === undefined) return {};
@@ -216,7 +216,7 @@ export class BackwardLens implements Lens {
     return { tray: this.trays.of(id, { grad: this.replay.grads.get(leaf), arrived, of }) };
   }
 
-  /** Whether an AccumulateGrad that runs has added its gradient by now. */
+  /** Whether a running AccumulateGrad has added its gradient yet. */
   private added(id: number): boolean {
     for (let at = this.step; at >= 0; at--) {
       const event = this.trace.events[at];
@@ -226,7 +226,7 @@ export class BackwardLens implements Lens {
     return false;
   }
 
-  /** What has become of the tensor that a node made. */
+  /** The state of the tensor that a node created. */
   private tensorOf(id: number): { version: number; stale: boolean } {
     const node = this.trace.nodes[id];
     const made = node?.variable === undefined ? (node?.outputs ?? []) : [node.variable];
@@ -235,7 +235,7 @@ export class BackwardLens implements Lens {
     return { version: versions.reduce((a, b) => Math.max(a, b), 0), stale: made.length > 0 && own.length === 0 };
   }
 
-  /** What of a node is NaN or infinite: a gradient that it gave on, what is pending there, or its result. */
+  /** What of a node is NaN or infinite: a gradient that it passed on, what is pending there, or its result. */
   private brokenAt(id: number): string {
     const given = (this.trace.nodes[id]?.next ?? []).map((_, index) => this.replay.edges.get(`${id}:${index}`));
     const results = (this.trace.nodes[id]?.outputs ?? []).map((tensor) => this.replay.contents.get(tensor) ?? this.trace.tensors[tensor]?.value);

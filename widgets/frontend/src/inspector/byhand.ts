@@ -1,4 +1,4 @@
-/** The traversal lens: positions are calls; going back undoes a call, going forward makes it again. */
+/** The traversal lens: positions are calls; going back undoes a call, going forward repeats it. */
 import type { Moment } from "./details";
 import { brief, inline, nodeName, piled, tensorName, valueOf } from "../trace/format";
 import { lensSteps, Replay } from "../trace/frame";
@@ -54,7 +54,7 @@ export class TraversalLens implements Lens {
     return this.state.given.at(-1)?.find((value) => value !== undefined) ?? null;
   }
 
-  /** The nodes that could be called now without coming too early. */
+  /** The nodes that could be called now without being too early. */
   get ready(): number[] {
     const whole = Object.entries(this.state.pending).filter(([, pile]) => pile.arrived >= pile.of);
     return whole.map(([id]) => Number(id));
@@ -94,7 +94,7 @@ export class TraversalLens implements Lens {
     };
   }
 
-  /** What a node got in its only call, or has now; null where it was called in parts. */
+  /** What a node received in its only call, or has now; null if it was called in parts. */
   private received(node: number): Received | null {
     const calls = this.made.flatMap((called, at) => (called === node ? [at] : []));
     const pile = this.state.pending[node];
@@ -112,7 +112,7 @@ export class TraversalLens implements Lens {
     return EVERYTHING;
   }
 
-  /** Calls a node by hand. Nothing happens, and it is said why, where no gradient has arrived. */
+  /** Calls a node by hand. If no gradient has arrived there, nothing happens, and the reason is shown. */
   call(node: number): boolean {
     const pile = this.state.pending[node];
     if (!pile) {
@@ -125,7 +125,7 @@ export class TraversalLens implements Lens {
     return true;
   }
 
-  /** Takes calls from outside; a call with nothing to call it with is left out. */
+  /** Accepts calls from outside; a call of a node without a gradient is ignored. */
   load(calls: readonly number[]): void {
     this.calls = this.walk.play(calls.filter((node) => this.trace.nodes[node] !== undefined)).calls;
     this.goTo(this.calls.length);

@@ -1,7 +1,7 @@
 /**
- * Names in the source: pointed at, or reached with the keyboard, a name lights its tensor's node, gradient and `.grad`.
+ * Names in the source: pointing at a name, or focusing it, lights its tensor's node, gradient and `.grad`.
  *
- * A name on a line means the tensor that it held when that line ran last; where it is assigned, what it got.
+ * A name on a line means the tensor that it held when that line last ran; where it is assigned, the new one.
  */
 import { html } from "../page/dom";
 import { inline, nodeName, shape, tensorName, valueOf } from "../trace/format";
@@ -16,21 +16,21 @@ export type CallOut = (nodes: readonly number[], edges: readonly string[]) => vo
 const WORD = /("""|'''|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|#.*)|(?<![\w.])([A-Za-z_]\w*)/g;
 const SHOWN = 3;
 
-/** What a name is in the text: itself, with what follows it where that leads to one tensor, as in `weights[0]`. */
+/** A name in the text, with what follows it if that selects one tensor, as in `weights[0]`. */
 interface Meant {
   text: string;
-  /** The tensors that it means at every step; null where that depends on the step. */
+  /** The tensors that it means at every step; null if that depends on the step. */
   tensors: number[] | null;
 }
 
 export class Called {
-  /** Under the lines: what the name stands for at this step. */
+  /** Under the lines: what the name means at this step. */
   readonly card = html("output", { class: "mg-card", "aria-live": "polite" });
   private readonly named = new Map<string, number[]>();
   private readonly leaves = new Map<number, number>();
   /** The edges to an output of a node, by `node:output_nr`. */
   private readonly edges = new Map<string, string[]>();
-  /** The lines at which each tensor was made or used, by file. */
+  /** The lines at which each tensor was created or used, by file. */
   private readonly lines = new Map<number, Set<string>>();
   private readonly meanings: Meanings;
   private name: HTMLElement | null = null;
@@ -74,7 +74,7 @@ export class Called {
     return [...pieces, line.slice(done)];
   }
 
-  /** Listens to the lines: to the pointer and to the focus, which stays while one steps. */
+  /** Listens to the lines: to the pointer, and to the focus, which stays while stepping. */
   listen(body: HTMLElement): void {
     const name = (target: EventTarget | null): HTMLElement | null => (target instanceof Element ? target.closest<HTMLElement>(".mg-called") : null);
     const focused = (): HTMLElement | null => body.querySelector<HTMLElement>(".mg-called:focus");
@@ -94,7 +94,7 @@ export class Called {
     });
   }
 
-  /** One name of a file can be reached with Tab; the arrows lead on from there. */
+  /** One name of a file can be reached with Tab; the arrow keys move on from there. */
   enter(body: HTMLElement): void {
     body.querySelector(".mg-called")?.setAttribute("tabindex", "0");
   }
@@ -123,7 +123,7 @@ export class Called {
     this.draw();
   }
 
-  /** The tensors of the name that is pointed at, at this step. */
+  /** The tensors at this step of the name pointed at. */
   private get shown(): number[] {
     const { tensors = "", name, line, assigned } = this.name?.dataset ?? {};
     if (name === undefined || line === undefined) return tensors.split(" ").filter(Boolean).map(Number);
@@ -132,7 +132,7 @@ export class Called {
     return tensor === null ? [] : [tensor];
   }
 
-  /** What a name means at a line; null if that is no tensor. */
+  /** The meaning of a name at a line; null if it is not a tensor. */
   private meant(file: number, at: number, line: string, name: string, from: number): Meant | null {
     if (new RegExp(`\\blambda\\b[^:]*\\b${name}\\b`).test(line)) return null;
     const use = this.meanings.use(file, at, line, from, name);
@@ -150,7 +150,7 @@ export class Called {
     return found.length === 0 ? null : { text: path ? line.slice(from, from + path.length) : name, tensors: found };
   }
 
-  /** The longest path to a tensor, as `weights[0]` is one, that a text begins with; null if it begins with none. */
+  /** The longest path to a tensor, such as `weights[0]`, that a text begins with; null if there is none. */
   private path(text: string, name: string): { length: number; tensors: number[] } | null {
     const paths = (this.named.get(name) ?? []).map((id) => this.trace.tensors[id]?.name ?? "");
     const fitting = paths.filter((path) => path !== name && text.startsWith(path) && !/^\w/.test(text.slice(path.length)));
@@ -163,7 +163,7 @@ export class Called {
     return this.moment?.nodeOf?.(tensor) ?? this.trace.tensors[tensor]?.node ?? this.leaves.get(tensor) ?? null;
   }
 
-  /** The edges along which gradients come to a tensor. */
+  /** The edges along which gradients reach a tensor. */
   private arriving(tensor: number): string[] {
     const node = this.nodeOf(tensor);
     const nr = this.leaves.get(tensor) === node ? 0 : (this.trace.tensors[tensor]?.output_nr ?? 0);

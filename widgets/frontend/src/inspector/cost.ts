@@ -1,4 +1,4 @@
-/** The lens "cost": boxes shaded by their time, saved bytes or FLOPs, with a legend, and the same as a table. */
+/** The lens "cost": boxes shaded by time, saved bytes or FLOPs, with a legend, and the same as a table. */
 import { labels } from "../layout/geometry";
 import { html, mark, write } from "../page/dom";
 import { COSTS, Costs, costText } from "../trace/cost";

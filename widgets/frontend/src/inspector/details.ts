@@ -10,35 +10,35 @@ import { unwritten } from "./trays";
 import type { Received } from "../trace/received";
 import type { Maybe, Trace } from "../trace/types";
 
-/** What a lens knows at this moment; the pane itself holds no state of the program. */
+/** What a lens knows at this moment; the pane itself has no state of the program. */
 export interface Moment {
   pending: (node: number) => readonly (Maybe | undefined)[];
-  /** What a null among the pending gradients stands for. */
+  /** The meaning of null among the pending gradients. */
   unknown: string;
   edge: (key: string) => Maybe | undefined;
   grad: (tensor: number) => Maybe | undefined;
   version: (tensor: number) => number;
-  /** The node that an op in place gave a tensor. */
+  /** The node that an in-place op gave a tensor. */
   nodeOf?: (tensor: number) => Maybe | undefined;
   value: (tensor: number) => Maybe;
-  /** What the event is about where it names no node. */
+  /** The subject of an event that names no node. */
   tensors: readonly number[];
-  /** At the end of a pass, and of the program: what each leaf, or each tensor that was asked for, has got. */
+  /** At the end of a pass, and of the program: what each leaf, or each requested tensor, has received. */
   got?: { title: string; of: readonly (readonly [tensor: number, gradient: Maybe])[] };
   saved: (node: number) => string;
   look: (node: number) => NodeLook;
-  /** What the derivative of a node gets, where that is not what the events say. */
+  /** The input of a node's derivative, where it differs from the events. */
   received?: (node: number) => Received | null;
-  /** Whether a question is open: nothing may give its answer away. */
+  /** Whether a question is open, whose answer must not be revealed. */
   asking?: boolean;
-  /** The step of the trace; null where time does not run along its events. */
+  /** The step of the trace; null if time does not follow its events. */
   now: Maybe;
 }
 
 type Child = Node | string;
 
 const GOT = 12;
-/** A longer name stands above its value: beside it there would be no room for a number. */
+/** A longer name is above its value: beside it there would be no room for a number. */
 const NARROW = 8;
 
 function section(title: string, ...children: Child[]): HTMLElement {
@@ -72,7 +72,7 @@ export class DetailsPane {
     this.element = html("section", { class: "mg-details", "aria-label": "details" }, this.body);
   }
 
-  /** Shows a node; `pinned`: the one that was chosen, which stays while others run. */
+  /** Shows a node; `pinned`: the chosen one, which stays while others run. */
   show(id: Maybe, moment: Moment, note: string, pinned = false): void {
     const node = id === null ? undefined : this.trace.nodes[id];
     if (id === null || !node) {
@@ -100,10 +100,10 @@ export class DetailsPane {
     this.body.replaceChildren(...parts.filter((part) => part !== null));
   }
 
-  /** The gradient that has come back for an output of a node; null while it is not known. */
+  /** The gradient that has come back for an output of a node; null while it is unknown. */
   readonly arrived = (node: number, output_nr: number, moment: Moment): Maybe => this.arithmetic.arrived(node, output_nr, moment);
 
-  /** What a pass has given, or all of them. */
+  /** The results of a pass, or of all of them. */
   private got({ got }: Moment): HTMLElement[] {
     if (!got || got.of.length === 0) return [];
     const pairs = got.of.slice(0, GOT).map(([id, gradient]) => {
@@ -192,7 +192,7 @@ export class DetailsPane {
     return button;
   }
 
-  /** A tensor: what it holds and, of an output of a node, the gradient that came back for it. */
+  /** A tensor: its values and, for an output of a node, the gradient that came back for it. */
   private tensorCard(id: number, moment: Moment, role: string, of: Maybe = null): HTMLElement {
     const record = this.trace.tensors[id];
     if (!record) return section(role);

@@ -1,4 +1,4 @@
-/** The arithmetic of one entry of a large result: the numbers that lie at its place, or the products and terms that are added there. */
+/** The arithmetic of one entry of a large result: the numbers at its position, or the products and terms summed there. */
 import { broadcastTo, isArray, matmul, strides } from "../live/arrays";
 import type { Argument, NumberArray } from "../live/arrays";
 import { Unsupported } from "../live/arrays";
@@ -8,18 +8,18 @@ import { pieces } from "../trace/expression";
 import { number } from "../trace/format";
 import type { Expression } from "../trace/types";
 
-/** The numbers of an operand; undefined where they are not known. */
+/** The numbers of an operand; undefined if they are unknown. */
 export type Held = (operand: string) => NumberArray | undefined;
 
-/** So many terms of a sum are written out. */
+/** The number of terms of a sum that are written out. */
 const TERMS = 3;
 
-/** The index of an entry, counted row by row, along each dimension. */
+/** The index along each dimension of an entry in row-major order. */
 export function indexOf(shape: readonly number[], at: number): number[] {
   return strides(shape).map((step, dim) => Math.floor(at / step) % (shape[dim] as number));
 }
 
-/** One number of an array, at most so many digits of it. */
+/** One number of an array, with at most this many digits. */
 export function entryText(x: number, digits = 4): string {
   return number(Number.isFinite(x) ? Number(x.toPrecision(digits)) : String(x).toLowerCase().replace("infinity", "inf"));
 }
@@ -32,7 +32,7 @@ function isPointwise(expression: Expression): boolean {
   return name === "dtype" || name === "float" || (isElementwise(name) && args.every(isPointwise));
 }
 
-/** A sum of numbers in words; the first few of many. */
+/** A sum of numbers in words; if there are many, the first few. */
 function sum(terms: readonly string[], what: string): string {
   if (terms.length <= TERMS) return terms.join(" + ");
   return `${terms.slice(0, TERMS).join(" + ")} + … (${terms.length} ${what})`;
@@ -44,7 +44,7 @@ class Entry {
     private readonly shape: readonly number[],
   ) {}
 
-  /** How the entry at a place of an expression's result comes about; null where that is not told. */
+  /** How the entry at a position of an expression's result is computed; null if that is not shown. */
   of(expression: Expression, at: number): string | null {
     if (isPointwise(expression)) return this.pointwise(expression, at);
     if (!Array.isArray(expression)) return null;
@@ -79,7 +79,7 @@ class Entry {
     return sum(terms, "products");
   }
 
-  /** The entries that a sum brings together. */
+  /** The entries that a sum adds. */
   private total(expression: Expression, [inner, dims, keep]: Expression[], at: number): string | null {
     const x = this.array(inner);
     const result = this.array(expression);
@@ -101,7 +101,7 @@ class Entry {
   }
 }
 
-/** The arithmetic of the entry at a place of a result; null where the numbers are not known, or it cannot be told. */
+/** The arithmetic of the entry at a position of a result; null if the numbers are unknown, or it cannot be shown. */
 export function entryArithmetic(expression: Expression, shape: readonly number[], at: number, held: Held): string | null {
   try {
     return new Entry(held, shape).of(expression, at);

@@ -1,4 +1,4 @@
-/** "Follow": one number of a leaf, and at each tensor that it reaches the value and the gradient that stand in its place. */
+/** "Follow": one number of a leaf, and the value and the gradient at its position in each tensor that it reaches. */
 import { html, mark, write } from "../page/dom";
 import { reached } from "../live/follow";
 import type { Reached } from "../live/follow";
@@ -8,7 +8,7 @@ import type { Moment } from "./details";
 import { entryText, indexOf } from "./entry";
 import type { Maybe, Trace } from "../trace/types";
 
-/** An entry of a tensor: its place as Python writes it, and the numbers there. */
+/** An entry of a tensor: its index as Python writes it, and the numbers there. */
 export interface Followed {
   at: number;
   place: string;
@@ -55,7 +55,7 @@ export class Follow {
     this.ask();
   }
 
-  /** The leaves whose numbers the recording does not have. */
+  /** The leaves whose numbers are not in the recording. */
   private without(): HTMLElement[] {
     const leaves = this.trace.nodes.flatMap((node) => (node.variable === undefined || this.live.leaves.includes(node.variable) ? [] : [node.variable]));
     if (leaves.length === 0) return [];
@@ -77,14 +77,14 @@ export class Follow {
     this.places.replaceChildren(...fields);
   }
 
-  /** The entry of a tensor that stands for the number; undefined where it does not reach the tensor, or nothing is followed. */
+  /** The entry of a tensor that corresponds to the number; undefined if it does not reach the tensor, or none is followed. */
   readonly entry = (tensor: number): Followed | undefined => {
     const found = this.element.open ? this.found.get(tensor) : undefined;
     const sizes = this.trace.tensors[tensor]?.shape ?? [];
     return found && { at: found.at, count: found.count, place: sizes.length > 0 ? `[${indexOf(sizes, found.at).join(", ")}]` : "" };
   };
 
-  /** The numbers of the tensors may be others, or another number is followed. */
+  /** The numbers of the tensors may have changed, or another number is followed. */
   changed(): void {
     const all = this.element.open ? reached(this.live, this.leaf, this.at) : [];
     this.found = new Map(all.map((each) => [each.tensor, each]));
@@ -125,7 +125,7 @@ export class Follow {
     return row;
   }
 
-  /** What has come back for a tensor: of a leaf its `.grad`. */
+  /** What has come back for a tensor: for a leaf, its `.grad`. */
   private gradient(tensor: number, moment: Moment): Maybe {
     const record = this.trace.tensors[tensor];
     if (moment.asking || !record) return null;

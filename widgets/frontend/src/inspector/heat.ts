@@ -6,7 +6,7 @@ import { unwritten } from "./trays";
 import type { Moment } from "./details";
 import type { Maybe, Trace } from "../trace/types";
 
-/** A list this long is enough to see where gradients vanish. */
+/** A list of this length is enough to show where gradients vanish. */
 const SHOWN = 400;
 const [LEAST, MOST] = [-9, 4]; // the exponents at the two ends of a bar
 

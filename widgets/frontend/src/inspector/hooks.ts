@@ -1,4 +1,4 @@
-/** What happens at one node, in order: it is run, its hooks run, it passes on. The order is what the trace tells. */
+/** The events at one node, in order: it runs, its hooks run, it passes gradients on. The order is the trace's. */
 import { html, mark } from "../page/dom";
 import { brief, valueOf } from "../trace/format";
 import { push } from "../trace/lists";
@@ -15,7 +15,7 @@ const HOOKS: Record<string, string> = {
 };
 
 export class HookList {
-  /** By node, the steps at which something happens at it. */
+  /** By node, the steps of its events. */
   private readonly steps = new Map<number, number[]>();
 
   constructor(
@@ -29,7 +29,7 @@ export class HookList {
     });
   }
 
-  /** The list of a node at a step; null where no hook runs there. */
+  /** The list of a node at a step; null if no hook runs there. */
   at(node: number, now: number): HTMLElement | null {
     const run = this.run(node, now);
     if (!run.some((step) => this.trace.events[step]?.kind === "hook")) return null;
@@ -45,7 +45,7 @@ export class HookList {
     return html("ol", { class: "mg-next-list mg-turns" }, ...items);
   }
 
-  /** The steps of the run of a node that is going on or was the last one; else of its first. */
+  /** The steps of the current or last run of a node; else of its first. */
   private run(node: number, now: number): number[] {
     const runs: number[][] = [];
     for (const step of this.steps.get(node) ?? []) {

@@ -1,4 +1,4 @@
-/** The inspector: panes around one lens. Stepping happens here, in the browser; Python hears of it at rest. */
+/** The inspector: panes around one lens. Stepping happens here, in the browser; Python is notified when it rests. */
 import { Ask } from "./ask";
 import type { Answer, Score } from "../trace/questions";
 import { BackwardLens } from "./backward";
@@ -151,7 +151,7 @@ export class Inspector {
     };
   }
 
-  /** Shows the state that the model holds: at the start, and when Python has changed it. */
+  /** Shows the state in the model: at the start, and when Python has changed it. */
   private open(): void {
     const lens = this.lens;
     if (lens instanceof TraversalLens) lens.load(this.link.calls);
@@ -192,7 +192,7 @@ export class Inspector {
     this.show(changed);
   }
 
-  /** As far as the open questions let one go. */
+  /** As far as the open questions allow. */
   private allowed(position: number): number {
     const lens = this.lens;
     if (!(lens instanceof BackwardLens)) return position;
@@ -207,7 +207,7 @@ export class Inspector {
     this.element.focus();
   }
 
-  /** All numbers are others now, at the same step. */
+  /** All numbers have changed, at the same step. */
   private moved(): void {
     this.graph.forget();
     this.follow?.changed();
@@ -238,7 +238,7 @@ export class Inspector {
     if (node !== null) this.graph.reveal(node);
   }
 
-  /** Selects a node that was searched for, unfolded; one that comes later, as of another graph, at the step that draws it. */
+  /** Selects a node found by the search, unfolded; one that is drawn later, e.g. of another graph, at the step that draws it. */
   private find(node: number): void {
     const later = this.lens instanceof BackwardLens && !this.lens.moment.look(node).known ? this.lens.appears(node) : null;
     if (later !== null) {
@@ -249,7 +249,7 @@ export class Inspector {
     this.select(node);
   }
 
-  /** Walks the selection along the graph: down to the first next node, up to a node that leads here. */
+  /** Moves the selection along the graph: down to the first next node, up to a node that leads here. */
   private walk(direction: 1 | -1): void {
     const from = this.selected ?? this.lens.lit ?? this.lens.ready[0] ?? 0;
     const down = this.trace.nodes[from]?.next.find((edge) => edge !== null)?.[0];
@@ -288,7 +288,7 @@ export class Inspector {
     this.reveal();
   }
 
-  /** The node that the step is about, unless that is what a question asks for. */
+  /** The node that the step is about, unless a question asks for it. */
   private get focus(): Maybe {
     return this.ask.asking === "next" ? this.lens.lit : this.lens.focus;
   }

@@ -1,4 +1,4 @@
-/** What every lens offers to the inspector: positions to step through, and what each pane shows there. */
+/** The interface of every lens: positions to step through, and what each pane shows there. */
 import type { Moment } from "./details";
 import type { Scene } from "../graph/look";
 import type { Maybe } from "../trace/types";
@@ -12,7 +12,7 @@ export interface Lens {
   readonly name: string;
   position: number;
   readonly last: number;
-  /** Goes to a position and tells what changed; null stands for "everything". */
+  /** Goes to a position and returns what changed; null means "everything". */
   goTo(position: number): Changed;
   scene(selected: Maybe): Scene;
   moment: Moment;
@@ -25,6 +25,6 @@ export interface Lens {
   /** The event of the trace that is shown. */
   step: number;
   lit: Maybe;
-  /** The node that the step is about, also where none is lit: what has to be in view. */
+  /** The node that the step is about, even if none is lit: it must be in view. */
   focus: Maybe;
 }

@@ -1,4 +1,4 @@
-/** The memory pane: bytes over time with the playhead; opened, it lists who holds what at this step. */
+/** The memory pane: bytes over time with the playhead; opened, it lists the holders of each storage at this step. */
 import { Chart, scaleOf } from "../page/chart";
 import { KINDS, STACKED } from "../trace/types";
 import { html, mark, write } from "../page/dom";
@@ -48,7 +48,7 @@ export class Memory {
     this.element = html("section", { class: "mg-memory", "aria-label": "bytes held over time" }, ...parts);
   }
 
-  /** Moves the playhead; `null` hides the pane, where time does not run along the events. */
+  /** Moves the playhead; `null` hides the pane, if time does not follow the events. */
   show(step: number | null, tall: boolean): void {
     const now = step === null ? undefined : this.chart.all[step];
     this.element.hidden = !now || this.empty;

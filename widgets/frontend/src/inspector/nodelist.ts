@@ -1,10 +1,10 @@
-/** The graph as a table, for those who do not read drawings: the same nodes, states, gradients and edges. */
+/** The graph as a table, as an alternative to the drawing: the same nodes, states, gradients and edges. */
 import { html } from "../page/dom";
 import { brief, nodeName, valueOf } from "../trace/format";
 import type { Scene } from "../graph/look";
 import type { Edge, Maybe, Trace } from "../trace/types";
 
-/** Of a larger graph the table has the nodes around the current one. */
+/** For a larger graph the table has the nodes around the current one. */
 const SHOWN = 200;
 const HEADS = ["node", "state", "pending", "saved", "leads to"];
 
@@ -14,7 +14,7 @@ export class NodeList {
   private readonly body = html("div", { class: "mg-nodelist-body", tabindex: 0, role: "group", "aria-label": "the graph as a table" });
   private readonly caption = html("caption", { class: "mg-quiet" });
   private scene: Scene | null = null;
-  /** The first row of those that are shown, and what the table was last about: it moves only for another one. */
+  /** The first of the rows shown, and the table's last subject: it moves only when that changes. */
   private from = 0;
   private about: { lit: Maybe; selected: Maybe } = { lit: null, selected: null };
 
@@ -52,7 +52,7 @@ export class NodeList {
     if (focus !== null) this.reveal(this.rows.querySelector(`[data-row="${focus}"]`));
   }
 
-  /** The node that the step is about now, or that was chosen just now; null if neither is another one than before. */
+  /** The node that the step is about now, or that was just chosen; null if neither has changed. */
   private focus({ lit, selected }: Scene): Maybe {
     const { about } = this;
     this.about = { lit, selected };

@@ -1,15 +1,15 @@
-/** The numbers of the leaves, to be typed or dragged: all that follows from them is computed again, here in the browser. */
+/** The numbers of the leaves, to be typed or dragged: everything that follows from them is recomputed in the browser. */
 import { html, mark, write } from "../page/dom";
 import type { Live } from "../live/live";
 import { inline, number, place, shape, tensorName } from "../trace/format";
 import type { Trace } from "../trace/types";
 
-/** A leaf with more entries shows one of them, which can be chosen. */
+/** A leaf with more entries shows one of them, which the user can choose. */
 const FEW = 12;
 const LEAVES = 40;
 const SENTENCES = 3;
 
-/** The place of an entry, counted row by row, as Python writes it. */
+/** The index of an entry in row-major order, as Python writes it. */
 function entryPlace(sizes: readonly number[], at: number): string {
   const index: number[] = [];
   let rest = at;
@@ -20,7 +20,7 @@ function entryPlace(sizes: readonly number[], at: number): string {
   return index.length === 0 ? "" : `[${index.join(", ")}]`;
 }
 
-/** What a tensor is called; one without a name by the op and the line that made it. */
+/** The name of a tensor; without one, the op and the line that created it. */
 function nameOrLine(trace: Trace, tensor: number): string {
   const made = trace.tensors[tensor]?.name ? undefined : trace.events.find((event) => event.kind === "forward" && event.outputs.includes(tensor));
   if (made?.kind !== "forward") return tensorName(trace, tensor);
@@ -32,12 +32,12 @@ const written = (x: number): string => String(Number(x.toPrecision(6)));
 export class Numbers {
   /** The list of leaves, over the drawing. */
   readonly element: HTMLDetailsElement;
-  /** What was changed, and what could not follow. */
+  /** What was changed, and what could not be recomputed. */
   readonly bar = html("div", { class: "mg-livebar", role: "status" });
   private readonly said = html("span", { class: "mg-livesaid" });
   private readonly notes = html("span", { class: "mg-livenotes" });
   private readonly changes = new Map<number, number[]>();
-  /** By leaf, the entry that is shown where there are many. */
+  /** By leaf, the entry shown if there are many. */
   private readonly chosen = new Map<number, number>();
   private readonly fields: [leaf: number, at: () => number, field: HTMLInputElement][] = [];
   private waiting = false;
@@ -58,7 +58,7 @@ export class Numbers {
     this.bar.hidden = true;
   }
 
-  /** Before anything is changed: what will keep its recorded numbers. */
+  /** Before any change: what will keep its recorded numbers. */
   private limits(): HTMLElement[] {
     const found = this.live.limits.slice(0, SENTENCES).map(({ what, why }) => html("li", {}, `${what}: ${why}`));
     if (found.length === 0) return [];
@@ -150,7 +150,7 @@ export class Numbers {
     }
   }
 
-  /** Computes before the next picture, however many numbers have come by then. */
+  /** Computes before the next frame, however many changes have arrived by then. */
   private soon(): void {
     if (this.waiting) return;
     this.waiting = true;
@@ -173,7 +173,7 @@ export class Numbers {
     write(this.notes, [...kept, ...read].join(" "));
   }
 
-  /** Each entry that is another now, with what was recorded. */
+  /** Each changed entry, with its recorded value. */
   private told(leaf: number): string[] {
     const { trace } = this.live;
     const [record, before] = [trace.tensors[leaf], this.live.numbers(leaf)];

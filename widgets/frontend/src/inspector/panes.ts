@@ -1,4 +1,4 @@
-/** The three panes and the bars between them: each can be dragged, or moved by the arrow keys. */
+/** The three panes and the bars between them: each bar can be dragged, or moved by the arrow keys. */
 import { html, mark } from "../page/dom";
 
 const STEP = 4;
@@ -9,7 +9,7 @@ interface Division {
   name: string;
   property: string;
   share: number;
-  /** Whether the panes lie beside each other. */
+  /** Whether the panes are side by side. */
   across: boolean;
 }
 

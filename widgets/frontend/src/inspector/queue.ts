@@ -1,4 +1,4 @@
-/** The ready queue: who runs next, in order. */
+/** The ready queue: which node runs next, in order. */
 import { html, write } from "../page/dom";
 import { nodeName } from "../trace/format";
 import type { Trace } from "../trace/types";

@@ -1,4 +1,4 @@
-/** The ribbon over the slider: in which grad mode each step ran. minigrad_widgets/modes.py works it out. */
+/** The ribbon over the slider: the grad mode of each step. minigrad_widgets/modes.py computes it. */
 import { html, mark, write } from "../page/dom";
 import type { Mode, Trace } from "../trace/types";
 
@@ -6,7 +6,7 @@ const WORDS: Record<Mode, string> = { on: "grad mode on", off: "grad mode off", 
 
 export class Ribbon {
   readonly element = html("div", { class: "mg-ribbon", role: "img" });
-  /** The mode of the step that is shown, in words. */
+  /** The mode of the current step, in words. */
   readonly tag = html("span", { class: "mg-tag mg-mode" });
   private readonly changes: [step: number, mode: Mode][];
   private steps: readonly number[] | null = null;
@@ -15,7 +15,7 @@ export class Ribbon {
     this.changes = trace.modes ?? [];
   }
 
-  /** Shows the modes of these steps; null hides the ribbon, as does a program that never switched one. */
+  /** Shows the modes of these steps; null hides the ribbon, as does a program that never switched modes. */
   show(steps: readonly number[] | null, step: number): void {
     const switched = steps !== null && this.changes.some(([, mode]) => mode !== "on");
     this.element.hidden = this.tag.hidden = !switched;

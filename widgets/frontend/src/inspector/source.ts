@@ -1,4 +1,4 @@
-/** The source pane: the program's lines, the current one lit. In the traversal lens: the same calls as Python. */
+/** The source pane: the program's lines, the current one lit. In the traversal lens: the same calls in Python. */
 import { html, write } from "../page/dom";
 import type { Called } from "./called";
 import type { Maybe, Trace } from "../trace/types";
@@ -18,7 +18,7 @@ export class SourcePane {
   ) {
     this.element = html("section", { class: "mg-source", "aria-label": "source" }, this.heading, this.body);
     called.listen(this.body);
-    // Before it is in a page a pane has no height and cannot be scrolled.
+    // A pane has no height and cannot be scrolled before it is in a page.
     if (typeof ResizeObserver !== "undefined") {
       this.observer = new ResizeObserver(() => this.lit && this.scrollTo(this.lit));
       this.observer.observe(this.body);
@@ -30,7 +30,7 @@ export class SourcePane {
     this.observer?.disconnect();
   }
 
-  /** Lights a line; where an event has none, the last one stays in view, unlit. */
+  /** Lights a line; for an event without one, the last one stays in view, unlit. */
   show(file: Maybe, line: Maybe): void {
     if (file !== null && file !== this.file && this.trace.files[file]) this.open(file);
     const rows = this.pages.get(this.file ?? -1) ?? [];
@@ -45,7 +45,7 @@ export class SourcePane {
     this.scrollTo(row);
   }
 
-  /** Shows lines of Python that the student's clicks stand for. */
+  /** Shows lines of Python that correspond to the student's clicks. */
   write(heading: string, lines: readonly string[]): void {
     write(this.heading, heading);
     this.file = null;

@@ -1,11 +1,11 @@
-/** What the `.grad` of a leaf looks like at a step: empty, filling while gradients arrive, or holding their sum. */
+/** The `.grad` of a leaf at a step: empty, filling while gradients arrive, or holding their sum. */
 import { brief, broken, tensorName, valueOf } from "../trace/format";
 import type { Tray } from "../graph/look";
 import type { Maybe, Trace } from "../trace/types";
 
 /** What is known of a leaf's AccumulateGrad at a step. */
 export interface Arrivals {
-  /** What `.grad` holds; undefined where nothing was written yet. */
+  /** The value of `.grad`; undefined if nothing was written yet. */
   grad: Maybe | undefined;
   arrived: number;
   of: number;
@@ -13,7 +13,7 @@ export interface Arrivals {
 
 const BEFORE = new WeakMap<Trace, ReadonlySet<number>>();
 
-/** The tensors whose `.grad` held something when they were first seen. A trace does not say what it was. */
+/** The tensors that had a `.grad` when they were first seen. A trace does not have its values. */
 function filledBefore(trace: Trace): ReadonlySet<number> {
   const [found, written] = [new Set<number>(), new Set<number>()];
   for (const event of trace.events) {
@@ -23,7 +23,7 @@ function filledBefore(trace: Trace): ReadonlySet<number> {
   return found;
 }
 
-/** What stands for the `.grad` of a tensor that nothing was written to in this trace. */
+/** The `.grad` of a tensor that this trace never writes. */
 export function unwritten(trace: Trace, tensor: Maybe): string {
   const known = BEFORE.get(trace) ?? filledBefore(trace);
   BEFORE.set(trace, known);
@@ -33,7 +33,7 @@ export function unwritten(trace: Trace, tensor: Maybe): string {
 export class Trays {
   constructor(private readonly trace: Trace) {}
 
-  /** The tray of a node; undefined of one that is no AccumulateGrad. */
+  /** The tray of a node; undefined if it is not an AccumulateGrad. */
   of(node: number, { grad, arrived, of }: Arrivals): Tray | undefined {
     const leaf = this.trace.nodes[node]?.variable;
     if (leaf === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** Positions for what is visible after folding, made in the browser; Python's are for what is drawn first. */
+/** Positions for what is visible after folding, computed in the browser; Python's are for the initial drawing. */
 import { HEIGHT, LAYER, widthOf } from "./geometry";
 import type { BoxId, Groups } from "../trace/groups";
 import { plan } from "./layers";
@@ -9,10 +9,10 @@ import { untangle } from "./untangle";
 
 const GAP = 56;
 const MARGIN = 24;
-/** So wide is the way of an edge that passes a layer. */
+/** The width reserved for an edge that passes a layer. */
 const LANE = 20;
 
-/** The edges between boxes, each pair once, those that lead back left out. */
+/** The edges between boxes, each pair once, without those that lead back. */
 function pairs(groups: Groups): Pair[] {
   const found = new Map<string, Pair>();
   groups.trace.nodes.forEach((node, id) => {
@@ -25,17 +25,17 @@ function pairs(groups: Groups): Pair[] {
   return [...found.values()];
 }
 
-/** What stands in the layers: the boxes, and behind them in number the marks by which long edges pass. */
+/** The contents of the layers: the boxes, numbered before the marks through which long edges pass. */
 export interface Graph {
   layers: number[][];
-  /** For each what it leads to in the layer below, and what leads to it from the one above. */
+  /** For each item its successors in the layer below, and its predecessors in the one above. */
   down: number[][];
   up: number[][];
-  /** So many are boxes. */
+  /** The number of boxes. */
   boxes: number;
 }
 
-/** Fills the layers; gives for each pair that passes layers the marks on its way. */
+/** Fills the layers; returns, for each pair that passes layers, the marks on its way. */
 function layered(ids: BoxId[], kept: readonly Pair[], levels: ReadonlyMap<BoxId, number>): [Graph, Map<string, number[]>] {
   const graph: Graph = { layers: [], down: [], up: [], boxes: ids.length };
   const number = new Map(ids.map((id, at) => [id, at]));
@@ -50,7 +50,7 @@ function layered(ids: BoxId[], kept: readonly Pair[], levels: ReadonlyMap<BoxId,
   const ways = new Map<string, number[]>();
   for (const [from, to] of kept) {
     const way: number[] = [];
-    if (level(to) <= level(from)) continue; // on a circle
+    if (level(to) <= level(from)) continue; // on a cycle
     for (let at = level(from) + 1; at < level(to); at++) way.push(add(at));
     const points = [number.get(from) as number, ...way, number.get(to) as number];
     for (let at = 1; at < points.length; at++) {

@@ -1,4 +1,4 @@
-/** Where things are drawn: sizes of boxes, ports on them, curves between them. Pure numbers, no page. */
+/** The geometry of the drawing: sizes of boxes, ports on them, curves between them. Pure numbers, no page. */
 import { shape } from "../trace/format";
 import { scopeOf, scopeTitle } from "../trace/groups";
 import type { BoxId, Groups } from "../trace/groups";
@@ -10,7 +10,7 @@ export const HEIGHT = 46;
 const PORTS = 34;
 export const LAYER = 98;
 
-/** A part of the drawing: its sides. */
+/** The sides of a part of the drawing. */
 export interface Region {
   left: number;
   top: number;
@@ -33,10 +33,10 @@ export interface Wire {
   from: BoxId;
   index: number;
   to: BoxId | null;
-  /** Which output of its node it leads to; unknown of an edge into a folded box. */
+  /** The output of its node that it leads to; unknown for an edge into a folded box. */
   output_nr: Maybe;
   points: Point[];
-  /** Whether its gradient stands at its left: so it does at the first of several that lead from one box to another. */
+  /** Whether its gradient is at its left, as for the first of several edges between two boxes. */
   left?: boolean;
 }
 
@@ -76,7 +76,7 @@ export function widthOf(groups: Groups, id: BoxId): number {
   return Math.max(132, Math.ceil(Math.max(title.length * 9.2 + marks, caption.length * 6.6 + 78)) + 44);
 }
 
-/** Positions where there are none: one column, in order. Python places nodes better. */
+/** Positions if there are none: one column, in order. Python places nodes better. */
 function column(groups: Groups): Layout["nodes"] {
   const ids = [...groups.members.keys()];
   return Object.fromEntries(ids.map((id, at) => [id, [120, 40 + (ids.length - 1 - at) * LAYER]]));
@@ -118,7 +118,7 @@ export function push<K, V>(map: Map<K, V[]>, key: K, value: V): void {
   else map.set(key, [value]);
 }
 
-/** Every edge between boxes: each of its own between two nodes, one in all where a folded box is at one end. */
+/** Every edge between boxes: one for each between two nodes, a single one if an end is a folded box. */
 function joined(groups: Groups, boxes: Drawing["boxes"], layout: Layout | null): Wire[] {
   const wires = new Map<string, Wire>();
   for (const from of boxes.keys()) {
@@ -171,7 +171,7 @@ function connect(groups: Groups, boxes: Drawing["boxes"], layout: Layout | null)
   return [wires, stubs];
 }
 
-/** An edge that passes a layer goes straight down beside the boxes of that layer. */
+/** An edge that passes a layer runs straight down next to the boxes of that layer. */
 export function bend([x, y]: Point): Point[] {
   return [
     [x, y - HEIGHT / 2],
@@ -204,7 +204,7 @@ export function path(points: readonly Point[]): string {
   return `${text}M${x - 4},${y - 6}L${x},${y - 0.5}L${x + 4},${y - 6}`;
 }
 
-/** The point at the fraction `t` of the piece of a wire that ends with the point number `end`. */
+/** The point at the fraction `t` of the segment of a wire that ends with point `end`. */
 export function along(points: readonly Point[], end: number, t: number): Point {
   const [ax, ay] = points[end - 1] ?? [0, 0];
   const [bx, by] = points[end] ?? [0, 0];

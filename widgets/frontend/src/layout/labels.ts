@@ -1,25 +1,25 @@
-/** Where gradients stand beside their edges: apart from each other and from boxes, where there is room. */
+/** The positions of gradients next to their edges: apart from each other and from boxes, if there is room. */
 import { brief, valueOf } from "../trace/format";
 import type { Maybe, Trace } from "../trace/types";
 import { along, HEIGHT, push } from "./geometry";
 import type { Box, Drawing, Point, Region, Wire } from "./geometry";
 
-/** A label begins here, or ends here where it stands at the left of its edge. */
+/** A label begins here, or ends here if it is at the left of its edge. */
 export interface Spot {
   x: number;
   y: number;
   left: boolean;
 }
 
-/** How far along a piece of an edge a label may stand, in the order of preference; spots.py has the same. */
+/** How far along a segment of an edge a label may be, in order of preference; spots.py has the same. */
 const PARTS = [0.44, 0.3, 0.58, 0.16, 0.74];
-/** So many pieces of a long edge, its last ones, may have the label. */
+/** The number of last segments of a long edge that may have the label. */
 const PIECES = 12;
 const [GAP, HALF, CELL] = [5, 7, 120];
 /** The width of a letter of a label, and of the shortest label. */
 const [LETTER, SHORTEST] = [7, 28];
 
-/** What has its place already, found by where it is. */
+/** The areas that are taken, found by position. */
 export class Taken {
   private readonly cells = new Map<string, Region[]>();
 
@@ -33,7 +33,7 @@ export class Taken {
     }
   }
 
-  /** Takes the first of some spots that is free for a label of this width, or the freest. */
+  /** Takes the first free spot for a label of this width, or the least covered. */
   take(spots: Iterable<Spot>, width: number): Spot | null {
     let [least, best]: [number, Spot | null] = [Infinity, null];
     for (const spot of spots) {
@@ -45,7 +45,7 @@ export class Taken {
     return best;
   }
 
-  /** The area of a region that is taken. */
+  /** The covered area of a region. */
   private overlap(region: Region): number {
     const others = new Set(this.keys(region).flatMap((key) => this.cells.get(key) ?? []));
     let area = 0;
@@ -73,7 +73,7 @@ export const regionOf = ({ x, y, left }: Spot, width: number): Region => ({
   bottom: y + HALF,
 });
 
-/** A spot for each wire, for labels of these widths in pixels: the first one that is free, or the freest. */
+/** A spot for each wire, for labels of these widths in pixels: the first free one, or the least covered. */
 export function labelSpots({ boxes, wires }: Drawing, width: (wire: Wire) => number, others: readonly Region[]): Map<Wire, Spot> {
   const taken = new Taken();
   for (const region of others) taken.add(region);
@@ -90,7 +90,7 @@ export function labelSpots({ boxes, wires }: Drawing, width: (wire: Wire) => num
   return spots;
 }
 
-/** Where a label may stand, in the order of preference: beside the last piece of its edge, then beside those before. */
+/** Possible positions of a label, in order of preference: next to the last segment of its edge, then to those before. */
 function* choices({ points, left = false }: Wire): Generator<Spot> {
   for (let end = points.length - 1; end >= Math.max(1, points.length - PIECES); end--) {
     for (const part of PARTS) {
@@ -103,7 +103,7 @@ function* choices({ points, left = false }: Wire): Generator<Spot> {
 
 const beside = ([x, y]: Point, left: boolean): Spot => ({ x: left ? x - GAP : x + GAP, y, left });
 
-/** The width of the longest gradient that a trace has for each wire. */
+/** The width of the longest gradient in the trace for each wire. */
 export function gradientWidths(trace: Trace): (wire: Wire) => number {
   const flows = new Map<string, Maybe[]>();
   for (const event of trace.events) {

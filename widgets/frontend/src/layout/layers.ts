@@ -1,14 +1,14 @@
-/** In which layer each box stands, and which edges get room between the layers. The rules are minigrad_widgets/layout.py's. */
+/** The layer of each box, and the edges that get room between layers. The rules are minigrad_widgets/layout.py's. */
 import type { BoxId } from "../trace/groups";
 
 export type Pair = [from: BoxId, to: BoxId];
 
-/** So much longer than one layer may edges be on average to count as short. */
+/** The average length, beyond one layer, up to which edges count as short. */
 const TIGHT = 1.02;
-/** So many layers in all may edges pass. */
+/** The number of layers that all edges together may pass. */
 const ROOM = 1_500;
 
-/** The longest path to each box, from boxes to which nothing leads. */
+/** The longest path to each box, from boxes without predecessors. */
 function depths(pairs: readonly Pair[]): Map<BoxId, number> {
   const onward = new Map<BoxId, BoxId[]>();
   const waits = new Map<BoxId, number>();

@@ -1,16 +1,16 @@
-/** What of a drawing is looked at first. */
+/** The part of a drawing to show first. */
 import { HEIGHT, push } from "./geometry";
 import type { Box, Drawing, Point, Region, Wire } from "./geometry";
 import type { BoxId } from "../trace/groups";
 
-/** What is looked at first: the whole where it can be read, else a part of it, else as much as there is room around a point. */
+/** The first view: the whole if it is legible, else a part of it, else as much as fits around a point. */
 export interface Outlook {
   size: Point;
   part: Region;
   point: Point;
 }
 
-/** The outlook on a box: what it is connected with. Without a box it is the whole, from the top. */
+/** The view of a box: what it is connected with. Without a box it is the whole, from the top. */
 export function outlook({ boxes, wires, size }: Drawing, box: BoxId | null): Outlook {
   const near = box === null ? null : connected(box, wires);
   const part = around([...boxes].flatMap(([id, each]) => (near === null || near.has(id) ? [each] : [])));
@@ -18,14 +18,14 @@ export function outlook({ boxes, wires, size }: Drawing, box: BoxId | null): Out
   return { size, part, point: at ? [at.x, at.y] : top(boxes) };
 }
 
-/** The middle of the highest box. */
+/** The centre of the highest box. */
 export function top(boxes: Drawing["boxes"]): Point {
   let best: Box | null = null;
   for (const box of boxes.values()) if (!best || box.y < best.y) best = box;
   return best ? [best.x, best.y] : [0, 0];
 }
 
-/** The region that boxes lie in. */
+/** The region that the boxes cover. */
 function around(boxes: readonly Box[]): Region {
   const region = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
   for (const { x, y, width } of boxes) {
@@ -37,7 +37,7 @@ function around(boxes: readonly Box[]): Region {
   return boxes.length > 0 ? region : { left: 0, top: 0, right: 0, bottom: 0 };
 }
 
-/** The boxes that edges connect with one, in either direction, and itself. */
+/** The boxes connected with one by edges, in either direction, and itself. */
 function connected(start: BoxId, wires: readonly Wire[]): Set<BoxId> {
   const beside = new Map<BoxId, BoxId[]>();
   for (const { from, to } of wires) {

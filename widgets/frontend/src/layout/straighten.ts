@@ -1,22 +1,22 @@
-/** Where the nodes of each layer stand, side to side: near their neighbours, clear of one another. In linear time. */
+/** The horizontal positions of the nodes of each layer: near their neighbours, without overlap. In linear time. */
 import type { Graph } from "./arrange";
 
 const SWEEPS = 16;
 const BOTH = 4;
-/** How much straighter an edge is wanted where it passes a layer. */
+/** The weight of straightness where an edge passes a layer. */
 const PASSING = 20;
 
-/** What a sweep needs of a node, asked once. */
+/** What a sweep needs of a node, computed once. */
 interface Item {
   x: number;
   up: Item[];
   down: Item[];
-  /** How much hangs from it: the longest way down. What has more stands straight, what has less gives way. */
+  /** The longest path below it. A node with a longer one is kept straight, others give way. */
   weight: number;
   passes: boolean;
 }
 
-/** The place of each node. The rules are minigrad_widgets/straighten.py's. */
+/** The position of each node. The rules are minigrad_widgets/straighten.py's. */
 export function straighten(graph: Graph, gap: (a: number, b: number) => number): number[] {
   const all = itemsOf(graph);
   const layers = graph.layers.map((layer) => layer.map((at) => all[at] as Item));
@@ -48,7 +48,7 @@ function itemsOf({ layers, down, boxes }: Graph): Item[] {
   return items;
 }
 
-/** Close together, around zero. */
+/** Packed closely, around zero. */
 function pack(layer: Item[], gaps: number[]): void {
   const wide = gaps.reduce((sum, gap) => sum + gap, 0);
   let x = -wide / 2;
@@ -61,7 +61,7 @@ interface Block {
   count: number;
 }
 
-/** Least squares in the order of the layer: those that would stand on one another move as a block. */
+/** Least squares in the order of the layer: items that would overlap move as a block. */
 function settle(layer: Item[], gaps: number[], near: (item: Item) => Item[]): void {
   const offsets: number[] = [];
   const blocks: Block[] = [];
@@ -81,7 +81,7 @@ function settle(layer: Item[], gaps: number[], near: (item: Item) => Item[]): vo
   }
 }
 
-/** Where an item would stand if it were alone, less its offset, times how much that matters. */
+/** The position of an item by itself, less its offset, times its weight. */
 function wish(item: Item, near: Item[], offset: number): { sum: number; weight: number } {
   let [sum, weight] = [(item.x - offset) * 0.01, 0.01];
   for (const other of near) {

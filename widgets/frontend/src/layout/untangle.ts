@@ -1,7 +1,7 @@
-/** Puts the nodes of each layer into an order in which few edges cross. */
+/** Orders the nodes of each layer so that few edges cross. */
 import type { Graph } from "./arrange";
 
-/** Sweeps down and up, from each of two orders; it ends early where nothing crosses. */
+/** Sweeps down and up, from each of two orders; it ends early if nothing crosses. */
 const SWEEPS = 12;
 const PATIENCE = 4;
 
@@ -13,7 +13,7 @@ export function untangle(graph: Graph): Order {
   return best([deepFirst(graph.layers, graph), graph.layers], graph);
 }
 
-/** Each node's neighbours next to one another: the order in which a walk along the edges meets them. */
+/** Each node's neighbours next to one another: the order in which a walk along the edges visits them. */
 function deepFirst(layers: Order, { down, up }: Links): Order {
   const level: number[] = [];
   layers.forEach((layer, at) => layer.forEach((id) => (level[id] = at)));
@@ -47,7 +47,7 @@ function best(starts: Order[], links: Links): Order {
   return kept;
 }
 
-/** One sweep: each node goes to the middle of its neighbours in the layer before; one without any keeps its place. */
+/** One sweep: each node moves to the middle of its neighbours in the layer before; one without any stays. */
 function swept(order: Order, { up, down }: Links, downwards: boolean): Order {
   const found = [...order];
   const place: number[] = [];
@@ -69,7 +69,7 @@ function mean(ids: number[], place: number[]): number | null {
   return ids.reduce((sum, id) => sum + (place[id] as number), 0) / ids.length;
 }
 
-/** How many pairs of edges between neighbouring layers cross. */
+/** The number of crossings of edges between neighbouring layers. */
 function crossings(order: Order, down: number[][]): number {
   let found = 0;
   for (let at = 0; at + 1 < order.length; at++) {
@@ -81,7 +81,7 @@ function crossings(order: Order, down: number[][]): number {
   return found;
 }
 
-/** Pairs in which the larger number stands first, counted by a tree of sums. */
+/** Pairs in which the larger number comes first, counted by a tree of sums. */
 function inversions(numbers: number[], limit: number): number {
   const sums = new Int32Array(limit + 1);
   let found = 0;

@@ -1,30 +1,30 @@
-/** Reads an answer as minigrad_lessons/forms.py does, and takes the digest of it as website/sheets.py does. */
+/** Reads an answer as minigrad_lessons/forms.py does, and computes its digest as website/sheets.py does. */
 import { literal } from "./literal";
 import type { Value } from "./literal";
 
 export interface Form {
   kind: "yes-no" | "number" | "list" | "shape" | "name";
   choices: string[];
-  /** A word that fits too. */
+  /** A word that is accepted too. */
   word: string;
   length: number;
   truths: boolean;
-  /** What is said to an answer that does not fit. */
+  /** The reply to an answer of the wrong form. */
   misfit: string;
 }
 
-/** An answer that fits: its value, and how it is written. */
+/** A well-formed answer: its value, and its text. */
 export interface Read {
   value: Value;
   shown: string;
 }
 
 export const UNSURE = "?";
-/** How a class is printed: Name, torch::autograd::Name, Name(x), <Name object at 0x7f>. */
+/** The forms in which a class is printed: Name, torch::autograd::Name, Name(x), <Name object at 0x7f>. */
 const PRINTED = /^<?(?:\w+::)*(\w+)(?:\(\w*\)| object at \w+)?>?$/;
 const YES_NO: Record<string, Value> = { true: true, yes: true, false: false, no: false };
 
-/** What was meant by a word: a value where it reads as one, else the word in lower case. */
+/** The meaning of a word: its value if it has one, else the word in lower case. */
 function meant(word: string): Value {
   try {
     const value = literal(word);
@@ -35,7 +35,7 @@ function meant(word: string): Value {
   }
 }
 
-/** The answer as a value; null where it is not of the kind that is asked for. */
+/** The answer as a value; null if it is not of the kind asked for. */
 export function read(form: Form, text: string): Read | null {
   const written = text.trim().replace(/^['"]+|['"]+$/g, "");
   if (written.trim() === UNSURE) return { value: UNSURE, shown: UNSURE };
@@ -57,7 +57,7 @@ function fits({ kind, choices, length, truths }: Form, value: Value): boolean {
   return value.items.length === length && (!truths || value.items.every((item) => typeof item === "boolean"));
 }
 
-/** A value for a sentence: three digits at most. */
+/** A value in a sentence: at most three digits. */
 function show(value: Value, shape: boolean): string {
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
@@ -74,7 +74,7 @@ function canonical(value: Value): string {
   return `[${value.items.map((item) => (typeof item === "string" ? canonical(meant(item)) : canonical(item))).join(", ")}]`;
 }
 
-/** FNV-1a, 32 bits, of an answer to a question. */
+/** The FNV-1a digest, 32 bits, of an answer to a question. */
 export function digest(id: string, value: Value): string {
   let found = 0x811c9dc5;
   for (const byte of new TextEncoder().encode(`${id} ${canonical(value)}`)) found = Math.imul(found ^ byte, 0x01000193) >>> 0;

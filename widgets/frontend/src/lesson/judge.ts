@@ -1,13 +1,13 @@
-/** The faces of a lesson's cards in a page without a kernel: what stands on a card once it is answered. */
+/** The faces of a lesson's cards in a page without a kernel: what a card shows once it is answered. */
 import type { Face } from "../views/card";
 import { digest, read, UNSURE } from "./forms";
 import type { Form, Read } from "./forms";
 
 type Line = [tone: string, text: string];
-/** What is said to an answer, by its digest; `other` and `open` are there too. */
+/** The reply to an answer, by its digest; `other` and `open` are included. */
 type Verdicts = Record<string, Line[]>;
 
-/** What website/sheets.py gives for a card. `sealed` is base64, so that nobody reads it by accident. */
+/** The data of website/sheets.py for a card. `sealed` is base64, so that nobody reads it by accident. */
 export type Sheet =
   | { kind: "predict"; id: string; form: Form; noted: string; open: string }
   | { kind: "recall"; id: string; form: Form; sealed: string }
@@ -34,7 +34,7 @@ function refused(face: Face, form: Form, answer: string): Face {
   return { ...face, chosen: "", lines: [["refused", form.misfit.replaceAll("{said}", answer)]], done: false };
 }
 
-/** A prediction, once it is made: it stands, since the cell below tells at once what the run gave. */
+/** A prediction that was made: it is final, since the cell below shows the result of the run. */
 export function predicted(face: Face, sheet: Sheet & { kind: "predict" }, answer: string): Face {
   const found = read(sheet.form, answer);
   if (!found) return refused(face, sheet.form, answer);
@@ -42,7 +42,7 @@ export function predicted(face: Face, sheet: Sheet & { kind: "predict" }, answer
   return { ...face, text, chosen: found.shown, locked: true, lines: [], done: true };
 }
 
-/** A question from memory: it may be answered as often as one likes. */
+/** A question for recall: it may be answered any number of times. */
 export function recalled(face: Face, sheet: Sheet & { kind: "recall" }, answer: string): Face {
   const found = read(sheet.form, answer);
   if (!found) return refused(face, sheet.form, answer);
@@ -50,7 +50,7 @@ export function recalled(face: Face, sheet: Sheet & { kind: "recall" }, answer: 
   return { ...face, chosen: found.shown, lines, done: lines.some(([tone]) => tone === "good") };
 }
 
-/** What the run gave beside the prediction, the question why, and what is said to the reason that was chosen. */
+/** The result of the run next to the prediction, the question why, and the reply to the chosen reason. */
 export function revealed(face: Face, sheet: Sheet & { kind: "reveal" }, form: Form, answer: string, reason: string): Face {
   const found = read(form, answer);
   if (!found) return face;

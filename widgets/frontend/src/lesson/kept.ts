@@ -1,7 +1,7 @@
-/** The answers to one lesson, kept in this browser; where it keeps nothing, as long as the page is open. */
+/** The answers to one lesson, stored in this browser; if it stores nothing, they last as long as the page is open. */
 export class Kept {
   private all: Record<string, unknown> = {};
-  /** Whether the browser keeps them. */
+  /** Whether the browser stores them. */
   lasting = true;
 
   constructor(lesson: string) {
@@ -28,7 +28,7 @@ export class Kept {
     this.try(() => localStorage.removeItem(this.key));
   }
 
-  /** A browser may refuse to keep anything, and what it has kept may be unreadable. */
+  /** A browser may refuse to store anything, and what it has stored may be unreadable. */
   private try(act: () => void): void {
     try {
       act();

@@ -1,4 +1,4 @@
-/** A lesson in a page without a kernel: its cards are judged here, and what was answered is kept in this browser. */
+/** A lesson in a page without a kernel: its cards are judged here, and the answers are stored in this browser. */
 import { html, write } from "../page/dom";
 import type { PageModel } from "../page/pagemodel";
 import type { Face } from "../views/card";
@@ -25,14 +25,14 @@ export class Lesson {
     place.append(html("section", { class: "mg-root mg-lesson", "aria-label": "your answers" }, this.count, this.button));
   }
 
-  /** Takes a model of the page into the lesson: a card with its sheet, or an inspector that asks. */
+  /** Adds a model of the page to the lesson: a card with its sheet, or an inspector with questions. */
   join(place: string, model: PageModel): void {
     const sheet = model.get("sheet") as Sheet | undefined;
     if (sheet) this.joinCard({ model, sheet, blank: model.get("face") as Face });
     else if (Array.isArray(model.get("ask"))) this.joinInspector(`ask ${place}`, model);
   }
 
-  /** Shows what was answered before; called once all have joined. */
+  /** Shows earlier answers; called once all models have joined. */
   open(): void {
     for (const asked of this.cards) asked.model.set("face", this.face(asked));
     this.show();
@@ -53,7 +53,7 @@ export class Lesson {
     this.show();
   }
 
-  /** Before a prediction is shown as made, the cell below tells what the run gave: the keyboard goes on to it. */
+  /** Before a prediction is shown as made, the cell below shows the result of the run: the focus moves on to it. */
   private tell(id: string): void {
     for (const asked of this.cards) if (asked.sheet.kind === "reveal" && asked.sheet.id === id) asked.model.set("face", this.face(asked));
   }
@@ -73,7 +73,7 @@ export class Lesson {
     return typeof found === "string" ? found : "";
   }
 
-  /** The answers of ask mode; those to a recording that has changed since are not taken. */
+  /** The answers of ask mode; those to a recording that has changed since are discarded. */
   private joinInspector(key: string, model: PageModel): void {
     const asks = JSON.stringify(model.get("ask"));
     const held = this.kept.get(key) as { asks: string; answers: unknown } | undefined;

@@ -1,4 +1,4 @@
-/** What a student typed, as Python's `ast.literal_eval` reads it: numbers, True, False, None, quotes, lists, tuples. */
+/** Parses what a student typed, as Python's `ast.literal_eval` does: numbers, True, False, None, quotes, lists, tuples. */
 export type Value = boolean | number | string | null | List;
 export interface List {
   items: Value[];
@@ -25,7 +25,7 @@ function tokens(text: string): Token[] {
   return found;
 }
 
-/** The value of a text; an error where it is none. */
+/** The value of a text; an error if it has none. */
 export function literal(text: string): Value {
   const all = tokens(text.trim());
   const next = (): Value => {
@@ -54,7 +54,7 @@ export function literal(text: string): Value {
   return value;
 }
 
-/** `2, 3` is a tuple without its brackets. */
+/** `2, 3` is a tuple without parentheses. */
 function bare(first: Value, all: Token[], next: () => Value): Value {
   const items = [first];
   while (all.length > 0) {

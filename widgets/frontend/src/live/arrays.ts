@@ -1,4 +1,4 @@
-/** Small arrays in the browser: numbers of float64, rounded to the dtype that the array has in Python. */
+/** Small arrays in the browser: float64 numbers, rounded to the dtype that the array has in Python. */
 
 export interface NumberArray {
   shape: readonly number[];
@@ -6,7 +6,7 @@ export interface NumberArray {
   data: Float64Array;
 }
 
-/** An argument of a function: an array, or what Python would pass beside one. */
+/** An argument of a function: an array, or a Python value next to one. */
 export type Argument = NumberArray | number | boolean | null | string | Slice | Ellipsis | Dtype | Argument[];
 
 export class Slice {
@@ -17,10 +17,10 @@ export class Dtype {
   constructor(readonly name: string) {}
 }
 
-/** Something cannot be computed here; the message says what. */
+/** Something that cannot be computed here; the message says what. */
 export class Unsupported extends Error {}
 
-/** The most elements that an array may have. */
+/** The maximum number of elements of an array. */
 export const MOST = 10_000;
 const KINDS = ["bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"];
 const wrap: Record<string, (x: number) => number> = {
@@ -38,7 +38,7 @@ export const product = (sizes: readonly number[]): number => sizes.reduce((a, b)
 export const isFloat = (dtype: string): boolean => dtype.startsWith("float");
 export const isArray = (x: unknown): x is NumberArray => typeof x === "object" && x !== null && "data" in x && "shape" in x;
 
-/** Whether numbers of a dtype are computed here. */
+/** Whether numbers of a dtype can be computed here. */
 export const computes = (dtype: string): boolean => Object.hasOwn(wrap, dtype);
 
 export function rounding(dtype: string): (x: number) => number {
@@ -64,7 +64,7 @@ export function scalar(x: number | boolean, like?: string): NumberArray {
   return make([], dtype, () => Number(x));
 }
 
-/** The dtype in which two arrays meet, as NumPy has it. */
+/** The dtype to which NumPy promotes two arrays. */
 function meet(a: string, b: string): string {
   if (a === b) return a;
   const [low, high] = KINDS.indexOf(a) < KINDS.indexOf(b) ? [a, b] : [b, a];
@@ -73,7 +73,7 @@ function meet(a: string, b: string): string {
   return high;
 }
 
-/** The dtype of a result: a number beside arrays takes theirs, unless they have no fractions and it has. */
+/** The dtype of a result: a number next to arrays takes theirs, unless they are integers and it is not. */
 export function resultDtype(args: readonly Argument[]): string {
   const arrays = args.filter(isArray);
   const first = arrays.map((each) => each.dtype).reduce<string | null>((a, b) => (a === null ? b : meet(a, b)), null);
@@ -102,7 +102,7 @@ export function strides(shape: readonly number[]): number[] {
   return found;
 }
 
-/** Calls back with the place of each element that a shape with these strides looks at, row by row. */
+/** Calls back with the offset of each element of a view with this shape and these strides, in row-major order. */
 export function walk(shape: readonly number[], steps: readonly number[], offset: number, visit: (place: number, at: number) => void): void {
   const [ndim, count] = [shape.length, product(shape)];
   const index = new Array<number>(ndim).fill(0);
@@ -140,7 +140,7 @@ export function broadcastTo(x: NumberArray, shape: readonly number[]): NumberArr
 
 export const same = (a: readonly number[], b: readonly number[]): boolean => a.length === b.length && a.every((n, i) => n === b[i]);
 
-/** A function of elements. */
+/** An elementwise function. */
 export function elementwise(args: readonly Argument[], dtype: string, f: (...x: number[]) => number): NumberArray {
   const shape = broadcastShape(args.map((each) => (isArray(each) ? each.shape : [])));
   const computed = resultDtype(args);
@@ -178,7 +178,7 @@ export function swapaxes(x: NumberArray, i: number, j: number): NumberArray {
   return transpose(x, dims);
 }
 
-/** Rows along some axes, brought together: the kept shape, and for each place of it the elements. */
+/** Reductions along some axes: the kept shape, and for each of its positions the elements. */
 export function reduce(x: NumberArray, axes: readonly number[] | null, keepdims: boolean, dtype: string, f: (row: Float64Array) => number): NumberArray {
   const ndim = x.shape.length;
   const gone = axes === null ? x.shape.map((_, i) => i) : axes.map((a) => (a + ndim) % Math.max(ndim, 1));

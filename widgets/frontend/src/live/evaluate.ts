@@ -4,7 +4,7 @@ import type { Argument, NumberArray } from "./arrays";
 import { array, FUNCTIONS } from "./functions";
 import type { Expression } from "../trace/types";
 
-/** The number behind a name; undefined where there is none. */
+/** The value of a name; undefined if there is none. */
 export type Operands = (name: string) => Argument | undefined;
 
 const NUMBERS: Record<string, number> = { nan: NaN, inf: Infinity, "-inf": -Infinity };
@@ -25,7 +25,7 @@ export function evaluate(expression: Expression, operands: Operands): Argument {
   return call(...args.map((each) => evaluate(each, operands)));
 }
 
-/** The array that an expression is, in the dtype and the shape that were recorded. */
+/** The array of an expression, in the recorded dtype and shape. */
 export function evaluated(expression: Expression, operands: Operands, like: { shape: readonly number[]; dtype: string } | null): NumberArray {
   const found = evaluate(expression, operands);
   const result = isArray(found) ? found : array(found);

@@ -1,15 +1,15 @@
-/** Which entries of all tensors one number reaches. */
+/** The entries of all tensors that one number affects. */
 import type { NumberArray } from "./arrays";
 import type { Live } from "./live";
 
-/** A tensor that a number reaches: how many of its entries, and the first of these, counted row by row. */
+/** A tensor that a number affects: how many of its entries, and the first of these in row-major order. */
 export interface Reached {
   tensor: number;
   count: number;
   at: number;
 }
 
-/** How many entries two arrays differ in, and the first of them. */
+/** The number of entries in which two arrays differ, and the first of them. */
 function difference(before: NumberArray | null, after: NumberArray | null): [count: number, first: number] {
   let [count, first] = [0, -1];
   after?.data.forEach((x, at) => {
@@ -21,9 +21,9 @@ function difference(before: NumberArray | null, after: NumberArray | null): [cou
 }
 
 /**
- * The tensors that an entry of a leaf reaches, in the order in which they were made; the leaf is the first.
+ * The tensors that an entry of a leaf affects, in the order of their creation; the leaf is the first.
  *
- * NaN is put in its place and the program computed again: whatever uses the number is another one then.
+ * It is replaced by NaN and the program recomputed: whatever uses the number changes.
  */
 export function reached(live: Live, leaf: number, at: number): Reached[] {
   const { changes } = live;

@@ -23,7 +23,7 @@ const dtypeOf = (x: Argument | undefined): string => (x instanceof Dtype ? x.nam
 const asFloat = (dtype: string): string => (isFloat(dtype) ? dtype : "float64");
 
 const elementwise = new WeakSet<Function>();
-/** Whether each entry of a function's result comes from the entries that lie at the same place. */
+/** Whether each entry of a function's result comes from the entries at the same position. */
 export const isElementwise = (name: string): boolean => Object.hasOwn(FUNCTIONS, name) && elementwise.has(FUNCTIONS[name] as Function);
 function ofElements(f: Function): Function {
   elementwise.add(f);
@@ -43,7 +43,7 @@ const modulo = (x: number, y: number): number => {
   const rest = x % y;
   return rest !== 0 && rest < 0 !== y < 0 ? rest + y : rest;
 };
-/** To the nearest integer, and to the even one of two. */
+/** To the nearest integer, ties to the even one. */
 const rint = (x: number): number => {
   const low = Math.floor(x);
   return x - low === 0.5 ? (low % 2 === 0 ? low : low + 1) : Math.round(x);
@@ -137,7 +137,7 @@ function tile(x: NumberArray, times: readonly number[]): NumberArray {
   return A.reshape(A.broadcastTo(apart, shape.flatMap((n, i) => [by[i] as number, n])), shape.map((n, i) => n * (by[i] as number)));
 }
 
-/** The distribution function of the normal distribution, as minigrad has it for float32: right to 2e-7. */
+/** The distribution function of the normal distribution, as minigrad has it for float32: accurate to 2e-7. */
 function normalCdf(x: number): number {
   const t = 1 / (1 + 0.3275911 * Math.SQRT1_2 * Math.abs(x));
   const tail = t * (0.127414796 + t * (-0.142248368 + t * (0.7107068705 + t * (-0.7265760135 + t * 0.5307027145)))) * Math.exp(x * x * -0.5);
@@ -146,7 +146,7 @@ function normalCdf(x: number): number {
 
 const [add, sub, mul] = [binary((x, y) => x + y), binary((x, y) => x - y), binary((x, y) => x * y)] as [Function, Function, Function];
 
-/** What normalisation gives its input: docs/trace.md calls it by the name of minigrad's class. */
+/** The gradient of a normalisation's input: docs/trace.md calls it by the name of minigrad's class. */
 function standardBackward(g: Argument, x: Argument, scale: Argument, dims: Argument): Argument {
   const mean = (each: Argument): Argument => {
     const given = array(each);
@@ -165,7 +165,7 @@ export const FUNCTIONS: Record<string, Function> = {
   ellipsis: () => new Ellipsis(),
   output: (results, i) => (results as Argument[])[Number(i)] as Argument,
   array: (dtype, shape, ...entries) => A.make(integers(shape), dtypeOf(dtype), (at) => Number(entries[at])),
-  // functions of elements
+  // elementwise functions
   neg: unary((x) => -x, kept),
   abs: unary(Math.abs, kept),
   exp: unary(Math.exp),
@@ -261,7 +261,7 @@ export const FUNCTIONS: Record<string, Function> = {
   cumsum: running((a, b) => a + b),
   CumsumBackward0: (x, axis) => A.cast(running((a, b) => a + b)(A.cast(array(x), "float64"), axis as Argument) as NumberArray, array(x).dtype),
   cumprod: running((a, b) => a * b),
-  // shapes and places
+  // shapes and indices
   reshape: (x, shape) => A.reshape(array(x), integers(shape)),
   transpose: (x, dims) => A.transpose(array(x), integers(dims)),
   swapaxes: (x, i, j) => A.swapaxes(array(x), Number(i), Number(j)),

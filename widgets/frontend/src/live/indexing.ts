@@ -1,4 +1,4 @@
-/** Indices as NumPy has them: which elements of an array one names. */
+/** Indices as in NumPy: the elements of an array that an index selects. */
 import { broadcastShape, broadcastTo, Ellipsis, isArray, make, product, Slice, strides, Unsupported } from "./arrays";
 import type { Argument, NumberArray } from "./arrays";
 
@@ -7,7 +7,7 @@ interface Named {
   places: Float64Array;
 }
 
-/** One dimension of the result: how many entries it has, and where each leads. */
+/** One dimension of the result: its number of entries, and the offset of each. */
 interface Axis {
   size: number;
   place: (at: number) => number;
@@ -27,7 +27,7 @@ function wrapped(at: number, size: number): number {
   return found;
 }
 
-/** The parts of an index, one for each dimension, and null where there is a new one. */
+/** The parts of an index, one for each dimension, and null for a new one. */
 function partsOf(index: Argument, ndim: number): Argument[] {
   const given = Array.isArray(index) ? [...index] : [index];
   if (given.some((part) => isArray(part) && part.dtype === "bool")) throw new Unsupported("a mask as an index has a size that depends on numbers");
@@ -37,7 +37,7 @@ function partsOf(index: Argument, ndim: number): Argument[] {
   return at < 0 ? [...given, ...all] : [...given.slice(0, at), ...all, ...given.slice(at + 1)];
 }
 
-/** Which elements of an array of a shape an index names. */
+/** The elements that an index selects from an array of a shape. */
 export function named(shape: readonly number[], index: Argument): Named {
   const steps = strides(shape);
   const parts = partsOf(index, shape.length);

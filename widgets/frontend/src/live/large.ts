@@ -1,11 +1,11 @@
-/** What of a long program is computed again. */
+/** Which part of a long program is recomputed. */
 import { MOST, product } from "./arrays";
 import type { Trace } from "../trace/types";
 
-/** Of a program that makes more numbers than this, the large tensors are not computed: they would fill the memory. */
+/** If a program creates more numbers than this, its large tensors are not computed: they would fill the memory. */
 const MOST_NUMBERS = 4_000_000;
 
-/** How many numbers the ops of a program give, and its gradients have, of tensors that could be computed. */
+/** The number of values in the results and gradients of a program that could be computed. */
 function numbersMade(trace: Trace): number {
   const sizes = trace.events.flatMap((event) => {
     if (event.kind === "forward") return event.outputs.map((id) => product(trace.tensors[id]?.shape ?? []));
@@ -14,7 +14,7 @@ function numbersMade(trace: Trace): number {
   return sizes.reduce((sum, size) => (size > MOST ? sum : sum + size), 0);
 }
 
-/** The trace; of a program that makes too many numbers without those of its large tensors. */
+/** The trace; if a program creates too many numbers, without those of its large tensors. */
 export function computable(trace: Trace): Trace {
   if (numbersMade(trace) <= MOST_NUMBERS) return trace;
   return { ...trace, values: trace.values.map(({ entries: _, ...value }) => value) };

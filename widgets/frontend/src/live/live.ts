@@ -1,11 +1,11 @@
 /**
- * Live numbers: the recorded program, computed again with other numbers in its leaves, forwards and backwards.
+ * Live numbers: the recorded program, recomputed with other numbers in its leaves, forwards and backwards.
  *
- * The first run changes nothing, and is held to what was recorded: what it cannot compute, or computes otherwise, keeps
- * its recorded numbers from then on, and so does what follows from it.
+ * The first run changes nothing, and is compared with the recording: what it cannot compute, or computes differently,
+ * keeps its recorded numbers from then on, and so does what follows from it.
  *
- * The trace that is shown is a copy, in which whatever can change has a preview of its own: a run exchanges previews,
- * while all indices stay, and with them everything that a view has found out about the trace.
+ * The displayed trace is a copy, in which whatever can change has its own preview: a run replaces previews, while all
+ * indices stay, and with them everything that a view has derived from the trace.
  */
 import { computes, make, Unsupported } from "./arrays";
 import { evaluated } from "./evaluate";
@@ -24,23 +24,23 @@ import type { Maybe, Trace, TraceEvent } from "../trace/types";
 
 type Of<K extends TraceEvent["kind"]> = Extract<TraceEvent, { kind: K }>;
 
-/** A longer program is not computed again at each change. */
+/** A longer program is not recomputed at each change. */
 const LONGEST = 20_000;
 const UNKNOWN: Known = { array: null, touched: false, stale: false };
 const PASSING = ["retain_grad", "post_accumulate"];
 
 export class Live {
-  /** The trace that is shown. */
+  /** The displayed trace. */
   readonly trace: Trace;
   /** The tensors whose numbers can be changed. */
   readonly leaves: readonly number[];
   /** What keeps its recorded numbers whatever is changed. */
   readonly limits: readonly Kept[];
-  /** After a run: the tensors that changed and whose numbers the program had read otherwise than by an op. */
+  /** After a run: the changed tensors whose numbers the program had read by something other than an op. */
   read: number[] = [];
   readonly slots: Slots;
   private readonly results: Results;
-  /** By step, the tensors that the program has then read otherwise than by an op. */
+  /** By step, the tensors that the program then read by something other than an op. */
   private readonly reads = new Map<number, number[]>();
   private memory: Memory;
   private passes: Map<string, Known>[] = [];
@@ -48,9 +48,9 @@ export class Live {
   private parameters = new Map<number, Map<string, Known>>();
   private replaced = new Set<number>();
   private shown = new Set<number>();
-  /** What was in the `.grad` that is added to. */
+  /** The former value of the `.grad` that is added to. */
   private before: Known | undefined;
-  /** What the last op in place has written to. */
+  /** What the last in-place op wrote to. */
   private target: Maybe = null;
   private origins: Origins;
 
@@ -70,19 +70,19 @@ export class Live {
     this.limits = this.probed();
   }
 
-  /** The live numbers of a trace; null where nothing can be changed, or there would be too much to compute. */
+  /** The live numbers of a trace; null if nothing can be changed, or there would be too much to compute. */
   static of(trace: Trace): Live | null {
     if (trace.events.length > LONGEST || !trace.events.some((event) => event.kind === "forward" && event.expressions)) return null;
     const live = new Live(computable(trace));
     return live.leaves.length > 0 ? live : null;
   }
 
-  /** The index that a preview of the shown trace has in the recorded one. */
+  /** The index in the recorded trace of a preview of the displayed one. */
   recordedIndex(value: number): number {
     return this.slots.recordedIndex(value);
   }
 
-  /** What would keep its recorded numbers if any leaf was changed. */
+  /** What would keep its recorded numbers if any leaf were changed. */
   private probed(): readonly Kept[] {
     this.run(new Map(this.leaves.map((leaf) => [leaf, this.numbers(leaf)])));
     const found = this.kept;
@@ -90,7 +90,7 @@ export class Live {
     return found;
   }
 
-  /** After a run: what should have changed and could not be computed. */
+  /** After a run: what should have changed but could not be computed. */
   get kept(): readonly Kept[] {
     return this.results.kept;
   }
@@ -106,7 +106,7 @@ export class Live {
     return [...(numbersOf(this.recorded.values[this.recorded.tensors[leaf]?.value ?? -1])?.data ?? [])];
   }
 
-  /** Computes everything with these numbers in the place of those of some leaves. */
+  /** Computes everything with these numbers in place of those of some leaves. */
   run(changes: ReadonlyMap<number, readonly number[]>): void {
     this.changes = changes;
     [this.results.kept, this.read, this.passes] = [[], [], []];
@@ -186,7 +186,7 @@ export class Live {
       if (!record) return;
       const inside = event.expressions?.[at] === undefined && this.shown.has(output) && this.memory.read(output).array !== null;
       if (!inside && !this.memory.shares(output, event.inputs)) {  // else an op inside of this one has made it
-        // what PyTorch's operators give besides, for their derivatives alone, is no reason to speak of
+        // results that PyTorch's operators return only for their derivatives need no mention
         const silent = at > 0 && event.expressions !== undefined && event.expressions[at] === undefined ? "" : undefined;
         const found = this.results.computed(`${step}:${at}`, event.op, event.expressions?.[at], operand, state, record.value, record, silent);
         this.memory.write(output, found);
@@ -195,7 +195,7 @@ export class Live {
     });
   }
 
-  /** An op in place: what it gives goes to where its first operand lies. */
+  /** An in-place op: its result goes to the memory of its first operand. */
   private writes(event: Of<"forward">, step: number, operand: (name: string) => Known | undefined, state: Known): void {
     const target = event.inputs[0];
     const record = target == null ? undefined : this.recorded.tensors[target];
@@ -251,14 +251,14 @@ export class Live {
     this.passes[event.depth ?? 0] = arriving;
   }
 
-  /** What lies where something begins to lie with an event, if a tensor lay there that the trace knows of. */
+  /** The values of memory that an event first uses, if a tensor that the trace has was there. */
   private lying(event: TraceEvent, what: number, id: number, value: Maybe): Known | undefined {
     const like = this.recorded.values[value ?? -1];
     const places = (event.held ?? []).filter((holder) => holder[1] === what && holder[2] === id).map(([storage]) => storage);
     return places.map((storage) => this.memory.whole(storage, like?.shape ?? [], like?.dtype ?? "")).find((each) => each !== undefined);
   }
 
-  /** The gradient of a root: ones, or a tensor that lies where an op has put it. */
+  /** The gradient of a root: ones, or a tensor in memory that an op has written. */
   private given(event: Of<"backward_start">, step: number, node: number, value: Maybe, at: number): Known {
     const found = this.lying(event, 4, node, value);
     return found ? this.results.settled(`${step}:root ${at}`, found, value, "the gradient that the pass begins with") : this.results.constant(value);
@@ -283,7 +283,7 @@ export class Live {
     this.origins.enterNode(event.gradient, found);
   }
 
-  /** A hook is Python's: what it left is known as it was recorded. */
+  /** A hook is Python code: its result is known as it was recorded. */
   private hooked(event: Of<"hook">, step: number): void {
     const got = this.received.get(event.node) ?? [];
     const passing = PASSING.includes(event.hook);
@@ -332,7 +332,7 @@ export class Live {
     else this.slots.share(step);
   }
 
-  /** What a name in the expression of a gradient stands for. */
+  /** The value of a name in the expression of a gradient. */
   private operand(id: number, name: string, got: readonly (Known | null)[]): Known | undefined {
     const node = this.recorded.nodes[id];
     const [list, nr] = placeOf(name);
@@ -358,7 +358,7 @@ export class Live {
     this.slots.show(step, "grad", total);
   }
 
-  /** What a `.grad` held before the recording, which is what is there now without what was added. */
+  /** The value of a `.grad` before the recording, which is its present value without what was added. */
   private earlier(event: Of<"accumulate">): Known | undefined {
     const [now, more] = [event.grad, event.gradient].map((value) => numbersOf(this.recorded.values[value ?? -1]));
     if (!now || !more || !computes(now.dtype) || now.data.every((x, at) => Object.is(x, more.data[at]))) return undefined;
@@ -381,8 +381,8 @@ export class Live {
     return known ?? { ...this.results.constant(event.gradient), touched: this.changed, stale: this.changed };
   }
 
-  // what everything goes through
-  /** What a tensor holds; its record shows what it held when it was first seen. */
+  // shared by all of the above
+  /** The values of a tensor; its record shows those when it was first seen. */
   private tensor(id: number): Known {
     const known = this.memory.read(id);
     if (!this.shown.has(id)) {

@@ -1,16 +1,16 @@
-/** What the tensors of a trace hold while its program is computed again: tensors that share memory share it here too. */
+/** The values of a trace's tensors while its program is recomputed: tensors that share memory share it here too. */
 import { checkSize, isFloat, product, rounding, strided, strides, walk } from "./arrays";
 import type { NumberArray } from "./arrays";
 import { numbersOf } from "./numbers";
 import type { TensorRecord, Trace } from "../trace/types";
 
-/** An array, and where it came from. */
+/** An array, and its origin. */
 export interface Known {
-  /** Null where the trace does not hold the numbers. */
+  /** Null if the trace does not have the numbers. */
   array: NumberArray | null;
   /** Whether it depends on a number that was changed. */
   touched: boolean;
-  /** Whether it should have changed and could not be computed: these are the recorded numbers. */
+  /** Whether it should have changed but could not be computed: these are the recorded numbers. */
   stale: boolean;
 }
 
@@ -26,9 +26,9 @@ interface Buffer {
 const BYTES: Record<string, number> = { bool: 1, uint8: 1, int8: 1, int16: 2, int32: 4, int64: 8, float32: 4, float64: 8 };
 
 export class Memory {
-  /** The tensors whose numbers came from the trace, since no op of it made them. */
+  /** The tensors whose numbers came from the trace, since no op of it created them. */
   readonly loaded = new Set<number>();
-  /** Where each `.grad` lies. */
+  /** The location of each `.grad`. */
   readonly grads = new Map<number, number>();
   private readonly buffers = new Map<number, Buffer>();
   private readonly places = new Map<number, number>();
@@ -36,7 +36,7 @@ export class Memory {
   constructor(
     private readonly trace: Trace,
     changed: ReadonlyMap<number, readonly number[]>,
-    /** What a tensor holds that no op has made, where that is not what was recorded of it. */
+    /** The values of a tensor that no op created, if they differ from the recording. */
     private readonly unexplained: (tensor: number) => Known | undefined,
   ) {
     for (const [tensor, numbers] of changed) {
@@ -47,24 +47,24 @@ export class Memory {
     }
   }
 
-  /** A tensor, or a `.grad`, begins to lie in a storage. */
+  /** A tensor, or a `.grad`, starts using a storage. */
   hold(storage: number, what: number, id: number | null): void {
     if (id === null) return;
     if (what < 2) this.places.set(id, storage);
     if (what === 3) this.grads.set(id, storage);
   }
 
-  /** A `.grad` ceases to lie in a storage. */
+  /** A `.grad` stops using a storage. */
   drop(storage: number, what: number, id: number | null): void {
     if (what === 3 && id !== null && this.grads.get(id) === storage) this.grads.delete(id);
   }
 
-  /** Whether ops have put all numbers where a tensor lies. */
+  /** Whether ops have written all numbers of a tensor's memory. */
   knows(tensor: number): boolean {
     return this.buffers.get(this.place(tensor))?.full ?? false;
   }
 
-  /** Whether a tensor lies in the memory of another one, so that nothing has to be computed for it. */
+  /** Whether a tensor is in the memory of another one, so that nothing has to be computed for it. */
   shares(tensor: number, others: readonly (number | null)[]): boolean {
     const place = this.place(tensor);
     return others.some((other) => other !== null && other !== tensor && this.place(other) === place);
@@ -103,7 +103,7 @@ export class Memory {
     });
   }
 
-  /** All that lies in a storage, as an array; undefined where no tensor lies there that the trace knows of. */
+  /** The whole of a storage, as an array; undefined if no tensor that the trace has is there. */
   whole(storage: number, shape: readonly number[], dtype: string): Known | undefined {
     const buffer = this.buffers.get(storage);
     if (!buffer) return undefined;
@@ -111,7 +111,7 @@ export class Memory {
     return { array: complete ? { shape, dtype, data: buffer.data.slice() } : null, touched: buffer.touched, stale: buffer.stale };
   }
 
-  /** A `.grad` as its memory has it; undefined where that is not known. */
+  /** A `.grad` as in its memory; undefined if that is unknown. */
   readGrad(tensor: number): Known | undefined {
     const buffer = this.buffers.get(this.grads.get(tensor) ?? -1);
     const record = this.trace.tensors[tensor];
@@ -147,7 +147,7 @@ export class Memory {
     return made;
   }
 
-  /** How many elements a tensor's memory has at least. */
+  /** A lower bound of the number of elements in a tensor's memory. */
   private reach(record: TensorRecord): number {
     const [steps, offset] = this.layout(record);
     return product(record.shape) === 0 ? 0 : record.shape.reduce((last, n, i) => last + (n - 1) * (steps[i] as number), offset) + 1;
@@ -157,7 +157,7 @@ export class Memory {
     return [record.strides ?? strides(record.shape), record.offset ?? 0];
   }
 
-  /** Fills in from the record of a tensor what nobody has written; says whether all is there then. */
+  /** Fills in, from the record of a tensor, what has not been written; returns whether all is then known. */
   private load(tensor: number, record: TensorRecord, buffer: Buffer, steps: readonly number[], offset: number): boolean {
     let all = buffer.full;
     if (all) return true;

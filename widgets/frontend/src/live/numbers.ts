@@ -15,7 +15,7 @@ function shown(x: number, dtype: string): Scalar {
   return Number.isFinite(x) ? x : Number.isNaN(x) ? "nan" : x > 0 ? "inf" : "-inf";
 }
 
-/** The array that a preview holds; null if it has statistics only. */
+/** The array of a preview; null if it has only statistics. */
 export function numbersOf(value: Value | undefined): NumberArray | null {
   const numbers = value?.data ?? value?.entries;
   return value && numbers ? { shape: value.shape, dtype: value.dtype, data: Float64Array.from(numbers, plain) } : null;
@@ -34,7 +34,7 @@ export function previewOf({ shape, dtype, data }: NumberArray): Value {
   return { ...head, stats: { min: some ? min : null, max: some ? max : null, mean: some ? sum / finite.length : null, norm, nan, inf } };
 }
 
-/** Whether two numbers are the same but for rounding: of float32, some roundings in a row. */
+/** Whether two numbers are equal up to rounding: for float32, several roundings in a row. */
 function near(a: number, b: number, exact: boolean): boolean {
   if (Object.is(a, b) || a === b) return true;
   if (!Number.isFinite(a) || !Number.isFinite(b)) return Number.isNaN(a) && Number.isNaN(b);
@@ -42,7 +42,7 @@ function near(a: number, b: number, exact: boolean): boolean {
   return Math.abs(a - b) <= tolerance * Math.max(Math.abs(a), Math.abs(b)) + tolerance / 10;
 }
 
-/** Whether an array is what was recorded, as far as that tells. */
+/** Whether an array equals what was recorded, as far as the preview shows. */
 export function agrees(found: NumberArray, value: Value): boolean {
   if (found.shape.length !== value.shape.length || found.shape.some((n, i) => n !== value.shape[i]) || found.dtype !== value.dtype) return false;
   const exact = !isFloat(found.dtype) || found.dtype === "float64";

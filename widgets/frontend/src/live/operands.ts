@@ -1,4 +1,4 @@
-/** The operands of expressions: their names, and what several of them are together. */
+/** The operands of expressions: their names, and their combined state. */
 import { computes, make } from "./arrays";
 import type { NumberArray } from "./arrays";
 import type { Known } from "./memory";
@@ -6,7 +6,7 @@ import type { Expression } from "../trace/types";
 
 const places = new Map<string, [list: string, at: number]>();
 
-/** A name such as `inputs[1]` as its list and the place in it; of any other name the place is 0. */
+/** A name such as `inputs[1]` as its list and index; for any other name the index is 0. */
 export function placeOf(name: string): [list: string, at: number] {
   const known = places.get(name);
   if (known) return known;
@@ -30,7 +30,7 @@ export function namesIn(expression: Expression): string[] {
   return found;
 }
 
-/** Several arrays together: touched, or stale, if one of them is. */
+/** The combined state of several arrays: touched, or stale, if any of them is. */
 export function together(all: readonly Known[]): Known {
   return { array: null, touched: all.some((each) => each.touched), stale: all.some((each) => each.stale) };
 }

@@ -1,8 +1,8 @@
 /**
- * What expressions give, held to what was recorded.
+ * The results of expressions, compared with the recording.
  *
- * In the first run nothing is changed: what cannot be computed, or gives something else than Python did, keeps its
- * recorded numbers from then on.
+ * In the first run nothing is changed: what cannot be computed, or differs from Python's result, keeps its recorded
+ * numbers from then on.
  */
 import { checkSize, product, Unsupported } from "./arrays";
 import type { Argument, NumberArray } from "./arrays";
@@ -20,20 +20,20 @@ export interface Kept {
 export class Results {
   /** Whether this is the first run. */
   base = true;
-  /** What should have changed in this run and could not be computed. */
+  /** What should have changed in this run but could not be computed. */
   kept: Kept[] = [];
-  /** By step and place, why it keeps its recorded numbers. */
+  /** By step and position, why it keeps its recorded numbers. */
   private readonly refused = new Map<string, Kept>();
   private readonly first = new Map<string, NumberArray | null>();
 
   constructor(private readonly recorded: Trace) {}
 
-  /** A recorded number that no expression gives; it may be an old one once another has been changed. */
+  /** A recorded number without an expression; it may be outdated once another has been changed. */
   constant(value: Maybe | undefined): Known {
     return { array: numbersOf(this.recorded.values[value ?? -1]), touched: false, stale: false };
   }
 
-  /** The result of an expression, or what was recorded in its place. */
+  /** The result of an expression, or its recorded value instead. */
   computed(
     key: string,
     what: string,
@@ -61,7 +61,7 @@ export class Results {
     return this.settled(key, { array: found, touched: state.touched, stale: false }, value, what);
   }
 
-  /** What was found, if the first run has shown that it is what was recorded. */
+  /** The result, if the first run has shown that it equals the recording. */
   settled(key: string, found: Known, value: Maybe, what: string): Known {
     const recorded = value === null ? undefined : this.recorded.values[value];
     if (!found.array || found.stale || this.refused.has(key)) return this.keep(key, { what, why: "" }, found, value);
@@ -72,7 +72,7 @@ export class Results {
     return found;
   }
 
-  /** The recorded numbers, in the place of what cannot be computed. */
+  /** The recorded numbers, in place of what cannot be computed. */
   keep(key: string, kept: Kept, state: Known, value: Maybe): Known {
     if (this.base && !this.refused.has(key)) this.refused.set(key, kept);
     const known = this.constant(value);

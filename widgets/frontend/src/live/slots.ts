@@ -1,4 +1,4 @@
-/** A copy of a trace in which whatever a run can change has a preview of its own. */
+/** A copy of a trace in which whatever a run can change has its own preview. */
 import { numbersOf, previewOf } from "./numbers";
 import type { Known } from "./memory";
 import type { NumberArray } from "./arrays";
@@ -6,7 +6,7 @@ import type { Maybe, NodeRecord, Scalar, TensorRecord, Trace, TraceEvent, Value 
 
 type Fields = Record<string, unknown>;
 
-/** The preview of an array that was computed: what nobody looks at is not made. */
+/** The preview of a computed array, created on demand. */
 class Preview implements Value {
   readonly live = true;
   private made: Value | null = null;
@@ -39,11 +39,11 @@ class Preview implements Value {
 
 export class Slots {
   readonly trace: Trace;
-  /** By slot, the preview that was recorded. */
+  /** By slot, the recorded preview. */
   private readonly recorded = new Map<number, Value>();
   /** By slot, the index of that preview in the recorded trace. */
   private readonly origin = new Map<number, number>();
-  /** By slot, all numbers that are shown there, where they are known. */
+  /** By slot, all numbers shown there, if they are known. */
   private readonly arrays = new Map<number, NumberArray>();
 
   constructor(original: Trace) {
@@ -53,23 +53,23 @@ export class Slots {
     this.trace = { ...original, values: [...original.values], events, tensors, nodes };
   }
 
-  /** The index that a preview of the copy has in the recorded trace. */
+  /** The index in the recorded trace of a preview of the copy. */
   recordedIndex(value: number): number {
     return this.origin.get(value) ?? value;
   }
 
-  /** All numbers of a preview of the copy; null where they are not known. */
+  /** All numbers of a preview of the copy; null if they are unknown. */
   array(value: Maybe | undefined): NumberArray | null {
     return value == null ? null : (this.arrays.get(value) ?? numbersOf(this.trace.values[value]));
   }
 
-  /** Shows what a field of an event holds now. */
+  /** Shows the new value of a field of an event. */
   show(step: number, field: string, known: Known | null): void {
     const event = this.trace.events[step] as unknown as Fields;
     event[field] = this.exchange(event[field] as Maybe | undefined, known);
   }
 
-  /** The same of an entry of a list. */
+  /** The same for an entry of a list. */
   showAt(step: number, field: string, at: number, known: Known): void {
     const event = this.trace.events[step] as unknown as Fields;
     const list = event[field] as Maybe[];
@@ -78,13 +78,13 @@ export class Slots {
     event[field] = list.map((value, i) => (i === at ? slot : value));
   }
 
-  /** The same of a list of pairs, of tensors and what they hold. */
+  /** The same for a list of pairs of tensors and their values. */
   showPair(step: number, field: string, at: number, known: Known): void {
     const event = this.trace.events[step] as unknown as Fields;
     event[field] = (event[field] as [number, Maybe][]).map(([tensor, value], i) => [tensor, i === at ? this.exchange(value, known) : value]);
   }
 
-  /** What was sent along an edge is also what has piled up, where nothing was before. */
+  /** The gradient sent along an edge is also the sum, if there was none before. */
   share(step: number): void {
     const event = this.trace.events[step];
     if (event?.kind === "flow" && event.sum !== null) event.sum = event.gradient;

@@ -1,14 +1,14 @@
 /**
- * Where a view is in a notebook, and how the keyboard gets into it and on to what comes next. A student who runs a cell
- * by Shift-Enter stands in the cell below; what the cell shows is then out of reach of the keys that it wants.
+ * The position of a view in a notebook, and how the keyboard focus enters it and moves on. A student who runs a cell by
+ * Shift-Enter is in the cell below; the cell's output then does not receive its keys.
  */
 const CELL = ".jp-Cell";
 const PAGE_CELL = ".cell";  // of the site
 const CARD = ".mg-question-card:not([data-done])";
 
 /**
- * Whether the cell of a view was run just now, by the keyboard: not so when a page is opened, when all cells are run, or
- * by the mouse. Where the focus is, there a notebook runs next, so a cell that took it from the mouse would run again.
+ * Whether the cell of a view was just run by the keyboard: not when a page is opened, when all cells are run, or by the
+ * mouse. A notebook next runs the cell with the focus, so a cell that took it from the mouse would run again.
  */
 function isFresh(cell: Element, notebook: Element): boolean {
   const focused = document.activeElement;
@@ -16,7 +16,7 @@ function isFresh(cell: Element, notebook: Element): boolean {
   return cell.matches(".jp-mod-active") || (cell.nextElementSibling?.matches(".jp-mod-active") ?? false);
 }
 
-/** Calls back once a view stands in its cell: a notebook draws first and puts what it drew in place afterwards. */
+/** Calls back once a view is in its cell: a notebook draws an output first and inserts it afterwards. */
 function whenPlaced(root: HTMLElement, then: (cell: Element, notebook: Element) => void, tries = 120): void {
   setTimeout(() => {
     const [cell, notebook] = [root.closest(CELL), root.closest(".jp-Notebook")];
@@ -25,7 +25,7 @@ function whenPlaced(root: HTMLElement, then: (cell: Element, notebook: Element) 
   }, 25);
 }
 
-/** Leads the keyboard into a view that has just come onto the page, if its cell was run by hand; once for each cell. */
+/** Moves the focus into a view that has just appeared, if its cell was run by hand; once for each cell. */
 export function arrive(root: HTMLElement, target: () => HTMLElement | null, firstOf: "cell" | "notebook"): void {
   whenPlaced(root, (cell, notebook) => {
     const all = firstOf === "cell" ? cell : notebook;
@@ -36,8 +36,8 @@ export function arrive(root: HTMLElement, target: () => HTMLElement | null, firs
 }
 
 /**
- * Leads the keyboard out of a view: to the next open question of its cell, or to the next cell. In a page, where a cell
- * takes no keyboard, to an open question of the next cell; false where there is none.
+ * Moves the focus out of a view: to the next open question of its cell, or to the next cell. In a page, where a cell
+ * takes no focus, to an open question of the next cell; false if there is none.
  */
 export function advance(root: HTMLElement): boolean {
   const cell = root.closest(CELL) ?? root.closest(PAGE_CELL);

@@ -54,7 +54,7 @@ export class Chart {
     });
   }
 
-  /** Moves the playhead; behind the end of a trace it rests there. */
+  /** Moves the playhead; beyond the end of a trace it stays there. */
   show(step: number): void {
     const at = Math.min(step, this.all.length - 1);
     this.head.style.left = `${(100 * (at + 0.5)) / this.scale.steps}%`;

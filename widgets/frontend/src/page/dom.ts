@@ -1,4 +1,4 @@
-/** Small helpers to make elements. Text goes in as text only, never as markup: it comes from users' programs. */
+/** Small helpers to create elements. Text is inserted only as text, never as markup: it comes from users' programs. */
 
 const SVG = "http://www.w3.org/2000/svg";
 type Attributes = Record<string, string | number | boolean>;
@@ -29,7 +29,7 @@ export function svg<K extends keyof SVGElementTagNameMap>(
   return element;
 }
 
-/** Writes text only where it differs: an unchanged node costs no layout. */
+/** Writes text only if it differs: an unchanged node costs no layout. */
 export function write(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }

@@ -1,12 +1,12 @@
-/** A recording as the fragment of an address: packed, deflated, in letters that an address may have. */
+/** A recording as the fragment of an address: packed, deflated, in characters that an address may contain. */
 import { check } from "../trace/check";
 import { unpack, withoutEntries } from "../trace/unpack";
 
-/** The longest fragment: a longer address is cut by some programs that pass it on. */
+/** The longest fragment: some programs truncate longer addresses. */
 export const LONGEST = 8 * 1024;
-/** What it may grow to: a short text of zeros would else fill the memory. */
+/** The maximum size after inflating: a short text of zeros would otherwise fill the memory. */
 const LARGEST = 2 * 1024 * 1024;
-/** What a link carries of a trace. Positions are found anew, and nothing else of what an inspector adds is needed. */
+/** The part of a trace in a link. Positions are computed again; nothing else that an inspector adds is needed. */
 const KEPT = ["format", "version", "library", "files", "values", "tensors", "nodes", "scopes", "storages", "formulas", "expressions", "events", "bindings", "numbers", "process"];
 const WALKS = ["forward", "backward", "traversal", "checkpoint", "all"];
 
@@ -14,7 +14,7 @@ type Row = Record<string, unknown>;
 
 async function through(bytes: Uint8Array<ArrayBuffer>, by: CompressionStream | DecompressionStream, most = Infinity): Promise<Uint8Array> {
   const [writer, reader] = [by.writable.getWriter(), by.readable.getReader() as ReadableStreamDefaultReader<Uint8Array>];
-  // What is wrong with the bytes, the reader says.
+  // The reader reports what is wrong with the bytes.
   writer.write(bytes).then(() => writer.close()).catch(() => undefined);
   const parts: Uint8Array[] = [];
   let size = 0;
@@ -35,7 +35,7 @@ async function through(bytes: Uint8Array<ArrayBuffer>, by: CompressionStream | D
   return whole;
 }
 
-/** The fragment for a trace at a step, without the numbers of large tensors where it would be too long with them. */
+/** The fragment for a trace at a step, without the numbers of large tensors if it would be too long with them. */
 export async function fragmentOf(trace: unknown, lens: string, step: number): Promise<string> {
   const given = (typeof trace === "string" ? JSON.parse(trace) : trace) as Row;
   const whole = await written(given, lens, step);
@@ -50,7 +50,7 @@ async function written(given: Row, lens: string, step: number): Promise<string> 
   return btoa(text).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
-/** What a fragment holds, checked field by field; an error says why it cannot be shown. */
+/** The contents of a fragment, checked field by field; an error says why it cannot be shown. */
 export async function stateOf(fragment: string): Promise<Row> {
   if (fragment.length > LONGEST) throw new Error(`it is longer than ${LONGEST} letters`);
   if (!/^[\w-]+$/.test(fragment)) throw new Error("it has letters that no such link has");

@@ -1,6 +1,6 @@
 /**
  * The keyboard. JupyterLab's own shortcuts listen further out (`b` inserts a cell, `d d` deletes one), so every key
- * that is pressed inside the inspector ends here, except those that lead out of it or belong to the browser.
+ * pressed inside the inspector is stopped here, except those that lead out of it or belong to the browser.
  */
 import { advance } from "./cells";
 
@@ -13,7 +13,7 @@ export interface Actions {
   choose(): void;
   walk(direction: 1 | -1): void;
   fold?(by: 1 | -1): void;
-  /** A digit: how much of the graph is folded, counted from 0. */
+  /** A digit: the folding level, counted from 0. */
   level?(at: number): void;
   fill?(): void;
   slide?(): void;
@@ -28,7 +28,7 @@ function leavesUs(event: KeyboardEvent, root: HTMLElement): boolean {
   return event.key === "Tab" || event.ctrlKey || event.metaKey;
 }
 
-/** A focused button, link or list has its own use of Space, Enter and the up and down arrows. */
+/** A focused button, link or list uses Space, Enter and the up and down arrows itself. */
 function ownKey(event: KeyboardEvent): boolean {
   const target = event.target as Element | null;
   if (target?.matches("select, textarea, input[type=search], input[type=text], input[type=number], input[type=radio]")) return true;
@@ -38,13 +38,13 @@ function ownKey(event: KeyboardEvent): boolean {
   return (target?.matches(".mg-code, .mg-details-body, .mg-nodelist-body") ?? false) && /^(ArrowUp|ArrowDown|Page)/.test(event.key);
 }
 
-/** What is drawn anew may take the focus with it. It then stays in the inspector, and the next key does not get out. */
+/** Redrawing may remove the focused element. The focus then stays in the inspector, so that the next key does not leave it. */
 function hold(root: HTMLElement): void {
   const { activeElement } = root.getRootNode() as Document | ShadowRoot;
   if (activeElement === null || activeElement === document.body) root.focus({ preventScroll: true });
 }
 
-/** Notebook 7 takes keys on their way in, before they are here, except from what bears this mark. */
+/** Notebook 7 intercepts keys before they arrive here, except from elements with this mark. */
 function shield(root: HTMLElement): () => void {
   const mark = (event: KeyboardEvent): void => {
     if (!event.composedPath().includes(root)) return;
@@ -80,7 +80,7 @@ export function listen(root: HTMLElement, actions: Actions): () => void {
       advance(root);
       return;
     }
-    // In the slide view the keys of a presenter's clicker step; elsewhere they scroll the page.
+    // In the slide view a presenter's clicker steps with these keys; elsewhere they scroll the page.
     const paged = root.hasAttribute("data-slide") ? PAGES[event.key] : undefined;
     const act = table[paged ?? event.key];
     if (!act || event.altKey || ownKey(event)) return;

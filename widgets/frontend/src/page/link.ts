@@ -1,4 +1,4 @@
-/** The link to Python: what the browser changes is sent once it rests; what Python sets is shown at once. */
+/** The link to Python: changes in the browser are sent once they stop; changes in Python are shown at once. */
 import type { Answer, Question } from "../trace/questions";
 import type { Maybe } from "../trace/types";
 
@@ -9,11 +9,11 @@ export interface Model {
   save_changes(): void;
   on(name: string, callback: () => void): void;
   off(name: string, callback: () => void): void;
-  /** The program of the page that this model lives in; a widget's model has it as traits. */
+  /** The program of the page that contains this model; a widget's model has it as traits. */
   program?(): Promise<Program | null>;
 }
 
-/** What a page of its own needs beside the state: `module` says which kind of script it is. */
+/** What a standalone page needs besides the state: `module` says which kind of script it is. */
 export interface Program {
   script: string;
   style: string;
@@ -60,7 +60,7 @@ export class Link {
     return (this.model.get("calls") ?? []) as number[];
   }
 
-  /** The calls of modules that are folded; null where nobody has chosen yet. */
+  /** The calls of modules that are folded; null if nothing has been chosen yet. */
   get collapsed(): number[] | null {
     return (this.model.get("collapsed") ?? null) as number[] | null;
   }
@@ -69,12 +69,12 @@ export class Link {
     return this.model.get("trace");
   }
 
-  /** The address of the page that shows what a link holds. */
+  /** The address of the page that shows the contents of a link. */
   get player(): string {
     return String(this.model.get("player") ?? "");
   }
 
-  /** What a page of its own shows: the trace, and all that was chosen here. */
+  /** The state of a standalone page: the trace, and everything chosen here. */
   state(): Record<string, unknown> {
     this.flush();
     const trace = this.trace;
@@ -106,12 +106,12 @@ export class Link {
     try {
       this.model.save_changes();
     } catch (error) {
-      // The kernel is gone. Stepping goes on without it; the model keeps the last step for a later one.
+      // The kernel is gone. Stepping continues without it; the model keeps the last step for a later one.
       console.info("minigrad inspector: the kernel did not take the step", error);
     }
   }
 
-  /** Calls back when the other side changed something; gives a function that ends it. */
+  /** Calls back when the other side changed something; returns a function that ends it. */
   listen(callback: () => void): () => void {
     const heard = (): void => {
       if (this.ours) return;

@@ -1,4 +1,4 @@
-/** A model that lives in a page: no kernel hears of it. */
+/** A model in a page, without a kernel. */
 import type { Model, Program } from "./link";
 
 export class PageModel implements Model {

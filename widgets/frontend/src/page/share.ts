@@ -1,16 +1,16 @@
-/** "share": the inspector at this step as a page of its own, or as a link that holds the recording itself. */
+/** "share": the inspector at this step as a standalone page, or as a link that contains the recording itself. */
 import { html, write } from "./dom";
 import { fragmentOf, LONGEST } from "./fragment";
 import type { Link } from "./link";
 
 const NO_PROGRAM = "This page cannot give its own program away: save it, or copy a link.";
 
-/** JSON that may stand in a script element: it has no `<`. */
+/** JSON that may be in a script element: it contains no `<`. */
 function quoted(state: unknown): string {
   return JSON.stringify(state).replaceAll("<", "\\u003c");
 }
 
-/** A page that shows a state with nothing asked from the network. `script`: a module or, of a page, its classic script. */
+/** A page that shows a state without network requests. `script`: a module or, for a page, its classic script. */
 export function pageOf(state: Record<string, unknown>, { script, style, module }: { script: string; style: string; module: boolean }): string {
   const parts = [
     '<!doctype html>\n<html lang="en" data-minigrad-page>\n<head>\n<meta charset="utf-8">',
@@ -56,7 +56,7 @@ export class Share {
     await this.copy(`${this.link.player}#${fragment}`, `Copied: a link of ${((fragment.length) / 1024).toFixed(1)} kB that holds the whole recording.`);
   }
 
-  /** Where the clipboard cannot be written to, the text stands there to be copied by hand. */
+  /** If the clipboard cannot be written to, the text is shown, to be copied by hand. */
   private async copy(text: string, told: string): Promise<void> {
     try {
       await navigator.clipboard.writeText(text);

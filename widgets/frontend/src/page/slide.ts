@@ -1,6 +1,6 @@
 /**
- * The slide view, for a class: over the whole screen, in large type, nothing but the step's sentence and its picture.
- * It shows the view over the whole window and asks for the screen, which a page in a frame may not get.
+ * The slide view, for a class: full screen, in large type, with only the step's sentence and its picture. It fills the
+ * window with the view and requests full screen, which a page in a frame may be denied.
  */
 import { html, mark, svg } from "./dom";
 import { WholeWindow } from "./whole";
@@ -12,11 +12,11 @@ export class SlideView {
   readonly button = html("button", { type: "button", class: "mg-small mg-slide" });
   private readonly sentence = new MutationObserver(() => this.size());
   private before = false;
-  /** Whether the screen is ours to give back. */
+  /** Whether we entered full screen, and must leave it. */
   private asked = false;
   private held = false;
 
-  /** `changed` hears of it once the view has its new size. */
+  /** `changed` is called once the view has its new size. */
   constructor(
     private readonly root: HTMLElement,
     private readonly whole = new WholeWindow(root),
@@ -45,7 +45,7 @@ export class SlideView {
     else this.enter();
   }
 
-  /** Leaves the slide view or, where there is none, the whole window. */
+  /** Leaves the slide view or, if it is not on, the whole-window view. */
   private escape(): void {
     if (this.on) this.leave();
     else this.whole.show(false);
@@ -76,12 +76,12 @@ export class SlideView {
     this.giveBack();
   }
 
-  /** The browser's own Escape gives the screen back and is no key of ours. */
+  /** The browser's own Escape leaves full screen and is not a key of ours. */
   private readonly screen = (): void => {
-    if (!this.on) return this.giveBack(); // it may have been left before the screen was there
-    if (!document.fullscreenElement) return this.held ? this.leave() : undefined; // a late word of an earlier time
+    if (!this.on) return this.giveBack(); // it may have been left before full screen began
+    if (!document.fullscreenElement) return this.held ? this.leave() : undefined; // a late event of an earlier time
     this.held = true;
-    this.whole.show(false); // what came to the top before the page filled the screen is under it now
+    this.whole.show(false); // what was on top before full screen is under it now
     this.whole.show(true);
     this.root.focus({ preventScroll: true });
   };
@@ -90,7 +90,7 @@ export class SlideView {
     if (this.asked && document.fullscreenElement) void document.exitFullscreen();
   }
 
-  /** A long sentence is set smaller: the room for it stays the same. */
+  /** A long sentence is set in smaller type: the room for it stays the same. */
   private size(): void {
     const text = this.root.querySelector(".mg-text");
     if (text) mark(text, "data-long", (text.textContent ?? "").length > LONG ? "" : null);

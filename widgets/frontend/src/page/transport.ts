@@ -1,4 +1,4 @@
-/** First, back, play, forward, last; the slider; the speed. It knows positions 0 to `last`, nothing else. */
+/** First, back, play, forward, last; the slider; the speed. It deals only with positions 0 to `last`. */
 import { html, mark } from "./dom";
 
 const SPEEDS = [0.5, 1, 2, 4, 8];
@@ -17,7 +17,7 @@ export interface Commands {
 
 export class Transport {
   readonly element: HTMLElement;
-  /** Around the slider: what runs along the steps can be put above it. */
+  /** Around the slider: elements that follow the steps can be put above it. */
   readonly track = html("div", { class: "mg-track" });
   private readonly slider = html("input", { type: "range", min: 0, max: 0, step: 1, value: 0, class: "mg-slider" });
   private readonly counter = html("span", { class: "mg-counter", "aria-hidden": true });
@@ -47,7 +47,7 @@ export class Transport {
     this.element = html("div", { class: "mg-transport" }, group, this.track, this.counter, this.speed);
   }
 
-  /** What the keys do that step. */
+  /** The actions of the keys that step. */
   get keys() {
     return {
       back: () => this.back(),

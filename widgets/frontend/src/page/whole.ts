@@ -1,4 +1,4 @@
-/** Shows a view over the whole window and puts it back, without moving it in the page: it becomes a popover. */
+/** Shows a view over the whole window and restores it, without moving it in the page: it becomes a popover. */
 import { html, mark, svg } from "./dom";
 
 // Four corners that point outwards, or inwards.
@@ -29,7 +29,7 @@ export class WholeWindow {
     mark(this.button, "title", name);
     mark(this.button, "aria-label", name);
     mark(this.root, "data-whole", whole ? "" : null);
-    // What is a popover and not shown is hidden. Where a browser has none, the style alone has to do.
+    // A popover that is not shown is hidden. In a browser without popovers, the style alone must suffice.
     mark(this.root, "popover", whole ? "manual" : null);
     if (whole) this.root.showPopover?.();
   }

@@ -1,6 +1,6 @@
 /**
- * Holds what came from outside to the schema before anything is drawn of it: a link's trace was written by nobody
- * knows whom, and a page may be damaged. minigrad/trace/check.py does the same for files.
+ * Checks external data against the schema before any of it is drawn: a link's trace may come from anyone, and a page
+ * may be damaged. minigrad/trace/check.py does the same for files.
  */
 import { EVENT_FIELDS, FORMAT, RECORD_FIELDS, VERSION } from "./events";
 
@@ -28,7 +28,7 @@ const PLAIN: Record<string, Test> = {
 };
 const known = new Map<string, Test>();
 
-/** What a type of the schema asks of a value. */
+/** The test that a type of the schema requires of a value. */
 function testOf(kind: string): Test {
   const test = known.get(kind) ?? made(kind);
   known.set(kind, test);
@@ -65,7 +65,7 @@ interface Field {
 }
 const records = new Map<string, Field[]>();
 
-/** The fields of a record; kept, since a long trace has very many records of few kinds. */
+/** The fields of a record; cached, since a long trace has very many records of few kinds. */
 function fieldsOf(record: string): Field[] {
   let fields = records.get(record);
   if (!fields) {
@@ -86,7 +86,7 @@ function checkFields(entry: Row, record: string, sizes: Sizes, what: string): vo
   }
 }
 
-/** Nothing leads to itself: what follows links would not come to an end. */
+/** Checks that there are no cycles: code that follows links would not terminate. */
 function checkAcyclic(targets: readonly (readonly number[])[], what: string): void {
   const counts = targets.map(() => 0);
   for (const list of targets) for (const to of list) counts[to] = (counts[to] ?? 0) + 1;
@@ -110,7 +110,7 @@ function checkValue(value: Row, what: string): void {
   if (!listed && !counted) refuse(`${what} does not hold what its shape asks`);
 }
 
-/** Positions are finite numbers, of nodes that are there; `folded`: of boxes, too, whose numbers are below 0. */
+/** Checks that positions are finite numbers, of existing nodes; `folded`: also of boxes, whose numbers are negative. */
 function checkLayout(layout: unknown, sizes: Sizes, folded = false): void {
   const [point, points] = [testOf("(number,number)"), testOf("[(number,number)]")];
   const there = (key: string): boolean => (folded ? /^-?\d+$/ : /^\d+$/).test(key) && Number(key) < (sizes["nodes"] ?? 0);
@@ -120,7 +120,7 @@ function checkLayout(layout: unknown, sizes: Sizes, folded = false): void {
   if (!good) refuse("its layout is none");
 }
 
-/** How many parts an expression has; none of one that is no expression, or too deep. */
+/** The number of parts of an expression; none if it is not an expression, or too deep. */
 function parts(x: unknown, depth = 0): number {
   if (Array.isArray(x)) {
     if (depth >= DEEPEST || typeof x[0] !== "string") return Infinity;
@@ -142,7 +142,7 @@ function checkEvent(event: Row, sizes: Sizes, step: number): void {
   }
 }
 
-/** Throws an error that says why this is no trace; what it lets pass can be shown. It must be unpacked. */
+/** Throws an error that says why this is not a trace; what passes can be shown. The data must be unpacked. */
 export function check(data: unknown): void {
   if (!row(data) || data["format"] !== FORMAT || data["version"] !== VERSION) throw new Error(`this is not a ${FORMAT} of version ${VERSION}`);
   const lists = ["files", "values", "tensors", "nodes", "scopes", "storages", "expressions", "events", "bindings"];

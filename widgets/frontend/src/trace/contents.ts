@@ -1,8 +1,8 @@
-/** What tensors held when the derivative of an op ran: a tensor that is written to later, or was before, has other numbers. */
+/** The values of tensors when the derivative of an op ran: a tensor that is written to before or later has other numbers. */
 import { push } from "./lists";
 import type { Maybe, Trace, TraceEvent } from "./types";
 
-/** What an event tells that tensors hold from then on. */
+/** The tensors whose values an event reports from then on. */
 export function changedBy(event: TraceEvent): readonly [tensor: number, value: Maybe][] {
   switch (event.kind) {
     case "forward":
@@ -17,9 +17,9 @@ export function changedBy(event: TraceEvent): readonly [tensor: number, value: M
 }
 
 export class Contents {
-  /** By tensor, the steps at which it was found to hold something else, and what. */
+  /** By tensor, the steps at which its values were found to have changed, and the new ones. */
   private readonly changes = new Map<number, [step: number, value: Maybe][]>();
-  /** By node, the step of the op that recorded it, and the last one of it that matters: this, or that of its run. */
+  /** By node, the step of the op that recorded it, and its last relevant step: this, or that of its run. */
   private readonly recorded = new Map<number, number>();
   private readonly last = new Map<number, number>();
 
@@ -31,12 +31,12 @@ export class Contents {
     });
   }
 
-  /** What an operand of the op of a node held for its derivative: a node keeps a tensor, which may be written to past it. */
+  /** The values of an operand of a node's op for its derivative: a node keeps a tensor, which may be overwritten. */
   given(node: number, tensor: number): Maybe {
     return this.until(node, tensor, -1) ?? this.trace.tensors[tensor]?.value ?? null;
   }
 
-  /** The same of a tensor that it has saved, and that held this then. */
+  /** The same for a saved tensor, with the values that it then had. */
   saved(node: number, tensor: Maybe, value: Maybe): Maybe {
     return tensor === null || value === null ? value : (this.until(node, tensor, this.recorded.get(node) ?? Infinity) ?? value);
   }

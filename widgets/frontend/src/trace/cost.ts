@@ -1,4 +1,4 @@
-/** What each node costs: time, where a recording has it, saved bytes, and floating-point operations of its op. */
+/** The cost of each node: time, if a recording has it, saved bytes, and floating-point operations of its op. */
 import { bytes as amount } from "./format";
 import type { Maybe, Trace } from "./types";
 
@@ -10,12 +10,12 @@ export const COSTS = [
 ] as const;
 export type Cost = (typeof COSTS)[number][0];
 
-/** Ops that only look at memory in another way. */
+/** Ops that only view memory differently. */
 const VIEWS = /^(View|Reshape|ReshapeAlias|UnsafeView|T|Transpose|Permute|Expand|Slice|Select|Squeeze|Unsqueeze|Alias|Detach|Split|SplitWithSizes|Unbind|AsStrided|Narrow|Unfold|Diagonal|Movedim|Flatten|Unflatten|AccumulateGrad)/;
 
 const numel = (shape: readonly number[] | undefined): number => (shape ?? []).reduce((a, b) => a * b, 1);
 
-/** Of products two for each multiplied and added pair; of every other op one for each element of its results. */
+/** For products, two for each multiplied and added pair; for every other op, one for each element of its results. */
 function flops(trace: Trace, id: number): number {
   const node = trace.nodes[id];
   const shapes = (list: readonly Maybe[] | undefined): number[][] => (list ?? []).flatMap((at) => (at === null ? [] : [trace.tensors[at]?.shape ?? []]));
@@ -31,7 +31,7 @@ function flops(trace: Trace, id: number): number {
 }
 
 export class Costs {
-  /** By node: the storages that it held for its derivative. Parameters are there anyway. */
+  /** By node: the storages that it held for its derivative. Parameters exist anyway. */
   private readonly saved = new Map<number, Set<number>>();
   private readonly timed: boolean;
 
@@ -50,7 +50,7 @@ export class Costs {
     return COSTS.map(([name]) => name).filter((name) => this.timed || name === "saved" || name === "flops");
   }
 
-  /** What some nodes cost together: a storage that several of them hold counts once. */
+  /** The combined cost of some nodes: a storage that several of them hold counts once. */
   of(cost: Cost, nodes: readonly number[]): number {
     if (cost === "saved") {
       const held = new Set(nodes.flatMap((id) => [...(this.saved.get(id) ?? [])]));

@@ -1,4 +1,4 @@
-/** What differs between the graphs of two recordings: the nodes that stand for each other, and the marks of the others. */
+/** The differences between the graphs of two recordings: corresponding nodes, and the marks of the others. */
 import type { Pair } from "./differences";
 import { inline, tensorName, valueOf } from "./format";
 import type { Trace } from "./types";
@@ -28,7 +28,7 @@ function nodeAt(trace: Trace, step: number | null): number | null {
   return event && "node" in event ? event.node : null;
 }
 
-/** The nodes that an op in place gave to tensors: no event of their own tells of these. */
+/** The nodes that in-place ops gave to tensors: they have no events of their own. */
 function renewed(trace: Trace, step: number | null): number[] {
   const event = step === null ? undefined : trace.events[step];
   return event?.kind === "forward" ? (event.rebased ?? []).map(([, , after]) => after) : [];
@@ -62,7 +62,7 @@ function matched(traces: readonly [Trace, Trace], pairs: readonly Pair[]): Count
   return [there, back];
 }
 
-/** By edge, the gradients that went along it in the whole recording. */
+/** By edge, the gradients that flowed along it in the whole recording. */
 function flows(trace: Trace): Map<string, string> {
   const found = new Map<string, string>();
   for (const event of trace.events) {
@@ -73,7 +73,7 @@ function flows(trace: Trace): Map<string, string> {
   return found;
 }
 
-/** The nodes of ops that ran inside of a checkpoint. */
+/** The nodes of ops that ran inside a checkpoint. */
 function checkpointed(trace: Trace): Set<number> {
   const found = new Set<number>();
   let open = 0;
@@ -129,7 +129,7 @@ export function counterparts(first: Trace, second: Trace, pairs: readonly Pair[]
   return { nodes, marks: marks as [Marks, Marks] };
 }
 
-/** The step of the second recording that stands beside a step of the first. */
+/** The step of the second recording that corresponds to a step of the first. */
 export function besideStep(pairs: readonly Pair[], step: number, last: readonly [number, number]): number {
   if (step >= last[0]) return last[1];
   let found = 0;

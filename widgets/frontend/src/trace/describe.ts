@@ -47,7 +47,7 @@ function hook(trace: Trace, event: Extract<TraceEvent, { kind: "hook" }>): strin
   return `${nodeName(trace, event.node)}: ${what}${name}${left}`;
 }
 
-/** What happened at this event, without its number. */
+/** The event's description, without its number. */
 export function describe(trace: Trace, event: TraceEvent): string {
   switch (event.kind) {
     case "forward":

@@ -1,14 +1,14 @@
-/** What differs between two recordings: their events side by side, in the longest order that both have. */
+/** The differences between two recordings: their events side by side, in their longest common subsequence. */
 import { describe } from "./describe";
 import { nodeName, tensorName } from "./format";
 import type { Maybe, Trace, TraceEvent } from "./types";
 
-/** What follows from other events is left out. */
+/** Derived events are left out. */
 const TOLD = new Set([
   "forward", "version", "grad", "mode", "checkpoint_begin", "checkpoint_end", "backward_start", "run", "hook", "accumulate", "capture",
   "backward_end", "call", "error", "recompute_begin", "early_stop", "recompute_end",
 ]);
-/** So many pairs of events are compared, at most: beyond common beginnings and ends, all of longer ones differs. */
+/** The maximum number of pairs of events to compare: beyond common beginnings and ends, longer ones differ entirely. */
 const MOST = 4_000_000;
 
 interface Told {
@@ -38,7 +38,7 @@ function told(trace: Trace): Told[] {
   });
 }
 
-/** The pairs of the longest common order of two lists. */
+/** The pairs of the longest common subsequence of two lists. */
 function common(a: readonly Told[], b: readonly Told[]): [number, number][] {
   if (a.length * b.length > MOST) return [];
   const wide = b.length + 1;

@@ -6,7 +6,7 @@ export type Maybe = number | null;
 
 /** A tensor as it was when the recorder first saw it. */
 export interface TensorRecord {
-  /** The variable that holds it; of a parameter, its path from its module. */
+  /** The variable that holds it; for a parameter, its path from its module. */
   name: string | null;
   /** Its shape. */
   shape: number[];
@@ -18,30 +18,30 @@ export interface TensorRecord {
   is_leaf: boolean;
   /** Its `grad_fn`. */
   node: Maybe;
-  /** Which output of that it is. */
+  /** The index of this output of its `grad_fn`. */
   output_nr: number;
   /** Whether it is a parameter of a module. */
   parameter: boolean;
-  /** Its memory, an index into `storages` where there are some; tensors with one `storage` share it. */
+  /** Its memory, an index into `storages` if there are any; tensors with equal `storage` share it. */
   storage: number;
   /** The bytes of its elements. */
   bytes: number;
-  /** What it held. */
+  /** Its values at that time. */
   value: number;
-  /** Of a view, the tensor that it is a view of. */
+  /** For a view, its base. */
   base?: number;
   /** Another tensor with the same version counter that is not its base, as after `detach()`. */
   counter?: number;
-  /** Its version, if that was not 0. */
+  /** Its version, if not 0. */
   version?: number;
   /**
-   * The step after which the program first read its numbers by what is no op of the trace: `if`, `item()`,
+   * The step after which the program first read its numbers by something other than an op: `if`, `item()`,
    * `numpy()`.
    */
   read?: number;
-  /** Whether it was made while the program ran, and no event says of what: what it holds may depend on anything. */
+  /** Whether it was created while the program ran by no recorded event: its values may depend on anything. */
   unexplained?: boolean;
-  /** Where it begins in its storage, in elements, if it does not lie there from the beginning row by row. */
+  /** Its offset in its storage, in elements, unless it is contiguous from the start. */
   offset?: number;
   /** Its strides in elements, in the same case. */
   strides?: number[];
@@ -49,114 +49,117 @@ export interface TensorRecord {
 
 /** A node of the graph. */
 export interface NodeRecord {
-  /** Its name, as `MulBackward0`. */
+  /** Its name, e.g. `MulBackward0`. */
   name: string;
-  /** When it was made; an `AccumulateGrad` has none, and the engine takes it before all others. */
+  /** Its place in the order of creation; an `AccumulateGrad` has none, and the engine runs it first. */
   sequence_nr: Maybe;
   /** Where its gradients go, in the order of `inputs`; null is PyTorch's `(None, 0)`. */
   next: ([node: number, output_nr: number] | null)[];
-  /** The operands of its op; null is an operand that is no tensor. */
+  /** The operands of its op; null is an operand that is not a tensor. */
   inputs: Maybe[];
   /** The results of its op. */
   outputs: number[];
-  /** What it has saved for its derivative. */
+  /** The values that it saved for its derivative. */
   saved: [name: string, tensor: Maybe, value: Maybe][];
-  /** Of an `AccumulateGrad`, its leaf. */
+  /** For an `AccumulateGrad`, its leaf. */
   variable?: number;
-  /** For each input the expression of its gradient, null where none goes there. */
+  /** For each input the expression of its gradient, null if it gets none. */
   derivatives?: Maybe[];
   /**
-   * How long its op took, and its derivative in all passes, in seconds; null is unknown. Only a recording with
-   * `times=True` has it.
+   * The time of its op, and of its derivative in all passes, in seconds; null is unknown. Only in a recording with
+   * `times=True`.
    */
   seconds?: [forward: Maybe, backward: Maybe];
   /**
-   * What `derivatives` name and what is no tensor of the op, such as the positions of maxima, in operands of the
-   * op: `inputs[0]`, ….
+   * Names in `derivatives` that are not tensors of the op, such as the indices of maxima, as expressions of its
+   * operands: `inputs[0]`, ….
    */
   parameters?: [name: string, expression: number][];
-  /** The innermost call of a module that ran when the recorder first saw it. */
+  /** The innermost call of a module that was running when the recorder first saw it. */
   scope?: number;
-  /** The file of the user's line that made it. */
+  /** The file of the user's line that created it. */
   file?: Maybe;
   /** The number of that line, from 1. */
   line?: Maybe;
 }
 
-/** One call of a module. A module that is called twice has two, and a parent stands before what is inside of it. */
+/**
+ * One call of a module. A module that is called twice has two records, and a parent precedes the calls inside
+ * it.
+ */
 export interface Scope {
-  /** Its path as an attribute of the module that called it; the variable that holds it, where none did. */
+  /** Its path as an attribute of the module that called it; without a caller, the variable that holds it. */
   name: string | null;
   /** Its class. */
   module: string;
-  /** The call that it is inside of. */
+  /** The enclosing call. */
   parent: Maybe;
 }
 
 /**
- * Which tensors the names of a function hold from a step on. They are looked at when an op runs and the function
- * has come to another line.
+ * The tensors that the variables of a function hold from a step on. They are read when an op runs and the
+ * function has reached another line.
  */
 export interface Binding {
-  /** The event that comes next. */
+  /** The next event. */
   step: number;
-  /** The number of the call of the function, or of the program outside of functions. */
+  /** The number of the call of the function, or of the program outside functions. */
   call: number;
-  /** Where its text stands. */
+  /** The file with its source. */
   file: number;
-  /** The line that it has come to, from 1; null is its end. */
+  /** The line that it has reached, from 1; null is its end. */
   line: Maybe;
-  /** What is new since it was looked at before; null is a name that holds no tensor now. */
+  /** The changes since the last reading; null is a variable that no longer holds a tensor. */
   names: [name: string, tensor: Maybe][];
 }
 
-/** What every event can have besides its `kind`. */
+/** Fields that every event can have besides its `kind`. */
 export interface Common {
-  /** The file of the user's line that runs; it comes with `line`. */
+  /** The file of the user's line that is running; together with `line`. */
   file?: number;
   /** The number of that line, from 1. */
   line?: number;
-  /** How many backward passes and recomputations it is inside of, if any. */
+  /** The number of backward passes and recomputations around it, if any. */
   depth?: number;
   /**
-   * When it happened, in seconds since the recording began. Only events of a backward pass and of several ranks
-   * have it, in a recording with `times=True`.
+   * Its time, in seconds since the recording began. Only events of a backward pass and of several ranks have it,
+   * in a recording with `times=True`.
    */
   time?: number;
-  /** The bytes that are held, where they differ from the event before. */
+  /** The bytes that are held, if they differ from the previous event. */
   bytes?: [parameters: number, activations: number, saved: number, gradients: number];
-  /** Who has begun to hold a storage. */
+  /** The new holders of storages. */
   held?: [storage: number, what: number, id: Maybe][];
-  /** Who has ceased to. */
+  /** The former holders of storages. */
   dropped?: [storage: number, what: number, id: Maybe][];
 }
 
 /** An op ran. */
 export interface ForwardEvent {
   kind: "forward";
-  /** Its name, as its function has it. */
+  /** The name of its function. */
   op: string;
-  /** The node that it made; null if it was not recorded. */
+  /** The node that it created; null if it was not recorded. */
   node: Maybe;
-  /** Its operands; null is one that is no tensor. */
+  /** Its operands; null is one that is not a tensor. */
   inputs: Maybe[];
   /** Its results. */
   outputs: number[];
   /**
-   * For each result its arithmetic, with the operands `inputs[0]`, `inputs[1]`, …; of an op in place that of what
-   * it wrote to its first operand.
+   * For each result its arithmetic, with the operands `inputs[0]`, `inputs[1]`, …; for an in-place op, that of the
+   * new values of its first operand.
    */
   expressions?: number[];
-  /** Tensors that are no operands, which the expressions call `reads[0]`, `reads[1]`, …. */
+  /** Tensors other than operands that the expressions call `reads[0]`, `reads[1]`, …. */
   reads?: number[];
-  /** The module that it ran in, where there is no node to say it. */
+  /** The call of a module that it ran in, if it has no node with a scope. */
   scope?: number;
-  /** What operands hold that were given other memory since they were seen last, as `w.data = …` does. */
+  /** The values of operands that have received other memory since they were last seen, e.g. by `w.data = …`. */
   found?: [tensor: number, value: number][];
   /**
-   * Which tensors an op in place gave another node: what was written to, or its base, whose new node is a
-   * `CopySlices`, and the view, which is an `AsStridedBackward0` of the base from then on; another view of the
-   * base gets its own at the op that uses it next.
+   * The tensors to which an in-place op gave another node: the one written to, or its base, whose new node is a
+   * `CopySlices`, and the view, whose new node is an `AsStridedBackward0` of the base; another view of the base
+   * gets its own at the op that uses it next.
    */
   rebased?: [tensor: number, before: Maybe, after: number][];
 }
@@ -164,29 +167,29 @@ export interface ForwardEvent {
 /** A node saved its tensors. */
 export interface SaveEvent {
   kind: "save";
-  /** Which one; its record says what. */
+  /** Which one; its record has the saved values. */
   node: number;
 }
 
-/** An op in place raised a tensor's version. */
+/** An in-place op raised a tensor's version. */
 export interface VersionEvent {
   kind: "version";
   /** Which one. */
   tensor: number;
   /** Its version now. */
   version: number;
-  /** What it holds now, while its record has what it held when it was first seen; older traces have none. */
+  /** Its values now, whereas its record has those when it was first seen; older traces lack it. */
   value?: Maybe;
-  /** What other tensors that share its memory hold now. */
+  /** The values now of other tensors that share its memory. */
   others?: [tensor: number, value: number][];
 }
 
-/** The program took a tensor's `.grad` off (`zero_grad()`), set it, or changed it in place. */
+/** The program removed a tensor's `.grad` (`zero_grad()`), set it, or changed it in place. */
 export interface GradEvent {
   kind: "grad";
   /** Whose. */
   tensor: number;
-  /** What is there now. */
+  /** Its new values. */
   grad: Maybe;
 }
 
@@ -199,18 +202,18 @@ export interface ModeEvent {
   on: boolean;
 }
 
-/** A checkpointed function begins its first run. */
+/** The first run of a checkpointed function begins. */
 export interface CheckpointBeginEvent {
   kind: "checkpoint_begin";
   /** The number of the call, from 0. */
   call: number;
   /** The function's name. */
   name: string;
-  /** Which of the two ways to checkpoint it is. */
+  /** Whether it is the reentrant variant. */
   reentrant: boolean;
 }
 
-/** The first run of a checkpointed function is over. */
+/** The first run of a checkpointed function ends. */
 export interface CheckpointEndEvent {
   kind: "checkpoint_end";
   /** Of which call. */
@@ -220,15 +223,15 @@ export interface CheckpointEndEvent {
 /** A pass begins: the engine counted how many gradients each node will receive. */
 export interface BackwardStartEvent {
   kind: "backward_start";
-  /** Where it begins, and with which gradients. */
+  /** The nodes where it begins, and their gradients. */
   roots: [node: number, output_nr: number, value: Maybe][];
   /** How many gradients each node waits for. */
   needs: [node: number, count: number][];
   /** Whether the pass is recorded itself. */
   create_graph: boolean;
-  /** Whether nodes keep what they have saved. */
+  /** Whether nodes keep their saved values. */
   retain_graph: boolean;
-  /** The inputs that were given, if any were; those that are edges are left out. */
+  /** The inputs given, if any; those that are edges are omitted. */
   inputs: number[] | null;
 }
 
@@ -251,41 +254,41 @@ export interface RunEvent {
 /** A hook ran. */
 export interface HookEvent {
   kind: "hook";
-  /** At which node. */
+  /** The node at which it ran. */
   node: number;
   /** `tensor`, `retain_grad`, `pre`, `post` or `post_accumulate`. */
   hook: string;
   /** The name of the user's function. */
   name: string;
-  /** The gradients that it left. */
+  /** The gradients after it. */
   gradient: Maybe[];
-  /** Of `retain_grad` and `post_accumulate`, whose hook it is. */
+  /** For `retain_grad` and `post_accumulate`, the tensor of the hook. */
   tensor: Maybe;
-  /** Of `retain_grad`, the tensor's `.grad` now. */
+  /** For `retain_grad`, the tensor's `.grad` now. */
   grad?: Maybe;
 }
 
-/** A node let go of what it had saved. */
+/** A node freed its saved values. */
 export interface ReleaseEvent {
   kind: "release";
   /** Which one. */
   node: number;
 }
 
-/** A gradient goes along an edge of the graph. */
+/** A gradient flows along an edge of the graph. */
 export interface FlowEvent {
   kind: "flow";
-  /** Where it comes from. */
+  /** Its source. */
   node: number;
-  /** Which entry of `next` the edge is, and so the gradient of which input. */
+  /** The index of the edge in `next`, which is that of the input with this gradient. */
   index: number;
-  /** Where it goes to. */
+  /** Its destination. */
   to: number;
-  /** To which output of that. */
+  /** The output of `to`. */
   output_nr: number;
-  /** What goes along. */
+  /** The gradient. */
   gradient: Maybe;
-  /** What has piled up at `to` for that output, this one included. */
+  /** The sum so far at `to` for that output, including this one. */
   sum: Maybe;
 }
 
@@ -296,9 +299,9 @@ export interface AccumulateEvent {
   node: number;
   /** The leaf. */
   tensor: number;
-  /** What it added. */
+  /** The gradient that it added. */
   gradient: Maybe;
-  /** What is there now. */
+  /** The sum. */
   grad: Maybe;
 }
 
@@ -311,19 +314,19 @@ export interface CaptureEvent {
   gradient: Maybe;
 }
 
-/** The pass is over. */
+/** The pass ends. */
 export interface BackwardEndEvent {
   kind: "backward_end";
 }
 
-/** Somebody called a node by hand. */
+/** The program called a node directly. */
 export interface CallEvent {
   kind: "call";
   /** Which one. */
   node: number;
-  /** What it was given. */
+  /** Its arguments. */
   gradient: Maybe[];
-  /** What came out. */
+  /** Its results. */
   result: Maybe[];
 }
 
@@ -336,50 +339,50 @@ export interface ErrorEvent {
   message: string;
 }
 
-/** A checkpointed function runs again; what it does is deeper. */
+/** A checkpointed function runs again; its events have a greater `depth`. */
 export interface RecomputeBeginEvent {
   kind: "recompute_begin";
   /** Of which call. */
   call: number;
 }
 
-/** A tensor that a non-reentrant checkpoint had not kept is there again. */
+/** A tensor that a non-reentrant checkpoint had not kept is available again. */
 export interface HolderFilledEvent {
   kind: "holder_filled";
   /** Of which call. */
   call: number;
-  /** As which of its saved tensors. */
+  /** Its index among the saved tensors. */
   index: number;
-  /** What it holds. */
+  /** Its values. */
   value: Maybe;
 }
 
-/** All that is needed is there: the rest of the function is left out. */
+/** All needed tensors are available: the rest of the function is skipped. */
 export interface EarlyStopEvent {
   kind: "early_stop";
   /** Of which call. */
   call: number;
 }
 
-/** Such a run is over, by its end, an early stop or an error. */
+/** The recomputation ends, normally, by an early stop or by an error. */
 export interface RecomputeEndEvent {
   kind: "recompute_end";
   /** Of which call. */
   call: number;
 }
 
-/** This rank has called an operation of several ranks. */
+/** This rank called a collective operation. */
 export interface CollectiveStartEvent {
   kind: "collective_start";
   /** The number of the call, from 0. */
   call: number;
   /** The operation, with dtype and shape. */
   op: string;
-  /** What it is for, or an empty text. */
+  /** Its purpose, or an empty string. */
   label: string;
-  /** The bytes of the tensor that it was given. */
+  /** The size of its tensor in bytes. */
   size: number;
-  /** The ranks that take part, where these are not all. */
+  /** The participating ranks, if not all. */
   group?: number[];
   /** The number of the bucket of `DistributedDataParallel` that it sums. */
   bucket?: number;
@@ -387,23 +390,23 @@ export interface CollectiveStartEvent {
   parameters?: string[];
 }
 
-/** This rank begins to wait for the end of such an operation. */
+/** This rank begins to wait for the end of the operation. */
 export interface CollectiveWaitEvent {
   kind: "collective_wait";
   /** Of which call. */
   call: number;
 }
 
-/** Such an operation is over, and this rank knows it. */
+/** The operation has ended, and this rank knows it. */
 export interface CollectiveEndEvent {
   kind: "collective_end";
   /** Of which call. */
   call: number;
-  /** When this rank called it, when all ranks had, and when it was over, as `time`; null is unknown. */
+  /** When this rank called it, when all ranks had, and when it ended, as `time`; null is unknown. */
   times?: [called: number, begun: Maybe, ended: number];
-  /** What tensors hold now that lie where it may have written. */
+  /** The values now of tensors in memory that it may have written. */
   written?: [tensor: number, value: number][];
-  /** Whose `.grad` lies there, and what that holds now. */
+  /** The values now of `.grad`s in that memory, by their tensors. */
   grads?: [tensor: number, value: number][];
 }
 

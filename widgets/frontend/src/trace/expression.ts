@@ -2,7 +2,7 @@
 import { number } from "./format";
 import type { Expression } from "./types";
 
-/** A piece of a line; one that stands for an operand has its name. */
+/** A piece of a line; one for an operand has its name. */
 export interface Piece {
   text: string;
   operand?: string;
@@ -16,7 +16,7 @@ interface Part {
   level: number;
 }
 
-/** How tightly a part holds together; what holds less tightly stands in parentheses. */
+/** The precedence of a part; a part of lower precedence is parenthesised. */
 const [LOGIC, COMPARE, SUM, PRODUCT, SIGN, POWER, ATOM] = [0, 1, 2, 3, 4, 5, 6] as const;
 const INFIX: Record<string, readonly [symbol: string, level: number]> = {
   or: ["|", LOGIC],
@@ -36,12 +36,12 @@ const INFIX: Record<string, readonly [symbol: string, level: number]> = {
   floor_divide: ["//", PRODUCT],
   pow: ["**", POWER],
 };
-/** What is not at most is greater: so it is said, though NaN is neither. */
+/** "Not at most" is written as "greater", though NaN is neither. */
 const OPPOSITES: Record<string, string> = { le: "gt", lt: "ge", ge: "lt", gt: "le" };
-/** Functions of the formulas that PyTorch calls otherwise. */
+/** Functions of the formulas with other names in PyTorch. */
 const NAMES: Record<string, string> = { concatenate: "cat", broadcast_to: "expand", transpose: "permute" };
 const DEEPEST = 40;
-/** An end that no index reaches: PyTorch gives the largest integer for an end that was left out. */
+/** An end that no index reaches: PyTorch passes the largest integer for an omitted end. */
 const FAR = 2 ** 53;
 
 const piece = (text: string): Piece => ({ text });
@@ -79,7 +79,7 @@ class Writer {
     return { pieces: [{ text, operand: name }], level };
   }
 
-  /** Arguments that are no numbers and no operands. */
+  /** Arguments that are neither numbers nor operands. */
   private quoted(name: string, args: readonly Expression[]): Part | null {
     const [first] = args;
     if (name === "text") return atom(`"${String(first)}"`);
@@ -105,7 +105,7 @@ class Writer {
     return { pieces: [...inside(a, left), piece(` ${symbol} `), ...inside(b, right)], level };
   }
 
-  /** What PyTorch's users write behind a dot or in brackets. */
+  /** What PyTorch's users write after a dot or in brackets. */
   private method(name: string, args: readonly Expression[], part: (arg: Expression) => Part): Part | null {
     const [x, first, second] = args;
     if (x === undefined) return null;
@@ -135,7 +135,7 @@ class Writer {
     return { pieces: [piece(`${functionName(name)}(`), ...joined(args.map(part)), piece(")")], level: ATOM };
   }
 
-  /** The parts of a tuple without its parentheses; of anything else the thing itself. */
+  /** The parts of a tuple without its parentheses; anything else as it is. */
   private list(expression: Expression, part: (arg: Expression) => Part): Piece[] {
     if (!Array.isArray(expression) || expression[0] !== "tuple") return part(expression).pieces;
     return joined(expression.slice(1).map(part));

@@ -1,14 +1,14 @@
-/** Values and names as text: short ones for edges, PyTorch's look for sentences and details. */
+/** Values and names as text: short ones for edges, PyTorch's format for sentences and details. */
 import type { Maybe, Scalar, Trace, Value } from "./types";
 
-/** Behind a number that should have followed one that was changed, and could not. */
+/** The mark after a number that should have followed a changed one, but could not. */
 const AS_RECORDED = " (as recorded)";
 
 function special(entry: string): string {
   return entry === "nan" || entry.endsWith("inf") || /^-?\d+$/.test(entry) ? entry : `'${entry}'`;
 }
 
-/** One number, at most four decimals, a point behind a whole float: `3.`, `0.3333`, `1.2e-7`. */
+/** One number with at most four decimals, and a point after a whole float: `3.`, `0.3333`, `1.2e-7`. */
 export function number(entry: Scalar, dtype = "float32"): string {
   if (entry === null) return "none";
   if (typeof entry === "string") return special(entry);
@@ -49,7 +49,7 @@ function columns(value: Value): string[] {
   return texts.map((text) => text.padStart(width));
 }
 
-/** A tensor as PyTorch prints it, more or less; a large one by its statistics. */
+/** A tensor roughly as PyTorch prints it; a large one by its statistics. */
 export function tensor(value: Value | undefined): string {
   return value?.stale ? `${printed(value)}${AS_RECORDED}` : printed(value);
 }
@@ -61,7 +61,7 @@ function printed(value: Value | undefined): string {
   return `tensor(${nested(columns(value), value.shape, 7)})`;
 }
 
-/** The same on one line, cut where it is long. */
+/** The same on one line, truncated if it is long. */
 export function inline(value: Value | undefined, limit = 96): string {
   const text = tensor(value).replace(/\s+/g, " ").replaceAll("[ ", "[");
   return text.length > limit ? `${text.slice(0, limit - 1)}…` : text;
@@ -83,7 +83,7 @@ function few(value: Value | undefined): string {
   return norm(value) === null ? `${shape}, not kept` : `${shape} ‖${rounded(norm(value), "float32")}‖`;
 }
 
-/** What has piled up at a node, one text per output; of many outputs only how many have something. */
+/** The pending sums at a node, one text per output; for many outputs only the number of those with a sum. */
 export function piled(texts: readonly string[]): string {
   if (texts.length <= 3) return texts.join(" | ");
   return `${texts.filter((text) => text !== "–").length} of ${texts.length} outputs`;
@@ -94,14 +94,14 @@ function rounded(entry: Scalar, dtype: string): string {
   return number(Number(entry.toPrecision(3)), dtype);
 }
 
-/** What a value holds that is no finite number: "nan", else "inf", else nothing. */
+/** The non-finite content of a value: "nan", else "inf", else nothing. */
 export function broken(value: Value | undefined): "" | "nan" | "inf" {
   const entries = value?.data ?? [];
   if (value?.stats?.nan || entries.includes("nan")) return "nan";
   return value?.stats?.inf || entries.some((entry) => entry === "inf" || entry === "-inf") ? "inf" : "";
 }
 
-/** The norm of a value; "nan" or "inf" where it holds one. */
+/** The norm of a value; "nan" or "inf" if it contains one. */
 export function norm(value: Value): Scalar {
   const unusual = broken(value);
   if (unusual) return unusual;
@@ -114,13 +114,13 @@ export function valueOf(trace: Trace, id: Maybe | undefined): Value | undefined 
   return id === null || id === undefined ? undefined : trace.values[id];
 }
 
-/** What a tensor is called: its name in the program, else its number in the trace. */
+/** The name of a tensor: that in the program, else its number in the trace. */
 export function tensorName(trace: Trace, id: Maybe | undefined): string {
   if (id === null || id === undefined) return "a constant";
   return trace.tensors[id]?.name ?? `tensor ${id}`;
 }
 
-/** What a node is called in a sentence: an AccumulateGrad is told apart by its leaf. */
+/** The name of a node in a sentence: an AccumulateGrad is identified by its leaf. */
 export function nodeName(trace: Trace, id: number): string {
   const node = trace.nodes[id];
   if (!node) return `node ${id}`;

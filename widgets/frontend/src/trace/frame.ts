@@ -1,9 +1,9 @@
 /**
  * The fold of docs/trace.md: the state of the world after each event.
  *
- * A `Replay` stands at one step. Going forward applies one event and writes down what it overwrote; going back
- * takes that page of the journal and puts the old entries back. A step costs what it changes, in both directions,
- * and `take()` tells which nodes and edges changed since it was last asked, so that a view redraws only these.
+ * A `Replay` is at one step. Going forward applies one event and records what it overwrote in a journal; going back
+ * restores the old entries from it. A step costs what it changes, in both directions, and `take()` returns the nodes
+ * and edges that changed since the last call, so that a view redraws only these.
  */
 import { changedBy } from "./contents";
 import { FORWARD, OF_A_PASS } from "./events";
@@ -12,7 +12,7 @@ import type { BackwardStartEvent, Bytes, FlowEvent, Maybe, Status, Trace, TraceE
 
 type Undo = [map: Map<unknown, unknown>, key: unknown, had: boolean, old: unknown];
 
-/** What an outer backward pass gets back when a nested one ends. */
+/** The state of an outer backward pass, restored when a nested one ends. */
 interface Outer {
   depth: number;
   status: Map<number, Status>;
@@ -67,14 +67,14 @@ export class Replay {
   readonly saved = new Map<number, "held" | "released">();
   readonly grads = new Map<number, Maybe>();
   readonly versions = new Map<number, number>();
-  /** The node of a tensor, where an op in place gave it another one. */
+  /** The node of a tensor, if an in-place op gave it another one. */
   readonly rebased = new Map<number, number>();
   readonly recomputed = new Map<number, true>();
-  /** What a tensor holds since it was changed in place. */
+  /** The values of a tensor since it was changed in place. */
   readonly contents = new Map<number, Maybe>();
   private readonly arrived = new Map<number, number>();
   private readonly registers = new Map<keyof Registers, unknown>();
-  /** What belongs neither to a node nor to an edge. */
+  /** State that belongs neither to a node nor to an edge. */
   private readonly apart: ReadonlySet<unknown> = new Set([this.registers, this.contents]);
   private readonly journal: Undo[][] = [];
   private page: Undo[] = [];
@@ -344,7 +344,7 @@ export class Replay {
     for (const map of [this.needs, this.arrived, this.pending]) this.clear(map as Map<number, unknown>);
   }
 
-  /** A pass that an error ended has no `backward_end`: the next event of an outer pass brings that one back. */
+  /** A pass that ended with an error has no `backward_end`: the next event of an outer pass restores that one. */
   private leave(depth: number): void {
     while (this.get("outer") && depth < (this.get("pass") ?? 0)) this.restore();
   }
@@ -363,7 +363,7 @@ export class Replay {
   }
 }
 
-/** By tensor: a tensor, its views, and what was detached from it have one version counter. */
+/** By tensor, those that share its version counter: itself, its views, and what was detached from it. */
 function sharing(trace: Trace): number[][] {
   const groups: number[][] = [];
   trace.tensors.forEach((record, id) => {

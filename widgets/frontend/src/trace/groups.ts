@@ -1,14 +1,14 @@
-/** Which boxes stand in the graph when some calls of modules are folded into one box each. No page, no positions. */
+/** The boxes of the graph when some calls of modules are folded into one box each. No page, no positions. */
 import type { Maybe, Trace } from "./types";
 
-/** A node's id or, below zero, that of a folded scope. */
+/** A node's id or, if negative, that of a folded scope. */
 export type BoxId = number;
 
 export const boxOf = (scope: number): BoxId => -1 - scope;
 export const scopeOf = (box: BoxId): number => -1 - box;
 
 export class Groups {
-  /** The box in which each node is. */
+  /** The box of each node. */
   readonly owner: BoxId[];
   readonly members = new Map<BoxId, number[]>();
 
@@ -29,7 +29,7 @@ export class Groups {
   }
 }
 
-/** All scopes, each behind its parent, whatever its number; what is inside of one follows it. */
+/** All scopes, each after its parent, whatever its number; a scope is followed by those inside it. */
 export function parentsFirst(trace: Trace): number[] {
   const inside = new Map<Maybe, number[]>();
   (trace.scopes ?? []).forEach(({ parent }, id) => void (inside.get(parent)?.push(id) ?? inside.set(parent, [id])));
@@ -43,7 +43,7 @@ export function parentsFirst(trace: Trace): number[] {
   return found;
 }
 
-/** For each scope the outermost folded one that it is in. */
+/** For each scope, the outermost folded one that contains it. */
 function coverOf(trace: Trace, folded: ReadonlySet<number>): Maybe[] {
   const cover: Maybe[] = [];
   for (const id of parentsFirst(trace)) {
@@ -63,7 +63,7 @@ export function depths(trace: Trace): number[] {
   return found;
 }
 
-/** The scopes that a scope is in, itself first. */
+/** The scopes that contain a scope, itself first. */
 export function chain(trace: Trace, scope: number | undefined): number[] {
   const found: number[] = [];
   for (let at: Maybe = scope ?? null; at !== null; at = trace.scopes?.[at]?.parent ?? null) found.push(at);

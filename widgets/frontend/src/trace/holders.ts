@@ -1,4 +1,4 @@
-/** Who holds what: every storage that lives at a step, once, with all that hold it. minigrad/trace/held.py does the same. */
+/** The holders of every storage that is alive at a step, each storage once. minigrad/trace/held.py does the same. */
 import { KINDS } from "./types";
 import { chain, scopeTitle } from "./groups";
 import { nodeName, shape, tensorName } from "./format";
@@ -11,7 +11,7 @@ export interface Held {
   holders: Holder[];
 }
 
-/** What holds, and as which kind of `bytes` a storage counts for it; the first that is there decides. */
+/** The kinds of holders, and the kind of `bytes` as which each makes a storage count; the first present one decides. */
 const RANK: [what: number, kind: number][] = [[0, 0], [2, 2], [3, 3], [4, 3], [1, 1]];
 
 function kindOf(holders: readonly Holder[]): string {
@@ -22,7 +22,7 @@ function byNumber([a, of]: Holder, [b, other]: Holder): number {
   return a - b || (of ?? -1) - (other ?? -1);
 }
 
-/** Walks both ways: what one step adds, the way back takes off. */
+/** Works in both directions: going back removes what a step added. */
 export class Holders {
   private step = -1;
   private readonly live = new Map<number, Holder[]>();
@@ -59,7 +59,7 @@ export class Holders {
   }
 }
 
-/** One that holds a storage, in words; the node that one can look at. */
+/** A holder of a storage, in words; the node to show. */
 export interface Named {
   text: string;
   node: Maybe;
@@ -79,7 +79,7 @@ export class Makers {
     });
   }
 
-  /** What lies in a storage: the tensor that it was first seen with. */
+  /** The contents of a storage: the tensor that it was first seen with. */
   what({ storage, holders }: Held): string {
     const id = this.first.get(storage);
     if (id === undefined) return holders.every(([what]) => what > 2) ? "a gradient" : "an array";
@@ -90,7 +90,7 @@ export class Makers {
     return this.first.has(storage);
   }
 
-  /** The op that made it, with the module around it. */
+  /** The op that created it, with the module around it. */
   maker({ storage }: Held): Named | null {
     const step = this.made.get(this.first.get(storage) ?? -1);
     const event = step === undefined ? undefined : this.trace.events[step];

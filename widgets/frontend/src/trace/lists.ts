@@ -1,4 +1,4 @@
-/** Lists in a map: adds to the one of a key, which begins with the first value. */
+/** Lists in a map: appends to the list of a key, which begins with the first value. */
 export function push<K, V>(map: Map<K, V[]>, key: K, value: V): void {
   const list = map.get(key);
   if (list) list.push(value);

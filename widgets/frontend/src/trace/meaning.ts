@@ -1,18 +1,18 @@
 /**
- * What a name on a line of the program means: the tensor that it held when the line ran last, up to a step. In
- * `h = layer(h)` the first `h` is what the line gave it, the second what it held before.
+ * The meaning of a name on a line of the program: the tensor that it held when the line last ran, up to a step. In `h =
+ * layer(h)` the first `h` is the line's result, the second its former value.
  *
- * The trace says which tensors names held whenever the program had come to another line (`bindings`).
+ * The trace records which tensors variables held whenever the program reached another line (`bindings`).
  */
 import { push } from "./lists";
 import type { Binding } from "./events";
 import type { Maybe, Trace } from "./types";
 
-/** The lines of a function, from 1 on. */
+/** The lines of a function, from 1. */
 export type Range = [from: number, to: number];
 
 interface Row extends Binding {
-  /** The function whose names these are; undefined for the program outside of functions. */
+  /** The function whose names these are; undefined for the program outside functions. */
   body: Range | undefined;
 }
 
@@ -32,7 +32,7 @@ const hasParameter = (line: string, name: string): boolean => new RegExp(`\\bdef
 /** Whether a line assigns to this name, and to no other. */
 const assigns = (line: string, name: string): boolean => new RegExp(`^\\s*${name}\\s*(:[^=]*)?([-+*/@]|//|\\*\\*)?=(?!=)`).test(line);
 
-/** Whether a function calls itself: of its names nobody knows then of which call they are, where no op runs. */
+/** Whether a function calls itself: it is then unknown to which call its names belong, where no op runs. */
 function callsItself(lines: readonly string[], [from, to]: Range): boolean {
   const name = /\bdef\s+(\w+)/.exec(lines[from - 1] ?? "")?.[1] ?? "";
   return lines.slice(from, to).some((line) => new RegExp(`\\b${name}\\(`).test(line));
@@ -46,13 +46,13 @@ function isLocal(lines: readonly string[], [from, to]: Range, name: string): boo
 
 const WORDS = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|#.*/g;
 
-/** By character of a line, how many brackets are open there; what is in strings and comments opens none. */
+/** By character of a line, the number of open brackets; those in strings and comments do not count. */
 function depths(line: string): number[] {
   let depth = 0;
   return [...line.replace(WORDS, (found) => " ".repeat(found.length))].map((letter) => (depth += "([{".includes(letter) ? 1 : ")]}".includes(letter) ? -1 : 0));
 }
 
-/** By line: the line with which its statement begins, from 1, and whether it begins inside of a string of several lines. */
+/** By line: the line on which its statement begins, from 1, and whether it begins inside a multi-line string. */
 function statements(lines: readonly string[]): { first: number; quoted: boolean }[] {
   let [depth, quote, first] = [0, "", 1];
   return lines.map((line, at) => {
@@ -70,7 +70,7 @@ function statements(lines: readonly string[]): { first: number; quoted: boolean 
 
 const LOOP = /^\s*(async\s+)?for\s/;
 
-/** How a name is used at a place of a line: it is assigned there, or its value is read, or it only names an argument. */
+/** How a name is used at a position of a line: assigned, read, or only the name of an argument. */
 export function useOf(line: string, at: number, name: string): "assigned" | "read" | "argument" {
   const [depth, rest] = [depths(line), line.slice(at + name.length)];
   if (/^\s*=(?!=)/.test(rest) && (depth[at] ?? 0) > 0 && !/^\s*(async\s+)?def\s/.test(line)) return "argument";
@@ -84,9 +84,9 @@ export function useOf(line: string, at: number, name: string): "assigned" | "rea
 export class Meanings {
   private readonly bodies = new Map<number, Range[]>();
   private readonly begun = new Map<number, { first: number; quoted: boolean }[]>();
-  /** By file, what was taken down of its names. */
+  /** By file, the recorded bindings of its names. */
   private readonly rows = new Map<number, Row[]>();
-  /** By file and line, the steps at which the program came there. */
+  /** By file and line, the steps at which the program reached it. */
   private readonly starts = new Map<string, number[]>();
 
   constructor(private readonly trace: Trace) {
@@ -108,14 +108,14 @@ export class Meanings {
     for (const [place, steps] of this.starts) this.starts.set(place, [...new Set(steps)].sort((a, b) => a - b));
   }
 
-  /** The innermost function that a name belongs to at a line; undefined if it is none's. */
+  /** The innermost function that a name belongs to at a line; undefined if there is none. */
   owner(file: number, line: number, name: string): Range | undefined {
     return this.within(file, line).filter((body) => isLocal(this.lines(file), body, name)).at(-1);
   }
 
   /**
-   * How a name is used at a place of a line; null in a string, and in a comprehension that has a variable of that name. A
-   * line that goes on with the statement of an earlier one only reads.
+   * How a name is used at a position of a line; null in a string, and in a comprehension that has a variable of that
+   * name. A line that continues the statement of an earlier one only reads.
    */
   use(file: number, line: number, text: string, at: number, name: string): "assigned" | "read" | "argument" | null {
     const { first, quoted } = this.statement(file, line);
@@ -125,7 +125,7 @@ export class Meanings {
     return /^\s*=(?!=)/.test(text.slice(at + name.length)) ? "argument" : "read";
   }
 
-  /** Whether `name[0]` may stand for several tensors: the program assigns to its items or attributes, or it is a parameter. */
+  /** Whether `name[0]` may mean several tensors: the program assigns to its items or attributes, or it is a parameter. */
   isChanged(file: number, line: number, name: string): boolean {
     const lines = this.lines(file);
     const body = this.owner(file, line, name);
@@ -139,12 +139,12 @@ export class Meanings {
     return found[line - 1] ?? { first: line, quoted: false };
   }
 
-  /** Whether it was taken down what a name means at a line. */
+  /** Whether the meaning of a name at a line was recorded. */
   has(file: number, line: number, name: string): boolean {
     return this.of(file, this.owner(file, line, name)).some(({ names }) => names.some(([each, tensor]) => each === name && tensor !== null));
   }
 
-  /** The tensor that a name means at a line, up to a step; `assigned`: what the line gives it. */
+  /** The tensor that a name means at a line, up to a step; `assigned`: the line's result. */
   at(file: number, line: number, name: string, assigned: boolean, now: Maybe): Maybe {
     const { first } = this.statement(file, line);
     const body = this.owner(file, first, name);
@@ -165,7 +165,7 @@ export class Meanings {
     return this.lines(file)[line - 1] ?? "";
   }
 
-  /** The same at a line on which no op has run: what is known from the line before it that ran last, and what came next. */
+  /** The same at a line on which no op has run, from the last line that ran before it, and what came next. */
   private unseen(file: number, line: number, body: Range | undefined, name: string, assigned: boolean, now: Maybe): Maybe {
     const own = this.within(file, line).at(-1);
     if (own && callsItself(this.lines(file), own)) return null;
@@ -186,13 +186,13 @@ export class Meanings {
     return rows.filter((row) => row.call === call).flatMap(({ names }) => names.filter(([each]) => each === name))[0]?.[1] ?? null;
   }
 
-  /** What a name held when the program came to a line. */
+  /** The value of a name when the program reached a line. */
   private before(file: number, body: Range | undefined, name: string, step: number): Maybe {
     const found = this.of(file, body).filter((row) => row.step <= step).flatMap(({ names }) => names.filter(([each]) => each === name));
     return found.at(-1)?.[1] ?? null;
   }
 
-  /** What a line gave to a name: what it held when the function was looked at next. */
+  /** What a line assigned to a name: its value when the function was next inspected. */
   private given(file: number, line: number, body: Range | undefined, name: string, start: number): Maybe {
     const rows = this.of(file, body);
     const call = rows.filter((row) => row.step <= start).at(-1)?.call;
@@ -200,11 +200,11 @@ export class Meanings {
     const next = (this.starts.get(`${file}:${line}`) ?? []).find((step) => step > start) ?? Infinity;
     const found = later.filter(({ step }) => step <= next).flatMap(({ names }) => names.filter(([each]) => each === name));
     if (found[0]) return found[0][1];
-    if (later.length > 0) return this.before(file, body, name, start); // it was given what it held
+    if (later.length > 0) return this.before(file, body, name, start); // it was assigned its former value
     return this.made(file, line, name, start, next);
   }
 
-  /** What the last op of a line made, where that is what the line gives to its only name. */
+  /** The result of the last op of a line, if the line assigns it to its only name. */
   private made(file: number, line: number, name: string, start: number, next: number): Maybe {
     if (!assigns(this.text(file, line), name)) return null;
     const ran = this.trace.events.slice(start, next).filter((event) => event.file === file && event.line === line);
@@ -216,7 +216,7 @@ export class Meanings {
     return (this.rows.get(file) ?? []).filter((row) => row.body?.[0] === body?.[0]);
   }
 
-  /** When the program came to a line last, up to a step; for the first time, if it had not yet; null if it never did. */
+  /** When the program last reached a line, up to a step; the first time, if it had not yet; null if it never did. */
   private start(file: number, line: number, now: Maybe): Maybe {
     const steps = this.starts.get(`${file}:${line}`) ?? [];
     return steps.filter((step) => now === null || step <= now).at(-1) ?? steps[0] ?? null;

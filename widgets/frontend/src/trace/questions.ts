@@ -1,4 +1,4 @@
-/** What ask mode asks, and what is right: the trace itself is the judge. minigrad_widgets/ask.py has the same words. */
+/** The questions of ask mode and their answers: the trace itself is the judge. minigrad_widgets/ask.py has the same texts. */
 import { inline, nodeName, shape, tensorName, valueOf } from "./format";
 import { Replay } from "./frame";
 import type { Maybe, Trace } from "./types";
@@ -23,7 +23,7 @@ export interface Score {
 const CHOICES = 5;
 const NUMBER = /[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|[-+]?inf|nan/gi;
 
-/** The nodes to choose from: those that are ready, then those that wait; in the order of the trace, which tells nothing. */
+/** The nodes to choose from: ready ones, then waiting ones; in the order of the trace, which reveals nothing. */
 export function choices(trace: Trace, step: number): number[] {
   const replay = new Replay(trace);
   replay.goTo(step - 1);
@@ -42,7 +42,7 @@ export function wording(trace: Trace, { kind, step }: Question): string {
   return "Which node runs next?";
 }
 
-/** What the trace says, in one sentence. */
+/** The trace's answer, in one sentence. */
 export function truth(trace: Trace, { step }: Question): string {
   const event = trace.events[step];
   if (event?.kind === "flow") return `its shape is ${shape(valueOf(trace, event.gradient)?.shape ?? [])}`;
@@ -64,7 +64,7 @@ function sameNumbers(trace: Trace, value: Maybe, given: string): boolean {
   });
 }
 
-/** Whether an answer is what the engine did: a node's number, a shape, or numbers up to rounding. */
+/** Whether an answer agrees with the engine: a node's number, a shape, or numbers up to rounding. */
 export function judge(trace: Trace, question: Question, given: string): boolean {
   const event = trace.events[question.step];
   if (event?.kind === "run") return Number(given) === event.node && given !== "";

@@ -1,4 +1,4 @@
-/** What a node received in a pass, and what arrived along which edge. */
+/** The gradients that a node received in a pass, and the edges along which they arrived. */
 import { push } from "./lists";
 import type { Maybe, Trace } from "./types";
 
@@ -9,16 +9,16 @@ export interface Arrival {
 }
 
 export interface Received {
-  /** What had piled up when the node ran. */
+  /** The sum when the node ran. */
   arrived: readonly Maybe[];
-  /** What its derivative got: the same, unless a hook replaced it; null where that is not known. */
+  /** The input of its derivative: the same, unless a hook replaced it; null if it is unknown. */
   gradient: readonly Maybe[] | null;
-  /** Whether a hook may have replaced what the derivative gave. */
+  /** Whether a hook may have replaced the derivative's result. */
   replaced: boolean;
 }
 
 export interface Accumulated {
-  /** What was in `.grad`: null for None, undefined where the trace does not know. */
+  /** The former `.grad`: null for None, undefined if the trace does not have it. */
   before: Maybe | undefined;
   added: Maybe;
   now: Maybe;
@@ -33,9 +33,9 @@ export class Receipts {
   private readonly writes = new Map<number, number[]>();
   /** The nodes at which a pass began: their gradients came from the program, too. */
   private readonly roots = new Set<number>();
-  /** By edge, the steps at which a gradient went along it. */
+  /** By edge, the steps at which a gradient flowed along it. */
   private readonly flows = new Map<string, number[]>();
-  /** By step, the step at which its pass began: of several passes, each inside of another, `depth` says which. */
+  /** By step, the step at which its pass began: for nested passes, `depth` says which. */
   private readonly passes: number[] = [];
 
   constructor(private readonly trace: Trace) {
@@ -82,7 +82,7 @@ export class Receipts {
     return received;
   }
 
-  /** What a node has added to its leaf's `.grad` since it ran last, up to a step; null if nothing yet. */
+  /** What a node has added to its leaf's `.grad` since it last ran, up to a step; null if nothing yet. */
   accumulated(node: number, tensor: number, now: number): Accumulated | null {
     const ran = this.since(node, now)[0];
     const writes = (this.writes.get(tensor) ?? []).filter((step) => step <= now);
@@ -92,7 +92,7 @@ export class Receipts {
     return { before: old, added: last.gradient, now: last.grad };
   }
 
-  /** The step at which a node ran last, up to a step, and those of its hooks since then. */
+  /** The step at which a node last ran, up to a step, and those of its hooks since then. */
   private since(node: number, now: number): number[] {
     let found: number[] = [];
     for (const step of this.steps.get(node) ?? []) {

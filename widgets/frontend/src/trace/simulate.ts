@@ -1,8 +1,8 @@
-/** How long a recorded step would take on other ranks: what minigrad/trace/simulate.py says of the same events. */
+/** The duration of a recorded step on other numbers of ranks, as minigrad/trace/simulate.py computes it from the same events. */
 
 const [START, WAIT, END] = [0, 1, 2];
 
-/** The calls, waits and ends of one rank, in seconds since its recording began, and when its last event was. */
+/** The calls, waits and ends of one rank, in seconds since its recording began, and the time of its last event. */
 export interface Schedule {
   events: [kind: number, time: number, call: number, size: number][];
   last: number;
@@ -12,12 +12,12 @@ export interface Simulation {
   seconds: number;
   computing: number;
   exposed: number;
-  /** When each operation could begin, began and was over, and in which stretches the rank only waits. */
+  /** When each operation could begin, began and ended, and in which periods the rank only waits. */
   calls: { called: number; begun: number; ended: number }[];
   waits: [begin: number, end: number][];
 }
 
-/** An all-reduce in a ring: 2 (p - 1) messages, one after the other, each of which holds 1/p of the bytes. */
+/** An all-reduce in a ring: 2 (p - 1) messages, one after the other, each with 1/p of the bytes. */
 function allReduceSeconds(size: number, ranks: number, alpha: number, beta: number): number {
   return 2 * (ranks - 1) * (alpha + (size / ranks) * beta);
 }

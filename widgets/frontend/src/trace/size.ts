@@ -1,8 +1,8 @@
-/** How large a gradient is: the words by which heat is drawn. */
+/** The size of a gradient: the classes of the heat colours. */
 import { broken, norm } from "./format";
 import type { Value } from "./types";
 
-/** By the root mean square of the entries: where one size ends and the next begins. */
+/** By the root mean square of the entries: the bounds between sizes. */
 export const SIZES = [
   ["tiny", 1e-6, "below 1e-6"],
   ["small", 1e-3, "below 1e-3"],
@@ -11,13 +11,13 @@ export const SIZES = [
   ["huge", Infinity, "above 1e3"],
 ] as const;
 
-/** The root mean square of a value's entries; null where it is not known, or no finite number. */
+/** The root mean square of a value's entries; null if it is unknown or not finite. */
 export function rootMeanSquare(value: Value): number | null {
   const [length, count] = [norm(value), value.shape.reduce((a, b) => a * b, 1)];
   return typeof length === "number" && count > 0 ? length / Math.sqrt(count) : null;
 }
 
-/** The size of a gradient: a word of `SIZES`, "zero", "broken" for NaN and infinity, or nothing. */
+/** The size of a gradient: one of `SIZES`, "zero", "broken" for NaN and infinity, or nothing. */
 export function sizeOf(value: Value | undefined): string {
   if (!value) return "";
   if (broken(value)) return "broken";

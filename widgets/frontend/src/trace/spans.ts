@@ -1,4 +1,4 @@
-/** The runs of checkpointed functions, and what they cost. minigrad_widgets/timeline.py says the same in Python. */
+/** The runs of checkpointed functions, and their cost. minigrad_widgets/timeline.py does the same in Python. */
 import type { Bytes, Maybe, Trace } from "./types";
 
 /** One run: the first, or one of the later ones (`again`). Runs inside others have a higher level. */
@@ -18,7 +18,7 @@ export interface Summary {
   steps: number;
   peak: number;
   peakStep: number;
-  /** What is held, parameters apart, when the first pass begins; null where there is none. */
+  /** The bytes held, without parameters, when the first pass begins; null if there is none. */
   atBackward: Maybe;
   ops: number;
   again: number;
@@ -62,7 +62,7 @@ export function told(span: Span): string {
   return `checkpoint ${span.call} (${span.name}, ${way}): ${run}, steps ${span.from} to ${span.to}${stop}`;
 }
 
-/** The last bytes given, for every step. */
+/** The last recorded bytes, for every step. */
 export function series(trace: Trace): Bytes[] {
   let last: Bytes = [0, 0, 0, 0];
   return trace.events.map((event) => (last = event.bytes ?? last));

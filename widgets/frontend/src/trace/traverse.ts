@@ -1,6 +1,6 @@
 /**
- * The traversal lens: the student calls nodes by hand. A pure fold over the list of calls, from the recorded flows
- * of the first backward pass. docs/trace.md ("Lenses") says what it gives; `Trace.traverse` in Python gives the same.
+ * The traversal lens: the student calls nodes by hand. A pure fold over the list of calls, from the recorded flows of
+ * the first backward pass. docs/trace.md ("Lenses") defines its results; `Trace.traverse` in Python returns the same.
  */
 import { push } from "./lists";
 import { PythonWriter } from "./python";
@@ -20,28 +20,28 @@ export interface Traversal {
   python: string[];
 }
 
-/** The same, and what the panes draw. */
+/** The same, with what the panes draw. */
 export interface State extends Traversal {
-  /** Gradients that went along edges: null where the value is a partial sum that nobody knows. */
+  /** Gradients that flowed along edges: null where the value is an unknown partial sum. */
   edges: Map<string, Maybe>;
   /** The edges of the last call. */
   now: Set<string>;
-  /** What has piled up, output by output: undefined where nothing arrived, null where the sum is unknown. */
+  /** The pending sums, output by output: undefined if nothing arrived, null if the sum is unknown. */
   piled: Map<number, (Maybe | undefined)[]>;
-  /** What each call was handed, in the same form. */
+  /** The gradients of each call, in the same form. */
   given: (Maybe | undefined)[][];
-  /** What was there when the last call came too early; else null. */
+  /** The gradients present when the last call came too early; else null. */
   lastEarly: Pile | null;
 }
 
-/** What the first pass of a trace says about its graph. */
+/** What the first pass of a trace shows about its graph. */
 interface Pass {
   start: BackwardStartEvent;
   needs: Map<number, number>;
   leaving: Map<number, FlowEvent[]>;
   arriving: Map<number, FlowEvent[]>;
   grads: Map<number, Maybe>;
-  /** How many gradients each node takes. */
+  /** The number of gradients that each node receives. */
   inputs: Map<number, number>;
 }
 
@@ -52,7 +52,7 @@ interface Arrival {
   expression: string;
 }
 
-/** Reads the first pass of a trace; null where there is none. */
+/** Reads the first pass of a trace; null if there is none. */
 function firstPass(trace: Trace): Pass | null {
   const at = trace.events.findIndex((event) => event.kind === "backward_start");
   const start = trace.events[at];
@@ -98,7 +98,7 @@ class Game {
   private readonly edges = new Map<string, Maybe>();
   private readonly arrived = new Map<number, Arrival[]>();
   private readonly roots = new Map<number, number>();
-  /** All that comes to these has come, and they have passed it on. */
+  /** Nodes that have received all their gradients and passed them on. */
   private readonly finished = new Set<number>();
   private readonly python: PythonWriter;
   private now = new Set<string>();
@@ -123,7 +123,7 @@ class Game {
     return { piled, calls, early, given, grads, edges, now, lastEarly, pending, python: this.python.lines };
   }
 
-  /** Calls a node with what lies there; nothing happens where nothing does. */
+  /** Calls a node with its pending gradients; nothing happens if it has none. */
   call(node: number): void {
     const here = this.arrived.get(node);
     if (!here) return;
@@ -142,8 +142,8 @@ class Game {
   }
 
   /**
-   * Notes that nothing is still to come through a node, nor through those that it was the last to feed. A backward
-   * pass is linear in its gradients: what passed through a node in parts adds up to what the engine passes on at once.
+   * Notes that nothing more will come through a node, nor through those that it was the last to feed. A backward pass
+   * is linear in its gradients: what passed through a node in parts adds up to what the engine passes on at once.
    */
   private finish(start: number): void {
     const left = [start];
@@ -157,7 +157,7 @@ class Game {
     }
   }
 
-  /** How many gradients have come to a node in full, of how many. */
+  /** The number of gradients that have reached a node in full, and how many it will receive. */
   private arrivals(node: number): [arrived: number, of: number] {
     const roots = this.roots.get(node) ?? 0;
     const finished = (this.pass?.arriving.get(node) ?? []).filter((flow) => this.finished.has(flow.node));
@@ -191,7 +191,7 @@ class Game {
     return { arrived, of, gradient: this.sum(node, here) };
   }
 
-  /** What lies at a node for each of its outputs. */
+  /** The pending gradient of a node for each of its outputs. */
   private outputs(node: number, here: readonly Arrival[]): (Maybe | undefined)[] {
     const count = Math.max(1, ...here.map((arrival) => arrival.output_nr + 1));
     return Array.from({ length: count }, (_, output) => {
@@ -202,7 +202,7 @@ class Game {
     });
   }
 
-  /** Several gradients for one of several outputs: known once all of them have come. */
+  /** Several gradients for one of several outputs: known once all of them have arrived. */
   private shared(node: number, output: number, mine: readonly Arrival[]): Maybe {
     const recorded = (this.pass?.arriving.get(node) ?? []).filter((flow) => flow.output_nr === output);
     if (this.whole(node)) return recorded.at(-1)?.sum ?? null;
@@ -210,12 +210,12 @@ class Game {
     return known ? (recorded.at(-1)?.sum ?? null) : null;
   }
 
-  /** Whether all that comes to a node by edges lies there. */
+  /** Whether all gradients along edges to a node are pending there. */
   private whole(node: number): boolean {
     return this.pass?.arriving.get(node) !== undefined && !this.calls.includes(node) && this.complete(node);
   }
 
-  /** The value of what lies at a node, where the trace holds this very sum; else null. */
+  /** The value of a node's pending gradient, if the trace has this very sum; else null. */
   private sum(node: number, here: readonly Arrival[]): Maybe {
     const recorded = this.pass?.arriving.get(node) ?? [];
     if (this.whole(node)) return recorded.at(-1)?.sum ?? null;

@@ -8,11 +8,11 @@ export type * from "./events";
 export type Bytes = NonNullable<Common["bytes"]>;
 /** In the order of `bytes`. */
 export const KINDS = ["parameters", "activations", "saved", "gradients"] as const;
-/** As they are stacked in a chart, from the floor up, and listed: what is saved for a backward pass grows on even ground. */
+/** In the order in which a chart stacks and lists them, from the bottom: saved tensors grow on a level base. */
 export const STACKED = [2, 0, 1, 3] as const;
 export type Edge = NodeRecord["next"][number];
 
-/** What holds: 0 a parameter, 1 a tensor, 2 a node that saved it, 3 a tensor by its .grad, 4 a node at which it waits. */
+/** Kinds of holders: 0 a parameter, 1 a tensor, 2 a node that saved it, 3 a tensor's .grad, 4 a node where it waits. */
 export type Holder = [what: number, id: Maybe];
 
 /** An operand's name, a number, or a function's name with its arguments. */
@@ -24,20 +24,20 @@ export interface Value {
   shape: number[];
   dtype: string;
   data?: Scalar[];
-  /** Beside statistics: all numbers of a tensor that no op of the recording made. */
+  /** Besides statistics: all numbers of a tensor that no op of the recording created. */
   entries?: Scalar[];
   stats?: { min: Scalar; max: Scalar; mean: Scalar; norm: Scalar; nan: number; inf: number };
-  /** Whether it was computed from numbers that were changed, in the place of what was `recorded`. */
+  /** Whether it was computed from changed numbers, in place of the `recorded` ones. */
   live?: boolean;
   recorded?: Value;
-  /** Whether it should have changed with them, and could not be computed: it is what was recorded. */
+  /** Whether it should have changed with them but could not be computed: it has the recorded numbers. */
   stale?: boolean;
 }
 
 export interface Layout {
   nodes: Record<string, [x: number, y: number]>;
   size: [width: number, height: number];
-  /** Points that an edge passes between its two nodes, where it is longer than one layer. */
+  /** Points that an edge passes between its two nodes, if it is longer than one layer. */
   edges?: Record<string, [x: number, y: number][]>;
 }
 
@@ -49,22 +49,22 @@ export interface Trace {
   values: Value[];
   tensors: TensorRecord[];
   nodes: NodeRecord[];
-  /** Older traces have none. */
+  /** Absent in older traces. */
   scopes?: Scope[];
   /** The bytes of each storage. */
   storages?: number[];
   formulas: Record<string, string>;
-  /** The arithmetic of derivatives. Older traces have none. */
+  /** The arithmetic of derivatives. Absent in older traces. */
   expressions?: Expression[];
   events: TraceEvent[];
-  /** Which tensors the names of the program held. Older traces have none. */
+  /** The tensors that the program's variables held. Absent in older traces. */
   bindings?: Binding[];
-  /** Which of several processes was recorded, and when; absent where there is one. */
+  /** Which of several processes was recorded, and when; absent if there is one. */
   process?: { rank: number; ranks: number; began: number | null };
   layout: Layout | null;
   /** The steps at which the grad mode changes; the inspector adds it. */
   modes?: [step: number, mode: Mode][];
-  /** The scopes that are folded at first, and where the boxes stand then; the inspector adds them. */
+  /** The scopes that are folded at first, and the positions of the boxes then; the inspector adds them. */
   folded?: number[];
   opening?: Layout;
 }
@@ -73,7 +73,7 @@ export type Mode = "on" | "off" | "inference";
 
 export type Status = "recorded" | "waiting" | "ready" | "running" | "done";
 
-/** The node that an event names, or null. */
+/** The node of an event, or null. */
 export function litNode(event: TraceEvent): Maybe {
   return "node" in event ? event.node : null;
 }
@@ -94,7 +94,7 @@ export function shownGradient(event: TraceEvent): Maybe {
   }
 }
 
-/** A trace from its text; a page of its own holds it as data. What does not fit the schema is refused before it is drawn. */
+/** Parses a trace; a standalone page contains it as data. What does not fit the schema is refused before it is drawn. */
 export function parseTrace(given: unknown): Trace {
   const trace = unpack(typeof given === "object" && given !== null ? { ...given } : JSON.parse(String(given)));
   if (trace.format !== FORMAT || trace.version !== VERSION) {

@@ -1,4 +1,4 @@
-/** A trace as a file (docs/trace.md): previews in one base64 text, rows without the names of their fields. */
+/** A trace in its file format (docs/trace.md): previews in one base64 text, rows without field names. */
 import type { Scalar, Trace, Value } from "./types";
 
 interface Table {
@@ -23,7 +23,7 @@ function shown(x: number): Scalar {
   return Number.isFinite(x) ? x : Number.isNaN(x) ? "nan" : x > 0 ? "inf" : "-inf";
 }
 
-/** An integer; as its digits where a number of JavaScript would round it. */
+/** An integer; as its digits if a JavaScript number would round it. */
 function exact(x: bigint): Scalar {
   const rounded = Number(x);
   return Number.isSafeInteger(rounded) ? rounded : String(x);
@@ -37,7 +37,7 @@ function rows({ fields, rows: entries }: Table): Record<string, unknown>[] {
   });
 }
 
-/** Refuse previews that read the same numbers again and again: a small file would fill the memory. */
+/** Refuses previews that read the same numbers again and again: a small file would fill the memory. */
 function checkRoom(values: readonly At[], room: number): void {
   const size = values.reduce((sum, { at, shape, dtype }) =>
     at === undefined ? sum : sum + shape.reduce((a, b) => a * Math.abs(b), FORMS[dtype]?.[0] ?? 0), 0);
@@ -73,7 +73,7 @@ export function withoutEntries(packed: Packed): Packed {
   return { ...packed, values: kept, numbers: btoa(after.join("")) };
 }
 
-/** The trace as docs/trace.md has it; one that is not packed stays as it is. */
+/** The trace in the form of docs/trace.md; one that is not packed is returned unchanged. */
 export function unpack(packed: Packed): Trace {
   for (const name of ["values", "tensors", "nodes", "scopes", "events", "bindings"]) {
     const table = packed[name];

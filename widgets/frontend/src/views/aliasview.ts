@@ -1,4 +1,4 @@
-/** Which tensors look at one memory, its version, and who saved which one. What is shown comes from aliases.py. */
+/** The tensors that share one memory, its version, and the saved tensors in it. The data comes from aliases.py. */
 import { html, mark, write } from "../page/dom";
 import type { Link } from "../page/link";
 import { Stepped } from "./stepped";
@@ -39,7 +39,7 @@ export interface Aliases {
   steps: [step: number, text: string][];
 }
 
-/** What has become of a saved tensor; alias_view.py says the same. */
+/** The state of a saved tensor; alias_view.py uses the same words. */
 function status(save: Save, version: number, step: number): [look: string, text: string] {
   const by = (when: number | null): boolean => when !== null && when <= step;
   if (by(save.raised)) return ["bad", `✗ raised: it is at version ${version}`];
@@ -49,7 +49,7 @@ function status(save: Save, version: number, step: number): [look: string, text:
   return ["good", "✓ unchanged"];
 }
 
-/** One storage: its elements, the tensors that look at it, the saves; all made once, then only written to. */
+/** One storage: its elements, the tensors that view it, the saves; created once, then only updated. */
 class Block {
   readonly element = html("section", { class: "mg-storage" });
   private readonly cells: HTMLElement[];
@@ -68,7 +68,7 @@ class Block {
     for (const save of storage.saves) this.element.append(this.save(save));
   }
 
-  /** What is known at a step; a storage that no tensor has met yet is not shown. */
+  /** The state at a step; a storage without a tensor yet is not shown. */
   show(step: number, version: (counter: number) => number): void {
     this.element.hidden = !this.storage.tensors.some((seen) => seen.since <= step);
     const contents = new Map<number, string>();

@@ -53,13 +53,13 @@ export class Card {
     if (!this.face.done || !advance(this.element)) this.start()?.focus({ preventScroll: true });
   };
 
-  /** Where the keyboard belongs: on what was chosen, else in the field, else on the first choice. */
+  /** Where the focus belongs: on the chosen answer, else in the field, else on the first choice. */
   private start(): HTMLElement | null {
     const find = (selector: string): HTMLElement | null => this.element.querySelector<HTMLElement>(selector);
     return find('.mg-choice[aria-pressed="true"]') ?? find(".mg-field") ?? find(".mg-choice");
   }
 
-  /** JupyterLab has shortcuts on single letters; what is typed here is an answer. Shift-Enter goes on to what follows. */
+  /** JupyterLab has shortcuts on single letters, but letters typed here are an answer. Shift-Enter moves on to what follows. */
   private readonly keys = (event: KeyboardEvent): void => {
     if (event.key === "Escape" || event.key === "Tab" || event.ctrlKey || event.metaKey) return;
     event.stopPropagation();

@@ -1,4 +1,4 @@
-/** Several traces of one program on one axis of steps and one of bytes: what each holds, and what it runs again. */
+/** Several traces of one program on one axis of steps and one of bytes: what each holds, and what it recomputes. */
 import { Chart, scaleOf } from "../page/chart";
 import { differenceTable } from "./differences";
 import { Graphs } from "./graphs";
@@ -72,7 +72,7 @@ export class Comparison {
     return { name, trace, chart, element, now, text };
   }
 
-  /** The figures, for those who do not read charts. */
+  /** The figures, as an alternative to the charts. */
   private table(): HTMLElement {
     const heads = ["trace", "most bytes", "held when backward begins", "ops", "of these again", "steps"];
     const head = html("tr", {}, ...heads.map((each) => html("th", { scope: "col" }, each)));
@@ -85,7 +85,7 @@ export class Comparison {
     return html("div", { class: "mg-scroll", tabindex: 0, role: "group", "aria-label": "figures" }, table);
   }
 
-  /** The first recording against each of the others, event for event. */
+  /** The first recording compared with each of the others, event by event. */
   private differences(): HTMLElement[] {
     const [first, ...others] = this.rows.map(({ name, trace }) => [name, trace] as const);
     return first ? others.map((other) => differenceTable(first, other, (step) => this.go(step))) : [];

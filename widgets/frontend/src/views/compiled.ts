@@ -1,4 +1,4 @@
-/** What a compiled step is, and what belongs to what in it: without a page. It comes from minigrad's compiler/inspection.py. */
+/** A compiled step and the relations between its parts, without a page. The data comes from minigrad's compiler/inspection.py. */
 
 export interface Op {
   name: string;
@@ -50,7 +50,7 @@ export interface Compiled {
 
 export type Change = "same" | "new" | "changed" | "removed";
 
-/** A statement as it stands in a step; `was`: what stood in its place before the pass. */
+/** A statement of a step; `was`: the statement that it replaced in the pass. */
 export interface Row {
   place: number;
   statement: Statement;
@@ -58,7 +58,7 @@ export interface Row {
   was: string | null;
 }
 
-/** What is pointed at: a line of a file, an op, or a statement. */
+/** The target pointed at: a line of a file, an op, or a statement. */
 export type Target = { line: string } | { op: number } | { statement: number };
 
 /** What belongs to a target: `kin` is what recorded its ops, and what they recorded. */
@@ -69,7 +69,7 @@ export interface Related {
 
 export const lineOf = (op: Op): string => (op.file === null ? "" : `${op.file}:${op.line}`);
 
-/** The statements after a pass, and among them, where they stood, those that it has removed. */
+/** The statements after a pass and, in their former positions, those that it removed. */
 export function rowsOf(found: Compiled, step: number): Row[] {
   const at = (place: number): Statement => found.statements[place] as Statement;
   const now = found.steps[step]?.statements ?? [];
@@ -110,7 +110,7 @@ export function related(found: Compiled, target: Target | null): Related {
   return { ops, kin };
 }
 
-/** By op: how many statements of a program are a part of it. */
+/** By op: the number of statements of a program that are part of it. */
 export function countByOp(found: Compiled, step: number): number[] {
   const counts = found.ops.map(() => 0);
   for (const place of found.steps[step]?.statements ?? []) {
@@ -119,7 +119,7 @@ export function countByOp(found: Compiled, step: number): number[] {
   return counts;
 }
 
-/** The pass that left nothing of an op; null if something is left, or if there was nothing from the start. */
+/** The pass that removed the last statement of an op; null if any is left, or if there was none from the start. */
 export function endedBy(found: Compiled, op: number, step: number): string | null {
   const has = (at: number): boolean => found.steps[at]?.statements.some((place) => found.statements[place]?.ops.includes(op)) ?? false;
   if (has(step)) return null;
@@ -127,7 +127,7 @@ export function endedBy(found: Compiled, op: number, step: number): string | nul
   return null;
 }
 
-/** A statement in pieces: text, and names of memory with the buffer that they mean. */
+/** A statement in pieces: text, and names of memory with their buffers. */
 export function pieces(found: Compiled, code: string): { text: string; buffer: string | null }[] {
   return code.split(/\b([A-Za-z_]\w*)\b/).filter((text) => text !== "").map((text) => ({ text, buffer: Object.hasOwn(found.names, text) ? (found.names[text] ?? null) : null }));
 }
@@ -136,13 +136,13 @@ export interface Stay {
   buffer: string;
   first: number;
   last: number;
-  /** In bytes: where it lies. Before the plan each temporary has memory of its own. */
+  /** Its offset in bytes. Before the plan each temporary has its own memory. */
   offset: number;
   bytes: number;
   place: number | null;
 }
 
-/** Which temporary is needed from which statement to which, and where it lies. */
+/** The lifetimes of temporaries, from statement to statement, and their offsets. */
 export function stays(found: Compiled, step: number): Stay[] {
   const spans = new Map<string, { first: number; last: number }>();
   const planned = step === found.steps.length - 1;

@@ -13,7 +13,7 @@ const plural = (count: number, word: string): string => `${count.toLocaleString(
 
 let made = 0;
 
-/** A list in which one item is pointed at; up and down arrow go through it. */
+/** A list with one item pointed at; the up and down arrows move through it. */
 class Column {
   readonly heading = html("h3", { class: "mg-heading" });
   readonly list: HTMLElement;
@@ -30,7 +30,7 @@ class Column {
     this.list.replaceChildren(...rows);
   }
 
-  /** Scrolls this list, and nothing around it, to its first lit item, unless one is seen. */
+  /** Scrolls this list, and nothing around it, to its first lit item, unless one is visible. */
   reveal(item = this.items.find((each) => /here|lit/.test(each.dataset["look"] ?? ""))): void {
     const { scrollTop, clientHeight } = this.list;
     const seen = (each: HTMLElement): boolean => each.offsetTop >= scrollTop && each.offsetTop + Math.min(each.offsetHeight, 40) <= scrollTop + clientHeight;
@@ -96,7 +96,7 @@ class Threes {
     this.program.reveal();
   }
 
-  /** The next item of the list that has the keyboard, or the one before. */
+  /** The next item of the focused list, or the previous one. */
   walk(by: 1 | -1): void {
     const active = (this.element.getRootNode() as Document | ShadowRoot).activeElement;
     const column = [this.lines, this.ops].find((each) => each.list === active) ?? this.program;
@@ -195,7 +195,7 @@ class Threes {
     return `${name}: ${kinds[kind]}, ${type}, ${size.toLocaleString("en")} bytes${there}.`;
   }
 
-  // what is drawn
+  // drawing
   private pass(at: number, go: (step: number) => void): HTMLButtonElement {
     const pass = this.found.steps[at];
     const most = Math.max(...this.found.steps.map((each) => each.statements.length), 1);

@@ -1,4 +1,4 @@
-/** What differs between two recordings as a table: rows of both, those alike folded into one line. */
+/** The differences between two recordings as a table: rows of both, with equal ones folded into one line. */
 import { html } from "../page/dom";
 import { differences } from "../trace/differences";
 import type { Pair } from "../trace/differences";

@@ -1,4 +1,4 @@
-/** The step of one rank on other ranks, by the alpha-beta model of docs/scale.md: three numbers that can be turned. */
+/** The step of one rank on other numbers of ranks, by the alpha-beta model of docs/scale.md: three adjustable numbers. */
 import { html, mark, write } from "../page/dom";
 import { simulate } from "../trace/simulate";
 import type { Schedule } from "../trace/simulate";

@@ -1,4 +1,4 @@
-/** The states of a tensor: a graph of them, what each call does in the one that is shown, and the lines that lead there. */
+/** The states of a tensor: a graph of them, the effect of each call in the current one, and the lines that lead there. */
 import { html, mark, svg, write } from "../page/dom";
 import { listen } from "../page/keys";
 import { SlideView } from "../page/slide";
@@ -16,11 +16,11 @@ interface Arrow {
   to: number;
   calls: number[];
   points: [number, number][];
-  /** Where the letters of its calls stand. */
+  /** The position of the letters of its calls. */
   letters: [number, number];
 }
 
-/** What `minigrad_widgets.states.explore` has found, and where the states are drawn. */
+/** The result of `minigrad_widgets.states.explore`, and the positions of the states. */
 export interface Exploration {
   attributes: string[];
   starts: string[];
@@ -48,7 +48,7 @@ export class Explorer {
   private readonly restart = this.button("start over", () => this.go([this.walk[0] ?? 0]));
   private readonly slide: SlideView;
   private readonly undoing: (() => void)[] = [];
-  /** The number of a start, and the calls made since. */
+  /** The number of a start, and the calls since then. */
   private walk: number[] = [0];
   private undone: number[] = [];
 
@@ -86,7 +86,7 @@ export class Explorer {
     };
   }
 
-  /** Moves the focus along the calls; from outside of the list, to its first or last. */
+  /** Moves the focus along the calls; from outside the list, to its first or last. */
   private focus(direction: 1 | -1): void {
     const at = this.calls.findIndex((call) => call === this.element.ownerDocument.activeElement);
     const next = at < 0 && direction < 0 ? -1 : at + direction;
@@ -102,7 +102,7 @@ export class Explorer {
     return Math.max(0, at);
   }
 
-  /** The state that a walk leads to. */
+  /** The state that a sequence of calls leads to. */
   private end(walk: readonly number[]): number {
     const [start = 0, ...calls] = walk;
     return calls.reduce((state, call) => this.move(state, call)?.to ?? state, this.startOf(start));
@@ -161,7 +161,7 @@ export class Explorer {
     return html("section", { class: "mg-state-graph", "aria-label": "graph of states" }, picture, key);
   }
 
-  /** An arrow, and its letters, which no other arrow may cross out. */
+  /** An arrow, and its letters, which no other arrow may cross. */
   private arrow(arrow: Arrow): [SVGElement, SVGElement] {
     const [a, b, c] = arrow.points as [[number, number], [number, number], [number, number]];
     const angle = (Math.atan2(c[1] - b[1], c[0] - b[0]) * 180) / Math.PI;

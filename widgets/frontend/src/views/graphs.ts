@@ -1,4 +1,4 @@
-/** The graphs of two recordings side by side, at the same event, with what differs marked. */
+/** The graphs of two recordings side by side, at the same event, with the differences marked. */
 import { html, write } from "../page/dom";
 import { GraphPane } from "../graph/graph";
 import { BackwardLens } from "../inspector/backward";
@@ -19,7 +19,7 @@ interface Side {
   selected: Maybe;
 }
 
-/** Graphs of more nodes are drawn when somebody asks for them. */
+/** Graphs of more nodes are drawn on request. */
 const OPENS = 300;
 
 export class Graphs {
@@ -72,7 +72,7 @@ export class Graphs {
     return sides;
   }
 
-  /** Chooses a node, and its counterpart on the other side. */
+  /** Selects a node, and its counterpart on the other side. */
   private pick(at: 0 | 1, node: Maybe): void {
     if (!this.sides) return;
     const other = node === null ? null : (this.found?.nodes[at].get(node) ?? null);

@@ -1,4 +1,4 @@
-/** Several ranks on one time axis: who computes, who waits, and for whom. What is shown comes from rank_lanes.py. */
+/** Several ranks on one time axis: which computes, which waits, and for which. The data comes from rank_lanes.py. */
 import { html, mark } from "../page/dom";
 import type { Link } from "../page/link";
 import { bytes } from "../trace/format";
@@ -35,7 +35,7 @@ export interface Lanes {
 }
 
 const COLOURS = 4;
-const MANY = 4; // lanes; more of them are drawn thinner, to be seen at once
+const MANY = 4; // lanes; more of them are drawn thinner, so that all are visible at once
 const MEANINGS = [["backward", "backward pass"], ["wait", "the rank only waits"], ["fill", "gradients wait in their bucket"], ["pending", "called, not yet by all ranks"], ["running", "runs"]] as const;
 
 /** Round times for the axis, about six of them. */
@@ -52,7 +52,7 @@ function lastOf(operation: Operation): Seen | undefined {
   return [...operation.seen].sort((a, b) => b.called - a.called)[0];
 }
 
-/** An operation in a sentence: who was waited for, and how long it took then. */
+/** An operation in a sentence: which rank was waited for, and how long it then took. */
 function told(found: Lanes, operation: Operation): string {
   const name = `${nameOf(operation)}, ${bytes(operation.size)}`;
   const last = lastOf(operation);
@@ -91,7 +91,7 @@ class Drawing {
     this.go = go;
   }
 
-  /** The next lane, or the one before: its rank is the one whose gradients and whose step are told below. */
+  /** The next lane, or the previous one: the gradients and step of its rank are shown below. */
   walk(by: 1 | -1): void {
     this.lane = (this.lane + by + this.found.lanes.length) % this.found.lanes.length;
     this.draw(this.step);
@@ -102,7 +102,7 @@ class Drawing {
     this.draw(step);
   }
 
-  /** The same operation is lit on all ranks; the pointer shows another one for as long as it is there. */
+  /** The same operation is lit on all ranks; the pointer shows another one while it is over it. */
   private draw(step: number, lane = this.lane): void {
     for (const each of this.bars) mark(each.element, "data-look", each.at === step ? (each.lane === lane ? "here" : "lit") : null);
     this.names.forEach((name, at) => mark(name, "data-here", at === lane ? "" : null));
@@ -161,7 +161,7 @@ class Drawing {
     return element;
   }
 
-  /** When each rank called the operation, and which gradients waited for that. */
+  /** When each rank called the operation, and which gradients waited for it. */
   private told(operation: Operation, lane: number): HTMLElement[] {
     const last = lastOf(operation);
     const heads = ["rank", "called at", "all had called", "over", "until all had called", "the rank only waits"];

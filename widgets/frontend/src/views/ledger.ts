@@ -1,4 +1,4 @@
-/** The value, `.grad` and version of each leaf over time. What is shown comes from moments.py. */
+/** The value, `.grad` and version of each leaf over time. The data comes from moments.py. */
 import { html, mark, write } from "../page/dom";
 import type { Link } from "../page/link";
 import { Stepped } from "./stepped";
@@ -62,7 +62,7 @@ class Roll {
     this.element = html("div", { class: "mg-roll" }, names, strip, legend);
   }
 
-  /** Marks the moment that is shown, and keeps it in view; -1 stands before the first one. */
+  /** Marks the current moment, and keeps it in view; -1 is before the first one. */
   show(now: number): void {
     this.columns.forEach((column, at) => {
       mark(column, "aria-current", at === now ? "step" : null);
@@ -84,7 +84,7 @@ class Roll {
   }
 }
 
-/** What each tensor has at a moment. */
+/** The state of each tensor at a moment. */
 class Table {
   readonly element: HTMLElement;
   private readonly cells: Record<"value" | "grad" | "version", HTMLElement>[];

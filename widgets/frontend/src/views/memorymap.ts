@@ -1,4 +1,4 @@
-/** The memory of a program's temporaries: along are its statements, down are bytes. */
+/** The memory of a program's temporaries: its statements horizontally, bytes vertically. */
 import { mark, svg } from "../page/dom";
 import { bytes } from "../trace/format";
 import { stays } from "./compiled";
@@ -26,7 +26,7 @@ export class MemoryMap {
     this.element.replaceChildren(...this.rects, this.cursor);
   }
 
-  /** Marks a statement by its place in the program, and a buffer; null and -1 for none. */
+  /** Marks a statement by its index in the program, and a buffer; null and -1 for none. */
   light(at: number, buffer: string | null): void {
     mark(this.cursor, "x", at);
     mark(this.cursor, "data-off", at < 0 ? "" : null);

@@ -1,4 +1,4 @@
-/** What the widgets share that show something at a step: the sentence, the transport, the keys, the link to Python. */
+/** The common part of widgets that show something at a step: the sentence, the transport, the keys, the link to Python. */
 import { html, mark, write } from "../page/dom";
 import { listen } from "../page/keys";
 import { SlideView } from "../page/slide";
@@ -19,7 +19,7 @@ export class Stepped {
   private readonly slide: SlideView;
   private position = 0;
 
-  /** `draw` shows a step in `body`; arrow keys up and down are the body's own, which `walk` hears of. */
+  /** `draw` shows a step in `body`; the up and down arrow keys are the body's own and go to `walk`. */
   constructor(
     name: string,
     private readonly stops: readonly Stop[],

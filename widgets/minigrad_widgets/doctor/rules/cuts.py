@@ -24,7 +24,7 @@ COMPARISONS = frozenset({"gt", "lt", "ge", "le", "eq", "ne", "greater", "less", 
                          "logical_not", "__gt__", "__lt__", "__ge__", "__le__", "__eq__", "__ne__"})
 INTEGER = frozenset({"argmax", "argmin", "argsort", "floor_divide", "round", "floor", "ceil", "sign", "to_copy", "long",
                      "int", "bool", "to", "one_hot", "bincount", "multinomial"})
-BACK = "Leave the values in their graph on the way from the parameter to the loss."
+BACK = "Keep the values in their graph on the way from the parameter to the loss."
 
 
 def missing_gradients(facts: Facts) -> Iterator[Finding]:
@@ -37,7 +37,7 @@ def missing_gradients(facts: Facts) -> Iterator[Finding]:
                       "trains something else, perhaps a copy of the model, or one on another device.",
                       line_at(facts.trace, facts.passes[-1].at, "the backward pass"),
                       {"parameters": len(numbers), "used": 0},
-                      [Mend("Give checkup the model that the step calls.", "checkup(step, model=model)")])
+                      [Mend("Pass checkup the model that the step calls.", "checkup(step, model=model)")])
         return
     missing = {name: n for name, n in numbers.items() if (n is None or n not in facts.leaves_with_gradient)
                and id(facts.parameters[name]) not in facts.recording.assigned  # the step has set its .grad itself
@@ -74,7 +74,7 @@ def stopped_finding(facts: Facts, names: list[str]) -> Finding | None:
     by = f"{facts.nodes[node]['name']}, whose backward gave None"
     return Finding("cut-graph", "error", f"{listed(names)} got no gradient: the path to the loss was cut by {by}.",
                    line_at(facts.trace, facts.node_at(node), "made here"), {"parameters": len(names), "cut by": by},
-                   [Mend("Give back a gradient for each input that has one.", "return grad * slope")], CUT)
+                   [Mend("Return a gradient for each input that has one.", "return grad * slope")], CUT)
 
 
 def cut_after(facts: Facts, number: int, roots: set[int]) -> Cut | None:
@@ -116,7 +116,7 @@ def cut_before(facts: Facts, root: int | None) -> Cut | None:
 
 
 def cut_place(facts: Facts, cut: Cut) -> tuple[list[Place], str]:
-    """Return the line of a cut, and what caused it."""
+    """Return the line of a cut, and its cause."""
     block = facts.without_grad(cut.order)
     shown = line_at(facts.trace, cut.at, "cut here")
     source = shown[0].source if shown else ""
@@ -145,15 +145,15 @@ def cut_finding(facts: Facts, cut: Cut, names: list[str]) -> Finding:
 def mends_of(by: str) -> list[Mend]:
     """Return what to do about a cut."""
     if by == "no_grad":
-        return [Mend("Compute what is trained outside of the block.", "features = model(x)   # not under no_grad()"),
-                Mend("If it is to stay as it is, freeze it, so that nobody waits for its gradient.",
+        return [Mend("Move what is trained out of the block.", "features = model(x)   # not under no_grad()"),
+                Mend("If it is not to be trained, freeze it, so that no gradient is expected.",
                      "model.requires_grad_(False)")]
     if by in ("detach()", ".data"):
         return [Mend(BACK, f"h = layer(x)   # without {by.strip('.()')}")]
     if by.startswith(("a comparison", "argmax", "argmin")) or "no derivative" in by:
-        return [Mend("Use a smooth stand-in for the choice.", "weight = torch.sigmoid(score)   # or softmax"),
+        return [Mend("Replace the choice by a smooth function.", "weight = torch.sigmoid(score)   # or softmax"),
                 Mend("Or pass the gradient straight through.", "hard = soft + (hard - soft).detach()")]
-    return [Mend("Compute with tensors from the parameter to the loss; take numbers out for printing only.",
+    return [Mend("Compute with tensors from the parameter to the loss; convert to numbers for printing only.",
                  "loss = (h * scale).mean()   # a tensor\nprint(loss.item())")]
 
 
@@ -175,8 +175,8 @@ def unused_findings(facts: Facts, unused: list[str], numbers: dict[str, int | No
         why = "nothing that was computed with it is part of the loss" if computed else "no op of the step used it"
         yield Finding("unused-parameter", "warning", f"{listed(names)} never met the loss's graph: {why}.", places[key],
                       {"parameters": len(names)},
-                      [Mend("Use it on the way to the loss, or take it out of the model."),
-                       Mend("If it is for later, freeze it.", f"{names[0]}.requires_grad_(False)")],
+                      [Mend("Use it in computing the loss, or remove it from the model."),
+                       Mend("If it is needed only later, freeze it.", f"{names[0]}.requires_grad_(False)")],
                       MODULES)
 
 
@@ -184,7 +184,7 @@ def dangling(facts: Facts, number: int | None) -> list[Place]:
     """Return the line that computed something from a parameter that was then never used."""
     for _, event in facts.forwards:
         if number is not None and number in event["inputs"]:
-            return line_at(facts.trace, at_of(event), "used here, and the result is not in the loss")
+            return line_at(facts.trace, at_of(event), "used here, but the result is not in the loss")
     return []
 
 
@@ -201,17 +201,17 @@ def not_a_leaf(facts: Facts) -> Iterator[Finding]:
         if re.match(rf"{re.escape(name)} = {re.escape(name)} -", source):
             yield rebound(name, line)
             return
-        yield leaf_finding(name, (assigned(step, name, "made by an op here") + line) or line)
+        yield leaf_finding(name, (assigned(step, name, "created by an op here") + line) or line)
         return
 
 
 def leaf_finding(name: str, where: list[Place]) -> Finding:
     """Return the finding about a tensor that is not a leaf."""
     return Finding("not-a-leaf", "error", f"{name} is the result of an op, not a leaf: a backward pass goes through "
-                   "it and leaves nothing in its .grad.", where, {},
-                   [Mend("Ask for gradients last, when the values are what they are to be.",
+                   "it and leaves its .grad empty.", where, {},
+                   [Mend("Set requires_grad last, when the values are final.",
                          f"{name} = (torch.randn(3) * 0.1).requires_grad_()"),
-                    Mend("If it is the gradient of this result that you want, ask for it.", f"{name}.retain_grad()")],
+                    Mend("If you need the gradient of this result, retain it.", f"{name}.retain_grad()")],
                    LEAVES)
 
 
@@ -221,7 +221,7 @@ def rebound(name: str, where: list[Place]) -> Finding:
     return Finding("not-a-leaf", "error", f"This update binds {name} to a new tensor, the result of an op: from the "
                    "next step on it is not a leaf, and its .grad is None.",
                    [Place(each.file, each.line, each.source, "bound to a new tensor here") for each in where], {},
-                   [Mend("Change the leaf in place, where nothing is recorded.", update)], LEAVES)
+                   [Mend("Change the leaf in place, under no_grad.", update)], LEAVES)
 
 
 def no_backward(facts: Facts) -> Iterator[Finding]:
@@ -230,7 +230,7 @@ def no_backward(facts: Facts) -> Iterator[Finding]:
         return
     yield Finding("no-backward", "warning", "The step never ran a backward pass, so there are no gradients to look at.",
                   [], {"passes": 0},
-                  [Mend("Give checkup a whole iteration.", "def step():\n    optimizer.zero_grad()\n"
+                  [Mend("Pass checkup a whole iteration.", "def step():\n    optimizer.zero_grad()\n"
                         "    loss = loss_fn(model(x), y)\n    loss.backward()\n    optimizer.step()")],
                   ENGINE)
 

@@ -27,13 +27,13 @@ def growth(facts: Facts) -> Iterator[Finding]:
     if len(grown) < 2 or min(grown) < 1:
         return
     holder = holder_of(facts)
-    name = "something outside of the step" if holder is None else holder
+    name = "something outside the step" if holder is None else holder
     where = [] if holder is None else mentions(facts.program, root_name(holder), "this keeps the graph")
     if not where:
         where = line_at(facts.trace, facts.passes[-1].at if facts.passes else None, "the backward pass")
     bare = root_name(holder) if holder else "loss"
     yield Finding("graph-grows", "error", f"{name} holds on to the graph of every step so far: {grown[-1]} more nodes "
-                  "live after each.", where, {"nodes": alive},
+                  "are alive after each.", where, {"nodes": alive},
                   released(facts, bare, where[0].source if where else ""),
                   STATES)
 
@@ -45,11 +45,11 @@ def released(facts: Facts, holder: str, source: str) -> list[Mend]:
     number = f"{stores[1]}{stores[2]}.item(){stores[3]}" if stores else "value = loss.item()"
     found = [Mend("Keep the number, not the tensor.", number)]
     if isinstance(value, (list, dict, set)):
-        return [*found, Mend("If it is to be a tensor, keep it without its graph.", number.replace(".item()",
+        return [*found, Mend("If you need a tensor, keep it without its graph.", number.replace(".item()",
                                                                                                   ".detach()"))]
     state = f"{holder} = tuple(t.detach() for t in {holder})" if isinstance(value, tuple) else (
         f"{holder} = {holder}.detach()")
-    return [*found, Mend("If it is a state that goes into the next step, cut its graph.", state)]
+    return [*found, Mend("If it is a state for the next step, detach it.", state)]
 
 
 def holder_of(facts: Facts) -> str | None:
@@ -83,11 +83,11 @@ def kept(facts: Facts) -> Iterator[Finding]:
         if any(is_used(facts, each) for each in passes):
             continue
         how = "create_graph" if passes[0].create else "retain_graph"
-        yield Finding("kept-graph", "warning", f"{how}=True keeps the graph and all that it saved, and no later pass "
+        yield Finding("kept-graph", "warning", f"{how}=True keeps the graph and all it saved, but no later pass "
                       "used it.", line_at(facts.trace, at, "kept here"), {"passes": len(passes)},
                       [Mend(f"Leave {how} out.", "loss.backward()"),
-                       Mend("If it stands there because of an error about a second backward, mend the cause: detach "
-                            "what comes from the step before.", "state = state.detach()")],
+                       Mend("If it is there because of an error about a second backward, fix the cause: detach "
+                            "what comes from the previous step.", "state = state.detach()")],
                       CREATE if passes[0].create else RETAIN)
 
 
@@ -109,10 +109,11 @@ def checkpoints(facts: Facts) -> Iterator[Finding]:
     lines = dict.fromkeys(at_of(e) for e in began if not has_grad_inputs(facts, e))
     for at in lines or [told[0].at]:
         yield Finding("checkpoint-without-grad", "error", "None of the inputs of this reentrant checkpoint requires "
-                      "grad, so nothing inside of it gets a gradient.",
+                      "grad, so nothing inside it gets a gradient.",
                       line_at(facts.trace, at, "checkpointed here"), {},
-                      [Mend("Use the checkpoint that does not need it.", "checkpoint(block, x, use_reentrant=False)"),
-                       Mend("Or have an input require grad.", "x.requires_grad_()")], REENTRANT)
+                      [Mend("Use the non-reentrant checkpoint, which does not need it.",
+                            "checkpoint(block, x, use_reentrant=False)"),
+                       Mend("Or make an input require grad.", "x.requires_grad_()")], REENTRANT)
 
 
 def has_grad_inputs(facts: Facts, begin: dict[str, Any]) -> bool:

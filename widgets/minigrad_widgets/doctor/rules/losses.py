@@ -27,13 +27,14 @@ def twice_normalised(facts: Facts) -> Iterator[Finding]:
     for _, event in facts.forwards:
         if event["op"] in ("log_softmax", "_log_softmax"):
             before = origin(facts, event, ("softmax", "_softmax", "log_softmax", "_log_softmax"))
-            rule, by, into = "softmax-before-cross-entropy", "softmax", "cross_entropy, which takes the softmax itself"
-            mend = Mend("Give cross_entropy the scores as they are.", "loss = F.cross_entropy(scores, y)")
+            rule, by = "softmax-before-cross-entropy", "softmax"
+            into = "cross_entropy, which applies the softmax itself"
+            mend = Mend("Pass cross_entropy the raw scores.", "loss = F.cross_entropy(scores, y)")
         elif "binary_cross_entropy_with_logits" in event["op"]:
             before = origin(facts, event, ("sigmoid", "sigmoid_"))
             rule, by = "sigmoid-before-bce-with-logits", "sigmoid"
-            into = "binary_cross_entropy_with_logits, which takes the sigmoid itself"
-            mend = Mend("Give it the scores as they are.", "loss = F.binary_cross_entropy_with_logits(scores, y)")
+            into = "binary_cross_entropy_with_logits, which applies the sigmoid itself"
+            mend = Mend("Pass it the raw scores.", "loss = F.binary_cross_entropy_with_logits(scores, y)")
         else:
             continue
         if before is None or at_of(before) == at_of(event) and before["op"].endswith("log_softmax"):

@@ -23,11 +23,11 @@ ALONE = 0.8  # the share of a change that one layer makes by itself
 DEAD, SATURATED = 0.5, 0.9  # shares of units, in every step
 MENDS = {"log": ("Take the logarithm of the softmax in one op.", "F.log_softmax(scores, dim=1)"),
          "div": ("Keep the divisor away from 0.", "z = x / (deviation + 1e-5)"),
-         "exp": ("Bound what goes into exp.", "ratio = torch.exp((new - old).clamp(max=10))"),
+         "exp": ("Bound the argument of exp.", "ratio = torch.exp((new - old).clamp(max=10))"),
          "sqrt": ("Keep the argument away from 0, where the slope is infinite.", "torch.sqrt(x + 1e-12)"),
          "pow": ("Keep the base away from 0, where the slope is infinite.", "(x + 1e-12) ** 0.5")}
 
-EMPTY = [Mend("Leave out batches without a sample.", "if len(x) == 0:\n    return")]
+EMPTY = [Mend("Skip empty batches.", "if len(x) == 0:\n    return")]
 
 
 def nan(facts: Facts) -> Iterator[Finding]:
@@ -122,7 +122,7 @@ def shown_value(facts: Facts, value: int | None) -> str:
 def mends_for(op: str) -> list[Mend]:
     """Return the remedies for an op."""
     return [Mend(*text) for key, text in MENDS.items() if key in op][:1] or [
-        Mend("Keep its inputs away from where its value or its slope is infinite.", "x = x.clamp(min=1e-6)")]
+        Mend("Keep its inputs away from points where its value or slope is infinite.", "x = x.clamp(min=1e-6)")]
 
 
 class Layer(NamedTuple):
@@ -166,7 +166,7 @@ def depth(facts: Facts) -> Iterator[Finding]:
         if highest is found[0]:
             said = f"is {top:.2g} per entry at {highest.name}, the layer next to the loss, and no larger further down"
         yield Finding("exploding-gradient", "warning", f"The gradient {said}.", where, evidence,
-                      [Mend("Initialise the layer for its width, or normalise what goes into it.",
+                      [Mend("Initialise the layer for its width, or normalise its input.",
                             "nn.init.kaiming_normal_(layer.weight)"),
                        Mend("Clip the gradients.", "nn.utils.clip_grad_norm_(model.parameters(), 1.0)")])
     elif deepest.scale * RATIO < top and found.index(deepest) > 0:
@@ -214,7 +214,7 @@ def activations(facts: Facts) -> Iterator[Finding]:
             share = min(run.saturated for run in runs)
             yield Finding("saturated", "warning", f"{share:.0%} of what this {kind} gave lie where its slope is 0: "
                           "hardly any gradient passes.", line_at(facts.trace, at, "saturated here"), {"share": share},
-                          [Mend("Bring its inputs near 0: scale the data, or normalise before it.",
+                          [Mend("Keep its inputs near 0: scale the data, or normalise before it.",
                                 "x = (x - x.mean(0)) / x.std(0)")])
 
 
@@ -229,9 +229,9 @@ def dead(facts: Facts, at: Any, runs: list[Activation], told: set[Any]) -> Itera
     if always.mean() < DEAD:
         return
     told.add(at)
-    yield Finding("dead-relu", "warning", f"{int(always.sum())} of {always.size} units of this relu gave 0 for the "
+    yield Finding("dead-relu", "warning", f"{int(always.sum())} of {always.size} units of this relu were 0 for the "
                   "whole batch in every step: no gradient passes through them.",
                   line_at(facts.trace, at, "dead here"), {"units": int(always.sum()), "of": always.size},
                   [Mend("Lower the learning rate or the bias, and scale the inputs.",
                         "nn.init.zeros_(layer.bias)"),
-                   Mend("Or let a little through.", "F.leaky_relu(h, 0.01)")])
+                   Mend("Or let a small gradient through.", "F.leaky_relu(h, 0.01)")])

@@ -26,10 +26,10 @@ def held(facts: Facts) -> Iterator[Finding]:
     where += [p for call in facts.of_kind("step")[:1] for p in line_at(facts.trace, call.at, "steps here")]
     outside = [facts.name(t) for t in sorted(outside_of(facts))]
     if outside:
-        yield Finding("not-in-optimizer", "warning", f"{listed(outside)} got a gradient, and no optimizer holds it: it "
+        yield Finding("not-in-optimizer", "warning", f"{listed(outside)} got a gradient, but no optimizer holds it: it "
                       "will never change.", where, {"parameters": len(outside)},
-                      [Mend("Give it to the optimizer.", "optimizer.add_param_group({\"params\": [parameter]})"),
-                       Mend("Or freeze it, which saves the work of its gradient.", "parameter.requires_grad_(False)")],
+                      [Mend("Pass it to the optimizer.", "optimizer.add_param_group({\"params\": [parameter]})"),
+                       Mend("Or freeze it, which saves computing its gradient.", "parameter.requires_grad_(False)")],
                       OPTIMIZERS)
     own = {id(p) for _, model in facts.models for p in model.parameters()}
     for name, optimizer in facts.optimizers:
@@ -41,8 +41,8 @@ def held(facts: Facts) -> Iterator[Finding]:
             line = assigned(facts.program, name, "given its parameters here") or where
             yield Finding("stale-in-optimizer", "error", f"{name} holds {counted(len(stale))} that the model no longer "
                           f"has and that the step did not use (shapes {shapes}): a part of the model was replaced "
-                          "after the optimizer was made.", line, {"tensors": len(stale), "of": len(parameters)},
-                          [Mend("Make the optimizer when the model is whole.",
+                          "after the optimizer was created.", line, {"tensors": len(stale), "of": len(parameters)},
+                          [Mend("Create the optimizer when the model is complete.",
                                 f"model.head = new_head\n{name} = SGD(model.parameters(), lr=0.1)")],
                           OPTIMIZERS)
 
@@ -83,9 +83,9 @@ def schedule(facts: Facts) -> Iterator[Finding]:
     """`wrong-order`: a learning rate schedule that steps before the optimizer, of which the library warns."""
     early = [w for w in facts.recording.warnings if w.text.startswith("Detected call of `lr_scheduler.step()` before")]
     for warning in early[:1]:
-        yield Finding("wrong-order", "warning", "The schedule steps before the optimizer: its first learning rate is "
-                      "never used.", line_at(facts.trace, warning.at, "the schedule steps here"), {},
-                      [Mend("Step the schedule after the optimizer.", "optimizer.step()\nscheduler.step()")],
+        yield Finding("wrong-order", "warning", "The learning rate scheduler steps before the optimizer: its first "
+                      "rate is never used.", line_at(facts.trace, warning.at, "the scheduler steps here"), {},
+                      [Mend("Step the scheduler after the optimizer.", "optimizer.step()\nscheduler.step()")],
                       OPTIMIZERS)
 
 
@@ -96,7 +96,7 @@ def wrong(facts: Facts, calls: list[Call]) -> Iterator[Finding]:
         if call.kind == "clip":
             last = next((c for c in reversed(before) if c.kind in ("backward", "step", "zero_grad")), None)
             if last is not None and last.kind == "step" and not any(c.kind in ("backward", "step") for c in after):
-                yield finding(facts, call, "clips gradients here", last, "the optimizer has stepped here already",
+                yield finding(facts, call, "clips gradients here", last, "the optimizer already stepped here",
                               "Gradients are clipped after the optimizer has used them, which changes nothing.",
                               CLIPPED)
             following = next((c for c in after if c.kind in ("backward", "step")), None)
@@ -115,12 +115,12 @@ def wrong(facts: Facts, calls: list[Call]) -> Iterator[Finding]:
         earlier = [c for c in (before[:before.index(wiped)] if wiped is not None else before) if c.kind == "backward"]
         if wiped is not None and earlier:
             yield finding(facts, wiped, "gradients are zeroed here", call, "the optimizer steps here, without any",
-                          "zero_grad stands between backward and step: the optimizer finds no gradients.", USUAL)
+                          "zero_grad is called between backward and step: the optimizer finds no gradients.", USUAL)
         elif not earlier:
             later = next((c for c in after if c.kind == "backward"), call)
             yield finding(facts, call, "the optimizer steps here", later, "the gradients come only here",
-                          "The optimizer steps before the backward pass: it uses no gradients, or those of the step "
-                          "before.", USUAL)
+                          "The optimizer steps before the backward pass: it uses no gradients, or those of the "
+                          "previous step.", USUAL)
 
 
 def finding(facts: Facts, first: Call, role: str, second: Call, other: str, what: str, code: str) -> Finding:
@@ -172,7 +172,7 @@ def accumulation(facts: Facts) -> Iterator[Finding]:
     for at, leaves in found.items():
         leaves = list(dict.fromkeys(leaves))
         yield Finding("grad-accumulates", "error", f"The gradients of {listed(leaves)} are added to those of earlier "
-                      "steps, which an update has used already.", line_at(facts.trace, at, "adds to what is there"),
+                      "steps, which an update has already used.", line_at(facts.trace, at, "adds to the old gradient"),
                       {"parameters": len(leaves)},
                       [Mend("Zero the gradients once in each iteration, before backward.", usual(facts, leaves[0]))],
                       ACCUMULATION)
