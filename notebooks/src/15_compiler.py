@@ -169,7 +169,8 @@ for number in range(3):
 reveal("15.2", doubled.source.count("multiply("))
 
 # %% id=p3 tags=predict,answer
-# `scaled` returns x * 2. Three calls pass a tensor of 3 numbers, three pass one of 5, and the last passes 3 again.
+# `scaled` returns x * 2. Three calls pass a tensor of 3 numbers, three pass one of 5, and the last one
+# passes 3 again.
 # How many programs are there in the end?
 predict("15.3")
 
@@ -202,9 +203,9 @@ def becomes_a_program(function):
 reveal("15.4", becomes_a_program(lambda x: x * 2 if x.sum().item() > 0 else x))
 
 # %% [markdown] id=guards
-# A program relies on facts that held when it was traced. Each is a **guard**, checked before every run; if one fails, the
-# step is traced again. `fullgraph=True` asks for an error where no program is possible. Without it, such a step runs as
-# an ordinary function, after one warning.
+# A program relies on facts that held when it was traced. Each is a **guard**, checked before every run; if one fails,
+# the step is traced again. `fullgraph=True` asks for an error where no program is possible. Without it, such a step
+# runs as an ordinary function, after one warning.
 #
 # At the second shape, PyTorch makes the size a variable. For the sizes 3, 5 and 7 it has two programs, and minigrad has
 # three.
@@ -340,9 +341,9 @@ changes = {"other numbers in x": lambda w: torch.zeros(3),
 table(["what changes", "traced again"], [[name, traced_again(change)] for name, change in changes.items()])
 
 # %% [markdown] id=next
-# A compiler traces a step once, shortens the list, plans its memory, and runs it as long as its guards hold. What Python
-# decided is fixed: flags, the path through each `if`, and shapes (PyTorch leaves a size open once it has seen a second
-# one). What the tensors hold may change.
+# A compiler traces a step once, shortens the list, plans its memory, and runs it as long as its guards hold. What
+# Python decided is fixed: flags, the path through each `if`, and shapes (PyTorch leaves a size open once it has seen a
+# second one). What the tensors hold may change.
 #
 # `docs/compiler.md` walks through the source of minigrad's compiler. In lesson 16 you build the engine that a compiled
 # step does without.
