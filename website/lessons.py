@@ -71,8 +71,12 @@ def _make_answerable(notebook: Notebook, launch: str, lesson: str) -> None:
 
 
 def run(notebook: Notebook, folder: Path) -> Notebook:
-    """Run a notebook in a fresh kernel, in that folder."""
-    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": folder}}).execute()
+    """Run a notebook in a fresh kernel, in that folder; a traceback names files as the repository does."""
+    NotebookClient(notebook, timeout=300, coalesce_streams=True, resources={"metadata": {"path": folder}}).execute()
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if output.output_type == "error":
+                output.traceback = [line.replace(f"{ROOT}/", "") for line in output.traceback]
     return notebook
 
 

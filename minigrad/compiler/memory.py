@@ -31,7 +31,8 @@ class Plan(NamedTuple):
         """One line for each temporary: its bytes in the buffer, and a bar over the statements that need it."""
         end = max([h.last for h in self.held], default=0) + 1
         scale = max(1, -(-end // 72))
-        lines = [f"{self.size:,} bytes hold what would take {self.apart:,}; a column is {scale} statement(s)"]
+        column = "one statement" if scale == 1 else f"{scale} statements"
+        lines = [f"{self.size:,} bytes hold what would take {self.apart:,}; a column is {column}"]
         for held in sorted(self.held, key=lambda h: (h.offset, h.first)):
             bar = " " * (held.first // scale) + "█" * (held.last // scale - held.first // scale + 1)
             lines.append(f"{held.offset:>10,} +{held.memory.nbytes:<9,} {held.memory!r:<6} {bar}".rstrip())

@@ -30,6 +30,7 @@ Rule = Callable[[int, list[Cell]], Iterator[Complaint]]
 
 ORDER = ("opening", "section:recall", "belief", "section:predict", "section:inspector", "worked", "faded", "open",
          "section:torch", "section:summary")
+MOST_COLUMNS = 110  # more would be cut off in a page of the site
 MOST_LINES, MOST_CELLS, MOST_WORDS, MOST_PNG, FEWEST_PREDICTIONS, RECALLS = 15, 48, 1500, 60_000, 4, 5
 MOST_WORDS_OF_A_CELL, OPENS_WITHIN = 90, 5
 GAPS = (1, 2, 4)
@@ -144,11 +145,13 @@ def recall_spaced(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
 
 
 def short(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
-    """Short cells, not many of them, not many words."""
+    """Short cells of short lines, not many of them, not many words."""
     for cell in _code(cells):
-        lines = len(cell.source.splitlines())
-        if lines > MOST_LINES and "answer" not in tags(cell):
-            yield f"{cell.id}: {lines} lines; a given cell has at most {MOST_LINES}"
+        lines = cell.source.splitlines()
+        if len(lines) > MOST_LINES and "answer" not in tags(cell):
+            yield f"{cell.id}: {len(lines)} lines; a given cell has at most {MOST_LINES}"
+        yield from (f"{cell.id}: a line of {len(line)} characters; at most {MOST_COLUMNS}" for line in lines
+                    if len(line) > MOST_COLUMNS)
     if len(cells) > MOST_CELLS:
         yield f"{len(cells)} cells; a lesson has at most {MOST_CELLS}"
     words = {cell.id: len(cell.source.split()) for cell in cells if cell.cell_type == "markdown"}

@@ -8,6 +8,8 @@
 #
 # It is for those who have never seen automatic differentiation. If you have called `backward()` before, start with
 # lesson 1. About 45 minutes.
+#
+# Run the next cell (Shift+Enter), click the picture, then press → until the last step.
 
 # %% id=setup tags=opening,inspector
 import minigrad as torch
@@ -23,8 +25,8 @@ with record() as trace:
 Inspector(trace)
 
 # %% [markdown] id=still
-# Click the picture and press → until the last step. Two numbers go in at the bottom, `a` and `b`, and one comes out,
-# `d`. At the end each input has a second number, its **gradient**. (`requires_grad=True` asks for it.)
+# Two numbers go in at the bottom, `a` and `b`, and one comes out, `d`. At the end each input has a second number, its
+# **gradient**. (`requires_grad=True` asks for it.)
 #
 # What does the gradient of `a` tell you about `d`? You will measure it, work it out by hand, and then write the
 # program that computes it.
@@ -194,9 +196,9 @@ check.value_class(Scalar)
 # %% [markdown] id=train-intro
 # ## 8. The same program in minigrad
 #
-# This neuron has two weights. Its input is 2 and its target output is 0.2. (The code says `+ -0.2` because our class
-# cannot subtract.) A small step against the gradient makes the loss smaller: that is training. Here it is with
-# minigrad, whose tensors work as in PyTorch.
+# This neuron has a weight and a bias. Its input is 2 and its target output is 0.2. (The code says `+ -0.2` because our
+# class cannot subtract.) A small step against the gradient makes the loss smaller: that is training. Here it is in
+# minigrad, whose tensors work as PyTorch's.
 #
 # Two lines are new. `no_grad` keeps the step itself out of the record, and the gradients are set back to None because
 # `backward` adds to what is there (lessons 7 and 5).

@@ -58,8 +58,8 @@ recall("q0.5")
 # %% id=belief-any-run tags=refutation,answers:s3.2,contradicts:c3.7
 w = torch.tensor([1.0, 2.0], requires_grad=True)
 data = torch.tensor([5.0, 6.0])
-made = {"data": data, "w": w, "torch.nn.Linear(2, 1).weight": torch.nn.Linear(2, 1).weight, "w * data": w * data,
-        "w > 0": w > 0, "w.argmax()": w.argmax(), "w.detach()": w.detach()}
+made = {"data": data, "w": w, "torch.nn.Linear(2, 1).weight": torch.nn.Linear(2, 1).weight,
+        "w * data": w * data, "w > 0": w > 0, "w.argmax()": w.argmax(), "w.detach()": w.detach()}
 for code, tensor in made.items():
     print(f"{code:29} requires_grad {tensor.requires_grad!s:6} {tensor.dtype}")
 
@@ -163,7 +163,8 @@ reveal("2.3", raises(loss.backward))
 loss.backward()
 
 # %% id=p4 tags=predict,answer
-# backward() fills the .grad of leaves only; retain_grad() asks a result to keep its own. data does not require grad.
+# backward() fills the .grad of leaves only; retain_grad() asks a result to keep its own.
+# data does not require grad.
 #     data.retain_grad()
 # Does it raise an error?
 predict("2.4")
@@ -289,9 +290,9 @@ def program(torch):
     for state in explore(torch)["states"]:
         print(state["values"], *state["recipe"], sep="\n    ")
     y = torch.ones(2, requires_grad=True) * 2
-    for refused in (lambda: y.requires_grad_(False), y.detach().retain_grad, torch.tensor([1]).requires_grad_):
+    for call in (lambda: y.requires_grad_(False), y.detach().retain_grad, torch.tensor([1]).requires_grad_):
         try:
-            refused()
+            call()
         except RuntimeError as error:
             print(error)
 

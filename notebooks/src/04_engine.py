@@ -47,7 +47,7 @@ recall("q3.5")
 # %% [markdown] id=belief-recursion tags=belief
 # ## A belief: recursion is enough
 #
-# > "Each node hands its gradient down as soon as it has one. A walk of eight lines does that."
+# > "Each node hands its gradient down as soon as it has one. A short recursive walk does that."
 #
 # Here is the walk of lesson 3, which now counts its calls. In each doubling a result is added to itself, so two paths
 # lead down.
@@ -250,16 +250,16 @@ def count(root):
     to_visit = [root]
     while to_visit:
         for below, _ in to_visit.pop().next_functions:
-            if below is None:
-                continue
-            needs[below] = needs.get(below, 0) + 1
-            if below not in seen:
-                seen.add(below)
-                to_visit.append(below)
+            if below is not None:
+                needs[below] = needs.get(below, 0) + 1
+                if below not in seen:
+                    seen.add(below)
+                    to_visit.append(below)
     return needs
 
 
-print([(node.name(), number) for node, number in count(total.grad_fn).items()])
+for node, number in count(total.grad_fn).items():
+    print(number, node.name())
 
 # %% [markdown] id=faded-intro
 # ## Faded example: a walk that waits
@@ -319,7 +319,8 @@ answers = {
     "(x * y) + x": ...,
     "(x + y).sum()": ...,
 }
-check.second_backward(answers, x=torch.tensor(2.0, requires_grad=True), y=torch.tensor(3.0, requires_grad=True))
+check.second_backward(answers, x=torch.tensor(2.0, requires_grad=True),
+                      y=torch.tensor(3.0, requires_grad=True))
 
 # %% [markdown] id=belief-all tags=belief
 # ## A last belief: `backward()` is called on results, and fills all leaves

@@ -146,8 +146,8 @@ reveal("5.3", w.grad)
 
 # %% id=p4 tags=predict,answer
 # A batch of 8 does not fit into memory, so it is split into 4 parts of 2. The loss is a mean.
-# The gradients of the parts add up. How many times too large is the sum, compared with the gradient of the whole
-# batch? (1 means that it is right.)
+# The gradients of the parts add up. How many times too large is the sum, compared with the gradient
+# of the whole batch? (1 means that it is right.)
 predict("5.4")
 
 # %% id=r4 tags=reveal,answer
@@ -309,7 +309,8 @@ def program(torch):
 x = torch.tensor(2.0, requires_grad=True)
 (x * 3).backward()
 first, rows = x.grad, []
-for line in ("(x * 3).backward()", "x.grad.zero_()", "(x * x).backward()", "x.grad = None", "(x * 3).backward()"):
+lines = ("(x * 3).backward()", "x.grad.zero_()", "(x * x).backward()", "x.grad = None", "(x * 3).backward()")
+for line in lines:
     exec(line)
     rows.append([line, str(x.grad), str(x.grad is first)])
 table(["then", "x.grad", "is it first?"], rows)

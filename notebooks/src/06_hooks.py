@@ -122,7 +122,8 @@ y.backward()
 a, b = torch.tensor(2.0, requires_grad=True), torch.tensor(5.0, requires_grad=True)
 z = a * b
 z.register_hook(lambda grad: print("tensor:", grad))
-z.grad_fn.register_hook(lambda grad_inputs, grad_outputs: print("node:  ", grad_outputs, "became", grad_inputs))
+z.grad_fn.register_hook(
+    lambda grad_inputs, grad_outputs: print("node:  ", grad_outputs, "became", grad_inputs))
 z.backward()
 
 # %% [markdown] id=predict-intro tags=section:predict

@@ -78,7 +78,7 @@ print("in eval() two calls differ:", not torch.equal(net(x), net(x)))
 # nodes had saved at any moment.)
 
 # %% id=memory tags=answers:s2.9
-def waiting(training, grad):
+def saved_bytes(training, grad):
     net.train(training)
     with record() as trace, torch.set_grad_enabled(grad):
         net(x)
@@ -86,11 +86,11 @@ def waiting(training, grad):
 
 cases = {"eval(), no_grad": (False, False), "train(), no_grad": (True, False),
          "eval(), grad on": (False, True), "train(), grad on": (True, True)}
-kept = {name: waiting(*case) for name, case in cases.items()}
+kept = {name: saved_bytes(*case) for name, case in cases.items()}
 print("\n".join(f"{name:17} {size:6} bytes" for name, size in kept.items()))
 plt.figure(figsize=(6.4, 2))
 plt.bar_label(plt.barh(list(kept), list(kept.values()), color="#0072b2"), padding=4)
-plt.xlim(0, 40000)
+plt.axis((0, 40000, 3.5, -0.5))      # the first case on top, as in the list
 plt.xlabel("bytes saved for backward")
 plt.show()
 
@@ -227,9 +227,9 @@ except TypeError as error:
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## See the mode
 #
-# The ribbon above the inspector's slider shows grad mode: off in the block, on after it, and off while backward runs
-# (a plain backward pass is not recorded). Step through with the arrow keys. Which operations leave a node behind? And
-# where would a gradient have to jump to reach `w` through `v`?
+# The ribbon above the inspector's slider shows grad mode: off in the block, on after it. (Click **every step**: it is
+# off while backward runs, too, since a plain backward pass is not recorded.) This is the last step; go back with ←.
+# Which operations leave a node behind? And where would a gradient have to jump to reach `w` through `v`?
 
 # %% id=inspector tags=inspector
 w = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -270,8 +270,9 @@ print("after: ", (w * 2).requires_grad)
 # %% [markdown] id=faded-intro
 # ## Faded example: `set_mode(on)`
 #
-# `set_grad_enabled` can do more. As a statement, `set_mode(False)` takes effect at once and stays in effect; as a
-# block, it restores what was there **before**. Fill in two blanks. (`hint("set_mode")` in a new cell helps.)
+# `torch.set_grad_enabled` can do more. As a statement it takes effect at once and stays in effect; as a block it
+# restores what was there **before**. `set_mode` is to do the same. Fill in two blanks. (`hint("set_mode")` in a new
+# cell helps.)
 
 # %% id=faded tags=faded,answer,check
 class set_mode:

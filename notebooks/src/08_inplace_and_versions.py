@@ -24,8 +24,8 @@ with record() as first:
 AliasView(first)
 
 # %% [markdown] id=still
-# `d` and `c` are both made from `w`, and then `d` is changed. Do `w` and `c` change as well? Step to the end, and see
-# which number counts the change.
+# `d` and `c` are both made from `w`, and then `d` is changed. Does `w` change as well? Step to the end, and see which
+# number counts the change. Why is `c` not in the picture?
 #
 # This lesson takes about 40 minutes.
 #

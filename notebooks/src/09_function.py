@@ -60,8 +60,8 @@ class Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, weight):
         out = x.mm(weight.t())
-        print("inside:  grad mode", torch.is_grad_enabled(), "| inputs", x.requires_grad, weight.requires_grad,
-              "| out", out.requires_grad)
+        print("inside:  grad mode", torch.is_grad_enabled(), "| inputs", x.requires_grad,
+              weight.requires_grad, "| out", out.requires_grad)
         ctx.save_for_backward(x, weight)
         return out
     @staticmethod
@@ -144,6 +144,7 @@ class ExpAttribute(torch.autograd.Function):
     def forward(ctx, x):
         ctx.y = x.exp()
         return ctx.y
+
 class ExpSaved(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -252,7 +253,8 @@ class SquareSaved(torch.autograd.Function):
 
 # %% id=p4 tags=predict,answer
 # A Function for x ** 3 saves an inner result, square = x * x, and backward returns grad * 3 * square.
-# The first derivative is right. You ask for it with create_graph=True, to differentiate it again. Does it require grad?
+# The first derivative is right. You ask for it with create_graph=True, to differentiate it again.
+# Does it require grad?
 predict("9.4")
 
 # %% id=r4 tags=reveal,answer

@@ -149,7 +149,7 @@ def block(x):
     return layer(x)
 
 for reentrant, wanted in ((True, True), (True, False), (False, True), (False, False)):
-    with warnings.catch_warnings(action="ignore"):      # reentrant: "None of the inputs have requires_grad=True"
+    with warnings.catch_warnings(action="ignore"):      # "None of the inputs have requires_grad=True"
         out = checkpoint(block, torch.ones(1, 4, requires_grad=wanted), use_reentrant=reentrant)
     node = "None" if out.grad_fn is None else out.grad_fn.name()
     rows.append([*map(str, (reentrant, wanted, inside[-1], out.requires_grad)), node])
@@ -304,7 +304,8 @@ def my_checkpoint(block, x):
 
     def unpack(number):
         if not kept:
-            collect = torch.autograd.graph.saved_tensors_hooks(lambda value: kept.append(...), lambda nothing: None)
+            collect = torch.autograd.graph.saved_tensors_hooks(
+                lambda value: kept.append(...), lambda nothing: None)
             with torch.enable_grad(), collect:
                 block(x.detach().requires_grad_())
         return ...
@@ -384,11 +385,11 @@ def weights_learn(reentrant, after=torch.sigmoid):
     layer = torch.nn.Linear(2, 2)
     after(checkpoint(layer, torch.ones(1, 2), use_reentrant=reentrant)).sum().backward()
     return layer.weight.grad
-rows = {"autograd.grad": lambda r: torch.autograd.grad(checkpoint(torch.exp, x, use_reentrant=r).sum(), x),
-        "only weights need a gradient": weights_learn,
-        "the same, and a layer comes after": lambda r: weights_learn(r, torch.nn.Linear(2, 2)),
-        "arguments by name": lambda r: checkpoint(lambda x, scale: x * scale, x, scale=2.0, use_reentrant=r)}
-table(["", "reentrant", "non-reentrant"], [[name, works(run, True), works(run, False)] for name, run in rows.items()])
+rows = [("autograd.grad", lambda r: torch.autograd.grad(checkpoint(torch.exp, x, use_reentrant=r).sum(), x)),
+        ("only weights need a gradient", weights_learn),
+        ("the same, and a layer comes after", lambda r: weights_learn(r, torch.nn.Linear(2, 2))),
+        ("arguments by name", lambda r: checkpoint(lambda x, by: x * by, x, by=2.0, use_reentrant=r))]
+table(["", "reentrant", "non-reentrant"], [[name, works(run, True), works(run, False)] for name, run in rows])
 
 # %% [markdown] id=next
 # **Kept**: the inputs of each block. **Run again**: each block, once, in backward; the non-reentrant kind stops as

@@ -67,8 +67,8 @@ for keep in (list, nn.ModuleList):
     print(f"{keep.__name__:10} parameters: {[tuple(p.shape) for p in Net(keep).parameters()]}")
 
 # %% [markdown] id=how
-# With a plain list the forward pass runs, the loss is computed, and gradients arrive. But `parameters()` is empty, so
-# an optimizer changes nothing.
+# With a plain list the forward pass runs, the loss is computed, and gradients arrive. But `parameters()` is empty. An
+# optimizer refuses an empty list; beside one registered layer, it would silently train that one alone.
 #
 # A module usually finds its parts by **assignment**: `Module.__setattr__` looks at each value, and registers it if it
 # is a `Parameter` or a `Module`. A list is neither. A `Parameter` is simply a leaf that requires grad unless you
@@ -186,7 +186,8 @@ layer, x, target = nn.Linear(2, 1), torch.ones(3, 2), torch.zeros(3, 1)
 out = layer(x)
 loss = nn.functional.mse_loss(out, target)
 loss.backward()
-six = [layer.weight, layer.bias, x, out, target, loss]      # asking a result for .grad gives None, and warns: lesson 6
+six = [layer.weight, layer.bias, x, out, target, loss]
+# Asking a result for its .grad gives None, and warns: lesson 6.
 reveal("11.5", sum(t.grad is not None for t in six if t.is_leaf))
 
 # %% [markdown] id=inspector-intro tags=section:inspector
@@ -211,7 +212,7 @@ with record() as trace:
 ParameterLedger(trace, step=0)
 
 # %% [markdown] id=worked-intro tags=section:exercises
-# ## Worked example: SGD in four lines
+# ## Worked example: SGD by hand
 
 # %% id=worked tags=worked
 def plain_step(w, lr):
@@ -369,11 +370,14 @@ def finds(value):
     return [len(list(module.parameters())), len(module.state_dict())]
 
 
-parts = {"a Parameter": nn.Parameter(torch.ones(2)), "a tensor that requires grad": torch.ones(2, requires_grad=True),
-         "a Buffer": nn.Buffer(torch.ones(2)), "a Linear": nn.Linear(2, 1), "a list of Linears": [nn.Linear(2, 1)],
+parts = {"a Parameter": nn.Parameter(torch.ones(2)),
+         "a tensor that requires grad": torch.ones(2, requires_grad=True),
+         "a Buffer": nn.Buffer(torch.ones(2)), "a Linear": nn.Linear(2, 1),
+         "a list of Linears": [nn.Linear(2, 1)],
          "a ModuleList of Linears": nn.ModuleList([nn.Linear(2, 1)]),
          "a ParameterList": nn.ParameterList([torch.ones(2)])}
-table(["assigned", "parameters", "in the state dict"], [[name, *map(str, finds(part))] for name, part in parts.items()])
+table(["assigned", "parameters", "in the state dict"],
+      [[name, *map(str, finds(part))] for name, part in parts.items()])
 
 # %% [markdown] id=next
 # A module is a list of leaves that it registered on assignment. An optimizer is a rule that changes leaves in place

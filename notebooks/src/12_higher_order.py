@@ -153,7 +153,7 @@ reveal("12.4", a.grad is None)
 # ## Two layers of one graph
 #
 # Look at a gradient that is recorded. The nodes made by the first backward pass were recorded **after** those of the
-# formula, and the second pass goes through both parts of the graph.
+# formula, and the second pass goes through both parts of the graph. This is its last step; go back with ←.
 #
 # - Which node of the second pass runs first: one of the old part of the graph, or one of the new?
 # - Which node is reached from both parts?
@@ -240,11 +240,13 @@ check.eikonal(eikonal)
 # ## Train on it
 #
 # A network learns a circle from 64 points on it. Its value should be 0 there, and its slope should have length 1
-# everywhere. That is enough.
+# everywhere. That is enough. In the picture, the network is 0 on the blue line and has other heights on the grey ones;
+# the arrows are its normals.
 
 # %% id=train
 torch.manual_seed(0)
-net = nn.Sequential(nn.Linear(2, 32), nn.Softplus(beta=10), nn.Linear(32, 32), nn.Softplus(beta=10), nn.Linear(32, 1))
+net = nn.Sequential(nn.Linear(2, 32), nn.Softplus(beta=10), nn.Linear(32, 32), nn.Softplus(beta=10),
+                    nn.Linear(32, 1))
 optimizer = torch.optim.Adam(net.parameters(), lr=0.005)
 turn = torch.linspace(0, 6.28, 64)
 ring = torch.stack([turn.cos(), turn.sin()], dim=1)
@@ -260,7 +262,8 @@ print("on the circle the distance is below 0.1:", net(ring).abs().mean().item() 
 # %% id=picture
 import matplotlib.pyplot as plt
 
-grid = torch.stack(torch.meshgrid(torch.linspace(-2, 2, 60), torch.linspace(-2, 2, 60), indexing="xy"), dim=-1)
+line = torch.linspace(-2, 2, 60)
+grid = torch.stack(torch.meshgrid(line, line, indexing="xy"), dim=-1)
 with torch.no_grad():
     height = net(grid.reshape(-1, 2)).reshape(60, 60)
 arrows = normals(lambda p: net(p)[:, 0], ring[::8]).detach()

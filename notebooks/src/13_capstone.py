@@ -48,9 +48,11 @@ recall("q9.3")
 recall("q9.5")
 
 # %% id=model
+# A model of so many blocks, and a walk that counts the nodes of a graph and lists their kinds.
 def model(blocks):
     torch.manual_seed(0)
-    return nn.Sequential(*[part for _ in range(blocks) for part in (nn.Linear(4, 4), nn.Tanh())], nn.Linear(4, 1))
+    parts = [part for _ in range(blocks) for part in (nn.Linear(4, 4), nn.Tanh())]
+    return nn.Sequential(*parts, nn.Linear(4, 1))
 
 def kinds(node):
     stack, seen = [node], set()
@@ -175,8 +177,8 @@ def mine(torch):
     ...
 
 
-answers = {"root": ..., "nodes": ..., "leaves": ..., "empty": ..., "shared": ..., "longest": ..., "numbered": ...,
-           "without": ..., "again": ..., "data": ...}
+answers = {"root": ..., "nodes": ..., "leaves": ..., "empty": ..., "shared": ..., "longest": ...,
+           "numbered": ..., "without": ..., "again": ..., "data": ...}
 check.facts(mine, answers)
 
 # %% [markdown] id=open2-intro

@@ -48,7 +48,8 @@ Inspector(trace, lens="traversal")
 # %% id=slots tags=worked
 x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
 p, q, unused = x.unbind()
-print("p * q passes its gradients to:", [(below.name(), slot) for below, slot in (p * q).grad_fn.next_functions])
+print("p * q passes its gradients to:",
+      [(below.name(), slot) for below, slot in (p * q).grad_fn.next_functions])
 print("their node takes", takes(p.grad_fn), "gradients")
 print("called with 10 for the second output only:", p.grad_fn(None, torch.tensor(10.0), None).tolist())
 
@@ -68,7 +69,8 @@ def count(root):
     return needs
 
 
-print([(type(node).__name__, number) for node, number in count(f.grad_fn).items()])
+for node, number in count(f.grad_fn).items():
+    print(number, type(node).__name__)
 
 # %% [markdown] id=write-intro
 # ## Your engine
@@ -82,8 +84,8 @@ print([(type(node).__name__, number) for node, number in count(f.grad_fn).items(
 
 # %% id=write tags=open,long,answer,check
 def backward(loss):
-    # What you may need: count(loss.grad_fn); for each node, the sums that arrived there, one for each of its outputs;
-    # and a list of the nodes that are ready.
+    # What you may need: count(loss.grad_fn); for each node, the sums that arrived there,
+    # one for each of its outputs; and a list of the nodes that are ready.
     ...
 
 

@@ -68,6 +68,11 @@ def test_every_resource_of_every_page_is_there(site: Path) -> None:
     assert len(asked) > 100 and missing == set()
 
 
+def test_no_lesson_names_a_folder_of_the_machine(site: Path) -> None:
+    named = [page.name for page in (site / "lessons").glob("*.html") if f"{ROOT}/" in page.read_text(encoding="utf-8")]
+    assert named == []
+
+
 def test_the_gallery_is_live(site: Path, offline: tuple[Page, list[str]]) -> None:
     page, wrong = offline
     page.goto((site / "gallery.html").as_uri(), wait_until="load")

@@ -100,6 +100,7 @@ AGAINST: dict[str, tuple[Callable[[Notebook], object], str]] = {
     "recall unknown": (lambda n: replace(n, "recall", '"q0.1"', '"q0.7"'), "there is no question q0.7"),
     "four recalls": (lambda n: replace(n, "recall", 'recall("q0.5")', ""), "4 recall questions; a lesson asks 5"),
     "a long cell": (lambda n: replace(n, "worked", "def", "\n" * 15 + "def"), "worked: 25 lines"),
+    "a long line": (lambda n: replace(n, "worked", "def", "#" * 111 + "\ndef"), "worked: a line of 111 characters"),
     "many cells": (lambda n: n.cells.extend(new_code_cell("1", id=f"more-{i}") for i in range(9)), "at most 48"),
     "many words": (lambda n: n.cells.append(new_markdown_cell("word " * 1500, id="words")), "at most 1500"),
     "a long text": (lambda n: replace(n, "rule", "You may", "word " * 60 + "You may"), "words; a cell of prose has at"),

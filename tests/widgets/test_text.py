@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+import minigrad as torch
+from minigrad.recorder import record
 from minigrad_widgets.text import Words, brief, inline, number, shape_text, tensor
 
 
@@ -76,3 +78,13 @@ def test_every_event_has_a_sentence(data: dict[str, Any]) -> None:
     assert "MulBackward0 runs; it received tensor(1.)" in told
     assert told[-1] == "the pass is over"
     assert not any("kind that" in sentence for sentence in told)
+
+
+def test_a_first_node_is_said_once() -> None:
+    """The node that an op records is not told again of its result; a view that got one of its own is told."""
+    x, plain = torch.tensor([1.0, 2.0], requires_grad=True), torch.zeros(2, 2)
+    with record() as trace:
+        row = plain[0]
+        row.add_(x)
+    assert Words(trace.to_dict()).describe(1) == (
+        "add_ ran and wrote to plain; CopySlices was recorded; row had no node and has AsStridedBackward0 now")

@@ -162,8 +162,9 @@ def _forward(words: Words, event: Data) -> str:
     outputs = ", ".join(words.tensor(each) for each in event["outputs"]) or "nothing"
     node = event["node"]
     recorded = "nothing was recorded" if node is None else f"{words.node(node)} was recorded"
-    moved = [f"; the node of {words.tensor(tensor)} was {'no node' if before is None else words.node(before)} and is "
-             f"{words.node(after)} now" for tensor, before, after in event.get("rebased", [])]
+    moved = [f"; {words.tensor(tensor)} had no node and has {words.node(after)} now" if before is None else
+             f"; the node of {words.tensor(tensor)} was {words.node(before)} and is {words.node(after)} now"
+             for tensor, before, after in event.get("rebased", []) if (before, after) != (None, node)]
     verb = "wrote to" if event["op"].endswith("_") else "made"
     return f"{event['op']} ran and {verb} {outputs}; {recorded}{''.join(moved)}"
 

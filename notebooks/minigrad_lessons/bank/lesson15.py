@@ -88,12 +88,12 @@ PREDICTIONS = (
     Prediction(
         "15.1",
         (Belief("each operation of a line becomes a statement", lambda: _traced(UNUSED)),
-         Belief("what was computed before is left out, and the rest of the line stays",
+         Belief("what was computed before is left out, but the rest of the line stays",
                 lambda: _traced(UNUSED) - 1)),
         Why("Which lines leave nothing in the program?", _names,
             (f'added("{UNUSED}")', 'added("x.exp()")', 'added("x = x + 1.0")', 'added("x = x * w")'),
             lambda value: value == 0, {
-                "a": Reason("none: each line is a statement", lambda case: False),
+                "a": Reason("none of them: each line becomes a statement", lambda case: False),
                 "b": Reason("those whose result is never needed", lambda case: "x = " not in case.code),
                 "c": Reason("those that begin with something that was computed before",
                             lambda case: "x * w" in case.code)}),
@@ -102,7 +102,7 @@ PREDICTIONS = (
         "15.2",
         (Belief("a product that is written twice is computed twice", lambda: products(TWICE) + 1),
          Belief("each of the two needs a product of its own in the backward pass", lambda: _traced_products(TWICE))),
-        Why("Where does one product do for all?", _names,
+        Why("Where is one product enough?", _names,
             (f'products("{TWICE}")', 'products("(x * w).sum() + (w * x).sum()")',
              'products("(x * w).sum() + (x * 2.0).sum()")', f'products("{TWICE} + (x * w).sum()")'),
             lambda value: value == 1, {
@@ -115,13 +115,13 @@ PREDICTIONS = (
     Prediction(
         "15.3",
         (Belief("a program fits all shapes", lambda: programs(*SIZES[:3])),
-         Belief("a call of another shape than the one before is traced", lambda: _changes(SIZES)),
+         Belief("each call with another shape than the call before is traced", lambda: _changes(SIZES)),
          Belief("each call makes a program", lambda: len(SIZES))),
         Why("How many programs are there in the end?", _names,
             ("programs(3, 3, 3)", "programs(3, 3, 5, 5)", "programs(3, 3, 5, 5, 3)",
              "programs(3, 3, 5, 5, 3, 3, 5, 5)"),
             lambda value: value, {
-                "a": Reason("as many as there are calls after the first", lambda case: len(case.arguments()) - 1),
+                "a": Reason("as many as there are calls after the first one", lambda case: len(case.arguments()) - 1),
                 "b": Reason("one for each shape: a program is kept, and is found again",
                             lambda case: len(set(case.arguments()))),
                 "c": Reason("one for each time that the shape changes",

@@ -55,9 +55,9 @@ KEY = Key(
     },
     predict={"15.1": "0", "15.2": "1", "15.3": "2", "15.4": "False"},
     predict_wrong={
-        "15.1": (("3", "each operation of a line becomes a statement"), ("2", "and the rest of the line stays")),
+        "15.1": (("3", "each operation of a line becomes a statement"), ("2", "but the rest of the line stays")),
         "15.2": (("2", "written twice is computed twice"), ("4", "a product of its own in the backward pass")),
-        "15.3": (("1", "a program fits all shapes"), ("3", "of another shape than the one before"),
+        "15.3": (("1", "a program fits all shapes"), ("3", "with another shape than the call before"),
                  ("7", "each call makes a program")),
         "15.4": (("True", "whatever Python can run"),),
     },

@@ -204,9 +204,20 @@ def data_parallel() -> Trace:
     return trace
 
 
+def first_write() -> Trace:
+    """Writes into tensors and views that were not recorded before: they get their first node."""
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    plain = torch.zeros(2, 2)
+    with record() as trace:
+        row = plain[0]
+        row.add_(x)
+        (plain.sum() + row.sum()).backward()
+    return trace
+
+
 PROGRAMS: list[Callable[[], Trace]] = [
     diamond, outputs, hooks, twice, nested, reentrant, failing, by_hand, network, checkpointed, views, zeroed,
-    *([data_parallel] if dist.is_available() else []),
+    first_write, *([data_parallel] if dist.is_available() else []),
 ]
 
 

@@ -32,9 +32,11 @@ function flow(trace: Trace, event: FlowEvent): string {
 function forward(trace: Trace, event: Extract<TraceEvent, { kind: "forward" }>): string {
   const outputs = event.outputs.map((id) => tensorName(trace, id)).join(", ");
   const node = event.node === null ? "; nothing was recorded" : `; ${nodeName(trace, event.node)} was recorded`;
-  const moved = (event.rebased ?? []).map(([tensor, before, after]) => {
-    const was = before === null ? "no node" : nodeName(trace, before);
-    return `; the node of ${tensorName(trace, tensor)} was ${was} and is ${nodeName(trace, after)} now`;
+  const rebased = (event.rebased ?? []).filter(([, before, after]) => before !== null || after !== event.node);
+  const moved = rebased.map(([tensor, before, after]) => {
+    const [name, now] = [tensorName(trace, tensor), nodeName(trace, after)];
+    if (before === null) return `; ${name} had no node and has ${now} now`;
+    return `; the node of ${name} was ${nodeName(trace, before)} and is ${now} now`;
   });
   const verb = event.op.endsWith("_") ? "wrote to" : "made";
   return `${event.op} ran and ${verb} ${outputs || "nothing"}${node}${moved.join("")}`;
