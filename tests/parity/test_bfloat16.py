@@ -80,6 +80,7 @@ CLOSE = {  # PyTorch rounds between its steps, or has other functions: to a few 
     "layer_norm": lambda m, x, w: m.nn.functional.layer_norm(x, (3,)), "erf": lambda m, x, w: m.erf(x),
     "batch_norm": lambda m, x, w: m.nn.functional.batch_norm(x, None, None, training=True),
     "logsumexp": lambda m, x, w: x.logsumexp(1), "std": lambda m, x, w: x.std(),
+    "rms_norm of small numbers": lambda m, x, w: m.nn.functional.rms_norm(x / 1000, (3,), w[0]) / 1000,
 }
 
 
