@@ -16,7 +16,10 @@ import numpy as np
 
 from minigrad._base.device import device
 from minigrad._base.dtype import dtype, float16, load_bfloat16, promote_types
+from minigrad._base.dtype import dtype as dtype_class
 from minigrad._base.locks import new_lock
+from minigrad._base.type_name import type_name
+from minigrad.autograd.grad_mode import enable_grad
 from minigrad.core import LOCAL, Node, Tensor
 from minigrad.ops._dispatch.op_wrappers import is_part, wrap_ops
 from minigrad.ops._dispatch.torch_function import TorchFunctionMode, path_of
@@ -82,9 +85,11 @@ def cached_cast(tensor: Tensor, dtype: Any) -> Tensor:
             and tensor._base is None and STATE.cache_enabled and not LOCAL.inference)
     if kept and id(tensor) in STATE.cache:
         return STATE.cache[id(tensor)][1]
-    made = cast(tensor, dtype)
-    if kept:
-        STATE.cache[id(tensor)] = tensor, made
+    if not kept:
+        return cast(tensor, dtype)
+    with enable_grad():  # what is kept serves outside of a block of `no_grad` too
+        made = cast(tensor, dtype)
+    STATE.cache[id(tensor)] = tensor, made
     return made
 
 
@@ -179,15 +184,26 @@ class ThreadsOn:
 THREADS_ON = ThreadsOn()
 
 
+def check_device_type(name: str, device_type: Any) -> None:
+    """Raise PyTorch's error for a device's type that is no text."""
+    if not isinstance(device_type, str):
+        raise TypeError(f"{name}(): argument 'device_type' (position 1) must be str, not {type_name(device_type)}")
+
+
 def is_autocast_enabled(device_type: str = "cuda", /) -> bool:
     """Whether `autocast` is on in this thread; on a GPU never."""
+    check_device_type("is_autocast_enabled", device_type)
     return device(device_type).type == "cpu" and STATE.enabled
 
 
 def set_autocast_enabled(device_type: str, enabled: bool, /) -> None:
     """Switch autocast on or off in this thread, as a block of `autocast` does."""
+    check_device_type("set_autocast_enabled", device_type)
+    if not isinstance(enabled, bool):
+        raise TypeError(f"set_autocast_enabled(): argument 'enabled' (position 2) must be bool, not "
+                        f"{type_name(enabled)}")
     if device(device_type).type == "cpu":
-        STATE.enabled = bool(enabled)
+        STATE.enabled = enabled
         THREADS_ON.update()
 
 
@@ -197,6 +213,7 @@ def get_autocast_dtype(device_type: str, /) -> dtype:
     Raises:
         MissingExtra: if that is bfloat16, and ml_dtypes is not installed.
     """
+    check_device_type("get_autocast_dtype", device_type)
     if device(device_type).type != "cpu":
         return float16
     return STATE.dtype or load_bfloat16()
@@ -204,6 +221,10 @@ def get_autocast_dtype(device_type: str, /) -> dtype:
 
 def set_autocast_dtype(device_type: str, dtype: dtype, /) -> None:
     """Set what products compute in while autocast is on."""
+    check_device_type("set_autocast_dtype", device_type)
+    if not isinstance(dtype, dtype_class):
+        raise TypeError("set_autocast_dtype(): argument 'dtype' (position 2) must be torch.dtype, not "
+                        f"{type_name(dtype)}")
     if device(device_type).type == "cpu":
         STATE.dtype = dtype
 
@@ -215,7 +236,9 @@ def is_autocast_cache_enabled() -> bool:
 
 def set_autocast_cache_enabled(enabled: bool, /) -> None:
     """Keep casts of parameters until the outermost block ends, or do not."""
-    STATE.cache_enabled = bool(enabled)
+    if not isinstance(enabled, bool):
+        raise TypeError(f"enabled must be a bool (got {type_name(enabled)})")
+    STATE.cache_enabled = enabled
 
 
 def clear_autocast_cache() -> None:

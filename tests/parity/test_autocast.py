@@ -7,6 +7,7 @@ import minigrad
 import minigrad.amp
 import minigrad.nn
 import minigrad.optim
+import minigrad.utils.checkpoint
 
 pytestmark = pytest.mark.torch
 
@@ -172,8 +173,41 @@ def scaled(m):
     return scales, str([*net.parameters()])
 
 
+def cast_without_grad(m):
+    """What is cast in a block of `no_grad` is kept, and has a graph outside of it; not so in inference mode."""
+    net, x = network(m)
+    with m.autocast("cpu"):
+        with m.no_grad():
+            first = net[0](x)
+            net[0].weight.mul_(5)
+        with m.inference_mode():
+            net[2](first)
+        y, z = net[0](x), net[2](first)
+    return str((first, y, z)), graph(y.grad_fn), graph(z.grad_fn)
+
+
+def recomputed(m, use_reentrant):
+    """A checkpoint runs again with the settings of its first run, inside of another block and outside of one."""
+    net, x = network(m)
+    seen = []
+
+    def section(v):
+        seen.append(str((m.is_autocast_enabled("cpu"), m.get_autocast_dtype("cpu"))))
+        return net(v)
+
+    x.requires_grad_()
+    with m.autocast("cpu", dtype=m.float16):
+        y = m.utils.checkpoint.checkpoint(section, x, use_reentrant=use_reentrant)
+    y.float().sum().backward()
+    y = m.utils.checkpoint.checkpoint(section, x, use_reentrant=use_reentrant)
+    with m.autocast("cpu"):
+        y.sum().backward()
+    return seen, str((y.dtype, x.grad.dtype, m.is_autocast_enabled("cpu")))
+
+
 @pytest.mark.parametrize("program", [
-    blocks, lambda m: shares(m, True), lambda m: shares(m, False), decorated, scaled])
+    blocks, lambda m: shares(m, True), lambda m: shares(m, False), decorated, scaled, cast_without_grad,
+    lambda m: recomputed(m, True), lambda m: recomputed(m, False)])
 def test_program(torch, program):
     assert program(minigrad) == program(torch)
 
@@ -184,7 +218,11 @@ def refused(m, program):
     return type(error.value), str(error.value)
 
 
-@pytest.mark.parametrize("program", [lambda m: m.autocast(1), lambda m: m.autocast("cpu")(3)])
+@pytest.mark.parametrize("program", [
+    lambda m: m.autocast(1), lambda m: m.autocast("cpu")(3), lambda m: m.get_autocast_dtype(1),
+    lambda m: m.is_autocast_enabled(1), lambda m: m.set_autocast_enabled("cpu", "x"),
+    lambda m: m.set_autocast_dtype("cpu", 3), lambda m: m.set_autocast_cache_enabled("x"),
+    lambda m: m.amp.is_autocast_available(3)])
 def test_refusals(torch, program):
     assert refused(minigrad, program) == refused(torch, program)
 

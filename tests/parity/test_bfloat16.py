@@ -50,6 +50,8 @@ FACTS = {
     "uniform_": lambda m: m.empty(9, dtype=m.bfloat16).uniform_(-1, 3),
     "in place": lambda m: m.ones(3, dtype=m.bfloat16).add_(1.3).mul_(m.full((3,), 1.01)),
     "written": lambda m: m.zeros(3).copy_(m.full((3,), 1.01, dtype=m.bfloat16)),
+    "stacked with float32": lambda m: m.stack([m.ones(2), m.full((2,), 0.1, dtype=m.bfloat16)]),
+    "norm with float32": lambda m: m.nn.utils.get_total_norm([m.ones(3), m.ones(2, dtype=m.bfloat16)]),
     "sum of many": lambda m: m.ones(1000, dtype=m.bfloat16).sum(),
 }
 
