@@ -52,6 +52,8 @@ FACTS = {
     "written": lambda m: m.zeros(3).copy_(m.full((3,), 1.01, dtype=m.bfloat16)),
     "stacked with float32": lambda m: m.stack([m.ones(2), m.full((2,), 0.1, dtype=m.bfloat16)]),
     "norm with float32": lambda m: m.nn.utils.get_total_norm([m.ones(3), m.ones(2, dtype=m.bfloat16)]),
+    "sum in bfloat16": lambda m: (m.linspace(0, 1, 50).sum(dtype=m.bfloat16), m.ones(2, 3).sum(0, dtype=m.bfloat16)),
+    "sum in float16": lambda m: m.ones(5000).sum(dtype=m.float16),
     "sum of many": lambda m: m.ones(1000, dtype=m.bfloat16).sum(),
 }
 
