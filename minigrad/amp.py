@@ -21,6 +21,7 @@ from minigrad.ops.autocast_mode import (
     STATE,
     autocast_decrement_nesting,
     autocast_increment_nesting,
+    check_device_type,
     clear_autocast_cache,
     eligible,
     get_autocast_dtype,
@@ -44,8 +45,9 @@ UNSCALED_TWICE = "unscale_() has already been called on this optimizer since the
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether `autocast` can be enabled: on the CPU."""
-    return device_of(device_type).type == "cpu" or (device_type == "cuda" and bool(count("cuda")))
+    """Whether PyTorch has an `autocast` for a type of device, which need not be there. minigrad has that of the CPU."""
+    check_device_type("_is_autocast_available", device_type)
+    return device_of(device_type).type in ("cpu", "cuda", "hpu", "ipu", "mps", "mtia", "xla", "xpu", "privateuseone")
 
 
 class autocast:
@@ -107,6 +109,11 @@ class autocast:
             with self:
                 return func(*args, **kwargs)
         return decorated
+
+
+def same_autocast() -> Callable[[], autocast]:
+    """Note the present settings on the CPU; return a function that makes a block with these."""
+    return functools.partial(autocast, "cpu", STATE.dtype, STATE.enabled, STATE.cache_enabled)
 
 
 def autocast_values(value: Any, device_type: str, dtype: Any) -> Any:

@@ -150,8 +150,8 @@ def number_array(number: Any, dtype: Any) -> Any:
 
 
 def numpy_dtype_of(given: Any) -> Any:
-    """`numpy.dtype(given)`; bfloat16 unchanged."""
-    return given if given is BFLOAT16 else np.dtype(given)
+    """`numpy.dtype(given)`, of bfloat16 and its name too."""
+    return BFLOAT16 if given is BFLOAT16 or given == "bfloat16" else np.dtype(given)
 
 
 def float_info(dtype: Any) -> Any:

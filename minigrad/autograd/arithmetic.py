@@ -106,7 +106,7 @@ def formula_named(name: str, outputs: tuple[Meta, ...], edges: tuple[bool, ...],
         if not takes(cls, len(cls.saves) + len(found)):
             continue
         values = tuple([ARRAY if each in saved else None for each in cls.saves])
-        metadata = tuple([like and (like[0], np.dtype(like[1])) for like in inputs])
+        metadata = tuple([like and (like[0], numpy_dtype_of(like[1])) for like in inputs])
         return Formula(cls, outputs, edges, metadata, values, found)
     return None
 

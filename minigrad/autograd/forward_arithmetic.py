@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad._base.dtype import BFloat16
+from minigrad._base.dtype import BFLOAT16, BFloat16, numpy_dtype_of
 from minigrad.autograd.arithmetic import calls_formula, constant_names, fitted, saved_names
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.registry import BACKEND_OF, serving
@@ -199,7 +199,7 @@ def call_named(name: str, args: Sequence[Any], options: Mapping[str, Any], descr
         kind, *facts = described(value) or (None,)
         if kind == "tensor":
             number, shape, dtype, requires_grad = facts
-            return Operand(f"inputs[{number}]", shape, np.dtype(dtype), requires_grad)
+            return Operand(f"inputs[{number}]", shape, numpy_dtype_of(dtype), requires_grad)
         if kind == "dtype":
             return getattr(library, facts[0])
         if isinstance(value, list):
@@ -213,7 +213,7 @@ def call_named(name: str, args: Sequence[Any], options: Mapping[str, Any], descr
     try:
         return None if function is None else Call(
             function, argument(tuple(args)), tuple([(key, argument(value)) for key, value in options.items()]),
-            tuple([(shape, np.dtype(dtype)) for shape, dtype in outputs]))
+            tuple([(shape, numpy_dtype_of(dtype)) for shape, dtype in outputs]))
     except (AttributeError, TypeError):  # an argument that minigrad does not have
         return None
 
@@ -245,7 +245,9 @@ def with_symbols(value: Any) -> Any:
         tensor._requires_grad = value.requires_grad
         return tensor
     if isinstance(value, Fixed):
-        return plain(BACKEND.from_host(np.array(value.entries, value.dtype).reshape(value.shape)))
+        dtype = numpy_dtype_of(value.dtype)
+        array = np.array(value.entries, "float32" if dtype is BFLOAT16 else dtype).reshape(value.shape)
+        return plain(BACKEND.from_host(array).astype(dtype))
     if isinstance(value, Listed):
         return [with_symbols(part) for part in value.parts]
     if isinstance(value, tuple) and not hasattr(value, "_fields"):

@@ -100,6 +100,12 @@ def round_up(value: Any) -> Any:
     return rounded(value.held) if type(value) is BFloat16Array and value.held.dtype is FLOAT32 else value
 
 
+def is_foreign(cls: type) -> bool:
+    """Whether a class of operands has its own share in NumPy's dispatch: symbols, and arrays of other devices."""
+    return cls is not BFloat16Array and not issubclass(cls, (np.ndarray, np.generic)) and hasattr(
+        cls, "__array_ufunc__")
+
+
 def stays_wide(value: Any) -> bool:
     """Whether an operand has another floating-point dtype, and so has the result."""
     if type(value) in (tuple, list):
@@ -195,6 +201,8 @@ class BFloat16Array(NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
         """NumPy's ufuncs, and their `reduce`, `accumulate` and `at`."""
+        if any(map(is_foreign, map(type, inputs))):
+            return NotImplemented
         call = getattr(ufunc, method)
         if method == "at":
             wide = widened(inputs[0])
@@ -212,6 +220,8 @@ class BFloat16Array(NDArrayOperatorsMixin):
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """NumPy's other functions."""
+        if any(map(is_foreign, types)):
+            return NotImplemented
         if function.__name__ == "result_type":
             return BFLOAT16 if all(getattr(v, "dtype", v) is BFLOAT16 or type(v) in (float, int, bool)
                                    for v in args) else np.result_type(*mapped(widened, args))
@@ -245,13 +255,13 @@ def as_bfloat16(value: Any) -> Any:
     wrapped without a copy."""
     if type(value) is BFloat16Array:
         return value
-    if getattr(value, "dtype", None) is HELD:
-        return BFloat16Array(np.asarray(value))
     backend = registry.backend_of(value)
     if backend is not None and backend.type == "meta":
         return value.astype(BFLOAT16)
     if backend is not None:
         raise RuntimeError(registry.CPU_ONLY)
+    if getattr(value, "dtype", None) is HELD:
+        return BFloat16Array(np.asarray(value))
     with np.errstate(all="ignore"):
         return BFloat16Array(np.asarray(value).astype(FLOAT32, copy=False).astype(held(BFLOAT16), copy=False))
 

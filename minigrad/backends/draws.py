@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import float_info, from_numpy_dtype, numpy_dtype_of
+from minigrad._base.dtype import BFLOAT16, float_info, from_numpy_dtype, numpy_dtype_of
 from minigrad.backends import curand, random
+from minigrad.backends.registry import CPU_ONLY
 from minigrad.backends.stream import DEFAULT as DEFAULT
 from minigrad.backends.stream import Stream as Stream
 
@@ -30,6 +31,8 @@ def drawn(here: Callable[..., Any], there: Callable[..., Any], stream: Any, shap
     """Draw by `here` on the CPU or by `there` on a GPU, which is current meanwhile: an array of this shape."""
     if type(stream) is Stream:
         return here(stream, math.prod(shape), *parameters).reshape(tuple(shape))
+    if any(each is BFLOAT16 for each in parameters):
+        raise RuntimeError(CPU_ONLY)
     with stream.on():
         return there(stream, math.prod(shape), *parameters).reshape(tuple(shape))
 

@@ -46,6 +46,8 @@ def of_channels(x: Any) -> Any:
 def total(x: Any, axes: tuple[int, ...] | None, dtype: Any = None, *, keepdims: bool = False, count: int = 1) -> Any:
     """The sum over `axes` (None: all) divided by `count`; for float16 and bfloat16 in float32, where it neither
     overflows nor stagnates."""
+    if dtype is not None and dtype in HALVES:
+        x, dtype = as_dtype(x, dtype, copy=False), None
     if x.dtype in HALVES and dtype is None:
         return as_dtype(total(x, axes, FLOAT32, keepdims=keepdims) / FLOAT32.type(count), x.dtype)
     if axes is None and dtype is None and not keepdims:

@@ -241,9 +241,9 @@ def moved(array: Any, handle: Any) -> Any:
     backend = BACKEND_OF.get(type(array))
     if is_host(handle):
         return host(array)
-    if array.dtype is BFLOAT16:
-        raise RuntimeError(CPU_ONLY)
     if backend is None:
+        if array.dtype is BFLOAT16:
+            raise RuntimeError(CPU_ONLY)
         check_copy(handle.backend)
         return handle.backend.from_host(np.asarray(array), handle.index)
     return array if backend.index_of(array) == handle.index else handle.backend.move(array, handle.index)
@@ -318,11 +318,13 @@ def check_devices(*arrays: Any) -> None:
 def device_like(array: Any, dtype: Any = None) -> Any:
     """The handle of the device of an array (or a handle), for NumPy's `like`; a number is on the CPU. `dtype`: of the
     new array, if it differs. `like` accepts arrays, but no scalars, and NumPy passes on arguments that CuPy lacks."""
-    if dtype is BFLOAT16:
-        return BFLOAT16.handle
-    if type(array) is np.ndarray:
+    if type(array) is np.ndarray and dtype is not BFLOAT16:
         return HOST
     backend = BACKEND_OF.get(type(array))
+    if dtype is BFLOAT16:
+        if type(array) is DeviceHandle or (backend is not None and backend.type != "meta"):
+            raise RuntimeError(CPU_ONLY)
+        return BFLOAT16.handle
     if backend is not None:
         return DeviceHandle(backend, backend.index_of(array))
     if getattr(array, "dtype", None) is BFLOAT16 or array is BFLOAT16.handle:
@@ -372,9 +374,9 @@ def storage(array: Any) -> tuple[int, int]:
 def as_strided(array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
     """A view of this shape with these strides, in bytes."""
     backend = BACKEND_OF.get(type(array))
-    if array.dtype is BFLOAT16:
-        return array.as_strided(shape, strides)
-    return strided(array, shape, strides) if backend is None else backend.as_strided(array, shape, strides)
+    if backend is not None:
+        return backend.as_strided(array, shape, strides)
+    return array.as_strided(shape, strides) if array.dtype is BFLOAT16 else strided(array, shape, strides)
 
 
 def copied_in_order(array: Any, copy: Callable[[Any], Any]) -> Any:

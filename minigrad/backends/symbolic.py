@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import BFloat16, numpy_dtype_of
+from minigrad._base.dtype import BFLOAT16, BFloat16, numpy_dtype_of
 from minigrad.backends.numpy import XP
 from minigrad.backends.symbolic_array import NotSymbolic, SymbolicArray, result_type, zeros_like
 
@@ -66,7 +66,7 @@ def expression_of(value: Any) -> Expression:
         return value.expression
     if value is None or isinstance(value, (bool, int)):
         return value
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic) or (getattr(value, "dtype", None) is BFLOAT16 and not value.ndim):
         return expression_of(value.item())
     if isinstance(value, float):
         return value if math.isfinite(value) else ["float", str(value)]

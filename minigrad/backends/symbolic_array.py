@@ -208,7 +208,7 @@ class SymbolicArray:
 
     def elementwise(self, name: str, ufunc: Any, args: Any) -> Any:
         """An elementwise function; NumPy determines the dtype of the result."""
-        kinds = [np.zeros((), a.dtype) if isinstance(a, SymbolicArray) else a for a in args]
+        kinds = [number_array(0, a.dtype) if isinstance(a, SymbolicArray) else a for a in args]
         with np.errstate(all="ignore"):
             return self.namespace.elementwise(name, ufunc(*kinds).dtype)(*args)
 

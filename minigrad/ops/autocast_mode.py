@@ -16,30 +16,33 @@ import numpy as np
 
 from minigrad._base.device import device
 from minigrad._base.dtype import dtype, float16, load_bfloat16, promote_types
+from minigrad._base.dtype import dtype as dtype_class
 from minigrad._base.locks import new_lock
+from minigrad._base.type_name import type_name
+from minigrad.autograd.grad_mode import enable_grad
 from minigrad.core import LOCAL, Node, Tensor
 from minigrad.ops._dispatch.op_wrappers import is_part, wrap_ops
 from minigrad.ops._dispatch.torch_function import TorchFunctionMode, path_of
 from minigrad.ops.linalg.checks import CASTING
-from minigrad.ops.shape.views import T
 from minigrad.ops.tensor.copy import cast
 
-LOWER = {"addbmm", "addmm", "baddbmm", "bmm", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
-         "conv_transpose3d", "linalg_vecdot", "linear", "matmul", "mm", "prelu", "scaled_dot_product_attention"}
+# Names of functions, and of classes of ops that several functions call. Beside these `addbmm`, `baddbmm`, `linear`,
+# `matmul` and `scaled_dot_product_attention` ask for themselves, since other ops are made of them.
+LOWER = {"Addmm", "Bmm", "Convolution", "MkldnnRnnLayer", "Mm", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
+         "conv_transpose2d", "conv_transpose3d", "linalg_vecdot", "prelu"}
 FLOAT32_OPS = {
-    "adaptive_avg_pool3d", "adaptive_max_pool3d", "avg_pool3d", "binary_cross_entropy",
-    "binary_cross_entropy_with_logits", "cdist", "cholesky", "cholesky_inverse", "cholesky_solve",
-    "cosine_embedding_loss", "cross_entropy", "ctc_loss", "fractional_max_pool2d", "fractional_max_pool3d", "geqrf",
-    "grid_sample", "hinge_embedding_loss", "huber_loss", "inverse", "kl_div", "l1_loss", "linalg_cholesky",
-    "linalg_cholesky_ex", "linalg_cond", "linalg_eigh", "linalg_eigvalsh", "linalg_householder_product", "linalg_inv",
-    "linalg_inv_ex", "linalg_lstsq", "linalg_matrix_rank", "linalg_qr", "linalg_solve", "linalg_svd", "linalg_svdvals",
-    "linalg_tensorinv", "linalg_tensorsolve", "lu_solve", "margin_ranking_loss", "max_pool3d", "max_unpool2d",
-    "max_unpool3d", "mse_loss", "multi_margin_loss", "multilabel_margin_loss", "nanquantile", "nll_loss", "orgqr",
-    "ormqr", "pinverse", "poisson_nll_loss", "prod", "qr", "quantile", "smooth_l1_loss", "soft_margin_loss", "svd",
-    "trace", "triangular_solve", "triplet_margin_loss"}
-PROMOTE = {"cat", "concat", "concatenate", "hstack", "index_copy", "stack"}
-# The ops that other ops call, by class: a product in an RNN or in attention, for instance.
-NODES = {"Mm", "Bmm", "Addmm", "Baddbmm", "Addbmm", "Convolution"}
+    "AvgPool3D", "CtcLoss", "HuberLoss", "MaxUnpool2D", "MseLoss", "NllLoss", "NllLoss2D", "ReflectionPad1D",
+    "ReflectionPad2D", "ReplicationPad1D", "ReplicationPad2D", "ReplicationPad3D", "adaptive_avg_pool3d",
+    "adaptive_max_pool3d", "binary_cross_entropy", "binary_cross_entropy_with_logits", "cdist", "cholesky",
+    "cholesky_inverse", "cholesky_solve", "cosine_embedding_loss", "cross_entropy", "fractional_max_pool2d",
+    "fractional_max_pool3d", "geqrf", "grid_sample", "hinge_embedding_loss", "inverse", "kl_div", "l1_loss",
+    "linalg_cholesky", "linalg_cholesky_ex", "linalg_cond", "linalg_eigh", "linalg_eigvalsh",
+    "linalg_householder_product", "linalg_inv", "linalg_inv_ex", "linalg_lstsq", "linalg_matrix_rank", "linalg_qr",
+    "linalg_solve", "linalg_svd", "linalg_svdvals", "linalg_tensorinv", "linalg_tensorsolve", "lu_solve",
+    "margin_ranking_loss", "max_pool3d", "max_unpool3d", "multi_margin_loss", "multilabel_margin_loss", "nanquantile",
+    "orgqr", "ormqr", "pinverse", "poisson_nll_loss", "prod", "qr", "quantile", "smooth_l1_loss", "soft_margin_loss",
+    "svd", "trace", "triangular_solve", "triplet_margin_loss"}
+PROMOTE = {"Cat", "Stack", "index_copy"}
 FLOAT16, FLOAT32, FLOAT64 = np.dtype("float16"), np.dtype("float32"), np.dtype("float64")
 
 
@@ -59,6 +62,10 @@ class State(threading.local):
         """NumPy's dtype for the ops in `LOWER`."""
         return (self.dtype or load_bfloat16()).numpy
 
+    def call(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """Call a function with its tensors in the dtype of the ops in `LOWER`."""
+        return call_cast(function, self.lower(), args, options)
+
 
 STATE = State()
 CASTING.append(STATE)
@@ -74,16 +81,15 @@ def cached_cast(tensor: Tensor, dtype: Any) -> Tensor:
     """A tensor in a dtype; the cast of a float32 leaf that requires grad is cached until the outermost block ends."""
     if tensor.array.dtype is dtype:
         return tensor
-    node = tensor._grad_fn
-    if type(node) is T and isinstance(node.next[0], Tensor) and tensor.array.base is node.next[0].array:
-        return T.forward(cached_cast(node.next[0], dtype))  # the transpose of a weight: the weight itself is cached
     kept = (dtype is STATE.lower() and tensor.array.dtype is FLOAT32 and tensor._requires_grad and tensor.is_leaf
             and tensor._base is None and STATE.cache_enabled and not LOCAL.inference)
     if kept and id(tensor) in STATE.cache:
         return STATE.cache[id(tensor)][1]
-    result = cast(tensor, dtype)
-    if kept:
-        STATE.cache[id(tensor)] = tensor, result
+    if not kept:
+        return cast(tensor, dtype)
+    with enable_grad():  # the cache also serves what follows a `no_grad` block
+        result = cast(tensor, dtype)
+    STATE.cache[id(tensor)] = tensor, result
     return result
 
 
@@ -134,23 +140,24 @@ class Casts(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         options = kwargs or {}
-        parts = path_of(func).split(".")
-        name = f"linalg_{parts[-1]}" if parts[1] == "linalg" else parts[-1]
-        name = {"__matmul__": "matmul", "__rmatmul__": "matmul"}.get(name, name)
-        dtype = dtype_for(name, (*args, *options.values())) if STATE.enabled else None
+        name = path_of(func).split(".")[-1]
+        if options.get("out") is not None or (name.endswith("_") and not name.startswith("_")):  # these are left alone
+            with off():
+                return func(*args, **options)
+        weighted = name == "l1_loss" and options.get("weight") is not None  # is made of other ops
+        dtype = dtype_for(name, (*args, *options.values())) if STATE.enabled and not weighted else None
         return func(*args, **options) if dtype is None else call_cast(func, dtype, args, options)
 
 
 def autocast_op(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[..., Any]:
-    """The forward of an op in `NODES`, with its inputs cast; without `cls` the class is the first argument."""
-    if is_part(forward) or cls is None or cls.op not in NODES:
+    """The forward of an op with its inputs cast, if they are to be; without `cls` the class is the first argument."""
+    if is_part(forward) or (cls is not None and cls.op not in LOWER | FLOAT32_OPS | PROMOTE):
         return forward
 
     @functools.wraps(forward)
     def call(*args: Any, **options: Any) -> Any:
-        if not STATE.enabled:
-            return forward(*args, **options)
-        return call_cast(forward, STATE.lower(), args, options)
+        dtype = dtype_for((cls or args[0]).op, args) if STATE.enabled else None
+        return forward(*args, **options) if dtype is None else call_cast(forward, dtype, args, options)
 
     return call
 
@@ -177,15 +184,26 @@ class ThreadsOn:
 THREADS_ON = ThreadsOn()
 
 
+def check_device_type(name: str, device_type: Any) -> None:
+    """Raise PyTorch's error for a device's type that is no text."""
+    if not isinstance(device_type, str):
+        raise TypeError(f"{name}(): argument 'device_type' (position 1) must be str, not {type_name(device_type)}")
+
+
 def is_autocast_enabled(device_type: str = "cuda", /) -> bool:
     """Whether `autocast` is on in this thread; always False for a GPU."""
+    check_device_type("is_autocast_enabled", device_type)
     return device(device_type).type == "cpu" and STATE.enabled
 
 
 def set_autocast_enabled(device_type: str, enabled: bool, /) -> None:
     """Switch autocast on or off in this thread, as a block of `autocast` does."""
+    check_device_type("set_autocast_enabled", device_type)
+    if not isinstance(enabled, bool):
+        raise TypeError(f"set_autocast_enabled(): argument 'enabled' (position 2) must be bool, not "
+                        f"{type_name(enabled)}")
     if device(device_type).type == "cpu":
-        STATE.enabled = bool(enabled)
+        STATE.enabled = enabled
         THREADS_ON.update()
 
 
@@ -195,6 +213,7 @@ def get_autocast_dtype(device_type: str, /) -> dtype:
     Raises:
         MissingExtra: if it is bfloat16, and ml_dtypes is not installed.
     """
+    check_device_type("get_autocast_dtype", device_type)
     if device(device_type).type != "cpu":
         return float16
     return STATE.dtype or load_bfloat16()
@@ -202,6 +221,10 @@ def get_autocast_dtype(device_type: str, /) -> dtype:
 
 def set_autocast_dtype(device_type: str, dtype: dtype, /) -> None:
     """Set the dtype of products under autocast."""
+    check_device_type("set_autocast_dtype", device_type)
+    if not isinstance(dtype, dtype_class):
+        raise TypeError("set_autocast_dtype(): argument 'dtype' (position 2) must be torch.dtype, not "
+                        f"{type_name(dtype)}")
     if device(device_type).type == "cpu":
         STATE.dtype = dtype
 
@@ -213,7 +236,9 @@ def is_autocast_cache_enabled() -> bool:
 
 def set_autocast_cache_enabled(enabled: bool, /) -> None:
     """Cache casts of parameters until the outermost block ends, or do not."""
-    STATE.cache_enabled = bool(enabled)
+    if not isinstance(enabled, bool):
+        raise TypeError(f"enabled must be a bool (got {type_name(enabled)})")
+    STATE.cache_enabled = enabled
 
 
 def clear_autocast_cache() -> None:

@@ -50,6 +50,10 @@ FACTS = {
     "uniform_": lambda m: m.empty(9, dtype=m.bfloat16).uniform_(-1, 3),
     "in place": lambda m: m.ones(3, dtype=m.bfloat16).add_(1.3).mul_(m.full((3,), 1.01)),
     "written": lambda m: m.zeros(3).copy_(m.full((3,), 1.01, dtype=m.bfloat16)),
+    "stacked with float32": lambda m: m.stack([m.ones(2), m.full((2,), 0.1, dtype=m.bfloat16)]),
+    "norm with float32": lambda m: m.nn.utils.get_total_norm([m.ones(3), m.ones(2, dtype=m.bfloat16)]),
+    "sum in bfloat16": lambda m: (m.linspace(0, 1, 50).sum(dtype=m.bfloat16), m.ones(2, 3).sum(0, dtype=m.bfloat16)),
+    "sum in float16": lambda m: m.ones(5000).sum(dtype=m.float16),
     "sum of many": lambda m: m.ones(1000, dtype=m.bfloat16).sum(),
 }
 
@@ -80,6 +84,7 @@ CLOSE = {  # PyTorch rounds between its steps, or has other functions: to a few 
     "layer_norm": lambda m, x, w: m.nn.functional.layer_norm(x, (3,)), "erf": lambda m, x, w: m.erf(x),
     "batch_norm": lambda m, x, w: m.nn.functional.batch_norm(x, None, None, training=True),
     "logsumexp": lambda m, x, w: x.logsumexp(1), "std": lambda m, x, w: x.std(),
+    "rms_norm of small numbers": lambda m, x, w: m.nn.functional.rms_norm(x / 1000, (3,), w[0]) / 1000,
 }
 
 

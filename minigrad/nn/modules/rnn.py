@@ -17,6 +17,7 @@ from minigrad.nn.parameter import Parameter
 from minigrad.nn.utils.rnn import PackedSequence
 from minigrad.ops.factory.sizes import zeros
 from minigrad.ops.index.index_select import index_select
+from minigrad.ops.linalg.checks import autocast_is_on
 from minigrad.ops.nn.rnn import gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
@@ -117,7 +118,7 @@ class RNNBase(_Recurrent):
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Raise PyTorch's errors for an input that does not fit."""
         kind, ndim = self._flat_weights[0].dtype, 3 if batch_sizes is None else 2
-        if input.dtype != kind:
+        if input.dtype != kind and not autocast_is_on():
             raise ValueError(f"RNN input dtype ({input.dtype}) does not match weight dtype ({kind}). Convert input: "
                              f"input.to({kind}), or convert model: model.to({input.dtype})")
         if input.dim() != ndim:

@@ -191,6 +191,7 @@ def spaced(what: str, start: Any, end: Any, steps: int, base: float | None, dtyp
         raise RuntimeError("number of steps must be non-negative")
     if kind.kind == "b":
         refuse(f"{what}_cpu", kind)
+    device_handle(device, kind)  # which may not have the dtype
     counting = kind if kind.kind == "f" else np.dtype("float64")
     low, high = [counting.type(kind.type(int(v) if kind.kind != "f" else v)) for v in map(number_of, (start, end))]
     return new_leaf(computed(evenly_spaced, low, high, steps, kind, base, device=device), requires_grad, what)

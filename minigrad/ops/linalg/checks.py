@@ -1,5 +1,6 @@
 """Checks the operands of linear algebra: each function raises PyTorch's error for a wrong shape, dtype or value."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,11 @@ LinAlgError = _LinAlgError
 def autocast_is_on() -> bool:
     """Whether autocast is on in this thread."""
     return bool(CASTING) and CASTING[0].enabled
+
+
+def autocast(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Call a function as autocast does, with its tensors in a lower dtype."""
+    return CASTING[0].call(function, *args, **options)
 
 
 def matrices(v: Tensor, name: str, argument: str = "A") -> None:

@@ -10,7 +10,16 @@ from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import product
 from minigrad.core import Node, Tensor, attributes, plain, record2, record_n
 from minigrad.ops._dispatch import broadcast_shape, needed_by_product, op, same_device, tensor_method, widened
-from minigrad.ops.linalg.checks import expands_to, in_place_output, no_bools, product_dtypes, size_of
+from minigrad.ops.linalg.checks import (
+    CASTING,
+    autocast,
+    autocast_is_on,
+    expands_to,
+    in_place_output,
+    no_bools,
+    product_dtypes,
+    size_of,
+)
 from minigrad.ops.linalg.matrices import scaled_sum
 from minigrad.ops.pointwise.arithmetic import Add
 from minigrad.ops.shape.views import (
@@ -286,6 +295,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         RuntimeError: if an operand is 0-d or the sizes do not fit.
     """
     check_tensor(other, "matmul", "other", 2)
+    if CASTING and autocast_is_on():
+        return autocast(matmul, input, other)
     m, n = input.array.ndim, other.array.ndim
     if m == 2 and n == 2:
         return mm(input, other)
@@ -366,6 +377,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         check_tensor(input, "linear")
         check_tensor(weight, "linear", "weight", 2)
         raise
+    if CASTING and autocast_is_on():
+        return autocast(linear, input, weight, bias)
     if not shape or not size:
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {len(shape)}D and "
                            f"{len(size)}D")

@@ -334,6 +334,8 @@ def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: 
 @op(method=True, in_place=True)
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`beta * input + alpha * (batch1 @ batch2).sum(0)`; shapes (n, p) or expandable to it, (b, n, m), (b, m, p)."""
+    if checks.autocast_is_on():
+        return checks.autocast(addbmm, input, batch1, batch2, beta=beta, alpha=alpha)
     checks.expands_to(input, (checks.size_of(batch1, 1), checks.size_of(batch2, 2)))
     check_3d(batch1, batch2)
     (count, n, m), (other, k, p) = batch1.array.shape, batch2.array.shape
@@ -365,6 +367,8 @@ def check_baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor) -> tuple[int, .
 @op(method=True)
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`beta * input + alpha * batch1 @ batch2`; shapes (b, n, p) or expandable to it, (b, n, m), (b, m, p)."""
+    if checks.autocast_is_on():
+        return checks.autocast(baddbmm, input, batch1, batch2, beta=beta, alpha=alpha)
     shape = check_baddbmm(input, batch1, batch2)
     check_batches(batch1, batch2, "baddbmm")
     if not batch1.array.size and 0 not in shape:

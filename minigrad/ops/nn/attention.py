@@ -15,6 +15,7 @@ from minigrad.backends.registry import backend_of
 from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.ops._dispatch import OfResult, same_device, underived, widely
 from minigrad.ops.activation.softmax import Softmax, SoftmaxBackward
+from minigrad.ops.linalg.checks import autocast, autocast_is_on
 from minigrad.ops.linalg.matmul import matmul
 from minigrad.ops.nn.dropout import dropout
 from minigrad.ops.pointwise.scalar import MulScalar
@@ -152,6 +153,9 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     Raises:
         RuntimeError: if shapes or dtypes do not fit.
     """
+    if autocast_is_on():
+        return autocast(scaled_dot_product_attention, query, key, value, attn_mask, dropout_p, is_causal, scale,
+                        enable_gqa)
     check(query, key, value, attn_mask, is_causal)
     q, k, v = query.array, key.array, value.array
     if not q.shape[-2] or not v.size:

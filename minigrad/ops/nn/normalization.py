@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import HALVES, as_dtype, float_info
+from minigrad._base.dtype import HALVES, as_dtype
+from minigrad._base.tensor_errors import IN_C
+from minigrad._base.warnings import warn_once
 from minigrad.backends.numpy import FLOAT32, ONES, ones_for, total
 from minigrad.backends.registry import by_kernel, device_like
 from minigrad.core import Node, Tensor, record_n
@@ -26,6 +28,8 @@ from minigrad.ops.tensor.copy import cast
 __all__ = ["group_norm", "layer_norm", "rms_norm"]
 
 Shape = tuple[int, ...]
+MISMATCH = ("Mismatch dtype between input and weight: input dtype = {}, weight dtype = {}, Cannot dispatch to fused "
+            "implementation.")
 
 
 def mean_of(x: Any, axes: Shape) -> Any:
@@ -355,7 +359,7 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
              eps: float | None = None) -> Tensor:
     """The tensor divided by the root mean square over its last dimensions, whose shape is `normalized_shape`.
 
-    `eps` is added to the mean square: by default the machine epsilon of the dtype.
+    `eps` is added to the mean square: by default the machine epsilon of the dtype, in half precision that of float32.
 
     Raises:
         RuntimeError: if shapes do not fit.
@@ -365,8 +369,10 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
     if x.dtype.kind != "f":
         refuse("rms_norm", x.dtype)
     axes = tuple(range(x.ndim - len(shape), x.ndim))
-    small = float(float_info(x.dtype).eps) if eps is None else eps
+    if weight is not None and weight.array.dtype != x.dtype:
+        warn_once(MISMATCH.format(IN_C[x.dtype.name], IN_C[weight.array.dtype.name]))
     wide = cast(input, FLOAT32) if x.dtype in HALVES else input
+    small = float(np.finfo(wide.array.dtype).eps) if eps is None else eps
     mean_square = MeanDim.forward(Pow.forward(wide, 2), axes, True)
     result = wide * Rsqrt.forward(AddScalar.forward(mean_square, small))
     return cast(result if weight is None else result * weight, x.dtype)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad._base.dtype import BFLOAT16
+from minigrad._base.warnings import warn_once
 from minigrad.autograd._api import grad
 from minigrad.autograd.grad_mode import enable_grad
 from minigrad.backends.numpy import FLOAT32, total
@@ -22,13 +23,13 @@ from minigrad.backends.registry import device_like
 from minigrad.core import ManyOutputs, Tensor, plain, record_many
 from minigrad.ops._dispatch import op, same_device
 from minigrad.ops.activation.basic import Relu, Sigmoid, Tanh
-from minigrad.ops.linalg.matmul import linear
+from minigrad.ops.linalg.matmul import linear, matmul
 from minigrad.ops.nn.dropout import dropout
 from minigrad.ops.pointwise.arithmetic import Add, Mul, Sub
 from minigrad.ops.shape.join import Cat, Stack
 from minigrad.ops.shape.slices import Select, Slice
 from minigrad.ops.shape.split import Unbind, UnsafeSplit
-from minigrad.ops.shape.views import Alias, Transpose, dim_of
+from minigrad.ops.shape.views import Alias, T, Transpose, dim_of
 from minigrad.ops.tensor.copy import contiguous
 
 __all__ = ["gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell"]
@@ -78,7 +79,7 @@ def lstm_step(x: Tensor, state: State, w: Weights, part: Part = as_given) -> Sta
     i, f, g, o = Sigmoid.forward(i), Sigmoid.forward(f), Tanh.forward(g), Sigmoid.forward(o)
     c = Add.forward(Mul.forward(f, state[1]), Mul.forward(i, g))
     h = Mul.forward(o, Tanh.forward(c))
-    return (h if w.hr is None else linear(h, w.hr)), c
+    return (h if w.hr is None else matmul(h, T.forward(w.hr))), c
 
 
 def gru_step(x: Tensor, state: State, w: Weights, part: Part = as_given) -> State:
@@ -317,7 +318,10 @@ def network(step: Cell, *args: Any) -> tuple[Tensor, ...]:
     count = len(params) // (num_layers * directions)
     parts = [params[i:i + count] for i in range(0, len(params), count)]
     weights = [Weights(*w) if has_biases else Weights(w[0], w[1], None, None, *w[2:]) for w in parts]
-    fused = step is lstm_step and sizes is None and x.array.dtype in FUSED and x.array.size and weights[0].hr is None
+    fused = step is lstm_step and sizes is None and x.array.dtype in FUSED and x.array.size
+    if fused and weights[0].hr is not None:
+        warn_once("LSTM with projections is not supported with oneDNN. Using default implementation.")
+        fused = False
     if fused:
         x = contiguous(x)
         states = [tuple([Select.forward(v, 0, n) for v in hidden]) for n in range(len(hidden[0].array))]

@@ -13,7 +13,7 @@ import numpy as np
 from minigrad._base.dtype import as_dtype
 from minigrad.autograd.inplace import in_place
 from minigrad.core import Node, Tensor, plain, record1
-from minigrad.ops._dispatch import OfOne, floating, op, tensor_method, unary_function
+from minigrad.ops._dispatch import OfOne, floating, op, refuse, tensor_method, unary_function
 from minigrad.ops.pointwise.scalar import AddScalar, MulScalar
 from minigrad.ops.special import bessel as _bessel
 from minigrad.ops.special import error_function as _erf
@@ -180,7 +180,7 @@ class SpecialI1(OfOne, of=precisely(_bessel.i1)):
     saves = ("self", "result")
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any) -> Any:
-        away = abs(a) > EPSILON[xp.dtype(a).name]
+        away = far_from_zero(xp, a, "i1_backward")
         safe = xp.where(away, a, 1.0)
         return g * xp.where(away, xp.apply(I0, a) - y / safe, 0.5)
 
@@ -189,12 +189,20 @@ class SpecialI1E(OfOne, of=precisely(_bessel.i1e)):
     saves = ("self", "result")
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any) -> Any:
-        away = abs(a) > EPSILON[xp.dtype(a).name]
+        away = far_from_zero(xp, a, "i1e_backward")
         safe = xp.where(away, a, 1.0)
         return g * xp.where(away, xp.apply(SpecialI0E, a) - y * (xp.sign(a) + 1 / safe), 0.5)
 
 
-EPSILON = {name: float(np.finfo(name).eps) for name in ("float16", "float32", "float64")}
+EPSILON = {name: float(np.finfo(name).eps) for name in ("float32", "float64")}
+
+
+def far_from_zero(xp: Any, a: Any, kernel: str) -> Any:
+    """Where a quotient by `a` is precise; an error of PyTorch's for the dtypes that its derivative refuses."""
+    dtype = xp.dtype(a)
+    if dtype.name not in EPSILON:
+        refuse(kernel, dtype)
+    return abs(a) > EPSILON[dtype.name]
 
 
 class Logit(Node):

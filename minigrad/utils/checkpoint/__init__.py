@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from minigrad._base.contexts import contextmanager
+from minigrad.amp import same_autocast
 from minigrad.autograd.graph import saved_tensors_hooks
 from minigrad.core import LOCAL
 from minigrad.nn.modules.container import Sequential
@@ -124,10 +125,10 @@ def non_reentrant(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
     if determinism_check not in CHECKS:
         raise ValueError(f"determinism_check should be one of {list(CHECKS)}, but got {determinism_check}")
     first, second = context_fn()
-    state = random_state(preserve, args)
+    state, settings = random_state(preserve, args), same_autocast()
 
     def run(*args: Any) -> None:
-        with state(), second:
+        with state(), settings(), second:
             function(*args, **kwargs)
 
     if not LOCAL.grad_enabled:

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from minigrad.amp import same_autocast
 from minigrad.autograd._api import backward
 from minigrad.autograd.function import Function
 from minigrad.autograd.grad_mode import enable_grad, no_grad
@@ -53,7 +54,7 @@ class CheckpointFunction(Function):
         """Return what the function returns. The `no_grad` changes nothing under `apply`: it is for a direct call."""
         check_backward_validity(args)
         ctx.run_function = run_function
-        ctx.random_state = random_state(preserve_rng_state, args)
+        ctx.random_state, ctx.autocast = random_state(preserve_rng_state, args), same_autocast()
         ctx.inputs = [None if isinstance(x, Tensor) else x for x in args]
         ctx.tensor_indices = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
         ctx.save_for_backward(*[args[i] for i in ctx.tensor_indices])
@@ -74,7 +75,7 @@ class CheckpointFunction(Function):
         for index, tensor in zip(ctx.tensor_indices, ctx.saved_tensors, strict=True):
             inputs[index] = tensor
         detached = detach_variable(tuple(inputs))
-        with ctx.random_state(), enable_grad(), Run("recompute", ctx):
+        with ctx.random_state(), enable_grad(), ctx.autocast(), Run("recompute", ctx):
             outputs = ctx.run_function(*detached)
         outputs = (outputs,) if isinstance(outputs, Tensor) else outputs
         differentiable = [i for i, out in enumerate(outputs) if isinstance(out, Tensor) and out.requires_grad]
