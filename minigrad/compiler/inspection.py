@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from minigrad._base.notebook import is_cell
-from minigrad.compiler.capture import Captured
 from minigrad.compiler.memory import ALIGNED, Plan
 from minigrad.compiler.program import Memory, Program, Statement
 from minigrad.compiler.source import Lines, Source
+from minigrad.compiler.variant import Variant
 
 __all__ = ["SENTENCES", "inspection"]
 
@@ -65,17 +65,16 @@ class Numbers:
         return self.made[key]
 
 
-def inspection(name: str, backend: str, captured: Captured) -> dict[str, Any]:
+def inspection(name: str, backend: str, variant: Variant) -> dict[str, Any]:
     """The record of a program; docs/compiler.md describes it."""
-    assert captured.source is not None
-    programs = [program for _, program in captured.steps]
-    numbers, owners = Numbers(len(programs[0].statements)), captured.trace.calls.owners
-    written = list(zip(programs, all_lines(captured.source, programs), map(numbers.of, programs), strict=True))
+    programs = [program for _, program in variant.steps]
+    numbers, owners = Numbers(len(programs[0].statements)), variant.trace.calls.owners
+    written = list(zip(programs, all_lines(variant.source, programs), map(numbers.of, programs), strict=True))
     statements: list[dict[str, Any]] = []
     places: dict[Any, int] = {}
     steps: list[dict[str, Any]] = []
     before: dict[int, int] = {}
-    for (title, program), (_, lines, ids) in zip(captured.steps, written, strict=True):
+    for (title, program), (_, lines, ids) in zip(variant.steps, written, strict=True):
         now = {}
         for number, statement, code in zip(ids, program.statements, lines.calls, strict=True):
             key = number, code, str(statement.asked)
@@ -86,13 +85,13 @@ def inspection(name: str, backend: str, captured: Captured) -> dict[str, Any]:
         steps.append({"name": title, "sentence": sentence(title, before, now), "statements": list(now.values()),
                       **counted(program)})
         before = now
-    plan = captured.source.plan
+    plan = variant.source.plan
     steps.append({**steps[-1], "name": "memory plan", "sentence": planned(plan), "bytes": plan.size,
                   "buffers": len({h.offset for h in plan.held})})
-    files, ops = called(captured)
-    head = [line for each in captured.source.heads for line in each]
+    files, ops = called(variant)
+    head = [line for each in variant.source.heads for line in each]
     return {"name": name, "backend": backend, "files": files, "ops": ops, "head": head,
-            "statements": statements, "steps": steps, **buffers(written[0][1], captured.source)}
+            "statements": statements, "steps": steps, **buffers(written[0][1], variant.source)}
 
 
 def all_lines(source: Source, programs: Sequence[Program]) -> list[Lines]:
@@ -171,9 +170,9 @@ def kind_of(memory: Memory, kept: set[Memory]) -> str:
     return "kept" if memory in kept and memory.kind == "temporary" else memory.kind
 
 
-def called(captured: Captured) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def called(variant: Variant) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The files with the functions whose lines call ops, and the ops in order."""
-    calls = captured.trace.calls.found
+    calls = variant.trace.calls.found
     lines: dict[str, set[int]] = {}
     for call in calls:
         if call.asked.file:

@@ -48,7 +48,8 @@ class Trace:
         self.statements: list[Statement] = []
         self.calls = Calls()
         self.guards: dict[str, None] = {}  # conditions on the scalars that the step reads
-        self.scalars: dict[str, Memory | str] = {}  # by the name in formulas: an input of one element, or an option
+        self.scalars: dict[str, Callable[..., float]] = {}  # by the name in formulas: what reads it of a call's tensors
+        self.inputs: dict[Memory, int] = {}  # the numbers of the tensors from outside
         self.states: dict[str, bytes] = {}  # states of random streams that a program keeps while it runs
         self.broken: tuple[str, Asked] | None = None
         self.fullgraph = fullgraph
@@ -84,24 +85,13 @@ class Trace:
     def guard(self, condition: str) -> None:
         self.guards[condition] = None
 
-    def scalar_name(self, memory: Memory) -> str:
-        """The name, in formulas, of an input of one element."""
-        return self.named(f"{memory.name}_now", memory)
-
-    def option_name(self, name: str) -> str:
-        """The name, in formulas, of an option of an optimiser."""
-        return self.named(name, name)
-
-    def named(self, name: str, what: Any) -> str:
-        wanted = re.sub(r"\W+", "_", name).strip("_")
-        while self.scalars.get(wanted, what) is not what:
-            wanted += "_"
-        self.scalars[wanted] = what
-        return wanted
-
-    def number(self, value: float, text: str) -> TracedFloat:
+    def scalar(self, value: float, name: str, read: Callable[..., float]) -> TracedFloat:
         """A number that is read anew before each call."""
-        return TracedFloat(value, text, self.guard)
+        name = re.sub(r"\W+", "_", name).strip("_")
+        while name in self.scalars:
+            name += "_"
+        self.scalars[name] = read
+        return TracedFloat(value, name, self.guard)
 
     def operand(self, value: Any) -> Any:
         """An argument of a statement: views for arrays, formulas for traced numbers, the rest as it is."""
@@ -127,10 +117,15 @@ class Trace:
             self.add("copy", "copyto", np.copyto, (kept,), (Traced(owner, memory),))
         return Traced(array, self.memories[id(owner)][1])
 
-    def as_input(self, array: Any, name: str) -> Traced:
+    def as_input(self, array: Any, name: str, number: int) -> Traced:
         """An array of a tensor from outside, as an input of its own: others may have the same array in this call."""
         self.memories[id(array)] = array, Memory(array, "input", name)
-        return Traced(array, self.memories[id(array)][1])
+        memory = self.memories[id(array)][1]
+        self.inputs[memory] = number
+        if array.size == 1 and array.dtype.kind == "f":
+            now = self.scalar(array.item(), f"{name}_now", lambda tensors: tensors[self.inputs[memory]].array.item())
+            memory.value = now.formula
+        return Traced(array, memory)
 
 
 HALF = "a tensor is of bfloat16, which programs do not compute"
@@ -283,7 +278,7 @@ class Traced(NDArrayOperatorsMixin):
         """The number; where an optimiser reads one of its own, as a formula, else it is a break."""
         formula, value = self.memory.value, self.value.item(*index)
         if formula is not None and self.size == 1 and isinstance(value, float) and from_optimizer():
-            return Active.trace.number(value, formula.text)
+            return TracedFloat(value, formula.text, Active.trace.guard)
         Active.trace.stop("a number is read from a tensor, as by .item()")
         return value
 

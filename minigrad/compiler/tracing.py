@@ -17,10 +17,8 @@ from minigrad.backends.registry import HOST
 from minigrad.backends.stream import DEFAULT, Stream
 from minigrad.compiler.functions import TracingBackend
 from minigrad.compiler.origin import AUTOGRAD
-from minigrad.compiler.program import Formula
 from minigrad.compiler.scalars import value_of
 from minigrad.compiler.tracer import HALF, Active, Trace, Traced, fresh, plain
-from minigrad.compiler.world import World
 from minigrad.core import Node, Tensor, engine
 from minigrad.core.engine import start_grads
 from minigrad.core.grad_mode import UNUSUAL
@@ -29,6 +27,7 @@ from minigrad.ops._dispatch.op_wrappers import wrap_ops
 
 __all__ = ["TRACING", "random_state_kept", "released", "tracing"]
 
+Options = dict[str, tuple[dict[str, Any], str]]
 TRACING = new_lock()  # one step is traced at a time: the table of backends belongs to the process
 drawn_eagerly = draws.drawn
 
@@ -178,14 +177,10 @@ def stopping(trace: Trace, in_half: Any) -> Callable[[Any], Any]:
 
 
 @contextmanager
-def tracing(trace: Trace, world: World, given: list[tuple[str, Tensor]]) -> Iterator[None]:
+def tracing(trace: Trace, named: list[tuple[str, Tensor]], options: Options) -> Iterator[None]:
     """A block in which tensors have traced arrays, and optimisers traced options; afterwards they have their own."""
-    tensors = [*world.tensors.values(), *given]
-    known = {id(t) for _, t in tensors}
-    grads = [(f"{name}.grad", t._grad) for name, t in tensors if t._grad is not None and id(t._grad) not in known]
-    arrays = [(t, t.array) for _, t in [*tensors, *grads]]
-    before = {id(group): dict(group) for group, _, _ in world.options.values()}
-    groups = {id(group): group for group, _, _ in world.options.values()}
+    arrays = [(t, t.array) for t in {id(t): t for _, t in named}.values()]
+    values = [(group, key, group[key]) for group, key in options.values()]
     draws.drawn, in_half, BFLOAT16.type = drawn, BFLOAT16.type, stopping(trace, BFLOAT16.type)
     wrap_ops(noting, True)
     UNUSUAL.pass_wrappers.append(noting_nodes)
@@ -195,14 +190,11 @@ def tracing(trace: Trace, world: World, given: list[tuple[str, Tensor]]) -> Iter
     Active.begin(trace)
     backend: Any = TracingBackend()  # it has no graphs, events, statistics
     try:
-        for name, t in [*tensors, *grads]:
-            t.array = trace.as_input(t.array, name)
-            if t.array.size == 1 and t.array.dtype.kind == "f":
-                t.array.memory.value = Formula(trace.scalar_name(t.array.memory))
-        for name, (group, key, place) in world.options.items():
-            value = group[key] if place is None else group[key][place]
-            number = trace.number(value, trace.option_name(name))
-            group[key] = number if place is None else (*group[key][:place], number, *group[key][place + 1:])
+        for number, (name, t) in enumerate(named):
+            if not isinstance(t.array, Traced):  # a gradient may be known as a tensor, too
+                t.array = trace.as_input(t.array, name, number)
+        for name, (group, key) in options.items():
+            group[key] = traced_option(trace, name, group, key)
         with registry.serving(backend):
             yield
             end_of_draws(trace)
@@ -214,9 +206,16 @@ def tracing(trace: Trace, world: World, given: list[tuple[str, Tensor]]) -> Iter
         draws.drawn, BFLOAT16.type = drawn_eagerly, in_half
         note_states(state_bytes, set_state_bytes)
         put_back(arrays, trace)
-        for i, group in groups.items():
-            for key, value in before[i].items():
-                group[key] = restored(group[key], value, trace)
+        for group, key, value in values:
+            group[key] = restored(group[key], value, trace)
+
+
+def traced_option(trace: Trace, name: str, group: dict[str, Any], key: str) -> Any:
+    """An option of an optimiser, a float or some of them, as traced numbers."""
+    value = group[key]
+    if isinstance(value, tuple):
+        return tuple([trace.scalar(v, f"{name}{k}", lambda tensors, k=k: group[key][k]) for k, v in enumerate(value)])
+    return trace.scalar(value, name, lambda tensors: group[key])
 
 
 def put_back(arrays: list[tuple[Tensor, Any]], trace: Trace) -> None:

@@ -106,9 +106,9 @@ class World:
 
     def __init__(self) -> None:
         self.tensors: dict[int, tuple[str, Tensor]] = {}
-        self.options: dict[str, tuple[dict[str, Any], str, int | None]] = {}  # name: a group, a key, a place in a tuple
+        self.options: dict[str, tuple[dict[str, Any], str]] = {}  # by name: a group of an optimiser, and a key
         self.guards = Guards()
-        self.grads = Guards()  # on whether there is a `.grad`
+        self.grads: dict[str, str] = {}  # more conditions: whether there is a `.grad`, which a step may change
         self.looks_at_grads = False  # an optimiser can be reached, or a function names `grad`
         self.seen: dict[int, Any] = {}
         self.names: dict[str, None] = {"forward": None}  # what code names: globals, attributes and methods
@@ -178,7 +178,7 @@ class World:
                     self.visit(hook, f"{name}.hook")
         self.items(vars(tensor).items(), vars(tensor), name)
         has = "None" if tensor._grad is None else "not None"
-        self.grads.require(f"{self.grads.name_of(tensor)}._grad is {has}", f"{name}.grad is {has}")
+        self.grads[f"{t}._grad is {has}"] = f"{name}.grad is {has}"
 
     def module(self, module: Module, name: str) -> None:
         """A module: its flag, the numbers of its hooks, its parameters, buffers, modules and attributes."""
@@ -215,11 +215,11 @@ class World:
             if key == "params":
                 self.visit(option, name)
             elif type(option) is float:
-                self.options[f"{name}_{key}"] = group, key, None
+                self.options[f"{name}_{key}"] = group, key
                 self.guards.require(f"{g}[{key!r}].__class__ is {self.guards.name_of(float)}",
                                     f"{name}.{key} is a float")
             elif isinstance(option, tuple) and option and all(type(v) is float for v in option):
-                self.options.update({f"{name}_{key}{i}": (group, key, i) for i in range(len(option))})
+                self.options[f"{name}_{key}"] = group, key
             elif key not in ("initial_lr", "param_names"):
                 self.items([(key, option)], group, name)
 
