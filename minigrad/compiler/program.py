@@ -200,16 +200,6 @@ class Program:
                 found[memory].append(i)
         return found
 
-    def reads(self) -> dict[Memory, list[int]]:
-        """By memory: the numbers of the statements that read it; one past the end for what is kept."""
-        found = defaultdict(list)
-        for i, statement in enumerate(self.statements):
-            for memory in dict.fromkeys([v.memory for v in statement.reads()]):
-                found[memory].append(i)
-        for view in self.kept:
-            found[view.memory].append(len(self.statements))
-        return found
-
 
 def operands(value: Any) -> Iterator[View]:
     """The views in an operand, also in tuples, lists and slices."""

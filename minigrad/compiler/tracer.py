@@ -33,7 +33,6 @@ ABOUT_TYPES = {"result_type", "can_cast", "ndim", "shape", "size", "may_share_me
 SHAPED_BY_DATA = {"nonzero", "flatnonzero", "argwhere", "unique", "unique_values", "unique_all", "unique_counts",
                   "unique_inverse", "compress", "extract", "bincount", "trim_zeros", "union1d", "intersect1d",
                   "setdiff1d", "setxor1d", "histogram_bin_edges"}
-CHANGE_FIRST = {"put", "place", "putmask", "fill_diagonal", "put_along_axis", "partition", "sort", "at"}
 
 
 class GraphBreak(RuntimeError):
@@ -50,7 +49,9 @@ class Trace:
         self.guards: dict[str, None] = {}  # conditions on the scalars that the step reads
         self.scalars: dict[str, Callable[..., float]] = {}  # by the name in formulas: what reads it of a call's tensors
         self.inputs: dict[Memory, int] = {}  # the numbers of the tensors from outside
-        self.states: dict[str, bytes] = {}  # states of random streams that a program keeps while it runs
+        self.states: dict[str, bytes] = {}  # states of the default stream that a program keeps while it runs
+        self.known_states: dict[bytes, str] = {}  # those that the step has looked at, as a checkpoint does: their names
+        self.drawn_until = b""  # the state of the default stream behind the last draw that was noted
         self.broken: tuple[str, Asked] | None = None
         self.fullgraph = fullgraph
         self.boundary: int | None = None  # the number of the first statement of the backward pass of a joint graph
@@ -210,7 +211,7 @@ def call(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
     if name in SHAPED_BY_DATA:
         trace.stop(f"the shape that {name} gives depends on data")
     sources = [*arrays_in(args), *arrays_in(tuple(options.values()))]
-    if name in CHANGE_FIRST and result is None:
+    if result is None:  # it has changed its first argument
         first = args[0] if isinstance(args[0], Traced) else trace.outside(args[0])
         trace.add("call", name, function, args, [first], options, updates=True)
         return None
@@ -342,35 +343,24 @@ class Traced(NDArrayOperatorsMixin):
         function = getattr(np.ndarray, name, None)
         if function is None or name.startswith("__"):
             raise AttributeError(f"'Traced' object has no attribute '{name}'")
-        return lambda *args, **options: call(name, function, (self, *args), options)
+        return lambda *args, **options: apply(name, function, (self, *args), options)
 
     # NumPy's dispatch
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = (), **options: Any) -> Any:
         trace, name = Active.trace, ufunc.__name__
-        real = [plain(v) for v in inputs]
         if method == "at":
-            ufunc.at(*real)
-            first = inputs[0] if isinstance(inputs[0], Traced) else trace.outside(inputs[0])
-            trace.add("call", f"{name}.at", ufunc.at, (first, *inputs[1:]), [first], updates=True)
-            return None
+            return call(f"{name}.at", ufunc.at, inputs, options)
         function = ufunc if method == "__call__" else getattr(ufunc, method)
         kind = "product" if ufunc is np.matmul else {"__call__": "ufunc", "reduce": "reduce"}.get(method, "call")
         name = name if method == "__call__" else f"{name}.{method}"
-        outs = out if isinstance(out, tuple) else None if out is None else (out,)
-        plain_options = {k: plain(v) for k, v in options.items()}
-        if outs is not None and all(o is not None for o in outs):
-            targets = [o if isinstance(o, Traced) else trace.outside(o) for o in outs]
-            function(*real, out=tuple([t.value for t in targets]), **plain_options)
-            formula = scalar_formula(name, inputs, targets[0])
-            trace.add(kind, name, function, inputs, targets, options, updates="where" in options)
-            targets[0].memory.value = formula
-            return targets[0] if len(targets) == 1 else tuple(targets)
-        result = function(*real, **plain_options)
-        new = [fresh(v) for v in (result if isinstance(result, tuple) else (result,))]
-        formula = scalar_formula(name, inputs, new[0])
-        trace.add(kind, name, function, inputs, new, options)
-        new[0].memory.value = formula
-        return tuple(new) if isinstance(result, tuple) else new[0]
+        outs = [trace.outside(o) if isinstance(o, np.ndarray) else o for o in out]
+        result = function(*plain(inputs), **{k: plain(v) for k, v in options.items()}, out=plain(tuple(outs)) or None)
+        results = result if isinstance(result, tuple) else (result,)
+        outs = [fresh(each) if o is None else o for o, each in zip(outs or [None] * len(results), results)]
+        formula = scalar_formula(name, inputs, outs[0])
+        trace.add(kind, name, function, inputs, outs, options, updates="where" in options)
+        outs[0].memory.value = formula
+        return tuple(outs) if isinstance(result, tuple) else outs[0]
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: dict[str, Any]) -> Any:
         return apply(function.__name__, function, args, options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -29,24 +29,13 @@ __all__ = ["TRACING", "random_state_kept", "released", "tracing"]
 
 Options = dict[str, tuple[dict[str, Any], str]]
 TRACING = new_lock()  # one step is traced at a time: the table of backends belongs to the process
-drawn_eagerly = draws.drawn
-
-
-state_bytes, set_state_bytes = Stream.state_bytes, Stream.set_state_bytes
+drawn_eagerly, state_bytes, set_state_bytes = draws.drawn, Stream.state_bytes, Stream.set_state_bytes
 NOTHING = np.zeros((), np.int8)
-
-
-class Draws:
-    """What a trace saw of the default stream: the state behind the last draw that it noted, and the states that
-    somebody has looked at, such as a checkpoint that draws once more what was drawn before."""
-
-    state: bytes = b""
-    known: ClassVar[dict[bytes, str]] = {}
 
 
 def end_of_draws(trace: Trace) -> None:
     """Break if somebody drew numbers that no statement draws."""
-    if state_bytes(DEFAULT) != Draws.state:
+    if state_bytes(DEFAULT) != trace.drawn_until:
         trace.stop("random numbers are drawn by what is no distribution of minigrad")
 
 
@@ -60,7 +49,7 @@ def random_state_kept(trace: Trace) -> Iterator[None]:
         end_of_draws(trace)
     finally:
         set_state_bytes(DEFAULT, state)
-        Draws.state = state
+        trace.drawn_until = state
 
 
 def drawn(here: Any, there: Any, stream: Any, shape: Any, *parameters: Any) -> Any:
@@ -73,7 +62,7 @@ def drawn(here: Any, there: Any, stream: Any, shape: Any, *parameters: Any) -> A
     out = fresh(drawn_eagerly(here, there, stream, shape, *[plain(p) for p in parameters]))
     trace.add("draw", here.__name__, here, (stream, out.size, *parameters), [out])
     if stream is DEFAULT:
-        Draws.state = state_bytes(DEFAULT)
+        trace.drawn_until = state_bytes(DEFAULT)
     return out
 
 
@@ -92,30 +81,26 @@ def restore_state(stream: Stream, states: dict[str, bytes], name: str) -> Any:
 def state_noted(stream: Stream) -> bytes:
     """`Stream.state_bytes`, noted."""
     state = state_bytes(stream)
-    if Active.here() and stream is DEFAULT and state not in Draws.known:
-        Draws.known[state] = name = f"state{len(Draws.known)}"
-        Active.trace.add("state", "keep_state", keep_state, (stream, Active.trace.states, name), [fresh(NOTHING)])
+    if Active.here() and stream is DEFAULT and state not in Active.trace.known_states:
+        trace = Active.trace
+        trace.known_states[state] = name = f"state{len(trace.known_states)}"
+        trace.add("state", "keep_state", keep_state, (stream, trace.states, name), [fresh(NOTHING)])
     return state
 
 
 def state_set(stream: Stream, state: bytes) -> None:
     """`Stream.set_state_bytes`, noted; a state that the step has not looked at is a break."""
     if Active.here():
-        if stream is DEFAULT and state in Draws.known:
-            end_of_draws(Active.trace)
-            Active.trace.add("state", "restore_state", restore_state, (stream, Active.trace.states, Draws.known[state]),
-                             [fresh(NOTHING)])
+        trace = Active.trace
+        if stream is DEFAULT and state in trace.known_states:
+            end_of_draws(trace)
+            name = trace.known_states[state]
+            trace.add("state", "restore_state", restore_state, (stream, trace.states, name), [fresh(NOTHING)])
         else:
-            Active.trace.stop("a random state is set that the step has not looked at")
+            trace.stop("a random state is set that the step has not looked at")
+        if stream is DEFAULT:
+            trace.drawn_until = state
     set_state_bytes(stream, state)
-    if Active.here() and stream is DEFAULT:
-        Draws.state = state_bytes(DEFAULT)
-
-
-def note_states(look: Any, change: Any) -> None:
-    """Let streams look at their states, and change them, by these functions."""
-    for name, function in (("state_bytes", look), ("set_state_bytes", change)):
-        setattr(Stream, name, function)
 
 
 def adopt(args: Any) -> None:
@@ -181,33 +166,44 @@ def tracing(trace: Trace, named: list[tuple[str, Tensor]], options: Options) -> 
     """A block in which tensors have traced arrays, and optimisers traced options; afterwards they have their own."""
     arrays = [(t, t.array) for t in {id(t): t for _, t in named}.values()]
     values = [(group, key, group[key]) for group, key in options.values()]
-    draws.drawn, in_half, BFLOAT16.type = drawn, BFLOAT16.type, stopping(trace, BFLOAT16.type)
-    wrap_ops(noting, True)
-    UNUSUAL.pass_wrappers.append(noting_nodes)
-    engine.start_grads = vars(_api)["start_grads"] = adopting_start
-    Draws.state, Draws.known = state_bytes(DEFAULT), {}
-    note_states(state_noted, state_set)
-    Active.begin(trace)
+    changes = [(draws, "drawn", drawn), (BFLOAT16, "type", stopping(trace, BFLOAT16.type)),
+               (engine, "start_grads", adopting_start), (_api, "start_grads", adopting_start),
+               (Stream, "state_bytes", state_noted), (Stream, "set_state_bytes", state_set)]
+    trace.drawn_until = state_bytes(DEFAULT)
     backend: Any = TracingBackend()  # it has no graphs, events, statistics
+    with replaced(changes):
+        try:
+            Active.begin(trace)
+            wrap_ops(noting, True)
+            UNUSUAL.pass_wrappers.append(noting_nodes)
+            for number, (name, t) in enumerate(named):
+                if not isinstance(t.array, Traced):  # a gradient may be known as a tensor, too
+                    t.array = trace.as_input(t.array, name, number)
+            for name, (group, key) in options.items():
+                group[key] = traced_option(trace, name, group, key)
+            with registry.serving(backend):
+                yield
+                end_of_draws(trace)
+        finally:
+            Active.end()
+            wrap_ops(noting, False)
+            UNUSUAL.pass_wrappers = [each for each in UNUSUAL.pass_wrappers if each is not noting_nodes]
+            put_back(arrays, trace)
+            for group, key, value in values:
+                group[key] = restored(group[key], value, trace)
+
+
+@contextmanager
+def replaced(changes: list[tuple[Any, str, Any]]) -> Iterator[None]:
+    """A block in which attributes of objects are others: objects, names, and what they are meanwhile."""
+    before = [(owner, name, getattr(owner, name)) for owner, name, _ in changes]
     try:
-        for number, (name, t) in enumerate(named):
-            if not isinstance(t.array, Traced):  # a gradient may be known as a tensor, too
-                t.array = trace.as_input(t.array, name, number)
-        for name, (group, key) in options.items():
-            group[key] = traced_option(trace, name, group, key)
-        with registry.serving(backend):
-            yield
-            end_of_draws(trace)
+        for owner, name, value in changes:
+            setattr(owner, name, value)
+        yield
     finally:
-        Active.end()
-        wrap_ops(noting, False)
-        UNUSUAL.pass_wrappers.remove(noting_nodes)
-        engine.start_grads = vars(_api)["start_grads"] = start_grads
-        draws.drawn, BFLOAT16.type = drawn_eagerly, in_half
-        note_states(state_bytes, set_state_bytes)
-        put_back(arrays, trace)
-        for group, key, value in values:
-            group[key] = restored(group[key], value, trace)
+        for owner, name, value in before:
+            setattr(owner, name, value)
 
 
 def traced_option(trace: Trace, name: str, group: dict[str, Any], key: str) -> Any:
