@@ -64,12 +64,13 @@ class Lines:
         self.names: dict[View, str] = {}
         self.taken: set[str] = set(RESERVED) | set(keyword.kwlist) | set(formulas)
         self.constants: dict[str, Any] = {"copyto": np.copyto, "assign": assign, "rounded": rounded, "view": view}
+        self.by_value: dict[Any, str] = {}  # the names of constants, by what is the same for equal ones
         self.by_memory: dict[Memory, str] = {}
         self.loops: dict[str, tuple[str, Any]] = {}  # by the code of a loop: its name, and itself
         self.formulas: dict[str, str] = {}
         self.counted = 0
         if like is not None:
-            for name in ("names", "taken", "constants", "by_memory", "loops", "formulas"):
+            for name in ("names", "taken", "constants", "by_value", "by_memory", "loops", "formulas"):
                 getattr(self, name).update(getattr(like, name))
         for text in self.used_formulas():
             self.formulas.setdefault(text, f"s{len(self.formulas)}")
@@ -129,12 +130,13 @@ class Lines:
         return self.names[view]
 
     def constant(self, value: Any, wanted: str) -> str:
-        for name, known in self.constants.items():
-            if known is value:
-                return name
-        name = self.unique(wanted)
-        self.constants[name] = value
-        return name
+        """The name of an object; of an array of one number that of all that are equal."""
+        number = isinstance(value, np.ndarray) and not value.ndim
+        key = (value.dtype, value.tobytes()) if number else id(value)
+        if key not in self.by_value:
+            self.by_value[key] = name = self.unique(wanted)
+            self.constants[name] = value
+        return self.by_value[key]
 
     # text
     def text_of(self, value: Any, dtype: Any = None) -> str:
@@ -143,30 +145,19 @@ class Lines:
             return self.name(value)
         if isinstance(value, Formula):
             return self.formulas[value.text]
-        if isinstance(value, (bool, int, float, np.generic)) and not isinstance(value, np.bool_):
-            number = np.asarray(value) if isinstance(value, np.generic) else value
-            if dtype is not None and not isinstance(value, np.generic):
-                number = np.asarray(value, dtype)
-            if not isinstance(number, np.ndarray):
-                return repr(value)
+        if isinstance(value, np.generic) or (dtype is not None and isinstance(value, (bool, int, float))):
+            number = np.asarray(value, value.dtype if isinstance(value, np.generic) else dtype)
             wanted = re.sub(r"\W", lambda m: {".": "_", "-": "m", "+": ""}[m[0]], repr(number.item()))
-            return self.constant_number(number, f"k{wanted}")
+            return self.constant(number, f"k{wanted}")
         if isinstance(value, tuple):
             return f"({', '.join([self.text_of(v) for v in value])}{',' if len(value) == 1 else ''})"
         if isinstance(value, list):
             return f"[{', '.join([self.text_of(v) for v in value])}]"
-        if isinstance(value, slice) or value is None or value is Ellipsis or isinstance(value, str):
+        if value is None or value is Ellipsis or isinstance(value, (bool, int, float, str, slice)):
             return repr(value)
         if isinstance(value, np.ndarray) and value.ndim == 1 and value.size and value[0] == 1 and value[-1] == 1:
             return self.constant(value, f"ones{value.size}")
         return self.constant(value, getattr(value, "__name__", "k"))
-
-    def constant_number(self, number: Any, wanted: str) -> str:
-        for name, known in self.constants.items():
-            if isinstance(known, np.ndarray) and not known.ndim and known.dtype == number.dtype and (
-                    known.tobytes() == number.tobytes()):
-                return name
-        return self.constant(number, wanted)
 
     def function(self, statement: Statement) -> str:
         root, _, method = statement.name.partition(".")
