@@ -13,7 +13,7 @@ from minigrad._base.optional import optional
 from minigrad._base.warnings import warn
 from minigrad.backends.registry import MultiDevice
 from minigrad.compiler.capture import capture
-from minigrad.compiler.inspection import inspection
+from minigrad.compiler.inspection import graph, inspection
 from minigrad.compiler.loop_source import WITH_LOOPS
 from minigrad.compiler.passes import PASSES
 from minigrad.compiler.pooling import whole
@@ -36,9 +36,9 @@ __all__ = ["Compiled", "Explanation", "OptimizedModule", "compile"]
 
 MOST_VARIANTS = 8
 ATTEMPTS = 3  # traces that may fail because the step makes state that later calls find, such as momentum
-BACKENDS = ("auto", "numpy", "numba")
-# What a backend does with a step: what becomes one statement as a whole, and the passes.
-MEANS: dict[str, tuple[Callable[..., Any], Any]] = {"numpy": (lambda *args: None, PASSES), "numba": (whole, WITH_LOOPS)}
+# What becomes one statement as a whole, and the passes.
+BACKENDS: dict[str, tuple[Callable[..., Any], Any]] = {"numpy": (lambda *args: None, PASSES),
+                                                       "numba": (whole, WITH_LOOPS)}
 STATE = ("a tensor that the step makes", "the step changes")
 
 
@@ -116,7 +116,7 @@ class Compiled:
 
     def _traced(self, key: Any, tensors: list[Any], args: Any, kwargs: Any) -> Any:
         """Trace this call; give its result, and keep its program."""
-        composite, passes = MEANS[self._backend]
+        composite, passes = BACKENDS[self._backend]
         with TRACING:
             result, trace, captured = capture(self._function, args, kwargs, self._fullgraph, composite)
             variant = None if captured is None else Variant(captured, key, tensors, passes, self._lock)
@@ -144,6 +144,11 @@ class Compiled:
         warn(f"minigrad.compile: {self._name()} runs eagerly from now on: {reason}")
         return self._function
 
+    @property
+    def _last(self) -> Variant | None:
+        """The program that ran last."""
+        return self._variants[0] if self._variants else None
+
     def _name(self) -> str:
         return str(getattr(self._function, "__name__", type(self._function).__name__))
 
@@ -158,22 +163,17 @@ class Compiled:
     @property
     def source(self) -> str:
         """The program as Python source: one statement a line, with the op and the line of yours that asked for it."""
-        return self._variants[0].source.text if self._variants else ""
+        return self._last.source.text if self._last else ""
 
     @property
     def graph(self) -> list[dict[str, Any]]:
         """The statements as plain data: what each calls, reads and writes, for which op, at which line."""
-        if not self._variants:
-            return []
-        source = self._variants[0].source
-        return [{"call": s.name, "reads": [source.names[v] for v in s.reads() if v in source.names],
-                 "writes": [source.names[v] for v in s.outs], "op": s.asked.op, "file": s.asked.file,
-                 "line": s.asked.line} for s in source.program.statements]
+        return graph(self._last.source) if self._last else []
 
     @property
     def passes(self) -> list[tuple[str, list[str]]]:
         """The statements after each pass, beginning with those that were traced."""
-        record = self.inspection() if self._variants else {"steps": []}
+        record = self.inspection() if self._last else {"steps": []}
         return [(step["name"], [record["statements"][k]["code"] for k in step["statements"]])
                 for step in record["steps"] if step["name"] != "memory plan"]
 
@@ -185,34 +185,33 @@ class Compiled:
         Raises:
             RuntimeError: if there is no program yet.
         """
-        if not self._variants:
+        if self._last is None:
             reasons = "\n".join([f"no program: {reason}" for reason in self._breaks])
             raise RuntimeError(f"there is no program of {self._name()} to inspect\n\n"
                                f"{reasons or 'A step is traced at its second call: call it twice.'}")
-        return inspection(self._name(), self._backend, self._variants[0])
+        return inspection(self._name(), self._backend, self._last)
 
     @property
     def memory(self) -> str:
         """The memory plan, as a picture: which temporary lies where, from which statement to which."""
-        return self._variants[0].source.plan.picture() if self._variants else ""
+        return self._last.source.plan.picture() if self._last else ""
 
     @property
     def why(self) -> str:
         """The conditions that are checked before each call, and the reasons for which there is no program."""
         lines = [f"break: {reason}" for reason in self._breaks]
-        if self._variants:
-            variant = self._variants[0]
-            lines += [variant.about()] if variant.backward is not None else []
-            lines += [f"guard: {text}" for text in dict.fromkeys(variant.conditions())]
+        if self._last:
+            lines += [self._last.about()] if self._last.backward is not None else []
+            lines += [f"guard: {text}" for text in dict.fromkeys(self._last.conditions())]
         return "\n".join(lines)
 
     def explain(self) -> Explanation:
         """What became of the calls so far."""
-        if not self._variants:
-            return Explanation(self._calls, 0, 0, 0, self._backend_text, tuple(self._breaks), 0, "")
-        last = self._variants[0]
-        return Explanation(self._calls, len(self._variants), len(last.steps[-1][1].statements),
-                           len(last.steps[0][1].statements), self._backend_text, tuple(self._breaks),
+        last, breaks = self._last, tuple(self._breaks)
+        if last is None:
+            return Explanation(self._calls, 0, 0, 0, self._backend_text, breaks, 0, "")
+        traced, *_, program = [len(program.statements) for _, program in last.steps]
+        return Explanation(self._calls, len(self._variants), program, traced, self._backend_text, breaks,
                            len(last.conditions()), last.about())
 
 
@@ -298,8 +297,8 @@ def compile(fn: Any = None, *, backend: str = "auto", fullgraph: bool = False, d
     """
     if fn is None:
         return functools.partial(compile, backend=backend, fullgraph=fullgraph, dynamic=dynamic)
-    if backend not in BACKENDS:
-        raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
+    if backend not in ("auto", *BACKENDS):
+        raise ValueError(f"backend must be one of auto, {', '.join(BACKENDS)}, not {backend!r}")
     if dynamic:
         raise ValueError("dynamic=True is not there: each shape gets a program of its own. Leave it out.")
     return (OptimizedModule if isinstance(fn, Module) else Compiled)(fn, backend, fullgraph)

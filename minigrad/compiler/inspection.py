@@ -19,7 +19,7 @@ from minigrad.compiler.program import Memory, Program, Statement
 from minigrad.compiler.source import Lines, Source
 from minigrad.compiler.variant import Variant
 
-__all__ = ["SENTENCES", "inspection"]
+__all__ = ["SENTENCES", "graph", "inspection"]
 
 # By pass: what it did, and what is said where there was nothing for it to do.
 SENTENCES = {
@@ -92,6 +92,13 @@ def inspection(name: str, backend: str, variant: Variant) -> dict[str, Any]:
     head = [line for each in variant.source.heads for line in each]
     return {"name": name, "backend": backend, "files": files, "ops": ops, "head": head,
             "statements": statements, "steps": steps, **buffers(written[0][1], variant.source)}
+
+
+def graph(source: Source) -> list[dict[str, Any]]:
+    """The statements of a program: what each calls, reads and writes, for which op, at which line."""
+    return [{"call": s.name, "reads": [source.names[v] for v in s.reads() if v in source.names],
+             "writes": [source.names[v] for v in s.outs], "op": s.asked.op, "file": s.asked.file,
+             "line": s.asked.line} for s in source.program.statements]
 
 
 def all_lines(source: Source, programs: Sequence[Program]) -> list[Lines]:
