@@ -17,7 +17,7 @@ from minigrad.compiler.program import View
 from minigrad.compiler.results import Results
 from minigrad.compiler.tracer import HALF, Trace, Traced
 from minigrad.compiler.tracing import released, tracing
-from minigrad.compiler.world import World, attached_to, leaves_of, surveyed
+from minigrad.compiler.world import World, attached_to, leaves_of
 from minigrad.core import LOCAL, Tensor
 from minigrad.core.tensor import counter_of
 
@@ -34,10 +34,10 @@ class Before:
     the tensors `with_grad`, which are there already.
     """
 
-    def __init__(self, world: World, given: Sequence[tuple[str, Tensor]]) -> None:
-        named = [*world.tensors.values(), *given]
+    def __init__(self, world: World) -> None:
+        named = list(world.tensors.values())
         self.tensors = [t for _, t in named]
-        self.outside = self.tensors[:len(world.tensors)]
+        self.outside = self.tensors[:world.outside]
         self.grads = [t._grad for t in self.tensors]
         self.with_grad = [i for i, grad in enumerate(self.grads) if grad is not None]
         self.named = [*named, *[(f"{name}.grad", t._grad) for name, t in named if t._grad is not None]]
@@ -75,6 +75,11 @@ class Before:
         self.versions = [self.versions[k] for k in kept]
         trace.inputs.update(zip(trace.inputs, range(len(kept))))
 
+    def flagged(self) -> list[tuple[int, bool]]:
+        """The tensors that require grad now, or no longer."""
+        then = [requires_grad for requires_grad, *_ in self.attached]
+        return [(i, t._requires_grad) for i, t in enumerate(self.tensors) if t._requires_grad is not then[i]]
+
     def raised(self) -> list[tuple[int, int]]:
         """By how much the version of each tensor went up; a counter that several share counts once."""
         numbers = {id(counter): i for i, counter in reversed(list(enumerate(self.counters)))}
@@ -109,11 +114,10 @@ def capture(function: Callable[..., Any], args: Any, kwargs: Any, fullgraph: boo
     Whatever comes of it, the step has been done. A joint graph is captured even if it is of no use for later calls:
     the program gives the result then, when the trace was undone.
     """
-    world, given = surveyed(function, args, kwargs)
-    trace, unchanged = Trace(fullgraph, composite), world.guards.compiled()
-    before = Before(world, given)
+    world, trace = World(function, args, kwargs), Trace(fullgraph, composite)
+    before, unchanged = Before(world), world.guards.compiled()
     if any(t.array.dtype is BFLOAT16 for t in before.tensors):
-        trace.broken = HALF, Trace.nowhere
+        trace.refuse(HALF)
         return function(*args, **kwargs), trace, None
     results, backward = Results(before.tensors, trace), None
     try:
@@ -126,7 +130,10 @@ def capture(function: Callable[..., Any], args: Any, kwargs: Any, fullgraph: boo
                 trace.stop("a result keeps its graph, and a backward pass runs inside")
             if results.live and trace.broken is None:
                 backward = backward_of([results.tensors[k] for k in results.live], before.tensors, trace)
-        trace.broken = trace.broken or refused(world, unchanged, trace)
+        trace.refuse(world.refused)
+        if not unchanged():
+            trace.refuse(f"the step changes what it reads in Python: {world.guards.failing()} no more")
+        trace.refuse(overlapping(trace))
         if trace.broken is None:
             result = None if backward is not None else make_result(before.tensors, results.tensors)
         if backward is not None:
@@ -137,25 +144,14 @@ def capture(function: Callable[..., Any], args: Any, kwargs: Any, fullgraph: boo
     if trace.broken is not None:
         return result, trace, None
     if unexpected(found, before.tensors, result):
-        trace.broken = KEPT_OUTSIDE, Trace.nowhere
+        trace.refuse(KEPT_OUTSIDE)
         if backward is None:
             return result, trace, None
     before.drop_unused_grads(trace)
     if backward is None or world.looks_at_grads or before.with_grad:
         world.guards.conditions |= world.grads
-    flags = [(i, t._requires_grad) for i, t in enumerate(before.tensors)
-             if t._requires_grad is not before.attached[i][0]]
-    return result, trace, Captured(world, trace, before, results, make_result, grads, cleared, before.raised(), flags,
-                                   backward)
-
-
-def refused(world: World, unchanged: Callable[[], bool], trace: Trace) -> Any:
-    """Why a step that was traced to its end is no program: what it found outside, or what it has changed there."""
-    reason = world.refused
-    if reason is None and not unchanged():
-        reason = f"the step changes what it reads in Python: {world.guards.failing()} no more"
-    reason = reason or overlapping(trace)
-    return None if reason is None else (reason, Trace.nowhere)
+    return result, trace, Captured(world, trace, before, results, make_result, grads, cleared, before.raised(),
+                                   before.flagged(), backward)
 
 
 def overlapping(trace: Trace) -> str | None:

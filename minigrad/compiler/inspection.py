@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import ast
 import linecache
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from minigrad._base.notebook import is_cell
 from minigrad.compiler.memory import ALIGNED, Plan
-from minigrad.compiler.program import Memory, Program, Statement
+from minigrad.compiler.program import Program, Statement
 from minigrad.compiler.source import Lines, Source
 from minigrad.compiler.variant import Variant
 
@@ -41,40 +42,29 @@ SENTENCES = {
 }
 
 
-class Numbers:
-    """Statements by their numbers in the trace. What a pass has made gets a number behind those."""
-
-    def __init__(self, traced: int) -> None:
-        self.next, self.made = traced, dict[Any, int]()
-
-    def of(self, program: Program) -> list[int]:
-        """The number of each statement. Of several that have come from one the last keeps its number."""
-        found, seen = [], dict[int, int]()
-        for statement in reversed(program.statements):
-            number = statement.number
-            if number < 0:
-                found.append(self.new("loop", statement.function.parts[0].statement.number))
-                continue
-            seen[number] = seen.get(number, 0) + 1
-            found.append(number if seen[number] == 1 else self.new(number, seen[number]))
-        return found[::-1]
-
-    def new(self, *key: Any) -> int:
-        if key not in self.made:
-            self.made[key], self.next = self.next, self.next + 1
-        return self.made[key]
+def numbered(program: Program, new: dict[Any, int], traced: int) -> list[int]:
+    """The number of each statement in the trace; of several that have come from one the last keeps it. What a pass has
+    made gets a number behind those that were `traced`, which is kept in `new`."""
+    found, seen = [], Counter[int]()
+    for statement in reversed(program.statements):
+        number = statement.number
+        seen[number] += 1
+        key = (number, seen[number]) if number >= 0 else ("loop", statement.function.parts[0].statement.number)
+        found.append(number if key == (number, 1) else new.setdefault(key, traced + len(new)))
+    return found[::-1]
 
 
 def inspection(name: str, backend: str, variant: Variant) -> dict[str, Any]:
     """The record of a program; docs/compiler.md describes it."""
     programs = [program for _, program in variant.steps]
-    numbers, owners = Numbers(len(programs[0].statements)), variant.trace.calls.owners
-    written = list(zip(programs, all_lines(variant.source, programs), map(numbers.of, programs), strict=True))
+    new, owners = dict[Any, int](), variant.trace.calls.owners
+    ids_of = [numbered(program, new, len(programs[0].statements)) for program in programs]
+    lines_of = all_lines(variant.source, programs)
     statements: list[dict[str, Any]] = []
     places: dict[Any, int] = {}
     steps: list[dict[str, Any]] = []
     before: dict[int, int] = {}
-    for (title, program), (_, lines, ids) in zip(variant.steps, written, strict=True):
+    for (title, program), lines, ids in zip(variant.steps, lines_of, ids_of, strict=True):
         now = {}
         for number, statement, code in zip(ids, program.statements, lines.calls, strict=True):
             key = number, code, str(statement.asked)
@@ -91,7 +81,7 @@ def inspection(name: str, backend: str, variant: Variant) -> dict[str, Any]:
     files, ops = called(variant)
     head = [line for each in variant.source.heads for line in each]
     return {"name": name, "backend": backend, "files": files, "ops": ops, "head": head,
-            "statements": statements, "steps": steps, **buffers(written[0][1], variant.source)}
+            "statements": statements, "steps": steps, **buffers(lines_of[0], variant.source)}
 
 
 def graph(source: Source) -> list[dict[str, Any]]:
@@ -165,16 +155,13 @@ def buffers(lines: Lines, source: Source) -> dict[str, Any]:
     for view in lines.names:
         name = lines.by_memory[view.memory]
         if name not in found:
-            found[name] = {"kind": kind_of(view.memory, kept), "type": f"{view.dtype.name} {view.shape}",
+            kind = "kept" if view.memory in kept and view.memory.kind == "temporary" else view.memory.kind
+            found[name] = {"kind": kind, "type": f"{view.dtype.name} {view.shape}",
                            "bytes": view.memory.nbytes}
             if view.memory in held:
                 at = held[view.memory]
                 found[name] |= {"place": places[at.offset], "offset": at.offset, "first": at.first, "last": at.last}
     return {"names": {name: lines.by_memory[view.memory] for view, name in lines.names.items()}, "buffers": found}
-
-
-def kind_of(memory: Memory, kept: set[Memory]) -> str:
-    return "kept" if memory in kept and memory.kind == "temporary" else memory.kind
 
 
 def called(variant: Variant) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

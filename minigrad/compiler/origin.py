@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from minigrad._base.notebook import is_cell
 from minigrad.compiler.program import Asked
 
-__all__ = ["AUTOGRAD", "Calls", "asked", "from_optimizer"]
+__all__ = ["AUTOGRAD", "Calls", "asked"]
 
 PACKAGE = str(Path(__file__).resolve().parent.parent) + "/"
 HERE, OPTIM, ENGINE = PACKAGE + "compiler/", PACKAGE + "optim/", PACKAGE + "core/engine.py"
@@ -110,9 +110,3 @@ class Calls:
         if self.running < 0 and (not self.found or self.found[-1].asked != origin):
             self.found.append(Call(origin))  # an optimizer, or what sums gradients
         self.owners.append(self.running if self.running >= 0 else len(self.found) - 1)
-
-
-def from_optimizer() -> bool:
-    """Whether an optimiser of minigrad asks, and no program of the user's."""
-    of_minigrad = itertools.takewhile(own, callers(sys._getframe(1)))
-    return any(each.f_code.co_filename.startswith(OPTIM) for each in of_minigrad)

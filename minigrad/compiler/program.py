@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 from minigrad._base.notebook import is_cell
 
-__all__ = ["Asked", "Formula", "Memory", "Program", "Statement", "View", "contiguous_strides", "operands", "substitute"]
+__all__ = ["NOBODY", "Asked", "Formula", "Memory", "Program", "Statement", "View", "contiguous_strides", "operands",
+           "substitute"]
 
 
 class Memory:
@@ -27,26 +28,22 @@ class Memory:
     "temporary" (the memory plan decides where it lies). `array` is there for inputs and constants only.
     """
 
-    __slots__ = ("address", "array", "kind", "name", "nbytes", "number", "value")
-    count = 0
+    __slots__ = ("address", "array", "kind", "name", "nbytes", "value")
 
     def __init__(self, array: Any, kind: str, name: str = "") -> None:
-        self.kind, self.nbytes = kind, array.nbytes
+        self.kind, self.name, self.nbytes = kind, name, array.nbytes
         self.array: Any = None if kind == "temporary" else array
         self.address: int = array.__array_interface__["data"][0]
-        Memory.count += 1
-        self.number, self.name = Memory.count, name
         self.value: Formula | None = None  # for one number: how it follows from the inputs of the step
 
     def another(self) -> Memory:
         """A temporary of the same size."""
         memory = copy(self)
-        Memory.count += 1
-        memory.kind, memory.array, memory.number, memory.name, memory.value = "temporary", None, Memory.count, "", None
+        memory.kind, memory.array, memory.name, memory.value = "temporary", None, "", None
         return memory
 
     def __repr__(self) -> str:
-        return self.name or f"t{self.number}"
+        return self.name or f"a {self.kind} without a name"
 
 
 class View(NamedTuple):

@@ -19,16 +19,15 @@ from numpy.lib.array_utils import byte_bounds
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.lib.stride_tricks import as_strided
 
-from minigrad.compiler.origin import Calls, asked, from_optimizer
-from minigrad.compiler.program import Asked, Formula, Memory, Statement, View, contiguous_strides
+from minigrad.compiler.origin import Calls, asked
+from minigrad.compiler.program import NOBODY, Asked, Formula, Memory, Statement, View, contiguous_strides
 from minigrad.compiler.scalars import TracedFloat, combined, value_of
 
 __all__ = ["RULES", "Active", "GraphBreak", "Trace", "Traced", "apply", "arrays_in", "call", "fresh", "plain"]
 
 BASIC = (int, slice, type(None), type(...))
 # Functions of NumPy that look at shapes and dtypes, not at numbers.
-ABOUT_TYPES = {"result_type", "can_cast", "ndim", "shape", "size", "may_share_memory", "shares_memory", "iscomplexobj",
-               "isrealobj", "common_type", "min_scalar_type", "byte_bounds"}
+ABOUT_TYPES = {"result_type", "ndim", "shape", "size", "may_share_memory", "shares_memory"}
 # Functions whose results have shapes that depend on numbers.
 SHAPED_BY_DATA = {"nonzero", "flatnonzero", "argwhere", "unique", "unique_values", "unique_all", "unique_counts",
                   "unique_inverse", "compress", "extract", "bincount", "trim_zeros", "union1d", "intersect1d",
@@ -69,19 +68,17 @@ class Trace:
             out.memory.value = None
 
     def stop(self, reason: str) -> None:
-        """Remember why this step is no program; the first reason counts."""
+        """Remember why this step is no program, and who asked for it; the first reason counts."""
         if self.broken is None:
             self.broken = reason, asked()
         if self.fullgraph:
-            raise GraphBreak(self.reason())
+            reason, where = self.broken
+            raise GraphBreak(where.located(reason))
 
-    def reason(self) -> str:
-        """Why there is no program, with the place."""
-        assert self.broken is not None
-        reason, where = self.broken
-        return where.located(reason)
-
-    nowhere = Asked("", "", 0)
+    def refuse(self, reason: str | None) -> None:
+        """Remember why a step that has run is no program, if there is a reason."""
+        if self.broken is None and reason is not None:
+            self.broken = reason, NOBODY
 
     def guard(self, condition: str) -> None:
         self.guards[condition] = None
@@ -278,7 +275,7 @@ class Traced(NDArrayOperatorsMixin):
     def item(self, *index: Any) -> Any:
         """The number; where an optimiser reads one of its own, as a formula, else it is a break."""
         formula, value = self.memory.value, self.value.item(*index)
-        if formula is not None and self.size == 1 and isinstance(value, float) and from_optimizer():
+        if formula is not None and self.size == 1 and isinstance(value, float) and asked().phase == "optimizer":
             return TracedFloat(value, formula.text, Active.trace.guard)
         Active.trace.stop("a number is read from a tensor, as by .item()")
         return value
@@ -291,14 +288,7 @@ class Traced(NDArrayOperatorsMixin):
     tolist = looked_at("tolist", "values are handed to Python")
     __array__ = looked_at("__array__", "values are handed to NumPy")
 
-    def __repr__(self) -> str:
-        Active.trace.stop("values are printed")
-        return repr(self.value)
-
     # views, copies, elements
-    def view(self, dtype: Any) -> Traced:
-        return Traced(self.value.view(dtype), self.memory)
-
     def copy(self, order: Any = "C") -> Traced:
         copy: Traced = call("copy", np.ndarray.copy, (self, order), {})
         return copy
@@ -307,9 +297,6 @@ class Traced(NDArrayOperatorsMixin):
         if not copy and self.dtype == dtype:
             return self
         return call("astype", np.ndarray.astype, (self, dtype), options)
-
-    def fill(self, value: Any) -> None:
-        self[...] = value
 
     def __getitem__(self, index: Any) -> Any:
         parts = index if isinstance(index, tuple) else (index,)

@@ -17,7 +17,6 @@ from minigrad.backends.registry import HOST
 from minigrad.backends.stream import DEFAULT, Stream
 from minigrad.compiler.functions import TracingBackend
 from minigrad.compiler.origin import AUTOGRAD
-from minigrad.compiler.scalars import value_of
 from minigrad.compiler.tracer import HALF, Active, Trace, Traced, fresh, plain
 from minigrad.core import Node, Tensor, engine
 from minigrad.core.engine import start_grads
@@ -219,20 +218,16 @@ def put_back(arrays: list[tuple[Tensor, Any]], trace: Trace) -> None:
     for t, array in arrays:
         if isinstance(t.array, Traced) and t.array.value is array:
             t.array = array
-        elif trace.broken is None:
-            trace.broken = "a tensor from outside is given other memory", Trace.nowhere
+        else:
+            trace.refuse("a tensor from outside is given other memory")
 
 
 def restored(now: Any, before: Any, trace: Trace) -> Any:
     """An option after a trace: what it was before, or what the step has made of it, which is a break."""
-    parts = zip(now, before) if isinstance(before, tuple) and isinstance(now, tuple) else [(now, before)]
-    numbers = [value_of(n) for n, _ in parts]
-    changed = tuple(numbers) if isinstance(before, tuple) else numbers[0]
-    if changed == before:
+    if plain(now) == before:
         return before
-    if trace.broken is None:
-        trace.broken = "the step changes an option of an optimiser", Trace.nowhere
-    return changed
+    trace.refuse("the step changes an option of an optimiser")
+    return plain(now)
 
 
 def released() -> list[Tensor]:

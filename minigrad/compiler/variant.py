@@ -65,7 +65,7 @@ class Variant:
         self.staying = {m: k for m, k in inputs.items() if m in used and m not in self.given}
         names = [memory.name for memory in inputs]
         new_grads = self.backward.inputs if self.backward is not None else [i for i, _, _ in self.grads]
-        for i, v in zip(new_grads, parts[-1].kept[len(parts[-1].kept) - len(new_grads):], strict=True):
+        for i, v in zip(reversed(new_grads), reversed(parts[-1].kept)):  # gradients are the last of what is kept
             v.memory.name = f"{names[i]}_grad"
         source = Source(program, self.functions_of(parts), scalars_used(self.trace, program))
         if source.loops:

@@ -26,7 +26,7 @@ from minigrad.nn.modules.module import Module
 from minigrad.ops.random.generator import Generator
 from minigrad.optim.optimizer import Optimizer
 
-__all__ = ["PLAIN", "Guards", "World", "attached_to", "leaves_of", "surveyed"]
+__all__ = ["PLAIN", "Guards", "World", "attached_to", "leaves_of"]
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 # Not looked into: their state is no state of the user's program.
@@ -102,9 +102,10 @@ class Guards:
 
 
 class World:
-    """What a step can reach: `tensors` by name, `options` of optimisers that are floats, and `guards` on the rest."""
+    """What a step can reach: `tensors` by name, those of arguments last, `options` of optimisers that are floats, and
+    `guards` on the rest."""
 
-    def __init__(self) -> None:
+    def __init__(self, function: Callable[..., Any], args: Any, kwargs: Any) -> None:
         self.tensors: dict[int, tuple[str, Tensor]] = {}
         self.options: dict[str, tuple[dict[str, Any], str]] = {}  # by name: a group of an optimiser, and a key
         self.guards = Guards()
@@ -114,6 +115,16 @@ class World:
         self.names: dict[str, None] = {"forward": None}  # what code names: globals, attributes and methods
         self.modules: dict[type, str] = {}  # by the class of a module: the name of the first one
         self.refused: str | None = None  # why what was found makes a program impossible
+        leaves_of((args, kwargs), tensors := list[Tensor](), others := list[Any]())
+        self.visit(function, "model" if isinstance(function, Module) else getattr(function, "__name__", "step"))
+        for other in others:
+            self.visit(other, "argument")
+        self.methods()
+        self.outside = len(self.tensors)  # so many are none of the arguments
+        for name, t in zip(argument_names(getattr(function, "forward", function), len(tensors)), tensors):
+            self.tensors.setdefault(id(t), (name, t))
+            materialized(t)
+            counter_of(t)
 
     def visit(self, value: Any, name: str) -> None:
         """Look at an object, and at what can be reached from it."""
@@ -305,22 +316,6 @@ def leaves_of(value: Any, tensors: list[Tensor], others: list[Any]) -> Any:
         return type(value), repr(value) if isinstance(value, (float, complex, np.generic)) else value
     others.append(value)
     return id(value)
-
-
-def surveyed(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[World, list[tuple[str, Tensor]]]:
-    """What a step can reach, and the tensors among its arguments, with names."""
-    world, tensors, others = World(), list[Tensor](), list[Any]()
-    leaves_of((args, kwargs), tensors, others)
-    world.visit(function, "model" if isinstance(function, Module) else getattr(function, "__name__", "step"))
-    for other in others:
-        world.visit(other, "argument")
-    world.methods()
-    names = argument_names(getattr(function, "forward", function), len(tensors))
-    given = list({id(t): (name, t) for name, t in zip(names, tensors) if id(t) not in world.tensors}.values())
-    for _, t in given:
-        materialized(t)
-        counter_of(t)
-    return world, given
 
 
 def argument_names(function: Any, count: int) -> list[str]:
