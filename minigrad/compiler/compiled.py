@@ -12,15 +12,15 @@ from minigrad._base.locks import new_lock
 from minigrad._base.optional import optional
 from minigrad._base.warnings import warn
 from minigrad.backends.registry import MultiDevice
-from minigrad.compiler.capture import capture
+from minigrad.compiler.capture import Captured
 from minigrad.compiler.inspection import graph, inspection
 from minigrad.compiler.loop_source import WITH_LOOPS
 from minigrad.compiler.passes import PASSES
 from minigrad.compiler.pooling import whole
-from minigrad.compiler.tracer import Active, GraphBreak
+from minigrad.compiler.tracer import Active, GraphBreak, Trace
 from minigrad.compiler.tracing import TRACING
 from minigrad.compiler.variant import Variant
-from minigrad.compiler.world import leaves_of
+from minigrad.compiler.world import World, leaves_of
 from minigrad.core import LOCAL
 from minigrad.core.grad_mode import UNUSUAL
 from minigrad.nn.modules.module import (
@@ -118,11 +118,12 @@ class Compiled:
         """Trace this call; give its result, and keep its program."""
         composite, passes = BACKENDS[self._backend]
         with TRACING:
-            result, trace, captured = capture(self._function, args, kwargs, self._fullgraph, composite)
-            variant = None if captured is None else Variant(captured, key, tensors, passes, self._lock)
-        if captured is not None and variant is not None and captured.backward is not None:
-            captured.before.undo(trace)
-            result = variant.run(captured.before.every, variant.scalars_of(captured.before.every))
+            captured = Captured(World(self._function, args, kwargs), Trace(self._fullgraph, composite))
+            result, trace = captured.run(self._function, args, kwargs), captured.trace
+            variant = Variant(captured, key, tensors, passes, self._lock) if captured.whole else None
+        if variant is not None and captured.backward is not None:
+            captured.undo()
+            result = variant.run(captured.every, variant.scalars_of(captured.every))
         if variant is not None and trace.broken is None:
             self._variants.insert(0, variant)
             return result

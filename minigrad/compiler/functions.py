@@ -20,7 +20,6 @@ def filled(number: Any) -> Callable[[str, Any, Any, dict[str, Any]], Any]:
     """`zeros` and its kind: new memory, and a statement that fills it."""
     def make(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
         value = number if number != "given" else args[1] if len(args) > 1 else options["fill_value"]
-        options = {k: v for k, v in options.items() if k not in ("like", "device")}
         out = fresh(function(*[plain(a) for a in args], **{k: plain(v) for k, v in options.items()}))
         if value is not None:
             Active.trace.add("fill", "copyto", np.copyto, (value,), [out])
@@ -30,7 +29,6 @@ def filled(number: Any) -> Callable[[str, Any, Any, dict[str, Any]], Any]:
 
 def constant(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
     """What is made of sizes and numbers alone; of a traced array a copy, or itself."""
-    options = {k: v for k, v in options.items() if k not in ("like", "device")}
     if arrays_in(args):
         if not isinstance(args[0], Traced):
             return call(name, function, args, options)

@@ -121,7 +121,7 @@ class Trace:
         memory = self.memories[id(array)][1]
         self.inputs[memory] = number
         if array.size == 1 and array.dtype.kind == "f":
-            now = self.scalar(array.item(), f"{name}_now", lambda tensors: tensors[self.inputs[memory]].array.item())
+            now = self.scalar(array.item(), f"{name}_now", lambda tensors: tensors[number].array.item())
             memory.value = now.formula
         return Traced(array, memory)
 
@@ -316,14 +316,11 @@ class Traced(NDArrayOperatorsMixin):
         target = self[index]
         if isinstance(new, Traced) and new.view_of() == target.view_of():
             return  # `x[i] += y` puts back what it has changed in place
-        if isinstance(new, Traced):
-            formula = new.memory.value if new.size == target.size == 1 and new.dtype == target.dtype else None
-            Active.trace.add("copy", "copyto", np.copyto, (new,), [target])
-            self.memory.value = formula
-        elif isinstance(new, np.ndarray) and new.ndim:
-            Active.trace.add("copy", "copyto", np.copyto, (new,), [target])
-        else:
-            Active.trace.add("fill", "copyto", np.copyto, (new,), [target])
+        same = isinstance(new, Traced) and new.size == target.size == 1 and new.dtype == target.dtype
+        formula = new.memory.value if same else None
+        kind = "copy" if isinstance(new, Traced) or (isinstance(new, np.ndarray) and new.ndim) else "fill"
+        Active.trace.add(kind, "copyto", np.copyto, (new,), [target])
+        self.memory.value = formula
 
     def __getattr__(self, name: str) -> Any:
         """Any other method of NumPy's arrays."""
@@ -359,7 +356,7 @@ RULES: dict[str, Callable[..., Any]] = {}  # by the name of a function of NumPy'
 def apply(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
     """A function of NumPy on traced arrays."""
     rule: Callable[..., Any] = RULES.get(name, call)
-    return rule(name, function, args, options)
+    return rule(name, function, args, {k: v for k, v in options.items() if k not in ("like", "device")})
 
 
 def scalar_formula(name: str, inputs: Any, out: Traced) -> Formula | None:

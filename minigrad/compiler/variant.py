@@ -14,6 +14,7 @@ from minigrad.compiler.outputs import allocator, outputs_of
 from minigrad.compiler.passes import LAST_OF_JOINT
 from minigrad.compiler.program import Memory, Program, View
 from minigrad.compiler.source import Function, Lines, Source, rounded
+from minigrad.compiler.world import World
 from minigrad.core import Tensor
 from minigrad.core.tensor import counter_of
 
@@ -31,10 +32,10 @@ class Variant:
     """
 
     def __init__(self, captured: Captured, key: Any, tensors: Sequence[Tensor], passes: Passes, lock: Any) -> None:
-        before, self.trace, self.guards = captured.before, captured.trace, captured.world.guards
-        self.held = captured.world.seen  # the key has the ids of arguments that are no tensors
+        world, self.trace, self.guards = captured.world, captured.trace, captured.world.guards
+        self.held = world.seen  # the key has the ids of arguments that are no tensors
         self.key, self.lock, self.backward = key, lock, captured.backward
-        self.outside, self.with_grad, self.count = before.outside, before.with_grad, len(before.tensors)
+        self.outside, self.with_grad, self.count = captured.outside, captured.with_grad, len(captured.tensors)
         self.grads, self.cleared, self.versions = captured.grads, captured.cleared, captured.versions
         self.requires_grad, self.result = captured.requires_grad, captured.result
         self.results, self.live = len(captured.results.views), captured.results.live
@@ -44,7 +45,7 @@ class Variant:
         self.source = self.write(captured.results.views, passes)
         self.changed = {v.memory for s in self.source.program.statements for v in s.outs}
         self.changes_given = not self.changed.isdisjoint(self.given)
-        self.given_grads = [(k, m.array) for m, k in self.given.items() if k >= self.count]
+        self.look_at_grads(world)
         self.unchanged = self.guards.compiled()
         self.scalars = [self.trace.scalars[name] for name in self.source.scalars]
         conditions = " and ".join(self.trace.guards) or "True"
@@ -79,22 +80,32 @@ class Variant:
         replaced = owner in self.cleared or any(i == owner for i, _, _ in self.grads)
         return owner >= len(self.outside) or (number >= self.count and replaced)
 
+    def look_at_grads(self, world: World) -> None:
+        """Find the gradients that the program is given, and those that it reads at all, which a call need not hold
+        otherwise; whether there are any is guarded where it matters."""
+        self.given_grads = [(k, m.array) for m, k in self.given.items() if k >= self.count]
+        read = {k for m, k in self.trace.inputs.items() if m in self.given or m in self.staying or (
+            m.value is not None and m.value.text in self.source.scalars)}
+        self.old_grads = [i if k in read else None for k, i in enumerate(self.with_grad, self.count)]
+        if self.backward is None or world.looks_at_grads or any(i is not None for i in self.old_grads):
+            self.guards.conditions |= world.grads
+
     def functions_of(self, parts: Sequence[Program]) -> list[Function]:
         """The program as functions, and what they are called with."""
         given = {m: View(m, m.array.shape, m.array.strides, 0, m.array.dtype) for m in self.given}
-        self.outputs = outputs = outputs_of(parts[0], self.results + len(self.grads))
+        forward, *rest = parts
+        read = {v.memory for part in rest for s in part.statements for v in s.reads()}
+        self.outputs = outputs_of(forward, self.results + len(self.grads), read)
         if self.backward is None:
-            return [Function("step", parts[0].statements, [*given.values(), *outputs.fresh])]
-        forward, backward = parts
-        read = {v.memory for s in backward.statements for v in s.reads()}
-        inputs, saved = [m for m in self.trace.inputs if m in read], [v for v in outputs.fresh if v.memory in read]
-        self.outputs = outputs._replace(views=(*outputs.views, *[(outputs.fresh.index(v), v) for v in saved]))
+            return [Function("step", forward.statements, [*given.values(), *self.outputs.fresh])]
+        inputs = [m for m in self.trace.inputs if m in read]
+        saved = [v for v in self.outputs.fresh if v.memory in read]
         self.saved = [self.trace.inputs[m] for m in inputs]  # as they are; then those that forward has computed
         self.passed = [k for k, m in enumerate([*inputs, *[v.memory for v in saved]]) if m not in self.staying]
-        self.new_grads = allocator(backward.kept)
-        return [Function("forward", forward.statements, [*given.values(), *outputs.fresh]),
-                Function("backward", backward.statements, [*[given[m] for m in inputs if m in given], *saved,
-                                                           *self.backward.tangents, *backward.kept])]
+        self.new_grads = allocator(rest[0].kept)
+        return [Function("forward", forward.statements, [*given.values(), *self.outputs.fresh]),
+                Function("backward", rest[0].statements, [*[given[m] for m in inputs if m in given], *saved,
+                                                          *self.backward.tangents, *rest[0].kept])]
 
     def bind(self, arrays: list[Any]) -> None:
         """Put the functions on these arrays, of the inputs that stay."""
@@ -112,7 +123,7 @@ class Variant:
         if key != self.key or not self.unchanged() or self.pattern_of(tensors) != self.pattern:
             return None
         every: list[Any] = [*self.outside, *[tensors[i] for i in self.firsts]]
-        every += [every[i]._grad for i in self.with_grad]  # guards have seen that they are there
+        every += [None if i is None else every[i]._grad for i in self.old_grads]  # guards have seen that they are there
         if self.overlap(every) or any(unlike(every[k].array, then) for k, then in self.given_grads):
             return None
         arrays = [every[k].array for k in self.staying.values()]
