@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from minigrad._base.notebook import is_cell
 
 __all__ = ["NOBODY", "Asked", "Formula", "Memory", "Program", "Statement", "View", "contiguous_strides", "operands",
-           "substitute"]
+           "parts_of", "substitute"]
 
 
 class Memory:
@@ -189,6 +189,11 @@ class Program:
         """Whether a statement is one of the backward pass of a joint graph."""
         return self.boundary is not None and statement.number >= self.boundary
 
+    def formulas(self) -> list[str]:
+        """The texts of the formulas in it, each once."""
+        operands = [(s.args, tuple(s.options.values())) for s in self.statements]
+        return list(dict.fromkeys([part.text for part in parts_of(operands) if type(part) is Formula]))
+
     def writes(self) -> dict[Memory, list[int]]:
         """By memory: the numbers of the statements that write it."""
         found = defaultdict(list)
@@ -198,13 +203,18 @@ class Program:
         return found
 
 
-def operands(value: Any) -> Iterator[View]:
-    """The views in an operand, also in tuples, lists and slices."""
-    if type(value) is View:
-        yield value
-    elif type(value) in (tuple, list):
+def parts_of(value: Any) -> Iterator[Any]:
+    """What an operand is made of, also in tuples and lists."""
+    if type(value) in (tuple, list):
         for part in value:
-            yield from operands(part)
+            yield from parts_of(part)
+    else:
+        yield value
+
+
+def operands(value: Any) -> Iterator[View]:
+    """The views in an operand."""
+    return (part for part in parts_of(value) if type(part) is View)
 
 
 def substitute(value: Any, change: Callable[[View], View]) -> Any:

@@ -72,28 +72,13 @@ class Lines:
         if like is not None:
             for name in ("names", "taken", "constants", "by_value", "by_memory", "loops", "formulas"):
                 getattr(self, name).update(getattr(like, name))
-        for text in self.used_formulas():
+        for text in program.formulas():
             self.formulas.setdefault(text, f"s{len(self.formulas)}")
         self.scalars = list(formulas)
+        self.calls = [self.line(s) for s in program.statements]  # they name memory, in their order
         for memory in self.parameters:
             self.memory_name(memory)
-        self.calls = [self.line(s) for s in program.statements]
         self.kept = [self.name(v) for v in program.kept]
-
-    def used_formulas(self) -> list[str]:
-        found: dict[str, None] = {}
-
-        def look(value: Any) -> None:
-            if isinstance(value, Formula):
-                found[value.text] = None
-            elif isinstance(value, (tuple, list)):
-                for part in value:
-                    look(part)
-
-        for statement in self.program.statements:
-            look(statement.args)
-            look(tuple(statement.options.values()))
-        return list(found)
 
     # names
     def unique(self, wanted: str) -> str:
@@ -119,10 +104,7 @@ class Lines:
         if view not in self.names:
             base = self.memory_name(view.memory)
             others = [v for v in self.names if v.memory is view.memory]
-            if view.memory in self.parameters:
-                is_base = view == self.parameters[view.memory]
-            else:
-                is_base = not others
+            is_base = view == self.parameters[view.memory] if view.memory in self.parameters else not others
             array = view.memory.array
             turned = any(v.T == view for v in others) or (
                 array is not None and len(view.shape) == 2 and view.shape == array.shape[::-1])
@@ -223,8 +205,7 @@ class Lines:
         return repr(value) if value == value and abs(value) != float("inf") else f"float('{value}')"
 
     def index(self, index: Any) -> str:
-        parts = index if type(index) is tuple else (index,)
-        return ", ".join([repr(p) if isinstance(p, slice) else self.text_of(p) for p in parts])
+        return ", ".join(map(self.text_of, index if type(index) is tuple else (index,)))
 
     def product(self, statement: Statement) -> str:
         """`dot` where it can write its result; of what is to lie the other way round, the product turned."""

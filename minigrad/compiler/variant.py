@@ -13,7 +13,7 @@ from minigrad.compiler.joint import CompiledFunction, partitioned
 from minigrad.compiler.outputs import allocator, outputs_of
 from minigrad.compiler.passes import LAST_OF_JOINT
 from minigrad.compiler.program import Memory, Program, View
-from minigrad.compiler.source import Function, Lines, Source, rounded
+from minigrad.compiler.source import Function, Source, rounded
 from minigrad.compiler.world import World
 from minigrad.core import Tensor
 from minigrad.core.tensor import counter_of
@@ -68,7 +68,9 @@ class Variant:
         new_grads = self.backward.inputs if self.backward is not None else [i for i, _, _ in self.grads]
         for i, v in zip(reversed(new_grads), reversed(parts[-1].kept)):  # gradients are the last of what is kept
             v.memory.name = f"{names[i]}_grad"
-        source = Source(program, self.functions_of(parts), scalars_used(self.trace, program))
+        formulas = " ".join([*self.trace.guards, *program.formulas()])
+        scalars = [name for name in self.trace.scalars if re.search(rf"\b{name}\b", formulas)]
+        source = Source(program, self.functions_of(parts), scalars)
         if source.loops:
             machine_code = optional("minigrad.compiler.machine_code", "fast")
             source.constants.update(machine_code.functions_of(dict(source.loops.values())))
@@ -224,13 +226,6 @@ def shortened(program: Program, passes: Passes, results: int) -> tuple[list[tupl
         steps.append((name, Program(tuple([s for part in parts for s in part.statements]),
                                     tuple([v for part in parts for v in part.kept]))))
     return steps, parts
-
-
-def scalars_used(trace: Any, program: Program) -> list[str]:
-    """The names of the scalars that statements or conditions use."""
-    texts = " ".join([*trace.guards, *Lines(program, [], []).formulas])
-    names = set(re.findall(r"[A-Za-z_]\w*", texts))
-    return [name for name in trace.scalars if name in names]
 
 
 def unlike(array: Any, then: Any) -> bool:

@@ -35,8 +35,7 @@ MODULE_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_bac
 MODULE_PARTS = ("_parameters", "_buffers", "_modules")
 MODULE_INTERNAL = vars(Module()).keys() - {"training"}
 OPTIMIZER_HOOKS = ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")
-INTERNAL = ("_blockwise", "_scratch", "defaults", "_optimizer_state_dict_pre_hooks", "_optimizer_state_dict_post_hooks",
-            "_optimizer_load_state_dict_pre_hooks", "_optimizer_load_state_dict_post_hooks")
+OPTIMIZER_INTERNAL = {"param_groups", "state", "defaults", "step", "_blockwise", "_scratch"}
 # pytest writes calls of its own functions into the `assert`s of tests.
 LIBRARIES = {"minigrad", "numpy", "_pytest", *sys.stdlib_module_names} - {"__main__"}
 FOLLOWED = {"minigrad.optim.lr_scheduler", "types", "argparse"}  # where namespaces come from: their attributes count
@@ -47,7 +46,7 @@ class Guards:
     """Conditions that are checked before each call, as one function; each has a text for the reader."""
 
     def __init__(self) -> None:
-        self.space: dict[str, Any] = {"abs": abs}
+        self.space: dict[str, Any] = {"__builtins__": {"len": len, "repr": repr}}
         self.names: dict[int, str] = {}
         self.conditions: dict[str, str] = {}  # source: what it says
 
@@ -83,7 +82,6 @@ class Guards:
 
     def check(self, source: str) -> Callable[[], bool]:
         """What checks a condition, which does not hold where what it looks at is gone."""
-        self.space["__builtins__"] = {"len": len, "repr": repr}
         condition: Callable[[], bool] = eval(f"lambda: {source}", self.space)  # the source is made of names above
 
         def holds() -> bool:
@@ -194,11 +192,10 @@ class World:
     def module(self, module: Module, name: str) -> None:
         """A module: its flag, the numbers of its hooks, its parameters, buffers, modules and attributes."""
         own = vars(module)
-        for part in (*MODULE_HOOKS, *MODULE_PARTS):
-            self.guards.size(own[part], f"{name}.{part}")
-        for hook in [hook for kind in MODULE_HOOKS for hook in own[kind].values()]:
-            self.visit(hook, f"{name}.hook")
+        for hooks in MODULE_HOOKS:
+            self.mapping(own[hooks], f"{name}.{hooks}")
         for part in MODULE_PARTS:
+            self.guards.size(own[part], f"{name}.{part}")
             self.items(own[part].items(), own[part], name)
         self.items([(k, v) for k, v in own.items() if k not in MODULE_INTERNAL and (
             k[0] != "_" or not of_library(type(module)))], own, name)
@@ -207,18 +204,17 @@ class World:
     def optimizer(self, optimizer: Optimizer, name: str) -> None:
         """An optimiser: its groups, whose floats are read at each call, and its state."""
         self.looks_at_grads = True
-        for kind in OPTIMIZER_HOOKS:
-            self.guards.size(vars(optimizer)[kind], f"{name}.{kind}")
-        groups = optimizer.param_groups
-        self.guards.require(f"len({self.guards.name_of(groups)}) == {len(groups)}", f"{name} has {len(groups)} groups")
-        for i, group in enumerate(groups):
+        for hooks in OPTIMIZER_HOOKS:
+            self.mapping(vars(optimizer)[hooks], f"{name}.{hooks}")
+        self.guards.size(optimizer.param_groups, f"{name}.param_groups")
+        for i, group in enumerate(optimizer.param_groups):
             self.seen[id(group)] = group
             self.options_of(group, f"{name}_{i}" if i else name)
         for p, state in list(optimizer.state.items()):
             known = self.tensors.get(id(p))
             self.visit(state, f"{known[0] if known else name}")
-        self.items([(k, v) for k, v in vars(optimizer).items() if k not in ("param_groups", "state", *INTERNAL)
-                    and not k.startswith("_optimizer") and k != "step"], vars(optimizer), name)
+        self.items([(k, v) for k, v in vars(optimizer).items() if k not in OPTIMIZER_INTERNAL
+                    and not k.startswith("_optimizer")], vars(optimizer), name)
 
     def options_of(self, group: dict[str, Any], name: str) -> None:
         g = self.guards.name_of(group)
