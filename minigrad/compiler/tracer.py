@@ -20,7 +20,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.lib.stride_tricks import as_strided
 
 from minigrad.compiler.origin import Calls, asked
-from minigrad.compiler.program import NOBODY, Asked, Formula, Memory, Statement, View, contiguous_strides
+from minigrad.compiler.program import NOBODY, Asked, Formula, Memory, Statement, View, contiguous_strides, parts_of
 from minigrad.compiler.scalars import TracedFloat, combined, value_of
 
 __all__ = ["RULES", "Active", "GraphBreak", "Trace", "Traced", "apply", "arrays_in", "call", "fresh", "plain"]
@@ -117,9 +117,8 @@ class Trace:
 
     def as_input(self, array: Any, name: str, number: int) -> Traced:
         """An array of a tensor from outside, as an input of its own: others may have the same array in this call."""
-        self.memories[id(array)] = array, Memory(array, "input", name)
-        memory = self.memories[id(array)][1]
-        self.inputs[memory] = number
+        memory = Memory(array, "input", name)
+        self.memories[id(array)], self.inputs[memory] = (array, memory), number
         if array.size == 1 and array.dtype.kind == "f":
             now = self.scalar(array.item(), f"{name}_now", lambda tensors: tensors[number].array.item())
             memory.value = now.formula
@@ -139,14 +138,6 @@ class Active:
     def here(cls) -> bool:
         """Whether this thread traces a step."""
         return cls.thread == get_ident()
-
-    @classmethod
-    def begin(cls, trace: Trace) -> None:
-        cls.trace, cls.thread = trace, get_ident()
-
-    @classmethod
-    def end(cls) -> None:
-        cls.thread = None
 
 
 def plain(value: Any) -> Any:
@@ -193,9 +184,7 @@ def traced_result(result: Any, sources: list[Traced], note: Callable[[list[Trace
 
 def arrays_in(value: Any) -> list[Traced]:
     """The traced arrays of an argument."""
-    if isinstance(value, Traced):
-        return [value]
-    return [each for part in value for each in arrays_in(part)] if isinstance(value, (tuple, list)) else []
+    return [part for part in parts_of(value) if isinstance(part, Traced)]
 
 
 def call(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
@@ -207,7 +196,7 @@ def call(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
         return result
     if name in SHAPED_BY_DATA:
         trace.stop(f"the shape that {name} gives depends on data")
-    sources = [*arrays_in(args), *arrays_in(tuple(options.values()))]
+    sources = arrays_in((args, tuple(options.values())))
     if result is None:  # it has changed its first argument
         first = args[0] if isinstance(args[0], Traced) else trace.outside(args[0])
         trace.add("call", name, function, args, [first], options, updates=True)
@@ -215,8 +204,7 @@ def call(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
     if not isinstance(result, (np.ndarray, np.generic, tuple, list)):
         trace.stop(f"{name} looks at numbers")
         return result
-    kind = "copy" if name in ("copy", "astype", "ravel", "reshape") else "call"
-    if kind == "copy":
+    if name in ("copy", "astype", "ravel", "reshape"):
         return traced_result(result, sources, lambda new: copied(args[0], new[0]))
     return traced_result(result, sources, lambda new: trace.add("call", name, function, args, new, options))
 

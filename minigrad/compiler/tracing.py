@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from threading import get_ident
 from typing import Any
 
 import numpy as np
 
+from minigrad._base.contexts import contextmanager, ensure
 from minigrad._base.dtype import BFLOAT16
 from minigrad._base.locks import new_lock
 from minigrad.autograd import _api
@@ -165,44 +166,38 @@ def tracing(trace: Trace, named: list[tuple[str, Tensor]], options: Options) -> 
     """A block in which tensors have traced arrays, and optimisers traced options; afterwards they have their own."""
     arrays = [(t, t.array) for t in {id(t): t for _, t in named}.values()]
     values = [(group, key, group[key]) for group, key in options.values()]
-    changes = [(draws, "drawn", drawn), (BFLOAT16, "type", stopping(trace, BFLOAT16.type)),
-               (engine, "start_grads", adopting_start), (_api, "start_grads", adopting_start),
-               (Stream, "state_bytes", state_noted), (Stream, "set_state_bytes", state_set)]
+    changes: list[tuple[Any, str, Any]] = [
+        (draws, "drawn", drawn), (BFLOAT16, "type", stopping(trace, BFLOAT16.type)),
+        (engine, "start_grads", adopting_start), (_api, "start_grads", adopting_start),
+        (Stream, "state_bytes", state_noted), (Stream, "set_state_bytes", state_set)]
+    before = [(owner, name, getattr(owner, name)) for owner, name, _ in changes]
     trace.drawn_until = state_bytes(DEFAULT)
     backend: Any = TracingBackend()  # it has no graphs, events, statistics
-    with replaced(changes):
-        try:
-            Active.begin(trace)
-            wrap_ops(noting, True)
-            UNUSUAL.pass_wrappers.append(noting_nodes)
-            for number, (name, t) in enumerate(named):
-                if not isinstance(t.array, Traced):  # a gradient may be known as a tensor, too
-                    t.array = trace.as_input(t.array, name, number)
-            for name, (group, key) in options.items():
-                group[key] = traced_option(trace, name, group, key)
-            with registry.serving(backend):
-                yield
-                end_of_draws(trace)
-        finally:
-            Active.end()
-            wrap_ops(noting, False)
-            UNUSUAL.pass_wrappers = [each for each in UNUSUAL.pass_wrappers if each is not noting_nodes]
-            put_back(arrays, trace)
-            for group, key, value in values:
-                group[key] = restored(group[key], value, trace)
 
-
-@contextmanager
-def replaced(changes: list[tuple[Any, str, Any]]) -> Iterator[None]:
-    """A block in which attributes of objects are others: objects, names, and what they are meanwhile."""
-    before = [(owner, name, getattr(owner, name)) for owner, name, _ in changes]
-    try:
-        for owner, name, value in changes:
-            setattr(owner, name, value)
-        yield
-    finally:
+    def leave() -> None:
+        Active.thread = None
         for owner, name, value in before:
             setattr(owner, name, value)
+        UNUSUAL.pass_wrappers = [each for each in UNUSUAL.pass_wrappers if each is not noting_nodes]
+        wrap_ops(noting, False)
+        put_back(arrays, trace)
+        for group, key, value in values:
+            group[key] = restored(group[key], value, trace)
+
+    with ensure(leave):
+        Active.trace, Active.thread = trace, get_ident()
+        for owner, name, value in changes:
+            setattr(owner, name, value)
+        UNUSUAL.pass_wrappers.append(noting_nodes)
+        wrap_ops(noting, True)
+        for number, (name, t) in enumerate(named):
+            if not isinstance(t.array, Traced):  # a gradient may be known as a tensor, too
+                t.array = trace.as_input(t.array, name, number)
+        for name, (group, key) in options.items():
+            group[key] = traced_option(trace, name, group, key)
+        with registry.serving(backend):
+            yield
+            end_of_draws(trace)
 
 
 def traced_option(trace: Trace, name: str, group: dict[str, Any], key: str) -> Any:
