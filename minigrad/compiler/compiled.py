@@ -12,12 +12,15 @@ from minigrad._base.locks import new_lock
 from minigrad._base.optional import optional
 from minigrad._base.warnings import warn
 from minigrad.backends.registry import MultiDevice
-from minigrad.compiler.capture import Captured, capture, spec_of
-from minigrad.compiler.inspection import inspection
-from minigrad.compiler.tracer import Active, GraphBreak
+from minigrad.compiler.capture import Captured
+from minigrad.compiler.inspection import graph, inspection
+from minigrad.compiler.loop_source import WITH_LOOPS
+from minigrad.compiler.passes import PASSES
+from minigrad.compiler.pooling import whole
+from minigrad.compiler.tracer import Active, GraphBreak, Trace
 from minigrad.compiler.tracing import TRACING
 from minigrad.compiler.variant import Variant
-from minigrad.compiler.world import leaves_of
+from minigrad.compiler.world import World, leaves_of
 from minigrad.core import LOCAL
 from minigrad.core.grad_mode import UNUSUAL
 from minigrad.nn.modules.module import (
@@ -33,7 +36,9 @@ __all__ = ["Compiled", "Explanation", "OptimizedModule", "compile"]
 
 MOST_VARIANTS = 8
 ATTEMPTS = 3  # traces that may fail because the step makes state that later calls find, such as momentum
-BACKENDS = ("auto", "numpy", "numba")
+# What becomes one statement as a whole, and the passes.
+BACKENDS: dict[str, tuple[Callable[..., Any], Any]] = {"numpy": (lambda *args: None, PASSES),
+                                                       "numba": (whole, WITH_LOOPS)}
 STATE = ("a tensor that the step makes", "the step changes")
 
 
@@ -96,14 +101,12 @@ class Compiled:
             structure = leaves_of((args, kwargs), tensors, [])
             key = (structure, [spec_of(t) for t in tensors], LOCAL.grad_enabled, LOCAL.inference, default_float())
             for variant in self._variants:
-                every = variant.matches(key, tensors)
-                if every is not None:
-                    ran, result = variant.run(every)
-                    if ran:
-                        if variant is not self._variants[0]:
-                            self._variants.remove(variant)
-                            self._variants.insert(0, variant)
-                        return result
+                matched = variant.matches(key, tensors)
+                if matched is not None:
+                    if variant is not self._variants[0]:
+                        self._variants.remove(variant)
+                        self._variants.insert(0, variant)
+                    return variant.run(*matched)
             if self._calls == 1:  # what a first step makes, such as an optimiser's state, is there when it is traced
                 return self._function(*args, **kwargs)
             if len(self._variants) >= MOST_VARIANTS:
@@ -113,19 +116,19 @@ class Compiled:
 
     def _traced(self, key: Any, tensors: list[Any], args: Any, kwargs: Any) -> Any:
         """Trace this call; give its result, and keep its program."""
+        composite, passes = BACKENDS[self._backend]
         with TRACING:
-            captured, before = capture(self._function, args, kwargs, self._fullgraph, self._backend)
-        result = captured.result
-        if captured.source is not None:
-            variant = Variant(captured, key, tensors, self._lock)
-            if captured.joint is not None:
-                before.undo(captured.trace)
-                _, result = variant.run(before.every)
-            if captured.broken is None:
-                self._variants.insert(0, variant)
-                return result
-        assert captured.broken is not None
-        reason, asked = captured.broken
+            captured = Captured(World(self._function, args, kwargs), Trace(self._fullgraph, composite))
+            result, trace = captured.run(self._function, args, kwargs), captured.trace
+            variant = Variant(captured, key, tensors, passes, self._lock) if captured.whole else None
+        if variant is not None and captured.backward is not None:
+            captured.undo()
+            result = variant.run(captured.every, variant.scalars_of(captured.every))
+        if variant is not None and trace.broken is None:
+            self._variants.insert(0, variant)
+            return result
+        assert trace.broken is not None
+        reason, asked = trace.broken
         text = asked.located(reason)
         self._failed += 1
         self._breaks.append(text)
@@ -142,6 +145,11 @@ class Compiled:
         warn(f"minigrad.compile: {self._name()} runs eagerly from now on: {reason}")
         return self._function
 
+    @property
+    def _last(self) -> Variant | None:
+        """The program that ran last."""
+        return self._variants[0] if self._variants else None
+
     def _name(self) -> str:
         return str(getattr(self._function, "__name__", type(self._function).__name__))
 
@@ -150,28 +158,23 @@ class Compiled:
         variant = self._variants[0]
         if key != variant.key:
             return "its arguments or modes are others"
-        return variant.world.guards.failing() or variant.world.grads.failing() or "a number of an optimiser is another"
+        return variant.guards.failing() or "a number of an optimiser is another"
 
     # to be read
     @property
     def source(self) -> str:
         """The program as Python source: one statement a line, with the op and the line of yours that asked for it."""
-        return self._variants[0].source.text if self._variants else ""
+        return self._last.source.text if self._last else ""
 
     @property
     def graph(self) -> list[dict[str, Any]]:
         """The statements as plain data: what each calls, reads and writes, for which op, at which line."""
-        if not self._variants:
-            return []
-        source = self._variants[0].source
-        return [{"call": s.name, "reads": [source.names[v] for v in s.reads() if v in source.names],
-                 "writes": [source.names[v] for v in s.outs], "op": s.asked.op, "file": s.asked.file,
-                 "line": s.asked.line} for s in source.program.statements]
+        return graph(self._last.source) if self._last else []
 
     @property
     def passes(self) -> list[tuple[str, list[str]]]:
         """The statements after each pass, beginning with those that were traced."""
-        record = self.inspection() if self._variants else {"steps": []}
+        record = self.inspection() if self._last else {"steps": []}
         return [(step["name"], [record["statements"][k]["code"] for k in step["statements"]])
                 for step in record["steps"] if step["name"] != "memory plan"]
 
@@ -183,40 +186,34 @@ class Compiled:
         Raises:
             RuntimeError: if there is no program yet.
         """
-        if not self._variants:
+        if self._last is None:
             reasons = "\n".join([f"no program: {reason}" for reason in self._breaks])
             raise RuntimeError(f"there is no program of {self._name()} to inspect\n\n"
                                f"{reasons or 'A step is traced at its second call: call it twice.'}")
-        return inspection(self._name(), self._backend, self._variants[0].captured)
+        return inspection(self._name(), self._backend, self._last)
 
     @property
     def memory(self) -> str:
         """The memory plan, as a picture: which temporary lies where, from which statement to which."""
-        return self._variants[0].source.plan.picture() if self._variants else ""
+        return self._last.source.plan.picture() if self._last else ""
 
     @property
     def why(self) -> str:
         """The conditions that are checked before each call, and the reasons for which there is no program."""
         lines = [f"break: {reason}" for reason in self._breaks]
-        if self._variants:
-            joint = about_joint(self._variants[0].captured)
-            lines += [*([joint] if joint else []), *[f"guard: {text}" for text in dict.fromkeys(self._guards())]]
+        if self._last:
+            lines += [self._last.about()] if self._last.backward is not None else []
+            lines += [f"guard: {text}" for text in dict.fromkeys(self._last.conditions())]
         return "\n".join(lines)
-
-    def _guards(self) -> list[str]:
-        """The conditions of the program that ran last, in words."""
-        captured = self._variants[0].captured
-        return [*captured.world.guards.conditions.values(), *captured.world.grads.conditions.values(),
-                *captured.trace.guards]
 
     def explain(self) -> Explanation:
         """What became of the calls so far."""
-        if not self._variants:
-            return Explanation(self._calls, 0, 0, 0, self._backend_text, tuple(self._breaks), 0, "")
-        last = self._variants[0].captured
-        return Explanation(self._calls, len(self._variants), len(last.steps[-1][1].statements),
-                           len(last.steps[0][1].statements), self._backend_text, tuple(self._breaks),
-                           len(self._guards()), about_joint(last))
+        last, breaks = self._last, tuple(self._breaks)
+        if last is None:
+            return Explanation(self._calls, 0, 0, 0, self._backend_text, breaks, 0, "")
+        traced, *_, program = [len(program.statements) for _, program in last.steps]
+        return Explanation(self._calls, len(self._variants), program, traced, self._backend_text, breaks,
+                           len(last.conditions()), last.about())
 
 
 class OptimizedModule(Module):
@@ -266,14 +263,11 @@ class OptimizedModule(Module):
         return type(self), (self._orig_mod, *self._options)
 
 
-def about_joint(captured: Captured) -> str:
-    """Of a result that keeps its graph: how the joint graph was divided."""
-    if captured.joint is None or captured.source is None or captured.outputs is None or captured.effects is None:
-        return ""
-    forward, backward = [len(function.statements) for function in captured.source.functions]
-    saved = len(captured.joint.read) + len(captured.outputs.views) - captured.effects.results
-    return (f"the result keeps its graph: {forward} statements run in forward, {backward} in backward, "
-            f"{saved} values are saved for it")
+def spec_of(tensor: Any) -> Any:
+    """What a program relies on in an argument, beside its numbers."""
+    array = tensor.array
+    return (type(tensor), array.shape, array.strides, array.dtype, tensor._requires_grad, tensor._grad is None,
+            tensor._grad_fn is None)
 
 
 def unusual() -> bool:
@@ -304,8 +298,8 @@ def compile(fn: Any = None, *, backend: str = "auto", fullgraph: bool = False, d
     """
     if fn is None:
         return functools.partial(compile, backend=backend, fullgraph=fullgraph, dynamic=dynamic)
-    if backend not in BACKENDS:
-        raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
+    if backend not in ("auto", *BACKENDS):
+        raise ValueError(f"backend must be one of auto, {', '.join(BACKENDS)}, not {backend!r}")
     if dynamic:
         raise ValueError("dynamic=True is not there: each shape gets a program of its own. Leave it out.")
     return (OptimizedModule if isinstance(fn, Module) else Compiled)(fn, backend, fullgraph)

@@ -20,7 +20,6 @@ def filled(number: Any) -> Callable[[str, Any, Any, dict[str, Any]], Any]:
     """`zeros` and its kind: new memory, and a statement that fills it."""
     def make(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
         value = number if number != "given" else args[1] if len(args) > 1 else options["fill_value"]
-        options = {k: v for k, v in options.items() if k not in ("like", "device")}
         out = fresh(function(*[plain(a) for a in args], **{k: plain(v) for k, v in options.items()}))
         if value is not None:
             Active.trace.add("fill", "copyto", np.copyto, (value,), [out])
@@ -30,7 +29,6 @@ def filled(number: Any) -> Callable[[str, Any, Any, dict[str, Any]], Any]:
 
 def constant(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
     """What is made of sizes and numbers alone; of a traced array a copy, or itself."""
-    options = {k: v for k, v in options.items() if k not in ("like", "device")}
     if arrays_in(args):
         if not isinstance(args[0], Traced):
             return call(name, function, args, options)
@@ -76,47 +74,24 @@ def product(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any
     return target
 
 
-def function_of(name: str) -> Callable[..., Any]:
-    def method(self: Traced, *args: Any, **options: Any) -> Any:
-        return apply(name, getattr(np, name), (self, *args), options)
-    return method
+def reduction(ufunc: Any, *names: str) -> Callable[[str, Any, Any, dict[str, Any]], Any]:
+    """`sum` and its kind, as the `reduce` that they are; `names`: of the arguments behind the axis."""
+    def reduced(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
+        x, *others = args
+        return ufunc.reduce(x, **{"axis": None, **dict(zip(("axis", *names), others)), **options})
+    return reduced
 
 
-def reduction(ufunc: Any) -> Callable[..., Any]:
-    """`sum` and its kind, as the `reduce` that they are."""
-    def method(self: Traced, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False,
-               **options: Any) -> Any:
-        return ufunc.reduce(self, axis=axis, dtype=dtype, out=out, keepdims=keepdims, **options)
-    return method
-
-
-def extreme(ufunc: Any) -> Callable[..., Any]:
-    """`max` and `min`, whose third argument is no dtype."""
-    def method(self: Traced, axis: Any = None, out: Any = None, keepdims: bool = False, **options: Any) -> Any:
-        return ufunc.reduce(self, axis=axis, out=out, keepdims=keepdims, **options)
-    return method
-
-
-METHODS: dict[str, Callable[..., Any]] = {
-    "sum": reduction(np.add), "prod": reduction(np.multiply), "any": reduction(np.logical_or),
-    "all": reduction(np.logical_and), "max": extreme(np.maximum), "min": extreme(np.minimum), "dot": function_of("dot")}
-for each, function in METHODS.items():
-    setattr(Traced, each, function)
-
-
-def by_method(method: str) -> Callable[..., Any]:
-    """A function of NumPy as the method that it is."""
-    return lambda name, function, args, options: getattr(args[0], method)(*args[1:], **options)
-
-
+greatest, smallest = reduction(np.maximum, "out", "keepdims"), reduction(np.minimum, "out", "keepdims")
 RULES |= {
     "zeros": filled(0), "ones": filled(1), "empty": filled(None), "full": filled("given"),
     "zeros_like": filled(0), "ones_like": filled(1), "empty_like": filled(None), "full_like": filled("given"),
     "where": where, "copyto": copyto, "dot": product, "matmul": product,
     **dict.fromkeys(("asarray", "array", "ascontiguousarray", "arange", "eye", "identity", "tri"), constant),
     "copy": lambda name, function, args, options: args[0].copy("K"),
-    "amax": by_method("max"), "amin": by_method("min"),
-    **{method: by_method(method) for method in METHODS if method != "dot"}}
+    "sum": reduction(np.add, "dtype", "out", "keepdims"), "prod": reduction(np.multiply, "dtype", "out", "keepdims"),
+    "any": reduction(np.logical_or, "out", "keepdims"), "all": reduction(np.logical_and, "out", "keepdims"),
+    "max": greatest, "amax": greatest, "min": smallest, "amin": smallest}
 
 
 class Module:
@@ -131,14 +106,8 @@ class TracingBackend:
 
     type, array_type, module = "cpu", Traced, Module()
 
-    def device_count(self) -> int:
-        return 1
-
     def current_device(self) -> None:
         return None
-
-    def set_device(self, index: Any) -> None:
-        """There is one."""
 
     def on(self, index: Any) -> Any:
         return nullcontext()
@@ -152,9 +121,6 @@ class TracingBackend:
     def to_host(self, array: Traced) -> Any:
         Active.trace.stop("values are handed to NumPy")
         return array.value
-
-    def move(self, array: Traced, index: Any) -> Traced:
-        return array
 
     def address(self, array: Traced) -> int:
         address: int = array.value.__array_interface__["data"][0]

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import ast
 import linecache
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from minigrad._base.notebook import is_cell
-from minigrad.compiler.capture import Captured
 from minigrad.compiler.memory import ALIGNED, Plan
-from minigrad.compiler.program import Memory, Program, Statement
+from minigrad.compiler.program import Program, Statement
 from minigrad.compiler.source import Lines, Source
+from minigrad.compiler.variant import Variant
 
-__all__ = ["SENTENCES", "inspection"]
+__all__ = ["SENTENCES", "graph", "inspection"]
 
 # By pass: what it did, and what is said where there was nothing for it to do.
 SENTENCES = {
@@ -41,41 +42,29 @@ SENTENCES = {
 }
 
 
-class Numbers:
-    """Statements by their numbers in the trace. What a pass has made gets a number behind those."""
-
-    def __init__(self, traced: int) -> None:
-        self.next, self.made = traced, dict[Any, int]()
-
-    def of(self, program: Program) -> list[int]:
-        """The number of each statement. Of several that have come from one the last keeps its number."""
-        found, seen = [], dict[int, int]()
-        for statement in reversed(program.statements):
-            number = statement.number
-            if number < 0:
-                found.append(self.new("loop", statement.function.parts[0].statement.number))
-                continue
-            seen[number] = seen.get(number, 0) + 1
-            found.append(number if seen[number] == 1 else self.new(number, seen[number]))
-        return found[::-1]
-
-    def new(self, *key: Any) -> int:
-        if key not in self.made:
-            self.made[key], self.next = self.next, self.next + 1
-        return self.made[key]
+def numbered(program: Program, new: dict[Any, int], traced: int) -> list[int]:
+    """The number of each statement in the trace; of several that have come from one the last keeps it. What a pass has
+    made gets a number behind those that were `traced`, which is kept in `new`."""
+    found, seen = [], Counter[int]()
+    for statement in reversed(program.statements):
+        number = statement.number
+        seen[number] += 1
+        key = (number, seen[number]) if number >= 0 else ("loop", statement.function.parts[0].statement.number)
+        found.append(number if key == (number, 1) else new.setdefault(key, traced + len(new)))
+    return found[::-1]
 
 
-def inspection(name: str, backend: str, captured: Captured) -> dict[str, Any]:
+def inspection(name: str, backend: str, variant: Variant) -> dict[str, Any]:
     """The record of a program; docs/compiler.md describes it."""
-    assert captured.source is not None
-    programs = [program for _, program in captured.steps]
-    numbers, owners = Numbers(len(programs[0].statements)), captured.trace.calls.owners
-    written = list(zip(programs, all_lines(captured.source, programs), map(numbers.of, programs), strict=True))
+    programs = [program for _, program in variant.steps]
+    new, owners = dict[Any, int](), variant.trace.calls.owners
+    ids_of = [numbered(program, new, len(programs[0].statements)) for program in programs]
+    lines_of = all_lines(variant.source, programs)
     statements: list[dict[str, Any]] = []
     places: dict[Any, int] = {}
     steps: list[dict[str, Any]] = []
     before: dict[int, int] = {}
-    for (title, program), (_, lines, ids) in zip(captured.steps, written, strict=True):
+    for (title, program), lines, ids in zip(variant.steps, lines_of, ids_of, strict=True):
         now = {}
         for number, statement, code in zip(ids, program.statements, lines.calls, strict=True):
             key = number, code, str(statement.asked)
@@ -86,13 +75,20 @@ def inspection(name: str, backend: str, captured: Captured) -> dict[str, Any]:
         steps.append({"name": title, "sentence": sentence(title, before, now), "statements": list(now.values()),
                       **counted(program)})
         before = now
-    plan = captured.source.plan
+    plan = variant.source.plan
     steps.append({**steps[-1], "name": "memory plan", "sentence": planned(plan), "bytes": plan.size,
                   "buffers": len({h.offset for h in plan.held})})
-    files, ops = called(captured)
-    head = [line for each in captured.source.heads for line in each]
+    files, ops = called(variant)
+    head = [line for each in variant.source.heads for line in each]
     return {"name": name, "backend": backend, "files": files, "ops": ops, "head": head,
-            "statements": statements, "steps": steps, **buffers(written[0][1], captured.source)}
+            "statements": statements, "steps": steps, **buffers(lines_of[0], variant.source)}
+
+
+def graph(source: Source) -> list[dict[str, Any]]:
+    """The statements of a program: what each calls, reads and writes, for which op, at which line."""
+    return [{"call": s.name, "reads": [source.names[v] for v in s.reads() if v in source.names],
+             "writes": [source.names[v] for v in s.outs], "op": s.asked.op, "file": s.asked.file,
+             "line": s.asked.line} for s in source.program.statements]
 
 
 def all_lines(source: Source, programs: Sequence[Program]) -> list[Lines]:
@@ -159,7 +155,8 @@ def buffers(lines: Lines, source: Source) -> dict[str, Any]:
     for view in lines.names:
         name = lines.by_memory[view.memory]
         if name not in found:
-            found[name] = {"kind": kind_of(view.memory, kept), "type": f"{view.dtype.name} {view.shape}",
+            kind = "kept" if view.memory in kept and view.memory.kind == "temporary" else view.memory.kind
+            found[name] = {"kind": kind, "type": f"{view.dtype.name} {view.shape}",
                            "bytes": view.memory.nbytes}
             if view.memory in held:
                 at = held[view.memory]
@@ -167,13 +164,9 @@ def buffers(lines: Lines, source: Source) -> dict[str, Any]:
     return {"names": {name: lines.by_memory[view.memory] for view, name in lines.names.items()}, "buffers": found}
 
 
-def kind_of(memory: Memory, kept: set[Memory]) -> str:
-    return "kept" if memory in kept and memory.kind == "temporary" else memory.kind
-
-
-def called(captured: Captured) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def called(variant: Variant) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The files with the functions whose lines call ops, and the ops in order."""
-    calls = captured.trace.calls.found
+    calls = variant.trace.calls.found
     lines: dict[str, set[int]] = {}
     for call in calls:
         if call.asked.file:

@@ -8,7 +8,7 @@ is new memory at each call, so that several calls may wait for their backward pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -16,62 +16,32 @@ import numpy as np
 
 from minigrad.autograd.function import Function
 from minigrad.backends.stream import DEFAULT
-from minigrad.compiler.outputs import Outputs, allocator
 from minigrad.compiler.program import Memory, Program, View
-from minigrad.compiler.source import Function as SourceFunction
 from minigrad.compiler.tracer import GraphBreak, Trace, Traced
 from minigrad.compiler.tracing import random_state_kept
 from minigrad.core import LOCAL, Tensor, edge_target, engine
 from minigrad.core.tensor import materialized, plain
 
-__all__ = ["Backward", "CompiledFunction", "Joint", "Run", "backward_of", "joint_of", "partitioned"]
+__all__ = ["Backward", "CompiledFunction", "backward_of", "partitioned"]
 
 
 class Backward(NamedTuple):
-    """A traced backward pass: the number of its first statement, the tensors that get gradients by number, the views of
-    the gradients that it starts from, and of those that it computes."""
+    """A traced backward pass: the tensors that get gradients by number, the views of the gradients that it starts from,
+    and of those that it computes."""
 
-    boundary: int
     inputs: tuple[int, ...]
     tangents: tuple[View, ...]
     grads: tuple[View, ...]
 
 
-class Joint(NamedTuple):
-    """How the two programs of a joint graph are called.
-
-    `live`: the indices of results that require grad; `inputs`: the numbers of the tensors that get gradients, which lie
-    in the arrays of `new_grads`. `read`: the inputs that backward reads, which are saved as they are: the number of a
-    tensor, whether its `.grad` is meant, and whether backward is given its array. `states`: random states that forward
-    keeps for backward, by name.
-    """
-
-    live: tuple[int, ...]
-    inputs: tuple[int, ...]
-    read: tuple[tuple[int, bool, bool], ...]
-    states: dict[str, bytes]
-    new_grads: Callable[[], list[Any]]
-
-
-class Run(NamedTuple):
-    """One run of a forward program: its results, and what its backward program needs of it."""
-
-    backward: Any
-    lock: Any  # one program at a time may use the memory of temporaries
-    results: Sequence[Tensor]
-    saved: Sequence[Any]
-    scalars: Sequence[Any]
-
-
-# tracing
-def backward_of(outputs: Sequence[Tensor], every: Sequence[Tensor], trace: Trace) -> Backward | None:
+def backward_of(outputs: Sequence[Tensor], tensors: Sequence[Tensor], trace: Trace) -> Backward | None:
     """Trace the backward pass of results that keep their graph, up to the tensors from outside; None if it breaks."""
     if any(s.kind == "draw" and s.args[0] is not DEFAULT for s in trace.statements):
         trace.stop("numbers are drawn from a generator of its own, and the result keeps its graph")
     if trace.broken is not None:
         return None
-    numbers = {(edge_target(t), t._output_nr): i for i, t in enumerate(every) if edge_target(t) is not None}
-    inputs = [every[i] for i in numbers.values()]
+    numbers = {(edge_target(t), t._output_nr): i for i, t in enumerate(tensors) if edge_target(t) is not None}
+    inputs = [tensors[i] for i in numbers.values()]
     tangents = [Traced(array, Memory(array, "input", f"grad_output{k}" if len(outputs) > 1 else "grad_output"))
                 for k, array in enumerate([np.ones(t.array.shape, t.array.dtype) for t in outputs])]
     trace.boundary = len(trace.statements)
@@ -89,7 +59,7 @@ def backward_of(outputs: Sequence[Tensor], every: Sequence[Tensor], trace: Trace
         return None
     grads = [  # each in memory of its own, row by row; passes leave out what is no more than a copy
         (array if isinstance(array, Traced) else trace.outside(np.asarray(array))).copy() for _, array in reached]
-    return Backward(trace.boundary, tuple([i for i, _ in reached]), tuple([t.view_of() for t in tangents]),
+    return Backward(tuple([i for i, _ in reached]), tuple([t.view_of() for t in tangents]),
                     tuple([g.view_of() for g in grads]))
 
 
@@ -112,7 +82,6 @@ def cut_off(inputs: Sequence[Tensor]) -> Iterator[None]:
             each.hooks = hook
 
 
-# dividing
 def partitioned(program: Program, count: int) -> tuple[Program, Program]:
     """Divide a joint graph, whose first `count` kept views are results: what backward reads of what forward has written
     is kept too."""
@@ -124,53 +93,34 @@ def partitioned(program: Program, count: int) -> tuple[Program, Program]:
     return Program(tuple(forward), (*results, *saved.values())), Program(tuple(backward), grads)
 
 
-def joint_of(parts: Sequence[Program], outputs: Outputs, traced: Backward, live: Sequence[int], inputs: Any,
-             given: Sequence[View], states: dict[str, bytes]) -> tuple[Joint, Outputs, list[SourceFunction]]:
-    """How the programs are called, what forward gives with what is saved of it, and both as functions; `given`: the
-    arguments."""
-    forward, backward = parts
-    read = {v.memory for s in backward.statements for v in s.reads()}
-    arguments = {v.memory: v for v in given}
-    saved_inputs = [(i, on_grad, m) for i, on_grad, m in inputs if m in read]
-    saved = [(k, v) for k, v in enumerate(outputs.fresh) if v.memory in read]
-    joint = Joint(tuple(live), traced.inputs, tuple([(i, on_grad, m in arguments) for i, on_grad, m in saved_inputs]),
-                  states, allocator(backward.kept))
-    functions = [SourceFunction("forward", forward.statements, [*given, *outputs.fresh]),
-                 SourceFunction("backward", backward.statements, [
-                     *[arguments[m] for _, _, m in saved_inputs if m in arguments], *[v for _, v in saved],
-                     *traced.tangents, *backward.kept])]
-    return joint, outputs._replace(views=(*outputs.views, *saved)), functions
-
-
-# running
 class CompiledFunction(Function):
     """The node of a compiled call: its backward runs the backward program."""
 
     @staticmethod
-    def forward(ctx: Any, joint: Joint, run: Run, *inputs: Tensor) -> tuple[Tensor, ...]:
+    def forward(ctx: Any, variant: Any, results: Sequence[Tensor], saved: Sequence[Tensor], scalars: Sequence[Any],
+                *inputs: Tensor) -> tuple[Tensor, ...]:
         """Save what the backward program reads."""
-        ctx.joint, ctx.program, ctx.states = joint, (run.backward, run.lock, run.scalars), dict(joint.states)
-        ctx.save_for_backward(*run.saved)
-        ctx.mark_non_differentiable(*[t for k, t in enumerate(run.results) if k not in joint.live])
-        return tuple(run.results)
+        ctx.variant, ctx.program, ctx.scalars = variant, variant.functions[1], scalars
+        ctx.states = dict(variant.trace.states)
+        ctx.save_for_backward(*saved)
+        ctx.mark_non_differentiable(*[t for k, t in enumerate(results) if k not in variant.live])
+        return tuple(results)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         """Run the backward program."""
-        joint, saved, (program, lock, scalars) = ctx.joint, ctx.saved_tensors, ctx.program
-        unused = [k for k, (_, _, given) in enumerate(joint.read) if not given]
-        wanted = [grads[k] for k in joint.live]
-        outs = joint.new_grads()
-        with lock:
-            joint.states.update(ctx.states)
-            program(*[materialized(t) for k, t in enumerate(saved) if k not in unused],
-                    *[np.asarray(g.array, order="C") for g in wanted], *outs, *scalars)
+        variant, saved = ctx.variant, ctx.saved_tensors
+        outs = variant.new_grads()
+        with variant.lock:  # one program at a time may use the memory of temporaries
+            variant.trace.states.update(ctx.states)
+            ctx.program(*[materialized(saved[k]) for k in variant.passed],
+                        *[np.asarray(grads[k].array, order="C") for k in variant.live], *outs, *ctx.scalars)
         found = tuple([plain(array) for array in outs])
         if LOCAL.grad_enabled:  # the pass is recorded: what is there to say of it comes when somebody differentiates it
             inputs = [edge if isinstance(edge, Tensor) else edge.result(array, output_nr)
                       for edge, output_nr, array in zip(ctx.next, ctx.output_nrs(), outs, strict=True)]
             found = CompiledFunctionBackward.apply(found, *inputs)
-        return None, None, *found
+        return None, None, None, None, *found
 
 
 class CompiledFunctionBackward(Function):

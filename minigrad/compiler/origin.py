@@ -1,7 +1,9 @@
 """Finds out who asked for a call: the op of minigrad, and the line of the user's program. Notes all ops of a step."""
 
 import contextlib
+import itertools
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -10,13 +12,20 @@ from weakref import WeakKeyDictionary
 from minigrad._base.notebook import is_cell
 from minigrad.compiler.program import Asked
 
-__all__ = ["AUTOGRAD", "Calls", "asked", "from_optimizer"]
+__all__ = ["AUTOGRAD", "Calls", "asked"]
 
 PACKAGE = str(Path(__file__).resolve().parent.parent) + "/"
 HERE, OPTIM, ENGINE = PACKAGE + "compiler/", PACKAGE + "optim/", PACKAGE + "core/engine.py"
 CHECKPOINT, RUNS_AGAIN = PACKAGE + "utils/checkpoint/", ("recompute", "backward")  # functions that run a call again
 AUTOGRAD = "torch::autograd::"  # before the names of nodes that belong to no op
 TYPED = ("<stdin>", "<string>", "<python-input", "<doctest")  # what a user types, or runs with -c
+
+
+def callers(frame: FrameType | None) -> Iterator[FrameType]:
+    """A frame, and those that called it."""
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
 
 
 def own(frame: FrameType) -> bool:
@@ -28,37 +37,32 @@ def own(frame: FrameType) -> bool:
 
 def asked() -> Asked:
     """The innermost op, node or optimiser on the stack, and the line of the first frame that is not minigrad's."""
-    frame: FrameType | None = sys._getframe(1)
     op, outermost, phase = "", "", "forward"
-    while frame is not None and own(frame):
+    for frame in callers(sys._getframe(1)):
         code = frame.f_code
-        if not code.co_filename.startswith(HERE):
-            outermost = code.co_name
-            if phase == "forward" and code.co_filename.startswith((OPTIM, ENGINE)):
-                phase = "backward" if code.co_filename == ENGINE else "optimizer"
-            owner, _, method = code.co_qualname.rpartition(".")
-            if not op and code.co_filename.startswith(OPTIM) and method in ("update", "step_one", "step"):
-                op = type(frame.f_locals["self"]).__name__ if "self" in frame.f_locals else owner
-            elif not op and method == "forward" and "/ops/" in code.co_filename:
-                op = owner
-            elif not op and method in ("evaluate_function", "evaluate_fully") and "node" in frame.f_locals:
-                op = frame.f_locals["node"].name()
-        frame = frame.f_back
-    if frame is None:
-        return Asked(op or outermost, "", 0, phase)
-    if phase == "forward" and recomputed(frame):
-        phase = "recompute"
-    return Asked((op or outermost).removeprefix(AUTOGRAD), frame.f_code.co_filename, frame.f_lineno, phase)
+        if not own(frame):
+            if phase == "forward" and recomputed(frame):
+                phase = "recompute"
+            return Asked((op or outermost).removeprefix(AUTOGRAD), code.co_filename, frame.f_lineno, phase)
+        if code.co_filename.startswith(HERE):
+            continue
+        outermost = code.co_name
+        if phase == "forward" and code.co_filename.startswith((OPTIM, ENGINE)):
+            phase = "backward" if code.co_filename == ENGINE else "optimizer"
+        owner, _, method = code.co_qualname.rpartition(".")
+        if not op and code.co_filename.startswith(OPTIM) and method in ("update", "step_one", "step"):
+            op = type(frame.f_locals["self"]).__name__ if "self" in frame.f_locals else owner
+        elif not op and method == "forward" and "/ops/" in code.co_filename:
+            op = owner
+        elif not op and method in ("evaluate_function", "evaluate_fully") and "node" in frame.f_locals:
+            op = frame.f_locals["node"].name()
+    return Asked(op or outermost, "", 0, phase)
 
 
-def recomputed(frame: FrameType | None) -> bool:
+def recomputed(frame: FrameType) -> bool:
     """Whether a checkpoint runs the function of this frame once more."""
-    while frame is not None and frame.f_code.co_filename != ENGINE:
-        code = frame.f_code
-        if code.co_filename.startswith(CHECKPOINT) and code.co_name in RUNS_AGAIN:
-            return True
-        frame = frame.f_back
-    return False
+    above = itertools.takewhile(lambda each: each.f_code.co_filename != ENGINE, callers(frame))
+    return any(each.f_code.co_filename.startswith(CHECKPOINT) and each.f_code.co_name in RUNS_AGAIN for each in above)
 
 
 class Call(NamedTuple):
@@ -106,13 +110,3 @@ class Calls:
         if self.running < 0 and (not self.found or self.found[-1].asked != origin):
             self.found.append(Call(origin))  # an optimizer, or what sums gradients
         self.owners.append(self.running if self.running >= 0 else len(self.found) - 1)
-
-
-def from_optimizer() -> bool:
-    """Whether an optimiser of minigrad asks, and no program of the user's."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and own(frame):
-        if frame.f_code.co_filename.startswith(OPTIM):
-            return True
-        frame = frame.f_back
-    return False

@@ -7,12 +7,12 @@ plan, which all calls share.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.compiler.program import Program, View
+from minigrad.compiler.program import Memory, Program, View
 from minigrad.compiler.source import view
 from minigrad.core import Tensor
 from minigrad.core.tensor import counter_of, plain
@@ -40,14 +40,14 @@ class Outputs(NamedTuple):
         return found
 
 
-def outputs_of(program: Program, count: int) -> Outputs:
-    """What a program keeps; the first `count` views are returned."""
+def outputs_of(program: Program, count: int, saved: Collection[Memory]) -> Outputs:
+    """What a program keeps; the first `count` views are returned, and the memories that are `saved` for backward."""
     bases = {v.memory: View(v.memory, (v.memory.nbytes,), (1,), 0, np.dtype(np.uint8)) for v in program.kept}
     uses = [*program.kept, *[v for s in program.statements for v in s.uses()]]
     bases |= {v.memory: v for v in reversed(uses) if v.memory in bases and v.whole}  # else its bytes
     places = {memory: k for k, memory in enumerate(bases)}
-    return Outputs(tuple([(places[v.memory], v) for v in program.kept[:count]]), tuple(bases.values()),
-                   allocator(bases.values()))
+    views = [*program.kept[:count], *[v for v in bases.values() if v.memory in saved]]
+    return Outputs(tuple([(places[v.memory], v) for v in views]), tuple(bases.values()), allocator(bases.values()))
 
 
 def allocator(views: Iterable[View]) -> Callable[[], list[Any]]:

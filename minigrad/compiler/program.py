@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 from minigrad._base.notebook import is_cell
 
-__all__ = ["Asked", "Formula", "Memory", "Program", "Statement", "View", "contiguous_strides", "operands", "substitute"]
+__all__ = ["NOBODY", "Asked", "Formula", "Memory", "Program", "Statement", "View", "contiguous_strides", "operands",
+           "parts_of", "substitute"]
 
 
 class Memory:
@@ -27,26 +28,22 @@ class Memory:
     "temporary" (the memory plan decides where it lies). `array` is there for inputs and constants only.
     """
 
-    __slots__ = ("address", "array", "kind", "name", "nbytes", "number", "value")
-    count = 0
+    __slots__ = ("address", "array", "kind", "name", "nbytes", "value")
 
     def __init__(self, array: Any, kind: str, name: str = "") -> None:
-        self.kind, self.nbytes = kind, array.nbytes
+        self.kind, self.name, self.nbytes = kind, name, array.nbytes
         self.array: Any = None if kind == "temporary" else array
         self.address: int = array.__array_interface__["data"][0]
-        Memory.count += 1
-        self.number, self.name = Memory.count, name
         self.value: Formula | None = None  # for one number: how it follows from the inputs of the step
 
     def another(self) -> Memory:
         """A temporary of the same size."""
         memory = copy(self)
-        Memory.count += 1
-        memory.kind, memory.array, memory.number, memory.name, memory.value = "temporary", None, Memory.count, "", None
+        memory.kind, memory.array, memory.name, memory.value = "temporary", None, "", None
         return memory
 
     def __repr__(self) -> str:
-        return self.name or f"t{self.number}"
+        return self.name or f"a {self.kind} without a name"
 
 
 class View(NamedTuple):
@@ -192,6 +189,11 @@ class Program:
         """Whether a statement is one of the backward pass of a joint graph."""
         return self.boundary is not None and statement.number >= self.boundary
 
+    def formulas(self) -> list[str]:
+        """The texts of the formulas in it, each once."""
+        operands = [(s.args, tuple(s.options.values())) for s in self.statements]
+        return list(dict.fromkeys([part.text for part in parts_of(operands) if type(part) is Formula]))
+
     def writes(self) -> dict[Memory, list[int]]:
         """By memory: the numbers of the statements that write it."""
         found = defaultdict(list)
@@ -200,24 +202,19 @@ class Program:
                 found[memory].append(i)
         return found
 
-    def reads(self) -> dict[Memory, list[int]]:
-        """By memory: the numbers of the statements that read it; one past the end for what is kept."""
-        found = defaultdict(list)
-        for i, statement in enumerate(self.statements):
-            for memory in dict.fromkeys([v.memory for v in statement.reads()]):
-                found[memory].append(i)
-        for view in self.kept:
-            found[view.memory].append(len(self.statements))
-        return found
+
+def parts_of(value: Any) -> Iterator[Any]:
+    """What an operand is made of, also in tuples and lists."""
+    if type(value) in (tuple, list):
+        for part in value:
+            yield from parts_of(part)
+    else:
+        yield value
 
 
 def operands(value: Any) -> Iterator[View]:
-    """The views in an operand, also in tuples, lists and slices."""
-    if type(value) is View:
-        yield value
-    elif type(value) in (tuple, list):
-        for part in value:
-            yield from operands(part)
+    """The views in an operand."""
+    return (part for part in parts_of(value) if type(part) is View)
 
 
 def substitute(value: Any, change: Callable[[View], View]) -> Any:

@@ -28,32 +28,9 @@ def value_of(value: Any) -> Any:
     return float.__float__(value) if isinstance(value, TracedFloat) else value
 
 
-def arithmetic(symbol: str, swapped: bool = False) -> Callable[..., Any]:
-    """An operator of two numbers, as a method."""
-    def method(self: TracedFloat, other: Any) -> Any:
-        if not isinstance(other, (int, float)):
-            return NotImplemented
-        x, y = (other, self) if swapped else (self, other)
-        value = OPERATORS[symbol](value_of(x), value_of(y))
-        return TracedFloat(value, f"({text_of(x)} {symbol} {text_of(y)})", self.guard)
-    return method
-
-
-def comparison(symbol: str) -> Callable[..., Any]:
-    """A comparison, as a method: its outcome becomes a guard."""
-    def method(self: TracedFloat, other: Any) -> Any:
-        if not isinstance(other, (int, float)):
-            return NotImplemented
-        outcome = COMPARISONS[symbol](value_of(self), value_of(other))
-        self.guard(f"({text_of(self)} {symbol} {text_of(other)}) is {outcome}")
-        return outcome
-    return method
-
-
 OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": operator.pow,
-             "//": operator.floordiv, "%": operator.mod}
-COMPARISONS = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
-               ">=": operator.ge}
+             "//": operator.floordiv, "%": operator.mod, "==": operator.eq, "!=": operator.ne, "<": operator.lt,
+             "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 UFUNCS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "**"}
 
 
@@ -67,6 +44,20 @@ def combined(ufunc: str, operands: list[Any], itemsize: int) -> Formula | None:
     return Formula(f"({x} {UFUNCS[ufunc]} {y})" if itemsize == 8 else f"rounded({x} {UFUNCS[ufunc]} {y})")
 
 
+def method_of(symbol: str, swapped: bool = False) -> Callable[..., Any]:
+    """An operator of two numbers, as a method; the outcome of a comparison becomes a guard."""
+    def method(self: TracedFloat, other: Any) -> Any:
+        if not isinstance(other, (int, float)):
+            return NotImplemented
+        x, y = (other, self) if swapped else (self, other)
+        value, text = OPERATORS[symbol](value_of(x), value_of(y)), f"({text_of(x)} {symbol} {text_of(y)})"
+        if isinstance(value, bool):
+            self.guard(f"{text} is {value}")
+            return value
+        return TracedFloat(value, text, self.guard)
+    return method
+
+
 class TracedFloat(float):
     """A number with a formula; `guard` is called with each condition that the traced step has come to rely on."""
 
@@ -78,14 +69,14 @@ class TracedFloat(float):
         self.formula, self.guard = Formula(text), guard
         return self
 
-    __add__, __radd__ = arithmetic("+"), arithmetic("+", True)
-    __sub__, __rsub__ = arithmetic("-"), arithmetic("-", True)
-    __mul__, __rmul__ = arithmetic("*"), arithmetic("*", True)
-    __truediv__, __rtruediv__ = arithmetic("/"), arithmetic("/", True)
-    __floordiv__, __rfloordiv__ = arithmetic("//"), arithmetic("//", True)
-    __mod__, __rmod__ = arithmetic("%"), arithmetic("%", True)
-    __pow__, __rpow__ = arithmetic("**"), arithmetic("**", True)
-    __eq__, __ne__, __lt__, __le__, __gt__, __ge__ = map(comparison, ("==", "!=", "<", "<=", ">", ">="))
+    __add__, __radd__ = method_of("+"), method_of("+", True)
+    __sub__, __rsub__ = method_of("-"), method_of("-", True)
+    __mul__, __rmul__ = method_of("*"), method_of("*", True)
+    __truediv__, __rtruediv__ = method_of("/"), method_of("/", True)
+    __floordiv__, __rfloordiv__ = method_of("//"), method_of("//", True)
+    __mod__, __rmod__ = method_of("%"), method_of("%", True)
+    __pow__, __rpow__ = method_of("**"), method_of("**", True)
+    __eq__, __ne__, __lt__, __le__, __gt__, __ge__ = map(method_of, ("==", "!=", "<", "<=", ">", ">="))
     __hash__ = float.__hash__
 
     def __neg__(self) -> TracedFloat:

@@ -64,35 +64,21 @@ class Lines:
         self.names: dict[View, str] = {}
         self.taken: set[str] = set(RESERVED) | set(keyword.kwlist) | set(formulas)
         self.constants: dict[str, Any] = {"copyto": np.copyto, "assign": assign, "rounded": rounded, "view": view}
+        self.by_value: dict[Any, str] = {}  # the names of constants, by what is the same for equal ones
         self.by_memory: dict[Memory, str] = {}
         self.loops: dict[str, tuple[str, Any]] = {}  # by the code of a loop: its name, and itself
         self.formulas: dict[str, str] = {}
         self.counted = 0
         if like is not None:
-            for name in ("names", "taken", "constants", "by_memory", "loops", "formulas"):
+            for name in ("names", "taken", "constants", "by_value", "by_memory", "loops", "formulas"):
                 getattr(self, name).update(getattr(like, name))
-        for text in self.used_formulas():
+        for text in program.formulas():
             self.formulas.setdefault(text, f"s{len(self.formulas)}")
         self.scalars = list(formulas)
+        self.calls = [self.line(s) for s in program.statements]  # they name memory, in their order
         for memory in self.parameters:
             self.memory_name(memory)
-        self.calls = [self.line(s) for s in program.statements]
         self.kept = [self.name(v) for v in program.kept]
-
-    def used_formulas(self) -> list[str]:
-        found: dict[str, None] = {}
-
-        def look(value: Any) -> None:
-            if isinstance(value, Formula):
-                found[value.text] = None
-            elif isinstance(value, (tuple, list)):
-                for part in value:
-                    look(part)
-
-        for statement in self.program.statements:
-            look(statement.args)
-            look(tuple(statement.options.values()))
-        return list(found)
 
     # names
     def unique(self, wanted: str) -> str:
@@ -118,10 +104,7 @@ class Lines:
         if view not in self.names:
             base = self.memory_name(view.memory)
             others = [v for v in self.names if v.memory is view.memory]
-            if view.memory in self.parameters:
-                is_base = view == self.parameters[view.memory]
-            else:
-                is_base = not others
+            is_base = view == self.parameters[view.memory] if view.memory in self.parameters else not others
             array = view.memory.array
             turned = any(v.T == view for v in others) or (
                 array is not None and len(view.shape) == 2 and view.shape == array.shape[::-1])
@@ -129,12 +112,13 @@ class Lines:
         return self.names[view]
 
     def constant(self, value: Any, wanted: str) -> str:
-        for name, known in self.constants.items():
-            if known is value:
-                return name
-        name = self.unique(wanted)
-        self.constants[name] = value
-        return name
+        """The name of an object; of an array of one number that of all that are equal."""
+        number = isinstance(value, np.ndarray) and not value.ndim
+        key = (value.dtype, value.tobytes()) if number else id(value)
+        if key not in self.by_value:
+            self.by_value[key] = name = self.unique(wanted)
+            self.constants[name] = value
+        return self.by_value[key]
 
     # text
     def text_of(self, value: Any, dtype: Any = None) -> str:
@@ -143,30 +127,19 @@ class Lines:
             return self.name(value)
         if isinstance(value, Formula):
             return self.formulas[value.text]
-        if isinstance(value, (bool, int, float, np.generic)) and not isinstance(value, np.bool_):
-            number = np.asarray(value) if isinstance(value, np.generic) else value
-            if dtype is not None and not isinstance(value, np.generic):
-                number = np.asarray(value, dtype)
-            if not isinstance(number, np.ndarray):
-                return repr(value)
+        if isinstance(value, np.generic) or (dtype is not None and isinstance(value, (bool, int, float))):
+            number = np.asarray(value, value.dtype if isinstance(value, np.generic) else dtype)
             wanted = re.sub(r"\W", lambda m: {".": "_", "-": "m", "+": ""}[m[0]], repr(number.item()))
-            return self.constant_number(number, f"k{wanted}")
+            return self.constant(number, f"k{wanted}")
         if isinstance(value, tuple):
             return f"({', '.join([self.text_of(v) for v in value])}{',' if len(value) == 1 else ''})"
         if isinstance(value, list):
             return f"[{', '.join([self.text_of(v) for v in value])}]"
-        if isinstance(value, slice) or value is None or value is Ellipsis or isinstance(value, str):
+        if value is None or value is Ellipsis or isinstance(value, (bool, int, float, str, slice)):
             return repr(value)
         if isinstance(value, np.ndarray) and value.ndim == 1 and value.size and value[0] == 1 and value[-1] == 1:
             return self.constant(value, f"ones{value.size}")
         return self.constant(value, getattr(value, "__name__", "k"))
-
-    def constant_number(self, number: Any, wanted: str) -> str:
-        for name, known in self.constants.items():
-            if isinstance(known, np.ndarray) and not known.ndim and known.dtype == number.dtype and (
-                    known.tobytes() == number.tobytes()):
-                return name
-        return self.constant(number, wanted)
 
     def function(self, statement: Statement) -> str:
         root, _, method = statement.name.partition(".")
@@ -232,8 +205,7 @@ class Lines:
         return repr(value) if value == value and abs(value) != float("inf") else f"float('{value}')"
 
     def index(self, index: Any) -> str:
-        parts = index if type(index) is tuple else (index,)
-        return ", ".join([repr(p) if isinstance(p, slice) else self.text_of(p) for p in parts])
+        return ", ".join(map(self.text_of, index if type(index) is tuple else (index,)))
 
     def product(self, statement: Statement) -> str:
         """`dot` where it can write its result; of what is to lie the other way round, the product turned."""

@@ -19,21 +19,19 @@ from numpy.lib.array_utils import byte_bounds
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.lib.stride_tricks import as_strided
 
-from minigrad.compiler.origin import Calls, asked, from_optimizer
-from minigrad.compiler.program import Asked, Formula, Memory, Statement, View, contiguous_strides
+from minigrad.compiler.origin import Calls, asked
+from minigrad.compiler.program import NOBODY, Asked, Formula, Memory, Statement, View, contiguous_strides, parts_of
 from minigrad.compiler.scalars import TracedFloat, combined, value_of
 
 __all__ = ["RULES", "Active", "GraphBreak", "Trace", "Traced", "apply", "arrays_in", "call", "fresh", "plain"]
 
 BASIC = (int, slice, type(None), type(...))
 # Functions of NumPy that look at shapes and dtypes, not at numbers.
-ABOUT_TYPES = {"result_type", "can_cast", "ndim", "shape", "size", "may_share_memory", "shares_memory", "iscomplexobj",
-               "isrealobj", "common_type", "min_scalar_type", "byte_bounds"}
+ABOUT_TYPES = {"result_type", "ndim", "shape", "size", "may_share_memory", "shares_memory"}
 # Functions whose results have shapes that depend on numbers.
 SHAPED_BY_DATA = {"nonzero", "flatnonzero", "argwhere", "unique", "unique_values", "unique_all", "unique_counts",
                   "unique_inverse", "compress", "extract", "bincount", "trim_zeros", "union1d", "intersect1d",
                   "setdiff1d", "setxor1d", "histogram_bin_edges"}
-CHANGE_FIRST = {"put", "place", "putmask", "fill_diagonal", "put_along_axis", "partition", "sort", "at"}
 
 
 class GraphBreak(RuntimeError):
@@ -48,8 +46,11 @@ class Trace:
         self.statements: list[Statement] = []
         self.calls = Calls()
         self.guards: dict[str, None] = {}  # conditions on the scalars that the step reads
-        self.scalars: dict[str, Memory | str] = {}  # by the name in formulas: an input of one element, or an option
-        self.states: dict[str, bytes] = {}  # states of random streams that a program keeps while it runs
+        self.scalars: dict[str, Callable[..., float]] = {}  # by the name in formulas: what reads it of a call's tensors
+        self.inputs: dict[Memory, int] = {}  # the numbers of the tensors from outside
+        self.states: dict[str, bytes] = {}  # states of the default stream that a program keeps while it runs
+        self.known_states: dict[bytes, str] = {}  # those that the step has looked at, as a checkpoint does: their names
+        self.drawn_until = b""  # the state of the default stream behind the last draw that was noted
         self.broken: tuple[str, Asked] | None = None
         self.fullgraph = fullgraph
         self.boundary: int | None = None  # the number of the first statement of the backward pass of a joint graph
@@ -67,41 +68,28 @@ class Trace:
             out.memory.value = None
 
     def stop(self, reason: str) -> None:
-        """Remember why this step is no program; the first reason counts."""
+        """Remember why this step is no program, and who asked for it; the first reason counts."""
         if self.broken is None:
             self.broken = reason, asked()
         if self.fullgraph:
-            raise GraphBreak(self.reason())
+            reason, where = self.broken
+            raise GraphBreak(where.located(reason))
 
-    def reason(self) -> str:
-        """Why there is no program, with the place."""
-        assert self.broken is not None
-        reason, where = self.broken
-        return where.located(reason)
-
-    nowhere = Asked("", "", 0)
+    def refuse(self, reason: str | None) -> None:
+        """Remember why a step that has run is no program, if there is a reason."""
+        if self.broken is None and reason is not None:
+            self.broken = reason, NOBODY
 
     def guard(self, condition: str) -> None:
         self.guards[condition] = None
 
-    def scalar_name(self, memory: Memory) -> str:
-        """The name, in formulas, of an input of one element."""
-        return self.named(f"{memory.name}_now", memory)
-
-    def option_name(self, name: str) -> str:
-        """The name, in formulas, of an option of an optimiser."""
-        return self.named(name, name)
-
-    def named(self, name: str, what: Any) -> str:
-        wanted = re.sub(r"\W+", "_", name).strip("_")
-        while self.scalars.get(wanted, what) is not what:
-            wanted += "_"
-        self.scalars[wanted] = what
-        return wanted
-
-    def number(self, value: float, text: str) -> TracedFloat:
+    def scalar(self, value: float, name: str, read: Callable[..., float]) -> TracedFloat:
         """A number that is read anew before each call."""
-        return TracedFloat(value, text, self.guard)
+        name = re.sub(r"\W+", "_", name).strip("_")
+        while name in self.scalars:
+            name += "_"
+        self.scalars[name] = read
+        return TracedFloat(value, name, self.guard)
 
     def operand(self, value: Any) -> Any:
         """An argument of a statement: views for arrays, formulas for traced numbers, the rest as it is."""
@@ -127,10 +115,14 @@ class Trace:
             self.add("copy", "copyto", np.copyto, (kept,), (Traced(owner, memory),))
         return Traced(array, self.memories[id(owner)][1])
 
-    def as_input(self, array: Any, name: str) -> Traced:
+    def as_input(self, array: Any, name: str, number: int) -> Traced:
         """An array of a tensor from outside, as an input of its own: others may have the same array in this call."""
-        self.memories[id(array)] = array, Memory(array, "input", name)
-        return Traced(array, self.memories[id(array)][1])
+        memory = Memory(array, "input", name)
+        self.memories[id(array)], self.inputs[memory] = (array, memory), number
+        if array.size == 1 and array.dtype.kind == "f":
+            now = self.scalar(array.item(), f"{name}_now", lambda tensors: tensors[number].array.item())
+            memory.value = now.formula
+        return Traced(array, memory)
 
 
 HALF = "a tensor is of bfloat16, which programs do not compute"
@@ -146,14 +138,6 @@ class Active:
     def here(cls) -> bool:
         """Whether this thread traces a step."""
         return cls.thread == get_ident()
-
-    @classmethod
-    def begin(cls, trace: Trace) -> None:
-        cls.trace, cls.thread = trace, get_ident()
-
-    @classmethod
-    def end(cls) -> None:
-        cls.thread = None
 
 
 def plain(value: Any) -> Any:
@@ -200,9 +184,7 @@ def traced_result(result: Any, sources: list[Traced], note: Callable[[list[Trace
 
 def arrays_in(value: Any) -> list[Traced]:
     """The traced arrays of an argument."""
-    if isinstance(value, Traced):
-        return [value]
-    return [each for part in value for each in arrays_in(part)] if isinstance(value, (tuple, list)) else []
+    return [part for part in parts_of(value) if isinstance(part, Traced)]
 
 
 def call(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
@@ -214,16 +196,15 @@ def call(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
         return result
     if name in SHAPED_BY_DATA:
         trace.stop(f"the shape that {name} gives depends on data")
-    sources = [*arrays_in(args), *arrays_in(tuple(options.values()))]
-    if name in CHANGE_FIRST and result is None:
+    sources = arrays_in((args, tuple(options.values())))
+    if result is None:  # it has changed its first argument
         first = args[0] if isinstance(args[0], Traced) else trace.outside(args[0])
         trace.add("call", name, function, args, [first], options, updates=True)
         return None
     if not isinstance(result, (np.ndarray, np.generic, tuple, list)):
         trace.stop(f"{name} looks at numbers")
         return result
-    kind = "copy" if name in ("copy", "astype", "ravel", "reshape") else "call"
-    if kind == "copy":
+    if name in ("copy", "astype", "ravel", "reshape"):
         return traced_result(result, sources, lambda new: copied(args[0], new[0]))
     return traced_result(result, sources, lambda new: trace.add("call", name, function, args, new, options))
 
@@ -282,8 +263,8 @@ class Traced(NDArrayOperatorsMixin):
     def item(self, *index: Any) -> Any:
         """The number; where an optimiser reads one of its own, as a formula, else it is a break."""
         formula, value = self.memory.value, self.value.item(*index)
-        if formula is not None and self.size == 1 and isinstance(value, float) and from_optimizer():
-            return Active.trace.number(value, formula.text)
+        if formula is not None and self.size == 1 and isinstance(value, float) and asked().phase == "optimizer":
+            return TracedFloat(value, formula.text, Active.trace.guard)
         Active.trace.stop("a number is read from a tensor, as by .item()")
         return value
 
@@ -295,14 +276,7 @@ class Traced(NDArrayOperatorsMixin):
     tolist = looked_at("tolist", "values are handed to Python")
     __array__ = looked_at("__array__", "values are handed to NumPy")
 
-    def __repr__(self) -> str:
-        Active.trace.stop("values are printed")
-        return repr(self.value)
-
     # views, copies, elements
-    def view(self, dtype: Any) -> Traced:
-        return Traced(self.value.view(dtype), self.memory)
-
     def copy(self, order: Any = "C") -> Traced:
         copy: Traced = call("copy", np.ndarray.copy, (self, order), {})
         return copy
@@ -311,9 +285,6 @@ class Traced(NDArrayOperatorsMixin):
         if not copy and self.dtype == dtype:
             return self
         return call("astype", np.ndarray.astype, (self, dtype), options)
-
-    def fill(self, value: Any) -> None:
-        self[...] = value
 
     def __getitem__(self, index: Any) -> Any:
         parts = index if isinstance(index, tuple) else (index,)
@@ -333,49 +304,35 @@ class Traced(NDArrayOperatorsMixin):
         target = self[index]
         if isinstance(new, Traced) and new.view_of() == target.view_of():
             return  # `x[i] += y` puts back what it has changed in place
-        if isinstance(new, Traced):
-            formula = new.memory.value if new.size == target.size == 1 and new.dtype == target.dtype else None
-            Active.trace.add("copy", "copyto", np.copyto, (new,), [target])
-            self.memory.value = formula
-        elif isinstance(new, np.ndarray) and new.ndim:
-            Active.trace.add("copy", "copyto", np.copyto, (new,), [target])
-        else:
-            Active.trace.add("fill", "copyto", np.copyto, (new,), [target])
+        same = isinstance(new, Traced) and new.size == target.size == 1 and new.dtype == target.dtype
+        formula = new.memory.value if same else None
+        kind = "copy" if isinstance(new, Traced) or (isinstance(new, np.ndarray) and new.ndim) else "fill"
+        Active.trace.add(kind, "copyto", np.copyto, (new,), [target])
+        self.memory.value = formula
 
     def __getattr__(self, name: str) -> Any:
         """Any other method of NumPy's arrays."""
         function = getattr(np.ndarray, name, None)
         if function is None or name.startswith("__"):
             raise AttributeError(f"'Traced' object has no attribute '{name}'")
-        return lambda *args, **options: call(name, function, (self, *args), options)
+        return lambda *args, **options: apply(name, function, (self, *args), options)
 
     # NumPy's dispatch
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = (), **options: Any) -> Any:
         trace, name = Active.trace, ufunc.__name__
-        real = [plain(v) for v in inputs]
         if method == "at":
-            ufunc.at(*real)
-            first = inputs[0] if isinstance(inputs[0], Traced) else trace.outside(inputs[0])
-            trace.add("call", f"{name}.at", ufunc.at, (first, *inputs[1:]), [first], updates=True)
-            return None
+            return call(f"{name}.at", ufunc.at, inputs, options)
         function = ufunc if method == "__call__" else getattr(ufunc, method)
         kind = "product" if ufunc is np.matmul else {"__call__": "ufunc", "reduce": "reduce"}.get(method, "call")
         name = name if method == "__call__" else f"{name}.{method}"
-        outs = out if isinstance(out, tuple) else None if out is None else (out,)
-        plain_options = {k: plain(v) for k, v in options.items()}
-        if outs is not None and all(o is not None for o in outs):
-            targets = [o if isinstance(o, Traced) else trace.outside(o) for o in outs]
-            function(*real, out=tuple([t.value for t in targets]), **plain_options)
-            formula = scalar_formula(name, inputs, targets[0])
-            trace.add(kind, name, function, inputs, targets, options, updates="where" in options)
-            targets[0].memory.value = formula
-            return targets[0] if len(targets) == 1 else tuple(targets)
-        result = function(*real, **plain_options)
-        new = [fresh(v) for v in (result if isinstance(result, tuple) else (result,))]
-        formula = scalar_formula(name, inputs, new[0])
-        trace.add(kind, name, function, inputs, new, options)
-        new[0].memory.value = formula
-        return tuple(new) if isinstance(result, tuple) else new[0]
+        outs = [trace.outside(o) if isinstance(o, np.ndarray) else o for o in out]
+        result = function(*plain(inputs), **{k: plain(v) for k, v in options.items()}, out=plain(tuple(outs)) or None)
+        results = result if isinstance(result, tuple) else (result,)
+        outs = [fresh(each) if o is None else o for o, each in zip(outs or [None] * len(results), results)]
+        formula = scalar_formula(name, inputs, outs[0])
+        trace.add(kind, name, function, inputs, outs, options, updates="where" in options)
+        outs[0].memory.value = formula
+        return tuple(outs) if isinstance(result, tuple) else outs[0]
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: dict[str, Any]) -> Any:
         return apply(function.__name__, function, args, options)
@@ -387,7 +344,7 @@ RULES: dict[str, Callable[..., Any]] = {}  # by the name of a function of NumPy'
 def apply(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
     """A function of NumPy on traced arrays."""
     rule: Callable[..., Any] = RULES.get(name, call)
-    return rule(name, function, args, options)
+    return rule(name, function, args, {k: v for k, v in options.items() if k not in ("like", "device")})
 
 
 def scalar_formula(name: str, inputs: Any, out: Traced) -> Formula | None:

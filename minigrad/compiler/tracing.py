@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, ClassVar
+from threading import get_ident
+from typing import Any
 
 import numpy as np
 
+from minigrad._base.contexts import contextmanager, ensure
 from minigrad._base.dtype import BFLOAT16
 from minigrad._base.locks import new_lock
 from minigrad.autograd import _api
@@ -17,10 +18,7 @@ from minigrad.backends.registry import HOST
 from minigrad.backends.stream import DEFAULT, Stream
 from minigrad.compiler.functions import TracingBackend
 from minigrad.compiler.origin import AUTOGRAD
-from minigrad.compiler.program import Formula
-from minigrad.compiler.scalars import value_of
 from minigrad.compiler.tracer import HALF, Active, Trace, Traced, fresh, plain
-from minigrad.compiler.world import World
 from minigrad.core import Node, Tensor, engine
 from minigrad.core.engine import start_grads
 from minigrad.core.grad_mode import UNUSUAL
@@ -29,25 +27,15 @@ from minigrad.ops._dispatch.op_wrappers import wrap_ops
 
 __all__ = ["TRACING", "random_state_kept", "released", "tracing"]
 
+Options = dict[str, tuple[dict[str, Any], str]]
 TRACING = new_lock()  # one step is traced at a time: the table of backends belongs to the process
-drawn_eagerly = draws.drawn
-
-
-state_bytes, set_state_bytes = Stream.state_bytes, Stream.set_state_bytes
+drawn_eagerly, state_bytes, set_state_bytes = draws.drawn, Stream.state_bytes, Stream.set_state_bytes
 NOTHING = np.zeros((), np.int8)
-
-
-class Draws:
-    """What a trace saw of the default stream: the state behind the last draw that it noted, and the states that
-    somebody has looked at, such as a checkpoint that draws once more what was drawn before."""
-
-    state: bytes = b""
-    known: ClassVar[dict[bytes, str]] = {}
 
 
 def end_of_draws(trace: Trace) -> None:
     """Break if somebody drew numbers that no statement draws."""
-    if state_bytes(DEFAULT) != Draws.state:
+    if state_bytes(DEFAULT) != trace.drawn_until:
         trace.stop("random numbers are drawn by what is no distribution of minigrad")
 
 
@@ -61,7 +49,7 @@ def random_state_kept(trace: Trace) -> Iterator[None]:
         end_of_draws(trace)
     finally:
         set_state_bytes(DEFAULT, state)
-        Draws.state = state
+        trace.drawn_until = state
 
 
 def drawn(here: Any, there: Any, stream: Any, shape: Any, *parameters: Any) -> Any:
@@ -74,7 +62,7 @@ def drawn(here: Any, there: Any, stream: Any, shape: Any, *parameters: Any) -> A
     out = fresh(drawn_eagerly(here, there, stream, shape, *[plain(p) for p in parameters]))
     trace.add("draw", here.__name__, here, (stream, out.size, *parameters), [out])
     if stream is DEFAULT:
-        Draws.state = state_bytes(DEFAULT)
+        trace.drawn_until = state_bytes(DEFAULT)
     return out
 
 
@@ -93,30 +81,26 @@ def restore_state(stream: Stream, states: dict[str, bytes], name: str) -> Any:
 def state_noted(stream: Stream) -> bytes:
     """`Stream.state_bytes`, noted."""
     state = state_bytes(stream)
-    if Active.here() and stream is DEFAULT and state not in Draws.known:
-        Draws.known[state] = name = f"state{len(Draws.known)}"
-        Active.trace.add("state", "keep_state", keep_state, (stream, Active.trace.states, name), [fresh(NOTHING)])
+    if Active.here() and stream is DEFAULT and state not in Active.trace.known_states:
+        trace = Active.trace
+        trace.known_states[state] = name = f"state{len(trace.known_states)}"
+        trace.add("state", "keep_state", keep_state, (stream, trace.states, name), [fresh(NOTHING)])
     return state
 
 
 def state_set(stream: Stream, state: bytes) -> None:
     """`Stream.set_state_bytes`, noted; a state that the step has not looked at is a break."""
     if Active.here():
-        if stream is DEFAULT and state in Draws.known:
-            end_of_draws(Active.trace)
-            Active.trace.add("state", "restore_state", restore_state, (stream, Active.trace.states, Draws.known[state]),
-                             [fresh(NOTHING)])
+        trace = Active.trace
+        if stream is DEFAULT and state in trace.known_states:
+            end_of_draws(trace)
+            name = trace.known_states[state]
+            trace.add("state", "restore_state", restore_state, (stream, trace.states, name), [fresh(NOTHING)])
         else:
-            Active.trace.stop("a random state is set that the step has not looked at")
+            trace.stop("a random state is set that the step has not looked at")
+        if stream is DEFAULT:
+            trace.drawn_until = state
     set_state_bytes(stream, state)
-    if Active.here() and stream is DEFAULT:
-        Draws.state = state_bytes(DEFAULT)
-
-
-def note_states(look: Any, change: Any) -> None:
-    """Let streams look at their states, and change them, by these functions."""
-    for name, function in (("state_bytes", look), ("set_state_bytes", change)):
-        setattr(Stream, name, function)
 
 
 def adopt(args: Any) -> None:
@@ -178,45 +162,50 @@ def stopping(trace: Trace, in_half: Any) -> Callable[[Any], Any]:
 
 
 @contextmanager
-def tracing(trace: Trace, world: World, given: list[tuple[str, Tensor]]) -> Iterator[None]:
+def tracing(trace: Trace, named: list[tuple[str, Tensor]], options: Options) -> Iterator[None]:
     """A block in which tensors have traced arrays, and optimisers traced options; afterwards they have their own."""
-    tensors = [*world.tensors.values(), *given]
-    known = {id(t) for _, t in tensors}
-    grads = [(f"{name}.grad", t._grad) for name, t in tensors if t._grad is not None and id(t._grad) not in known]
-    arrays = [(t, t.array) for _, t in [*tensors, *grads]]
-    before = {id(group): dict(group) for group, _, _ in world.options.values()}
-    groups = {id(group): group for group, _, _ in world.options.values()}
-    draws.drawn, in_half, BFLOAT16.type = drawn, BFLOAT16.type, stopping(trace, BFLOAT16.type)
-    wrap_ops(noting, True)
-    UNUSUAL.pass_wrappers.append(noting_nodes)
-    engine.start_grads = vars(_api)["start_grads"] = adopting_start
-    Draws.state, Draws.known = state_bytes(DEFAULT), {}
-    note_states(state_noted, state_set)
-    Active.begin(trace)
+    arrays = [(t, t.array) for t in {id(t): t for _, t in named}.values()]
+    values = [(group, key, group[key]) for group, key in options.values()]
+    changes: list[tuple[Any, str, Any]] = [
+        (draws, "drawn", drawn), (BFLOAT16, "type", stopping(trace, BFLOAT16.type)),
+        (engine, "start_grads", adopting_start), (_api, "start_grads", adopting_start),
+        (Stream, "state_bytes", state_noted), (Stream, "set_state_bytes", state_set)]
+    before = [(owner, name, getattr(owner, name)) for owner, name, _ in changes]
+    trace.drawn_until = state_bytes(DEFAULT)
     backend: Any = TracingBackend()  # it has no graphs, events, statistics
-    try:
-        for name, t in [*tensors, *grads]:
-            t.array = trace.as_input(t.array, name)
-            if t.array.size == 1 and t.array.dtype.kind == "f":
-                t.array.memory.value = Formula(trace.scalar_name(t.array.memory))
-        for name, (group, key, place) in world.options.items():
-            value = group[key] if place is None else group[key][place]
-            number = trace.number(value, trace.option_name(name))
-            group[key] = number if place is None else (*group[key][:place], number, *group[key][place + 1:])
+
+    def leave() -> None:
+        Active.thread = None
+        for owner, name, value in before:
+            setattr(owner, name, value)
+        UNUSUAL.pass_wrappers = [each for each in UNUSUAL.pass_wrappers if each is not noting_nodes]
+        wrap_ops(noting, False)
+        put_back(arrays, trace)
+        for group, key, value in values:
+            group[key] = restored(group[key], value, trace)
+
+    with ensure(leave):
+        Active.trace, Active.thread = trace, get_ident()
+        for owner, name, value in changes:
+            setattr(owner, name, value)
+        UNUSUAL.pass_wrappers.append(noting_nodes)
+        wrap_ops(noting, True)
+        for number, (name, t) in enumerate(named):
+            if not isinstance(t.array, Traced):  # a gradient may be known as a tensor, too
+                t.array = trace.as_input(t.array, name, number)
+        for name, (group, key) in options.items():
+            group[key] = traced_option(trace, name, group, key)
         with registry.serving(backend):
             yield
             end_of_draws(trace)
-    finally:
-        Active.end()
-        wrap_ops(noting, False)
-        UNUSUAL.pass_wrappers.remove(noting_nodes)
-        engine.start_grads = vars(_api)["start_grads"] = start_grads
-        draws.drawn, BFLOAT16.type = drawn_eagerly, in_half
-        note_states(state_bytes, set_state_bytes)
-        put_back(arrays, trace)
-        for i, group in groups.items():
-            for key, value in before[i].items():
-                group[key] = restored(group[key], value, trace)
+
+
+def traced_option(trace: Trace, name: str, group: dict[str, Any], key: str) -> Any:
+    """An option of an optimiser, a float or some of them, as traced numbers."""
+    value = group[key]
+    if isinstance(value, tuple):
+        return tuple([trace.scalar(v, f"{name}{k}", lambda tensors, k=k: group[key][k]) for k, v in enumerate(value)])
+    return trace.scalar(value, name, lambda tensors: group[key])
 
 
 def put_back(arrays: list[tuple[Tensor, Any]], trace: Trace) -> None:
@@ -224,20 +213,16 @@ def put_back(arrays: list[tuple[Tensor, Any]], trace: Trace) -> None:
     for t, array in arrays:
         if isinstance(t.array, Traced) and t.array.value is array:
             t.array = array
-        elif trace.broken is None:
-            trace.broken = "a tensor from outside is given other memory", Trace.nowhere
+        else:
+            trace.refuse("a tensor from outside is given other memory")
 
 
 def restored(now: Any, before: Any, trace: Trace) -> Any:
     """An option after a trace: what it was before, or what the step has made of it, which is a break."""
-    parts = zip(now, before) if isinstance(before, tuple) and isinstance(now, tuple) else [(now, before)]
-    numbers = [value_of(n) for n, _ in parts]
-    changed = tuple(numbers) if isinstance(before, tuple) else numbers[0]
-    if changed == before:
+    if plain(now) == before:
         return before
-    if trace.broken is None:
-        trace.broken = "the step changes an option of an optimiser", Trace.nowhere
-    return changed
+    trace.refuse("the step changes an option of an optimiser")
+    return plain(now)
 
 
 def released() -> list[Tensor]:

@@ -2,121 +2,175 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from operator import is_
 from typing import Any
 
+from minigrad._base.optional import optional
 from minigrad.compiler.capture import Captured
-from minigrad.compiler.joint import CompiledFunction, Run
-from minigrad.compiler.program import Memory
-from minigrad.compiler.source import rounded
+from minigrad.compiler.joint import CompiledFunction, partitioned
+from minigrad.compiler.outputs import allocator, outputs_of
+from minigrad.compiler.passes import LAST_OF_JOINT
+from minigrad.compiler.program import Memory, Program, View
+from minigrad.compiler.source import Function, Source, rounded
+from minigrad.compiler.world import World
 from minigrad.core import Tensor
 from minigrad.core.tensor import counter_of
 
 __all__ = ["Variant"]
 
+Passes = dict[str, Callable[[Program], Program]]
+
 
 class Variant:
-    """One program of a compiled function."""
+    """One program of a compiled function; two, forward and backward, if a result keeps its graph.
 
-    def __init__(self, captured: Captured, key: Any, tensors: Sequence[Tensor], lock: Any) -> None:
-        assert captured.source is not None and captured.effects is not None and captured.outputs is not None
-        self.key, self.captured, self.lock, self.world = key, captured, lock, captured.world
-        self.source, self.effects, self.outputs = captured.source, captured.effects, captured.outputs
-        self.outside = [t for _, t in captured.world.tensors.values()]
+    Numbers are those of the tensors of a call: from outside, from the arguments, and the gradients of `with_grad`.
+    `given`: the inputs that are others at each call, `staying`: the rest, both by memory. `steps`: the program as it
+    was traced, and after each pass.
+    """
+
+    def __init__(self, captured: Captured, key: Any, tensors: Sequence[Tensor], passes: Passes, lock: Any) -> None:
+        world, self.trace, self.guards = captured.world, captured.trace, captured.world.guards
+        self.held = world.seen  # the key has the ids of arguments that are no tensors
+        self.key, self.lock, self.backward = key, lock, captured.backward
+        self.outside, self.with_grad, self.count = captured.outside, captured.with_grad, len(captured.tensors)
+        self.grads, self.cleared, self.versions = captured.grads, captured.cleared, captured.versions
+        self.requires_grad, self.result = captured.requires_grad, captured.result
+        self.results, self.live = len(captured.results.views), captured.results.live
         self.numbers = {id(t): i for i, t in enumerate(self.outside)}
         self.pattern = self.pattern_of(tensors)
         self.firsts = [i for i, number in enumerate(self.pattern) if number == -1 - i]
-        self.guards = [self.world.guards.compiled(), self.world.grads.compiled()]
-        used = {v.memory for s in self.source.program.statements for v in s.uses()}
-        staying = [each for each in captured.inputs if each[2] in used and each[2] not in self.source.parameters]
-        self.staying = [self.outside[i] for i, on_grad, _ in staying if not on_grad]
-        self.staying_grads = [self.outside[i] for i, on_grad, _ in staying if on_grad]
-        self.memories = [m for wanted in (False, True) for _, on_grad, m in staying if on_grad is wanted]
-        self.given_grads = [(i, m.array) for i, on_grad, m in captured.given if on_grad]
-        self.written = {v.memory for s in self.source.program.statements for v in s.outs}
-        self.scalars = [self.reader(name) for name in self.source.scalars]
-        conditions = " and ".join(captured.trace.guards) or "True"
+        self.source = self.write(captured.results.views, passes)
+        self.changed = {v.memory for s in self.source.program.statements for v in s.outs}
+        self.changes_given = not self.changed.isdisjoint(self.given)
+        self.look_at_grads(world)
+        self.unchanged = self.guards.compiled()
+        self.scalars = [self.trace.scalars[name] for name in self.source.scalars]
+        conditions = " and ".join(self.trace.guards) or "True"
         space = {"abs": abs, "rounded": rounded, "__builtins__": {}}
         self.holds: Callable[..., bool] = eval(f"lambda {', '.join(self.source.scalars)}: {conditions}", space)
-        self.bind(self.arrays_now())
+        self.bind([memory.array for memory in self.staying])
 
+    # the program
+    def write(self, views: Sequence[View], passes: Passes) -> Source:
+        """The source of the program; `views`: results."""
+        backward = self.backward.grads if self.backward is not None else ()
+        kept = (*views, *[v for _, _, v in self.grads], *backward)
+        traced = Program(tuple(self.trace.statements), kept, self.trace.boundary)
+        self.steps, parts = shortened(traced, passes, self.results)
+        program, inputs = self.steps[-1][1], self.trace.inputs
+        used = {v.memory for s in program.statements for v in s.uses()}
+        self.given = {m: k for m, k in inputs.items() if self.is_given(k) and (m in used or k < self.count)}
+        self.staying = {m: k for m, k in inputs.items() if m in used and m not in self.given}
+        names = [memory.name for memory in inputs]
+        new_grads = self.backward.inputs if self.backward is not None else [i for i, _, _ in self.grads]
+        for i, v in zip(reversed(new_grads), reversed(parts[-1].kept)):  # gradients are the last of what is kept
+            v.memory.name = f"{names[i]}_grad"
+        formulas = " ".join([*self.trace.guards, *program.formulas()])
+        scalars = [name for name in self.trace.scalars if re.search(rf"\b{name}\b", formulas)]
+        source = Source(program, self.functions_of(parts), scalars)
+        if source.loops:
+            machine_code = optional("minigrad.compiler.machine_code", "fast")
+            source.constants.update(machine_code.functions_of(dict(source.loops.values())))
+        return source
+
+    def is_given(self, number: int) -> bool:
+        """Whether an input is another at each call: an argument, its gradient, or a gradient that the step replaces."""
+        owner = number if number < self.count else self.with_grad[number - self.count]
+        replaced = owner in self.cleared or any(i == owner for i, _, _ in self.grads)
+        return owner >= len(self.outside) or (number >= self.count and replaced)
+
+    def look_at_grads(self, world: World) -> None:
+        """Find the gradients that the program is given, and those that it reads at all, which a call need not hold
+        otherwise; whether there are any is guarded where it matters."""
+        self.given_grads = [(k, m.array) for m, k in self.given.items() if k >= self.count]
+        read = {k for m, k in self.trace.inputs.items() if m in self.given or m in self.staying or (
+            m.value is not None and m.value.text in self.source.scalars)}
+        self.old_grads = [i if k in read else None for k, i in enumerate(self.with_grad, self.count)]
+        if self.backward is None or world.looks_at_grads or any(i is not None for i in self.old_grads):
+            self.guards.conditions |= world.grads
+
+    def functions_of(self, parts: Sequence[Program]) -> list[Function]:
+        """The program as functions, and what they are called with."""
+        given = {m: View(m, m.array.shape, m.array.strides, 0, m.array.dtype) for m in self.given}
+        forward, *rest = parts
+        read = {v.memory for part in rest for s in part.statements for v in s.reads()}
+        self.outputs = outputs_of(forward, self.results + len(self.grads), read)
+        if self.backward is None:
+            return [Function("step", forward.statements, [*given.values(), *self.outputs.fresh])]
+        inputs = [m for m in self.trace.inputs if m in read]
+        saved = [v for v in self.outputs.fresh if v.memory in read]
+        self.saved = [self.trace.inputs[m] for m in inputs]  # as they are; then those that forward has computed
+        self.passed = [k for k, m in enumerate([*inputs, *[v.memory for v in saved]]) if m not in self.staying]
+        self.new_grads = allocator(rest[0].kept)
+        return [Function("forward", forward.statements, [*given.values(), *self.outputs.fresh]),
+                Function("backward", rest[0].statements, [*[given[m] for m in inputs if m in given], *saved,
+                                                          *self.backward.tangents, *rest[0].kept])]
+
+    def bind(self, arrays: list[Any]) -> None:
+        """Put the functions on these arrays, of the inputs that stay."""
+        self.arrays, self.functions = arrays, self.source.bind(dict(zip(self.staying, arrays, strict=True)))
+        self.owners = {id(owner_of(a)) for m, a in zip(self.staying, arrays, strict=True) if m in self.changed}
+
+    # when it holds
     def pattern_of(self, tensors: Sequence[Tensor]) -> list[int]:
         """Which tensor each argument is: the number of one from outside, or by the place where it comes first."""
         first: dict[int, int] = {}
         return [self.numbers.get(id(t), first.setdefault(id(t), -1 - i)) for i, t in enumerate(tensors)]
 
-    def arrays_now(self) -> list[Any]:
-        """The arrays of the tensors that stay from call to call."""
-        grads: list[Any] = [t._grad for t in self.staying_grads]  # guards have seen that they are there
-        return [t.array for t in self.staying] + [grad.array for grad in grads]
-
-    def bind(self, arrays: list[Any]) -> None:
-        """Put the functions on these arrays."""
-        self.arrays, self.functions = arrays, self.source.bind(dict(zip(self.memories, arrays, strict=True)))
-        self.owners = {id(owner_of(a)) for m, a in zip(self.memories, arrays, strict=True) if m in self.written}
-
-    def reader(self, name: str) -> Callable[[Sequence[Tensor]], Any]:
-        """What reads a scalar of the step before a run."""
-        what = self.captured.trace.scalars[name]
-        if isinstance(what, Memory):
-            number, on_grad = next((i, on_grad) for i, on_grad, m in self.captured.inputs if m is what)
-            if on_grad:
-                return lambda tensors: tensors[number]._grad.array.item()  # type: ignore[union-attr]  # it is guarded
-            return lambda tensors: tensors[number].array.item()
-        group, key, place = self.world.options[what]
-        return (lambda tensors: group[key]) if place is None else (lambda tensors: group[key][place])
-
-    def matches(self, key: Any, tensors: Sequence[Tensor]) -> list[Tensor] | None:
-        """The tensors in the program's order, if it holds for this call."""
-        if key != self.key or not all(check() for check in self.guards) or self.pattern_of(tensors) != self.pattern:
+    def matches(self, key: Any, tensors: Sequence[Tensor]) -> tuple[list[Any], list[float]] | None:
+        """The tensors of this call by their numbers, and the scalars that it reads of them, if the program holds."""
+        if key != self.key or not self.unchanged() or self.pattern_of(tensors) != self.pattern:
             return None
-        every = [*self.outside, *[tensors[i] for i in self.firsts]]
-        if self.overlap(every) or any(unlike(array_of(every[i], True), then) for i, then in self.given_grads):
+        every: list[Any] = [*self.outside, *[tensors[i] for i in self.firsts]]
+        every += [None if i is None else every[i]._grad for i in self.old_grads]  # guards have seen that they are there
+        if self.overlap(every) or any(unlike(every[k].array, then) for k, then in self.given_grads):
             return None
-        arrays = self.arrays_now()
+        arrays = [every[k].array for k in self.staying.values()]
         if not all(map(is_, arrays, self.arrays)):
             if any(map(unlike, arrays, self.arrays)):
                 return None
             self.bind(arrays)
-        return every
+        scalars = self.scalars_of(every)
+        return (every, scalars) if self.holds(*scalars) else None
+
+    def scalars_of(self, every: Sequence[Tensor]) -> list[float]:
+        return [read(every) for read in self.scalars]
 
     def overlap(self, every: Sequence[Tensor]) -> bool:
         """Whether an argument shares memory with another input, and one of them is changed."""
-        arguments = [id(owner_of(t.array)) for t in every[len(self.outside):]]
-        if any(m in self.written for i, _, m in self.captured.given):
+        arguments = [id(owner_of(t.array)) for t in every[len(self.outside):self.count]]
+        if self.changes_given:
             owners = [*arguments, *[id(owner_of(t.array)) for t in self.outside]]
             return len(set(owners)) < len(owners)
         return not self.owners.isdisjoint(arguments)
 
-    def run(self, every: list[Tensor]) -> Any:
-        """Do what the step does; False if a condition on its scalars does not hold, before anything was done."""
-        scalars = [read(every) for read in self.scalars]
-        if not self.holds(*scalars):
-            return False, None
-        (function, *backward), joint = self.functions, self.captured.joint
-        given = [array_of(every[i], on_grad) for i, on_grad, _ in self.captured.given]
-        old = {i: every[i]._grad for i, _ in self.given_grads}  # the step reads them: it has not cleared them before
-        for number in self.effects.cleared:
+    # a run
+    def run(self, every: list[Any], scalars: list[float]) -> Any:
+        """Do what the step does, and return what it returns."""
+        given = [every[k].array for k in self.given.values()]
+        for number in self.cleared:
             every[number]._grad = None
-        for number, _, _ in self.effects.grads:  # first, so that the memory can be used again
+        for number, _, _ in self.grads:  # first, so that the memory can be used again
             every[number]._grad = None
         outputs = self.outputs.allocate()
         try:
-            function(*given, *outputs, *scalars)
+            self.functions[0](*given, *outputs, *scalars)
         except BaseException as error:
-            self.leave(self.outputs.tensors(outputs), every, self.statements_run(error), old)
+            self.leave(self.outputs.tensors(outputs), every, self.statements_run(error))
             raise
         found = self.outputs.tensors(outputs)
-        self.leave(found, every, None, old)
-        for number, flag in self.effects.requires_grad:
+        self.leave(found, every, None)
+        for number, flag in self.requires_grad:
             every[number].requires_grad_(flag)
-        results = found[:self.effects.results]
-        if joint is not None:
-            saved = [every[i]._grad if on_grad else every[i] for i, on_grad, _ in joint.read]
-            run = Run(backward[0], self.lock, results, [*saved, *found[len(results):]], scalars)
-            results = CompiledFunction.apply(joint, run, *[every[i] for i in joint.inputs])
-        return True, self.effects.result(every, results)
+        results = found[:self.results]
+        if self.backward is not None:
+            saved = [*[every[k] for k in self.saved], *found[self.results:]]
+            inputs = [every[i] for i in self.backward.inputs]
+            results = CompiledFunction.apply(self, results, saved, scalars, *inputs)
+        return self.result(every, results)
 
     def statements_run(self, error: BaseException) -> int:
         """How many statements had run when an error ended a run."""
@@ -127,33 +181,51 @@ class Variant:
             trace = trace.tb_next
         return 0
 
-    def leave(self, found: Sequence[Tensor], every: Sequence[Tensor], done: int | None,
-              old: dict[int, Tensor | None]) -> None:
+    def leave(self, found: Sequence[Tensor], every: Sequence[Any], done: int | None) -> None:
         """Give tensors their gradients, and count versions up; after an error only for what was `done`: others get the
-        `old` gradient, by the number of the tensor, if the step had not replaced it yet."""
-        for number, place, version in self.effects.grads:
-            tensor = every[number]
-            if done is not None and not self.complete(self.source.program.kept[place].memory, done):
-                tensor._grad = old.get(number)
+        gradient that the program was given, which an eager step would not have replaced yet."""
+        old = {self.with_grad[k - self.count]: every[k] for k, _ in self.given_grads} if done is not None else {}
+        for k, (number, version, _) in enumerate(self.grads, self.results):
+            if done is not None and not self.complete(self.source.program.kept[k].memory, done):
+                every[number]._grad = old.get(number)
                 continue
-            tensor._grad = grad = found[place]
+            every[number]._grad = grad = found[k]
             if version:
                 counter_of(grad).value = version
-        for number, on_grad, change in self.effects.versions:
-            changed = every[number]._grad if on_grad else every[number]
-            if changed is not None and (done is None or any(
-                    i == number and self.complete(m, done) for i, g, m in self.captured.inputs if g is on_grad)):
-                counter_of(changed).value += change
+        memories = {k: m for m, k in self.trace.inputs.items()} if done is not None else {}
+        for number, change in self.versions:
+            if done is None or self.complete(memories[number], done):
+                counter_of(every[number]).value += change
 
     def complete(self, memory: Memory, done: int) -> bool:
         """Whether all statements that write a memory are among the first `done`."""
         return all(v.memory is not memory for s in self.source.program.statements[done:] for v in s.outs)
 
+    # to be read
+    def about(self) -> str:
+        """Of a result that keeps its graph: how the joint graph was divided."""
+        if self.backward is None:
+            return ""
+        forward, backward = [len(function.statements) for function in self.source.functions]
+        saved = len(self.saved) + len(self.outputs.views) - self.results
+        return (f"the result keeps its graph: {forward} statements run in forward, {backward} in backward, "
+                f"{saved} values are saved for it")
 
-def array_of(tensor: Tensor, on_grad: bool) -> Any:
-    """The array of a tensor, or of its `.grad`, of which a guard has seen that it is there."""
-    grad: Any = tensor._grad if on_grad else tensor
-    return grad.array
+    def conditions(self) -> list[str]:
+        """The conditions under which it holds, in words."""
+        return [*self.guards.conditions.values(), *self.trace.guards]
+
+
+def shortened(program: Program, passes: Passes, results: int) -> tuple[list[tuple[str, Program]], list[Program]]:
+    """The program as it was traced, and after each pass; at last its parts, which are two of a joint graph."""
+    steps, parts = [("traced", program)], [program]
+    for name, apply in passes.items():
+        parts = [apply(part) for part in parts]
+        if name == LAST_OF_JOINT and program.boundary is not None:
+            parts = list(partitioned(parts[0], results))
+        steps.append((name, Program(tuple([s for part in parts for s in part.statements]),
+                                    tuple([v for part in parts for v in part.kept]))))
+    return steps, parts
 
 
 def unlike(array: Any, then: Any) -> bool:

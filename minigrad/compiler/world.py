@@ -26,7 +26,7 @@ from minigrad.nn.modules.module import Module
 from minigrad.ops.random.generator import Generator
 from minigrad.optim.optimizer import Optimizer
 
-__all__ = ["PLAIN", "Guards", "World", "attached_to", "leaves_of", "surveyed"]
+__all__ = ["PLAIN", "Guards", "World", "attached_to", "leaves_of"]
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 # Not looked into: their state is no state of the user's program.
@@ -35,8 +35,7 @@ MODULE_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_bac
 MODULE_PARTS = ("_parameters", "_buffers", "_modules")
 MODULE_INTERNAL = vars(Module()).keys() - {"training"}
 OPTIMIZER_HOOKS = ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")
-INTERNAL = ("_blockwise", "_scratch", "defaults", "_optimizer_state_dict_pre_hooks", "_optimizer_state_dict_post_hooks",
-            "_optimizer_load_state_dict_pre_hooks", "_optimizer_load_state_dict_post_hooks")
+OPTIMIZER_INTERNAL = {"param_groups", "state", "defaults", "step", "_blockwise", "_scratch"}
 # pytest writes calls of its own functions into the `assert`s of tests.
 LIBRARIES = {"minigrad", "numpy", "_pytest", *sys.stdlib_module_names} - {"__main__"}
 FOLLOWED = {"minigrad.optim.lr_scheduler", "types", "argparse"}  # where namespaces come from: their attributes count
@@ -47,7 +46,7 @@ class Guards:
     """Conditions that are checked before each call, as one function; each has a text for the reader."""
 
     def __init__(self) -> None:
-        self.space: dict[str, Any] = {"abs": abs}
+        self.space: dict[str, Any] = {"__builtins__": {"len": len, "repr": repr}}
         self.names: dict[int, str] = {}
         self.conditions: dict[str, str] = {}  # source: what it says
 
@@ -83,7 +82,6 @@ class Guards:
 
     def check(self, source: str) -> Callable[[], bool]:
         """What checks a condition, which does not hold where what it looks at is gone."""
-        self.space["__builtins__"] = {"len": len, "repr": repr}
         condition: Callable[[], bool] = eval(f"lambda: {source}", self.space)  # the source is made of names above
 
         def holds() -> bool:
@@ -102,18 +100,29 @@ class Guards:
 
 
 class World:
-    """What a step can reach: `tensors` by name, `options` of optimisers that are floats, and `guards` on the rest."""
+    """What a step can reach: `tensors` by name, those of arguments last, `options` of optimisers that are floats, and
+    `guards` on the rest."""
 
-    def __init__(self) -> None:
+    def __init__(self, function: Callable[..., Any], args: Any, kwargs: Any) -> None:
         self.tensors: dict[int, tuple[str, Tensor]] = {}
-        self.options: dict[str, tuple[dict[str, Any], str, int | None]] = {}  # name: a group, a key, a place in a tuple
+        self.options: dict[str, tuple[dict[str, Any], str]] = {}  # by name: a group of an optimiser, and a key
         self.guards = Guards()
-        self.grads = Guards()  # on whether there is a `.grad`
+        self.grads: dict[str, str] = {}  # more conditions: whether there is a `.grad`, which a step may change
         self.looks_at_grads = False  # an optimiser can be reached, or a function names `grad`
         self.seen: dict[int, Any] = {}
         self.names: dict[str, None] = {"forward": None}  # what code names: globals, attributes and methods
         self.modules: dict[type, str] = {}  # by the class of a module: the name of the first one
         self.refused: str | None = None  # why what was found makes a program impossible
+        leaves_of((args, kwargs), tensors := list[Tensor](), others := list[Any]())
+        self.visit(function, "model" if isinstance(function, Module) else getattr(function, "__name__", "step"))
+        for other in others:
+            self.visit(other, "argument")
+        self.methods()
+        self.outside = len(self.tensors)  # so many are none of the arguments
+        for name, t in zip(argument_names(getattr(function, "forward", function), len(tensors)), tensors):
+            self.tensors.setdefault(id(t), (name, t))
+            materialized(t)
+            counter_of(t)
 
     def visit(self, value: Any, name: str) -> None:
         """Look at an object, and at what can be reached from it."""
@@ -178,16 +187,15 @@ class World:
                     self.visit(hook, f"{name}.hook")
         self.items(vars(tensor).items(), vars(tensor), name)
         has = "None" if tensor._grad is None else "not None"
-        self.grads.require(f"{self.grads.name_of(tensor)}._grad is {has}", f"{name}.grad is {has}")
+        self.grads[f"{t}._grad is {has}"] = f"{name}.grad is {has}"
 
     def module(self, module: Module, name: str) -> None:
         """A module: its flag, the numbers of its hooks, its parameters, buffers, modules and attributes."""
         own = vars(module)
-        for part in (*MODULE_HOOKS, *MODULE_PARTS):
-            self.guards.size(own[part], f"{name}.{part}")
-        for hook in [hook for kind in MODULE_HOOKS for hook in own[kind].values()]:
-            self.visit(hook, f"{name}.hook")
+        for hooks in MODULE_HOOKS:
+            self.mapping(own[hooks], f"{name}.{hooks}")
         for part in MODULE_PARTS:
+            self.guards.size(own[part], f"{name}.{part}")
             self.items(own[part].items(), own[part], name)
         self.items([(k, v) for k, v in own.items() if k not in MODULE_INTERNAL and (
             k[0] != "_" or not of_library(type(module)))], own, name)
@@ -196,18 +204,17 @@ class World:
     def optimizer(self, optimizer: Optimizer, name: str) -> None:
         """An optimiser: its groups, whose floats are read at each call, and its state."""
         self.looks_at_grads = True
-        for kind in OPTIMIZER_HOOKS:
-            self.guards.size(vars(optimizer)[kind], f"{name}.{kind}")
-        groups = optimizer.param_groups
-        self.guards.require(f"len({self.guards.name_of(groups)}) == {len(groups)}", f"{name} has {len(groups)} groups")
-        for i, group in enumerate(groups):
+        for hooks in OPTIMIZER_HOOKS:
+            self.mapping(vars(optimizer)[hooks], f"{name}.{hooks}")
+        self.guards.size(optimizer.param_groups, f"{name}.param_groups")
+        for i, group in enumerate(optimizer.param_groups):
             self.seen[id(group)] = group
             self.options_of(group, f"{name}_{i}" if i else name)
         for p, state in list(optimizer.state.items()):
             known = self.tensors.get(id(p))
             self.visit(state, f"{known[0] if known else name}")
-        self.items([(k, v) for k, v in vars(optimizer).items() if k not in ("param_groups", "state", *INTERNAL)
-                    and not k.startswith("_optimizer") and k != "step"], vars(optimizer), name)
+        self.items([(k, v) for k, v in vars(optimizer).items() if k not in OPTIMIZER_INTERNAL
+                    and not k.startswith("_optimizer")], vars(optimizer), name)
 
     def options_of(self, group: dict[str, Any], name: str) -> None:
         g = self.guards.name_of(group)
@@ -215,11 +222,11 @@ class World:
             if key == "params":
                 self.visit(option, name)
             elif type(option) is float:
-                self.options[f"{name}_{key}"] = group, key, None
+                self.options[f"{name}_{key}"] = group, key
                 self.guards.require(f"{g}[{key!r}].__class__ is {self.guards.name_of(float)}",
                                     f"{name}.{key} is a float")
             elif isinstance(option, tuple) and option and all(type(v) is float for v in option):
-                self.options.update({f"{name}_{key}{i}": (group, key, i) for i in range(len(option))})
+                self.options[f"{name}_{key}"] = group, key
             elif key not in ("initial_lr", "param_names"):
                 self.items([(key, option)], group, name)
 
@@ -305,22 +312,6 @@ def leaves_of(value: Any, tensors: list[Tensor], others: list[Any]) -> Any:
         return type(value), repr(value) if isinstance(value, (float, complex, np.generic)) else value
     others.append(value)
     return id(value)
-
-
-def surveyed(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[World, list[tuple[str, Tensor]]]:
-    """What a step can reach, and the tensors among its arguments, with names."""
-    world, tensors, others = World(), list[Tensor](), list[Any]()
-    leaves_of((args, kwargs), tensors, others)
-    world.visit(function, "model" if isinstance(function, Module) else getattr(function, "__name__", "step"))
-    for other in others:
-        world.visit(other, "argument")
-    world.methods()
-    names = argument_names(getattr(function, "forward", function), len(tensors))
-    given = list({id(t): (name, t) for name, t in zip(names, tensors) if id(t) not in world.tensors}.values())
-    for _, t in given:
-        materialized(t)
-        counter_of(t)
-    return world, given
 
 
 def argument_names(function: Any, count: int) -> list[str]:

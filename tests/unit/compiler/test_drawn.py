@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import minigrad as torch
-from minigrad.compiler import capture, compiled
+from minigrad.compiler import compiled, variant
 from tests.unit.compiler.steps import loops_in_python
 
 EXAMPLES = int(os.environ.get("MINIGRAD_DRAWN", "25"))
@@ -108,7 +108,7 @@ def left(step: Any, parameters: list[Any]) -> list[Any]:
 def require_alike(expected: list[Any], backend: str, function: Any, step_of: Any, parameters: list[Any]) -> None:
     """Compile a function, and require of the step around it what was left by an eager one."""
     loops = SimpleNamespace(functions_of=loops_in_python)
-    with mock.patch.object(capture, "optional", lambda name, extra: loops), mock.patch.object(
+    with mock.patch.object(variant, "optional", lambda name, extra: loops), mock.patch.object(
             compiled, "optional", lambda name, extra: None), warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)  # a break would compare an eager step with itself
         function = torch.compile(function, backend=backend)

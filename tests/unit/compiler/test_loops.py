@@ -10,7 +10,7 @@ import pytest
 
 import minigrad as torch
 from minigrad import nn
-from minigrad.compiler import capture, compiled
+from minigrad.compiler import compiled, variant
 from minigrad.compiler.loop_source import fused
 from minigrad.compiler.program import Memory, Program, Statement, View, contiguous_strides
 from tests.unit.compiler.steps import Made, compare, loops_in_python
@@ -23,7 +23,7 @@ SLOW = {"lstm", "attention"}
 @pytest.fixture
 def python_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python runs what numba would compile."""
-    monkeypatch.setattr(capture, "optional", lambda name, extra: SimpleNamespace(functions_of=loops_in_python))
+    monkeypatch.setattr(variant, "optional", lambda name, extra: SimpleNamespace(functions_of=loops_in_python))
     monkeypatch.setattr(compiled, "optional", lambda name, extra: None)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import minigrad as torch
 from minigrad import nn, optim
-from minigrad.compiler import capture, compiled
+from minigrad.compiler import compiled, variant, world
 from minigrad.nn import functional as F
 from tests.unit.compiler.steps import Made, compare, loops_in_python
 from tests.unit.compiler.test_equal import Attention, Checkpointed, Recurrent, Tied, Words, batch, images, mlp, words
@@ -73,7 +73,7 @@ def outside(name: str, accumulate: int = 1) -> Callable[[], Made]:
 @pytest.fixture
 def python_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python runs what numba would compile."""
-    monkeypatch.setattr(capture, "optional", lambda name, extra: SimpleNamespace(functions_of=loops_in_python))
+    monkeypatch.setattr(variant, "optional", lambda name, extra: SimpleNamespace(functions_of=loops_in_python))
     monkeypatch.setattr(compiled, "optional", lambda name, extra: None)
 
 
@@ -101,7 +101,7 @@ def test_gradients_are_added_up_over_calls() -> None:
 def used(results: Any) -> Any:
     """A loss of all results that require grad."""
     flat: list[Any] = []
-    capture.leaves_of(results, flat, [])
+    world.leaves_of(results, flat, [])
     return sum((k + 1) * t.square().mean() for k, t in enumerate(flat) if t.requires_grad), flat
 
 

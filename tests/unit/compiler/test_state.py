@@ -10,6 +10,8 @@ import pytest
 
 import minigrad as torch
 from minigrad import nn, optim
+from minigrad.compiler import tracing
+from minigrad.core.grad_mode import UNUSUAL
 from minigrad.nn import functional as F
 
 
@@ -251,3 +253,43 @@ def test_a_gradient_that_was_there_before() -> None:
     with pytest.warns(UserWarning, match="a gradient is a tensor that was there before"):
         compiled(torch.ones(2))
     assert w.grad is g
+
+
+def test_a_gradient_that_the_step_knows_as_a_tensor_too() -> None:
+    """The program reads that tensor, also when the `.grad` is another one."""
+    w, known = torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2)
+
+    def step(x: Any) -> Any:
+        twice = known * 2
+        w.grad = None
+        (w * x).sum().backward()
+        return twice
+
+    compiled = torch.compile(step, backend="numpy", fullgraph=True)
+    for i in range(4):
+        w.grad = known if i < 2 else torch.full((2,), 7.0)
+        assert compiled(torch.ones(2)).tolist() == [2.0, 2.0]
+        assert w.grad is not known and w.grad.tolist() == [1.0, 1.0]
+    assert known.tolist() == [1.0, 1.0] and compiled.explain().variants == 1
+
+
+def test_an_interrupt_while_a_trace_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that the trace had put in the place of others is put back."""
+    wrap_ops, interrupts = tracing.wrap_ops, []
+
+    def interrupted(wrapper: Any, on: bool) -> None:
+        if not on and not interrupts:
+            interrupts.append(1)
+            raise KeyboardInterrupt
+        wrap_ops(wrapper, on)
+
+    monkeypatch.setattr(tracing, "wrap_ops", interrupted)
+    w = torch.ones(2, requires_grad=True)
+    compiled = torch.compile(lambda x: (x * w).detach(), backend="numpy", fullgraph=True)
+    compiled(torch.ones(2))
+    with pytest.raises(KeyboardInterrupt):
+        compiled(torch.ones(2))
+    assert tracing.noting_nodes not in UNUSUAL.pass_wrappers and type(w.array) is np.ndarray
+    for i in range(3):
+        assert compiled(torch.full((2,), float(i))).tolist() == [i, i]
+    assert compiled.explain().variants == 1
