@@ -81,8 +81,8 @@ class AliasView(Widget):
         return shown
 
     def _told(self) -> str:
-        text = dict(self._found["steps"]).get(self.step)
-        return "nothing was recorded" if text is None else f"step {self.step}: {text}"
+        """What happened at this step. Without its number, which would not be that of the counter: most are left out."""
+        return dict(self._found["steps"]).get(self.step, "nothing was recorded")
 
     @property
     def text(self) -> str:

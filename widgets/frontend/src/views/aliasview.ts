@@ -130,6 +130,6 @@ export function aliasView(found: Aliases, link: Link): Stepped {
     for (const [when, counter, version] of found.versions) if (when <= step) versions.set(counter, version);
     for (const block of blocks) block.show(step, (counter) => versions.get(counter) ?? 0);
   };
-  const stops = found.steps.map(([step, text]) => ({ step, text: `step ${step}: ${text}` }));
+  const stops = found.steps.map(([step, text]) => ({ step, text })); // the counter numbers them
   return new Stepped("alias view", stops, link, body, draw);
 }
