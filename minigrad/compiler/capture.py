@@ -16,11 +16,11 @@ from minigrad._base.dtype import BFLOAT16, Size
 from minigrad._base.optional import optional
 from minigrad.autograd.views import MANY
 from minigrad.backends.stream import DEFAULT
+from minigrad.compiler.convolution import whole
 from minigrad.compiler.joint import Backward, Joint, backward_of, joint_of, partitioned
 from minigrad.compiler.loop_source import WITH_LOOPS
 from minigrad.compiler.outputs import Outputs, outputs_of
 from minigrad.compiler.passes import LAST_OF_JOINT, PASSES
-from minigrad.compiler.pooling import whole
 from minigrad.compiler.program import Asked, Memory, Program, View
 from minigrad.compiler.source import Function, Lines, Source, view
 from minigrad.compiler.tracer import HALF, Trace, Traced

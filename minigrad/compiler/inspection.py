@@ -30,6 +30,8 @@ SENTENCES = {
     "common subexpressions": ("{removed} of {before} computed what had been computed before",
                               "nothing is computed twice"),
     "dead code": ("{removed} of {before} wrote what nobody reads", "all that is written is read"),
+    "layouts": ("what is computed element by element has the order of its operands in memory, which changes {changed}",
+                "what is computed element by element has the order of its operands in memory"),
     "copies forwarded": ("{removed} of {before} only copied; what they copied is written, or read, in its place",
                          "no copy can be left out"),
     "products turned": ("a product of few rows is written column by column, and copied, which is faster; {made} new",

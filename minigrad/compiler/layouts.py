@@ -1,0 +1,97 @@
+"""How temporaries lie in memory: their views may be given other strides, if all who use them can work with these."""
+
+from __future__ import annotations
+
+from minigrad.compiler.program import Memory, Program, Statement, View, contiguous_strides
+
+__all__ = ["changed_views", "laid_out", "memory_order"]
+
+
+def laid_out(program: Program) -> Program:
+    """What is computed element by element lies in memory as what it is computed from.
+
+    A convolution's result has the batch as its last dimension in memory: then all that follows has it there, too, as
+    far as nobody sees it.
+    """
+    kept, known = {v.memory for v in program.kept}, set[Memory]()
+    for i in range(len(program.statements)):
+        statement = program.statements[i]
+        out, order = statement.out, order_of(statement)
+        writers = [s for s in program.statements if order and any(v.memory is out.memory for v in s.outs)]
+        whole = next((s.out for s in writers if s.out.whole and s.out.contiguous), None)
+        if (order is None or out.memory.kind != "temporary" or out.memory in kept | known or whole is None
+                or len(whole.shape) != len(out.shape) or any(s.kind not in ("ufunc", "copy", "fill") for s in writers)):
+            continue
+        known.add(out.memory)
+        strides = dict(zip(order, contiguous_strides(tuple([whole.shape[k] for k in order]), out.dtype.itemsize)))
+        target = whole._replace(strides=tuple([strides[k] for k in range(len(order))]))
+        program = changed_views(program, None, whole, target, True) or program
+    return program
+
+
+def order_of(statement: Statement) -> tuple[int, ...] | None:
+    """The dimensions of what a statement computes, in the order in which what it reads lies in memory; None if its
+    result lies so, too, or it does not compute element by element."""
+    if statement.kind not in ("ufunc", "copy") or len(statement.outs) > 1 or len(statement.out.shape) < 2:
+        return None
+    shape = statement.out.shape
+    orders = [memory_order(v) for v in statement.args if type(v) is View and v.shape == shape and all(v.strides)]
+    return next((order for order in orders if order != memory_order(statement.out)), None)
+
+
+def memory_order(view: View) -> tuple[int, ...]:
+    """The dimensions of a view, those with the longest steps first."""
+    return tuple(sorted(range(len(view.shape)), key=lambda k: -view.strides[k]))
+
+
+def moved(view: View, source: View, target: View) -> View | None:
+    """A view of the memory of `source`, as it is where `source` lies at `target` instead; None if there is none."""
+    if source.contiguous and target.contiguous or source.strides == target.strides:
+        offset = view.offset - source.offset + target.offset
+        return view._replace(memory=target.memory, offset=offset) if offset >= 0 else None
+    axes: list[tuple[int, int, int]] = []  # step in the source, number, step in the target: the longest step first
+    for n, step, to in sorted(zip(source.shape, source.strides, target.strides), key=lambda axis: -axis[1]):
+        if axes and axes[-1][0] == n * step and axes[-1][2] == n * to:
+            axes[-1] = step, n * axes[-1][1], to
+        elif n > 1:
+            axes.append((step, n, to))
+    rooms, steps = [n - 1 for _, n, _ in axes], []
+    for n, distance in ((2, view.offset - source.offset), *zip(view.shape, view.strides)):
+        steps.append(distance if n == 1 else 0)
+        for k, (step, _, to) in enumerate(axes if n > 1 else ()):
+            count, distance = divmod(distance, step)
+            steps[-1] += count * to
+            rooms[k] -= count * (n - 1)
+            if count < 0 or rooms[k] < 0:
+                return None
+        if distance and n > 1:
+            return None
+    return view._replace(memory=target.memory, strides=tuple(steps[1:]), offset=target.offset + steps[0])
+
+
+def changed_views(program: Program, i: int | None, source: View, target: View, flat: bool = False) -> Program | None:
+    """The program without statement `i`, with `source` where `target` is; None if a view of it cannot be moved. `flat`:
+    also if a product would read it otherwise than row by row."""
+    failed = []
+
+    def change(view: View) -> View:
+        if view.memory is not source.memory:
+            return view
+        there = moved(view, source, target)
+        if there is None:
+            failed.append(view)
+        return view if there is None else there
+
+    moves = source.memory
+    found = [s.on(change) if any(v.memory is moves for v in s.uses()) else s
+             for k, s in enumerate(program.statements) if k != i]
+    result = program.replaced(found, change)
+    if failed or any(out_repeats(s) for s in found if s.out.memory is target.memory):
+        return None
+    return None if flat and any(not v.contiguous for s in found if s.kind == "product"
+                                for v in s.reads() if v.memory is target.memory) else result
+
+
+def out_repeats(statement: Statement) -> bool:
+    """Whether a product would be written where the library for products cannot write."""
+    return statement.kind == "product" and not (statement.out.contiguous or statement.out.T.contiguous)
