@@ -16,7 +16,7 @@ from minigrad._base.dtype import BFLOAT16, Size
 from minigrad._base.optional import optional
 from minigrad.autograd.views import MANY
 from minigrad.backends.stream import DEFAULT
-from minigrad.compiler.convolution import whole
+from minigrad.compiler.convolution import as_product, whole
 from minigrad.compiler.joint import Backward, Joint, backward_of, joint_of, partitioned
 from minigrad.compiler.loop_source import WITH_LOOPS
 from minigrad.compiler.outputs import Outputs, outputs_of
@@ -39,7 +39,7 @@ class Backend(NamedTuple):
     passes: dict[str, Callable[[Program], Program]]
 
 
-BACKENDS = {"numpy": Backend(lambda *args: None, PASSES), "numba": Backend(whole, WITH_LOOPS)}
+BACKENDS = {"numpy": Backend(as_product, PASSES), "numba": Backend(whole, WITH_LOOPS)}
 KEPT_OUTSIDE = "a tensor that the step makes is kept outside of it, or comes from where no survey looks"
 
 

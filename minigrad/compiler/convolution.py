@@ -10,12 +10,14 @@ import itertools
 import math
 from typing import Any
 
+import numpy as np
+
 from minigrad.compiler.program import View
 from minigrad.compiler.tracer import Active, Traced, fresh, plain
 from minigrad.ops.nn.conv import Convolve, ConvolveInput, ConvolveWeight, flipped, unstrided
-from minigrad.ops.nn.windows import Window, first, last, padded
+from minigrad.ops.nn.windows import BatchLast, Window, first, last, padded
 
-__all__ = ["whole"]
+__all__ = ["as_product", "whole"]
 
 FEWEST, MOST_TAPS = 32, 25  # elements of a loop that pays, and places in a kernel whose weights registers hold
 FORWARD = """\
@@ -104,6 +106,15 @@ def whole(function: Any, a: Any, b: Any, window: Any, *size: Any) -> Any:
     w = b if b.flags.c_contiguous else b.copy()
     note(ConvolutionLoop(x.shape, w.shape, out.shape, window, a.dtype, False), x, w, out)
     return first(out).copy()
+
+
+def as_product(function: Any, a: Any, b: Any, window: Window, *size: Any) -> Any:
+    """A convolution as a product with windows, of which the batch is the last dimension; None for anything else."""
+    if function is not Convolve.values or not (isinstance(a, Traced) and a.dtype.itemsize > 2) or window.groups > 1:
+        return None
+    order = BatchLast(window, a.shape[2:])
+    columns = order.columns(a).copy()
+    return order.pictures(np.matmul(b.reshape(len(b), -1), columns.reshape(b[0].size, -1))).copy()
 
 
 def note(loop: ConvolutionLoop, a: Traced, b: Traced, out: Traced) -> None:

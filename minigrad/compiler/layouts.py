@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from minigrad.compiler.program import Memory, Program, Statement, View, contiguous_strides
 
-__all__ = ["changed_views", "laid_out", "memory_order"]
+__all__ = ["changed_views", "laid_out", "memory_order", "operands_laid_out"]
 
 
 def laid_out(program: Program) -> Program:
@@ -23,10 +27,36 @@ def laid_out(program: Program) -> Program:
                 or len(whole.shape) != len(out.shape) or any(s.kind not in ("ufunc", "copy", "fill") for s in writers)):
             continue
         known.add(out.memory)
-        strides = dict(zip(order, contiguous_strides(tuple([whole.shape[k] for k in order]), out.dtype.itemsize)))
-        target = whole._replace(strides=tuple([strides[k] for k in range(len(order))]))
+        target = whole._replace(strides=strides_in(order, whole))
         program = changed_views(program, None, whole, target, True) or program
     return program
+
+
+def operands_laid_out(program: Program) -> Program:
+    """What several functions of elements would read across memory is copied once, to lie as their results do."""
+    readers: dict[tuple[View, tuple[int, ...]], list[int]] = {}
+    for i, statement in enumerate(program.statements):
+        for view in across(statement):
+            readers.setdefault((view, memory_order(statement.out)), []).append(i)
+    writes, copies, found = program.writes(), dict[tuple[View, tuple[int, ...]], View](), list[Statement]()
+    for i, statement in enumerate(program.statements):
+        order = memory_order(statement.out)
+        for view in across(statement):
+            last = readers[view, order][-1]
+            if i < last and (view, order) not in copies and not any(i <= k <= last for k in writes[view.memory]):
+                memory = Memory(np.empty(view.shape, view.dtype), "temporary")
+                copy = copies[view, order] = View(memory, view.shape, strides_in(order, view), 0, view.dtype)
+                found.append(replace(statement, kind="copy", name="copyto", function=np.copyto, args=(view,),
+                                     outs=(copy,), options={}))
+        found.append(statement.reading({v: copies.get((v, order), v) for v in statement.reads()}.__getitem__))
+    return program.replaced(found)
+
+
+def across(statement: Statement) -> list[View]:
+    """What a function of elements reads in another order than that in which it writes."""
+    out, order = statement.out, memory_order(statement.out)
+    found = [v for v in statement.args if type(v) is View and v.shape == out.shape and all(v.strides)]
+    return [v for v in dict.fromkeys(found) if memory_order(v) != order] if statement.kind == "ufunc" else []
 
 
 def order_of(statement: Statement) -> tuple[int, ...] | None:
@@ -42,6 +72,12 @@ def order_of(statement: Statement) -> tuple[int, ...] | None:
 def memory_order(view: View) -> tuple[int, ...]:
     """The dimensions of a view, those with the longest steps first."""
     return tuple(sorted(range(len(view.shape)), key=lambda k: -view.strides[k]))
+
+
+def strides_in(order: tuple[int, ...], view: View) -> tuple[int, ...]:
+    """The strides of an array without gaps that is shaped like a view, with its dimensions in an order in memory."""
+    found = dict(zip(order, contiguous_strides(tuple([view.shape[k] for k in order]), view.dtype.itemsize)))
+    return tuple([found[k] for k in range(len(order))])
 
 
 def moved(view: View, source: View, target: View) -> View | None:

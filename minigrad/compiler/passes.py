@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.compiler.layouts import changed_views, laid_out
-from minigrad.compiler.program import Formula, Memory, Program, Statement, View, contiguous_strides
+from minigrad.compiler.layouts import changed_views, laid_out, operands_laid_out
+from minigrad.compiler.program import Formula, Memory, Program, Statement, View
 
 __all__ = ["LAST_OF_JOINT", "PASSES"]
 
@@ -253,8 +253,7 @@ def masks_as_bits(program: Program) -> Program:
         keep_first = type(x) is View
         value, out = (x if keep_first else y), statement.out
         integers, bools = BITS[out.dtype.itemsize], mask._replace(dtype=np.dtype(np.int8))
-        memory = Memory(np.empty(mask.shape, np.int8), "temporary")
-        bits = View(memory, mask.shape, contiguous_strides(mask.shape, 1), 0, bools.dtype)
+        bits = bools._replace(memory=mask.memory.another())
         ufunc: Any = np.negative if keep_first else np.subtract  # True is 1: -1 keeps all bits, 0 none
         found.append(replace(statement, name=ufunc.__name__, function=ufunc, outs=(bits,),
                              args=(bools,) if keep_first else (bools, ONE)))
@@ -270,7 +269,7 @@ def bitwise(statement: Statement) -> bool:
     zeros = [a for a in statement.args[1:] if isinstance(a, (int, float, np.generic)) and not isinstance(a, Formula)]
     return (type(mask) is View and len(views) == len(zeros) == 1 and zeros[0] == 0 and out.dtype.kind == "f"
             and out.dtype.itemsize in BITS and views[0].dtype == out.dtype and mask.dtype == np.bool_
-            and views[0].shape == mask.shape == out.shape)
+            and views[0].shape == mask.shape == out.shape and mask.whole)
 
 
 def sums_as_products(program: Program) -> Program:
@@ -328,6 +327,7 @@ PASSES: dict[str, Callable[[Program], Program]] = {
     "layouts": laid_out,
     "copies forwarded": without_copies,
     "products turned": products_turned,
+    "layouts of operands": operands_laid_out,
     "masks as bits": masks_as_bits,
     "sums as products": sums_as_products,
     "common subexpressions, again": without_repetition,
