@@ -13,10 +13,10 @@ from minigrad._base.optional import optional
 from minigrad._base.warnings import warn
 from minigrad.backends.registry import MultiDevice
 from minigrad.compiler.capture import Captured
+from minigrad.compiler.convolution import as_product, whole
 from minigrad.compiler.inspection import graph, inspection
 from minigrad.compiler.loop_source import WITH_LOOPS
 from minigrad.compiler.passes import PASSES
-from minigrad.compiler.pooling import whole
 from minigrad.compiler.tracer import Active, GraphBreak, Trace
 from minigrad.compiler.tracing import TRACING
 from minigrad.compiler.variant import Variant
@@ -37,8 +37,7 @@ __all__ = ["Compiled", "Explanation", "OptimizedModule", "compile"]
 MOST_VARIANTS = 8
 ATTEMPTS = 3  # traces that may fail because the step makes state that later calls find, such as momentum
 # What becomes one statement as a whole, and the passes.
-BACKENDS: dict[str, tuple[Callable[..., Any], Any]] = {"numpy": (lambda *args: None, PASSES),
-                                                       "numba": (whole, WITH_LOOPS)}
+BACKENDS: dict[str, tuple[Callable[..., Any], Any]] = {"numpy": (as_product, PASSES), "numba": (whole, WITH_LOOPS)}
 STATE = ("a tensor that the step makes", "the step changes")
 
 

@@ -36,7 +36,7 @@ def constant(name: str, function: Any, args: Any, options: dict[str, Any]) -> An
         same = dtype is None or x.dtype == dtype
         if same and name != "array" and (name == "asarray" or x.flags.c_contiguous):
             return x
-        return x.astype(x.dtype if dtype is None else dtype)
+        return x.astype(x.dtype if dtype is None else dtype, order="C" if name == "ascontiguousarray" else "K")
     made_of = function(*[plain(a) for a in args], **options)
     return Active.trace.outside(made_of if made_of.base is None else made_of.copy())
 

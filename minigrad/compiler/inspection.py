@@ -31,11 +31,15 @@ SENTENCES = {
     "common subexpressions": ("{removed} of {before} computed what had been computed before",
                               "nothing is computed twice"),
     "dead code": ("{removed} of {before} wrote what nobody reads", "all that is written is read"),
+    "layouts": ("what is computed element by element has the order of its operands in memory, which changes {changed}",
+                "what is computed element by element has the order of its operands in memory"),
     "copies forwarded": ("{removed} of {before} only copied; what they copied is written, or read, in its place",
                          "no copy can be left out"),
     "products turned": ("a product of few rows is written column by column, and copied, which is faster; {made} new",
                         "there is no product of few rows with a turned matrix"),
     "loops": ("{removed} run in loops over the same elements; {after} remain", "no two can share a loop"),
+    "layouts of operands": ("what would be read across memory several times is copied once; {made} new",
+                            "nothing is read across memory several times"),
     "masks as bits": ("a choice between a value and 0 is arithmetic on bits, which is faster; {made} new",
                       "there is no choice between an array and 0"),
     "sums as products": ("a sum is a product with ones, which is faster, in {changed}", "there is no sum to replace"),
@@ -102,7 +106,8 @@ def all_lines(source: Source, programs: Sequence[Program]) -> list[Lines]:
 def described(number: int, statement: Statement, code: str, lines: Lines, owners: Sequence[int]) -> dict[str, Any]:
     """A statement: its number, its text, and the numbers of the ops that it is a part of."""
     loop = statement.function if statement.kind == "loop" else None
-    parts = [statement.number] if loop is None else [part.statement.number for part in loop.parts]
+    several = statement.function.parts if statement.number < 0 else ()
+    parts = [part.statement.number for part in several] or [statement.number]
     found = {"id": number, "code": code, "origin": str(statement.asked),
              "ops": list(dict.fromkeys([owners[part] for part in parts]))}
     if loop is not None:

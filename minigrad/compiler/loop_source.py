@@ -261,7 +261,7 @@ def with_loops() -> dict[str, Callable[[Program], Program]]:
     """The passes, with loops made before what helps NumPy alone."""
     passes: dict[str, Callable[[Program], Program]] = {}
     for name, apply in PASSES.items():
-        if name == "masks as bits":
+        if name == "layouts of operands":
             passes["loops"] = fused
         passes[name] = apply
     return passes

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minigrad.compiler.layouts import memory_order
 from minigrad.compiler.passes import axes_of
 from minigrad.compiler.program import Asked, Formula, Memory, Program, Statement, View
 from minigrad.compiler.spaces import Access, Cuts, access_of, cuts_of, joined
@@ -110,9 +111,10 @@ class Group:
         """Whether those before it in the loop have done what they do with the memory that it writes."""
         for other in self.parts:
             for access in (*other.accesses, other.write):
-                if access.memory is part.write.memory:
-                    if part.level != "element" or other.level != "element" or access.refined(cuts) != part.write:
-                        return False
+                if access.memory is part.write.memory and (
+                        not part.level == other.level == "element" or access.refined(cuts) != part.write) and not (
+                        access.refined(cuts).apart(part.write)):
+                    return False
         return True
 
 
@@ -179,7 +181,8 @@ def placed(statement: Statement, args: Iterable[object], out: View, shape: tuple
     found = [access_of(v, shape) for v in views]
     if any(f is None for f in found) or any(v.dtype.itemsize == 2 for v in views):
         return None
-    cuts, strides = cuts_of(shape, [f[0] for f in found if f is not None])
+    order = memory_order(out if level == "element" else views[0])
+    cuts, strides = cuts_of([shape[k] for k in order], [[f[0][k] for k in order] for f in found if f is not None])
     accesses = iter([Access(v.memory, cuts, tuple(s), f[1], v.dtype) for v, s, f in zip(views, strides, found) if f])
     reads = tuple([next(accesses) if isinstance(a, View) else a for a in args])
     return Part(statement, reads, next(accesses), level)

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.compiler.program import Formula, Memory, Program, Statement, View, contiguous_strides
+from minigrad.compiler.layouts import changed_views, laid_out, operands_laid_out
+from minigrad.compiler.program import Formula, Memory, Program, Statement, View
 
 __all__ = ["LAST_OF_JOINT", "PASSES"]
 
@@ -152,22 +153,6 @@ def without_repetition(program: Program) -> Program:
     return program.replaced(found, now)
 
 
-def moved(view: View, source: View, target: View) -> View | None:
-    """A view of the memory of `source`, as it is where `source` lies at `target` instead; None if there is none."""
-    if source.contiguous and target.contiguous or source.strides == target.strides:
-        offset = view.offset - source.offset + target.offset
-        return view._replace(memory=target.memory, offset=offset) if offset >= 0 else None
-    steps = {step: (n, to) for n, step, to in zip(source.shape, source.strides, target.strides) if n > 1}
-    if view.offset != source.offset or view.dtype != source.dtype or view.size != source.size:
-        return None
-    strides = []
-    for n, step in zip(view.shape, view.strides):
-        if n > 1 and steps.get(step, (0, 0))[0] != n:
-            return None
-        strides.append(steps[step][1] if n > 1 else step)
-    return view._replace(memory=target.memory, strides=tuple(strides), offset=target.offset)
-
-
 def without_copies(program: Program) -> Program:
     """What is only computed to be copied is computed where the copy would be; what is only a copy is not made."""
     i = 0
@@ -192,31 +177,6 @@ def outlives(program: Program, source: View, target: View) -> bool:
         return False
     memories = source.memory, target.memory
     return len({program.backward(s) for s in program.statements for v in s.uses() if v.memory in memories}) == 2
-
-
-def changed_views(program: Program, i: int, source: View, target: View) -> Program | None:
-    """The program without statement `i`, with `source` where `target` is; None if a view of it cannot be moved."""
-    failed = []
-
-    def change(view: View) -> View:
-        if view.memory is not source.memory:
-            return view
-        there = moved(view, source, target)
-        if there is None:
-            failed.append(view)
-        return view if there is None else there
-
-    moves = source.memory
-    found = [s.on(change) if any(v.memory is moves for v in s.uses()) else s
-             for k, s in enumerate(program.statements) if k != i]
-    result = program.replaced(found, change)
-    return None if failed or any(
-        out_repeats(s) for s in found if s.out.memory is target.memory) else result
-
-
-def out_repeats(statement: Statement) -> bool:
-    """Whether a product would be written where the library for products cannot write."""
-    return statement.kind == "product" and not (statement.out.contiguous or statement.out.T.contiguous)
 
 
 def written_there(program: Program, i: int, source: View, target: View) -> Program | None:
@@ -293,8 +253,7 @@ def masks_as_bits(program: Program) -> Program:
         keep_first = type(x) is View
         value, out = (x if keep_first else y), statement.out
         integers, bools = BITS[out.dtype.itemsize], mask._replace(dtype=np.dtype(np.int8))
-        memory = Memory(np.empty(mask.shape, np.int8), "temporary")
-        bits = View(memory, mask.shape, contiguous_strides(mask.shape, 1), 0, bools.dtype)
+        bits = bools._replace(memory=mask.memory.another())
         ufunc: Any = np.negative if keep_first else np.subtract  # True is 1: -1 keeps all bits, 0 none
         found.append(replace(statement, name=ufunc.__name__, function=ufunc, outs=(bits,),
                              args=(bools,) if keep_first else (bools, ONE)))
@@ -310,7 +269,7 @@ def bitwise(statement: Statement) -> bool:
     zeros = [a for a in statement.args[1:] if isinstance(a, (int, float, np.generic)) and not isinstance(a, Formula)]
     return (type(mask) is View and len(views) == len(zeros) == 1 and zeros[0] == 0 and out.dtype.kind == "f"
             and out.dtype.itemsize in BITS and views[0].dtype == out.dtype and mask.dtype == np.bool_
-            and views[0].shape == mask.shape == out.shape)
+            and views[0].shape == mask.shape == out.shape and mask.whole)
 
 
 def sums_as_products(program: Program) -> Program:
@@ -365,8 +324,10 @@ PASSES: dict[str, Callable[[Program], Program]] = {
     "numbers folded": numbers_folded,
     "common subexpressions": without_repetition,
     "dead code": without_dead_code,
+    "layouts": laid_out,
     "copies forwarded": without_copies,
     "products turned": products_turned,
+    "layouts of operands": operands_laid_out,
     "masks as bits": masks_as_bits,
     "sums as products": sums_as_products,
     "common subexpressions, again": without_repetition,

@@ -42,10 +42,25 @@ class Access(NamedTuple):
         """The elements for one number a row, seen from a loop over rows of so many elements."""
         return self._replace(cuts=(row, *[row * cut for cut in self.cuts]), strides=(0, *self.strides))
 
+    def apart(self, other: Access) -> bool:
+        """Whether it has no element in common with another one that lies like it, but elsewhere."""
+        axes = sorted(zip(self.strides, sizes_of(self.cuts)), reverse=True)
+        return self.strides == other.strides and not meets(other.offset - self.offset, axes)
+
     @property
     def extent(self) -> int:
         """One more than the last element."""
         return 1 + self.offset + sum([(n - 1) * s for n, s in zip(sizes_of(self.cuts), self.strides)])
+
+
+def meets(distance: int, axes: Sequence[tuple[int, int]]) -> bool:
+    """Whether so many steps to and fro along axes (their step and number, the longest first) cover a distance."""
+    if not axes:
+        return distance == 0
+    (step, n), *rest = axes
+    reach = sum([s * (m - 1) for s, m in rest])
+    least, most = -((reach - distance) // step), (distance + reach) // step
+    return any(meets(distance - k * step, rest) for k in range(max(least, 1 - n), min(most, n - 1) + 1))
 
 
 def sizes_of(cuts: Cuts) -> list[int]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from minigrad._base.dtype import as_dtype
 from minigrad.backends.numpy import masked
-from minigrad.backends.registry import BACKEND_OF, backend_of, composite, device_like, moved
+from minigrad.backends.registry import backend_of, device_like, moved
 from minigrad.core import Node, Tensor, attributes, plain, record1, record2
 from minigrad.ops._dispatch import check_kind, op
 from minigrad.ops._dispatch.memory_order import in_format_of
@@ -66,8 +66,6 @@ class MaxPoolBackward(ByTakers, name="MaxPool2DWithIndicesBackward"):
 
     @staticmethod
     def values(g: Any, x: Any, y: Any, window: Window) -> Any:
-        if BACKEND_OF and (found := composite(MaxPoolBackward.values, g, x, y, window)) is not None:
-            return found
         out = np.zeros(x.shape, g.dtype, like=x)
         difference = max(window.dilation) == 1 and all(k <= s for k, s in zip(window.kernel, window.stride))
         for elements, windows, taken in takers(x, y, window):
@@ -120,8 +118,6 @@ def lowest(shape: Sequence[int], x: Any) -> Any:
 
 def greatest(x: Any, window: Window, out: Shape) -> Any:
     """The maximum of each window, one dimension after the other."""
-    if BACKEND_OF and (found := composite(greatest, x, window, out)) is not None:
-        return found
     for dim in range(-1, -len(out) - 1, -1):
         rest = (slice(None),) * (-1 - dim)
         shape = [*x.shape]

@@ -44,6 +44,27 @@ def test_machine_code(model: str) -> None:
     compare(MODELS[model], steps=50, dtype="float32", backend="numba")
 
 
+@pytest.mark.parametrize("options", [
+    {"kernel_size": 3, "padding": 1}, {"kernel_size": (2, 3)}, {"kernel_size": 3, "stride": 2, "padding": (0, 1)},
+    {"kernel_size": 2, "dilation": 2}, {"kernel_size": 2, "stride": (2, 1), "dilation": (1, 2), "padding": 1}], ids=str)
+def test_convolutions(options: dict[str, Any], python_loops: None) -> None:
+    """Of all windows, and also of what goes back to the input, which is a convolution where the stride is 1."""
+    def make() -> Made:
+        inner, outer = nn.Conv2d(2, 3, **options), nn.Conv2d(3, 2, 2)
+
+        def step(x: Any) -> Any:
+            inner.zero_grad()
+            outer.zero_grad()
+            loss = torch.tanh(outer(torch.relu(inner(x)))).mean()
+            loss.backward()
+            return loss
+
+        return Made(step, lambda i: (torch.randn(32, 2, 5, 6),), [*inner.parameters(), *outer.parameters()])
+
+    step = compare(make, steps=3, backend="numba", tolerance=1e-8)
+    assert step.source.count("# Convolution") >= 2 and "dot" not in step.source and "matmul" not in step.source
+
+
 def test_functions_keep_nan_and_infinity() -> None:
     """As NumPy's, to a few units in the last place: infinite results, those below the least normal number, NaN."""
     pytest.importorskip("numba", reason="the extra `fast` is not installed")
@@ -117,6 +138,15 @@ def test_views_of_one_memory_that_overlap_stay_apart() -> None:
     assert names(program) == ["loop"]  # the product reads where the sum has written
     program = fused(Program((call("add", second, y, y), call("multiply", y, first, y)), ()))
     assert names(program) == ["add", "multiply"]
+
+
+def test_parts_of_one_memory_that_no_element_is_in_twice_share_a_loop() -> None:
+    """As in a pool, whose gradients go to each place of a window by turns."""
+    x, y = array(2, 8, kind="input", name="x"), array(2, 4, kind="input", name="y")
+    even = x._replace(shape=(2, 4), strides=(32, 8))
+    for offset, expected in ((4, ["loop"]), (0, ["loop"]), (8, ["add", "multiply"])):
+        program = fused(Program((call("add", even, y, y), call("multiply", even._replace(offset=offset), y, y)), ()))
+        assert names(program) == expected
 
 
 def test_what_others_see_is_not_written_before_what_may_fail() -> None:
