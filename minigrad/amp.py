@@ -10,9 +10,10 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
+
+import numpy as np
 
 from minigrad._base.device import device as device_of
 from minigrad.backends.registry import count
@@ -41,6 +42,8 @@ UNSUPPORTED = (
     "In CPU autocast, but the target dtype is not supported. Disabling autocast.\n"
     "CPU Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.")
 NO_CUDA = "CUDA is not available or torch_xla is imported. Disabling autocast."
+NO_SCALE = ("new_scale should be a float or a 1-element torch.cuda.FloatTensor or torch.FloatTensor with "
+            "requires_grad=False.")
 UNSCALED_TWICE = "unscale_() has already been called on this optimizer since the last update()."
 
 
@@ -173,6 +176,12 @@ def setting(attribute: str, meaning: str) -> tuple[Callable[[Any], Any], Callabl
     return get, set_
 
 
+def as_float32(number: float) -> float:
+    """The nearest number of float32, infinite beyond its range: a scale is a tensor in PyTorch."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(number))
+
+
 class GradScaler:
     """Multiplies losses so that small gradients survive in float16, and divides the gradients before each step.
 
@@ -197,17 +206,18 @@ class GradScaler:
                 raise AssertionError("The growth factor must be > 1.0.")
             if backoff_factor >= 1.0:
                 raise AssertionError("The backoff factor must be < 1.0.")
-        self._scale, self._tracker, self._started = float(init_scale), 0, False
+        self._scale, self._tracker, self._started = init_scale, 0, False  # a float32, once something was scaled
         self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
         self._growth_interval = growth_interval
-        self._stages: dict[int, str] = defaultdict(lambda: "ready")  # of optimizers, since the last update
-        self._infinite: dict[int, bool] = {}  # by optimizer: whether a gradient was not finite
+        self._stages: dict[int, str] = {}  # of optimizers, since the last update: "unscaled" or "stepped"
+        self._infinite: dict[int, bool] = {}  # by optimizer with gradients: whether one was not finite
 
     def scale(self, outputs: Any) -> Any:
         """A tensor times the scale, or each tensor of an iterable."""
         if not self._enabled:
             return outputs
-        self._started = True
+        if not self._started:
+            self._started, self._scale = True, as_float32(self._scale)
         if isinstance(outputs, Tensor):
             return outputs * tensor(self._scale, device=outputs.device)
         if not isinstance(outputs, Iterable):
@@ -229,20 +239,19 @@ class GradScaler:
         if not self._enabled:
             return
         self._check_started("unscale_")
-        stage = self._stages[id(optimizer)]
+        stage = self._stages.get(id(optimizer))
         if stage == "unscaled":
             raise RuntimeError(UNSCALED_TWICE)
         if stage == "stepped":
             raise RuntimeError("unscale_() is being called after step().")
-        infinite = False
         grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         for grad in grads:
             if grad.array.dtype.name == "float16":
                 raise ValueError("Attempting to unscale FP16 gradients.")
+        if grads:
+            self._infinite[id(optimizer)] = not all(grad.isfinite().all() for grad in grads)
         for grad in grads:
-            infinite |= not bool(grad.isfinite().all())
             grad.detach().mul_(1.0 / self._scale)
-        self._infinite[id(optimizer)] = infinite
         self._stages[id(optimizer)] = "unscaled"
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -256,35 +265,50 @@ class GradScaler:
         if "closure" in kwargs:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
         self._check_started("step")
-        if self._stages[id(optimizer)] == "stepped":
+        stage = self._stages.get(id(optimizer))
+        if stage == "stepped":
             raise RuntimeError("step() has already been called since the last update().")
-        if self._stages[id(optimizer)] == "ready":
+        if stage is None:
             self.unscale_(optimizer)
-        infinite = self._infinite[id(optimizer)]
-        if not any(p.grad is not None for group in optimizer.param_groups for p in group["params"]):
+        if id(optimizer) not in self._infinite:
             raise AssertionError("No inf checks were recorded for this optimizer.")
-        result = None if infinite else optimizer.step(*args, **kwargs)
+        result = None if self._infinite[id(optimizer)] else optimizer.step(*args, **kwargs)
         self._stages[id(optimizer)] = "stepped"
         return result
 
     def update(self, new_scale: Any = None) -> None:
-        """Grow or shrink the scale by the steps since the last update; or set it."""
+        """Grow or shrink the scale by the steps since the last update; or set it.
+
+        Raises:
+            AssertionError: if nothing was scaled or unscaled, or if the new scale is not a single number.
+        """
         if not self._enabled:
             return
         self._check_started("update")
         if new_scale is not None:
-            self._scale = float(new_scale)
+            self._scale = as_float32(new_scale if isinstance(new_scale, float) else self._checked(new_scale).item())
         elif not self._infinite:
             raise AssertionError("No inf checks were recorded prior to update.")
         elif any(self._infinite.values()):
-            self._scale, self._tracker = self._scale * self._backoff_factor, 0
+            self._scale, self._tracker = as_float32(self._scale * self._backoff_factor), 0
         else:
             self._tracker += 1
             if self._tracker == self._growth_interval:
-                grown = self._scale * self._growth_factor
+                grown = as_float32(self._scale * self._growth_factor)
                 self._scale, self._tracker = grown if math.isfinite(grown) else self._scale, 0
         self._stages.clear()
         self._infinite.clear()
+
+    def _checked(self, new_scale: Any) -> Any:
+        if new_scale.device.type != self._device or new_scale.numel() != 1 or new_scale.requires_grad:
+            raise AssertionError(NO_SCALE)
+        return new_scale
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._enabled and self._stages:
+            raise AssertionError("A GradScaler instance may only be pickled at the beginning of an iteration, or at "
+                                 "the end after scaler.update().")
+        return {**self.__dict__, "_started": False}
 
     def get_scale(self) -> float:
         """The scale; 1 if the scaler is off."""
@@ -316,6 +340,6 @@ class GradScaler:
         if not state_dict:
             raise RuntimeError("The source state dict is empty, possibly because it was saved from a disabled instance "
                                "of GradScaler.")
-        self._scale, self._tracker = state_dict["scale"], state_dict["_growth_tracker"]
-        self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
-        self._growth_interval = state_dict["growth_interval"]
+        self._scale, self._growth_factor = state_dict["scale"], state_dict["growth_factor"]
+        self._backoff_factor, self._growth_interval = state_dict["backoff_factor"], state_dict["growth_interval"]
+        self._tracker = state_dict["_growth_tracker"]

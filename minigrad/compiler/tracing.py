@@ -59,8 +59,12 @@ def drawn(here: Any, there: Any, stream: Any, shape: Any, *parameters: Any) -> A
     trace = Active.trace
     if stream is DEFAULT:
         end_of_draws(trace)
-    out = fresh(drawn_eagerly(here, there, stream, shape, *[plain(p) for p in parameters]))
-    trace.add("draw", here.__name__, here, (stream, out.size, *parameters), [out])
+    out = drawn_eagerly(here, there, stream, shape, *[plain(p) for p in parameters])
+    if out.dtype is BFLOAT16:
+        trace.stop(HALF)
+    else:
+        out = fresh(out)
+        trace.add("draw", here.__name__, here, (stream, out.size, *parameters), [out])
     if stream is DEFAULT:
         trace.drawn_until = state_bytes(DEFAULT)
     return out

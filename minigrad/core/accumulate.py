@@ -32,8 +32,8 @@ def with_layout_of(leaf: Any, grad: Any, can_steal: bool) -> Any:
     It is in row-major order, or has the strides of a leaf that is dense in another order. `grad` itself is returned if
     the caller owns it (`can_steal`) and it is laid out like this already, else a copy.
     """
-    if type(leaf) in BACKEND_OF:  # the copy belongs on the device of the gradient, which need not be the one in use
-        backend = BACKEND_OF[type(grad)]
+    backend = BACKEND_OF.get(type(grad))
+    if backend is not None:  # the copy belongs on the device of the gradient, which need not be the one in use
         with backend.on(backend.index_of(grad)):
             return copy_with_layout(leaf, grad, can_steal)
     return copy_with_layout(leaf, grad, can_steal)

