@@ -115,9 +115,10 @@ def growth(found: Sequence[Figures]) -> Iterator[Figures]:
                "unit": "µs per op", "ratio": times["longest"] / times["shortest"], "limit": 2.5, "times": times}
 
 
-def merged(old: Figures, found: Sequence[Figures]) -> tuple[dict[str, Any], list[Figures]]:
-    """What a file says, with rows that were measured anew in the places of their old selves."""
-    new = {(each["name"], each["threads"]): each for each in found}
+def merged(old: Figures, where: dict[str, Any], found: Sequence[Figures]) -> tuple[dict[str, Any], list[Figures]]:
+    """What a file says, with the rows that were measured anew in place of the old ones, and when and on what."""
+    later = f"{where['date']}, {where['cpu']}"
+    new = {(each["name"], each["threads"]): {**each, "measured": later} for each in found}
     kept = [new.pop((each["name"], each["threads"]), each) for each in old["rows"]]
     return old["machine"], kept + list(new.values())
 
@@ -155,7 +156,7 @@ def main(arguments: list[str] | None = None) -> int:
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
         if given.only and out.exists():
-            where, found = merged(json.loads(out.read_text(encoding="utf-8")), found)
+            where, found = merged(json.loads(out.read_text(encoding="utf-8")), where, found)
         out.write_text(json.dumps({"machine": where, "rows": found}, indent=1, ensure_ascii=False) + "\n",
                        encoding="utf-8")
         remember(out.with_name("history.json"), where, found)

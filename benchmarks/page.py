@@ -181,6 +181,12 @@ def missed(rows: Sequence[Figures]) -> str:
     return text + "".join(f"- {'; '.join(names)}. {reason}\n" for reason, names in reasons.items()) + "\n" + told
 
 
+def measured_later(rows: Sequence[Figures]) -> str:
+    """The groups with rows that were measured after the others, and when and on what."""
+    groups = dict.fromkeys((row["measured"], row["group"]) for row in rows if "measured" in row)
+    return "".join(f"The rows of the table \"{group}\" were measured later: {when}.\n\n" for when, group in groups)
+
+
 def profiles(rows: Sequence[Figures]) -> str:
     """Where the time goes in the rows over their limits, by a profiler that sees libraries too."""
     found = read("profiles")
@@ -241,9 +247,10 @@ def text() -> str:
     rows = found["rows"]
     pictures = ("![minigrad's time over PyTorch's, with the limits](images/performance_ratios.png)\n\n"
                 "![All contenders' times over PyTorch's](images/performance_peers.png)\n\n")
-    page = (HEAD + METHOD + missed(rows) + pictures + "## The table\n\n" + "".join(targets(rows)) + own(rows) +
-            profiles(rows) + "## The others\n\n" + peers(rows) + MEMORY + memory() + "## The gate\n\n" + counts() +
-            "## numba and numexpr\n\n" + acceleration() + TRICKS + machine(found)).rstrip() + "\n"
+    page = (HEAD + METHOD + measured_later(rows) + missed(rows) + pictures + "## The table\n\n" +
+            "".join(targets(rows)) + own(rows) + profiles(rows) + "## The others\n\n" + peers(rows) + MEMORY +
+            memory() + "## The gate\n\n" + counts() + "## numba and numexpr\n\n" + acceleration() + TRICKS +
+            machine(found)).rstrip() + "\n"
     return corrected(page, PAGE)
 
 
@@ -276,7 +283,7 @@ def plot_peers(rows: Sequence[Figures], path: Path) -> None:
     axes.set_xscale("log")
     axes.set_yticks(range(len(shown)), [row["name"].partition(", d =")[0] for row in shown], fontsize=8)
     finish(axes, "time over PyTorch's, one thread (log scale)")
-    drawing.savefig(path, dpi=90)
+    drawing.savefig(path, dpi=85)
 
 
 def finish(axes: Any, label: str) -> None:

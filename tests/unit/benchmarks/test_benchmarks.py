@@ -60,8 +60,9 @@ def test_rows_measured_anew_take_the_places_of_the_old():
         return {"name": name, "threads": 1, "ratio": ratio}
 
     old = {"machine": {"cpu": "x"}, "rows": [row("a", 1), row("b", 2)]}
-    where, rows = benchmarks.merged(old, [row("b", 3), row("c", 4)])
-    assert where == {"cpu": "x"} and rows == [row("a", 1), row("b", 3), row("c", 4)]
+    where, rows = benchmarks.merged(old, {"date": "2026-11-27", "cpu": "y"}, [row("b", 3), row("c", 4)])
+    later = {"measured": "2026-11-27, y"}
+    assert where == {"cpu": "x"} and rows == [row("a", 1), row("b", 3) | later, row("c", 4) | later]
 
 
 def test_a_wrong_option_is_refused():

@@ -25,6 +25,12 @@ def test_the_plots_are_there_and_small(name):
     assert 5_000 < size < 100_000
 
 
+def test_what_was_measured_later_is_marked():
+    rows = [{"group": "a step"}, *[{"group": "a compiled step", "measured": "2026-11-27, AMD"}] * 2]
+    text = 'The rows of the table "a compiled step" were measured later: 2026-11-27, AMD.\n\n'
+    assert page.measured_later(rows) == text
+
+
 def test_every_missed_limit_has_its_reason():
     rows = json.loads(page.RESULTS.read_text(encoding="utf-8"))["rows"]
     text = page.missed(rows)
