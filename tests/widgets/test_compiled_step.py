@@ -32,9 +32,9 @@ def test_the_text_says_what_each_pass_did() -> None:
     lines = shown.text.splitlines()
     assert lines[:2] == ["CompiledStep of step, on numpy", "    10  traced"]
     assert lines[5] == ">    9  dead code"
-    assert lines[13] == "Dead code: 1 of 10 statements wrote what nobody reads."
-    assert len(lines) == 14 + 9
-    assert lines[14].split() == ["multiply(x,", "w,", "out=t1)", "#", "Mul,", "programs.py:86"]
+    assert lines[15] == "Dead code: 1 of 10 statements wrote what nobody reads."
+    assert len(lines) == 16 + 9
+    assert lines[16].split() == ["multiply(x,", "w,", "out=t1)", "#", "Mul,", "programs.py:86"]
     assert repr(shown) == shown.text
 
 
@@ -54,14 +54,14 @@ def test_the_picture_has_a_bar_for_each_pass_and_the_statements() -> None:
     (axes,) = shown.figure().axes
     names = [label.get_text() for label in axes.get_yticklabels()]
     assert names == [step["name"] for step in shown.compiled["steps"]]
-    assert [round(bar.get_width()) for bar in axes.patches] == [10, 10, 10, 10, 9, 8, 8, 8, 8, 8, 8, 8]
+    assert [round(bar.get_width()) for bar in axes.patches] == [10, 10, 10, 10, 9, 9, 8, 8, 8, 8, 8, 8, 8, 8]
     texts = [text.get_text().strip() for text in shown.figure().texts]
     assert texts[1:3] == ["multiply(x, w, out=t1)", "# Mul, programs.py:86"]
     assert shown.to_png().startswith(b"\x89PNG") and "Dead code" in shown.to_svg()
 
 
 def test_a_step_is_one_of_the_passes() -> None:
-    assert CompiledStep(compiled().inspection(), step=99).step == 11
+    assert CompiledStep(compiled().inspection(), step=99).step == 13
 
 
 def test_the_page_holds_the_record() -> None:
