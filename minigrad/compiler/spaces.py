@@ -44,7 +44,7 @@ class Access(NamedTuple):
 
     def apart(self, other: Access) -> bool:
         """Whether it has no element in common with another one that lies like it, but elsewhere."""
-        axes = sorted(zip(self.strides, sizes_of(self.cuts)), reverse=True)
+        axes = sorted([(step, n) for step, n in zip(self.strides, sizes_of(self.cuts)) if step], reverse=True)
         return self.strides == other.strides and not meets(other.offset - self.offset, axes)
 
     @property
