@@ -112,6 +112,7 @@ def test_operands_that_the_trace_does_not_have_are_parameters_of_the_formula() -
 
 
 def test_bfloat16_is_written_as_other_dtypes_are() -> None:
+    pytest.importorskip("ml_dtypes", reason="the extra `bfloat16` is not installed")
     a, b = (minigrad.tensor([[1., 2.], [3., 4.]], requires_grad=True) for _ in range(2))
     with record() as trace:
         with minigrad.autocast("cpu", dtype=minigrad.bfloat16):
@@ -145,6 +146,7 @@ def unwritten(call: Any, inputs: list[Any], dtype: Any) -> Counter[str]:
 
 def test_what_is_written_in_float32_is_in_bfloat16() -> None:
     """All lines of the op table that take bfloat16."""
+    pytest.importorskip("ml_dtypes", reason="the extra `bfloat16` is not installed")
     compared, worse = 0, {}
     for name, (call, inputs, *_) in all_cases().items():
         try:
