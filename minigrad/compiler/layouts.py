@@ -118,16 +118,15 @@ def changed_views(program: Program, i: int | None, source: View, target: View, f
             failed.append(view)
         return view if there is None else there
 
-    moves = source.memory
-    found = [s.on(change) if any(v.memory is moves for v in s.uses()) else s
+    found = [s.on(change) if any(v.memory is source.memory for v in s.uses()) else s
              for k, s in enumerate(program.statements) if k != i]
     result = program.replaced(found, change)
-    if failed or any(out_repeats(s) for s in found if s.out.memory is target.memory):
+    if failed or any(is_unwritable(s) for s in found if s.out.memory is target.memory):
         return None
     return None if flat and any(not v.contiguous for s in found if s.kind == "product"
                                 for v in s.reads() if v.memory is target.memory) else result
 
 
-def out_repeats(statement: Statement) -> bool:
-    """Whether a product would be written where the library for products cannot write."""
+def is_unwritable(statement: Statement) -> bool:
+    """Whether a statement is a product whose result lies where BLAS cannot write it."""
     return statement.kind == "product" and not (statement.out.contiguous or statement.out.T.contiguous)
