@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import minigrad
-from minigrad.autograd.forward_arithmetic import Count, observed
+from minigrad.autograd.forward_arithmetic import Count, Reader, observed
 from minigrad.nn.functional import cross_entropy, dropout
+from minigrad.ops._dispatch.torch_function import overridable
 from minigrad.recorder import Trace, record
 from tests.expressions import check_results, line_recorded
 from tests.fuzz.differential.search import program
@@ -59,6 +60,13 @@ def test_what_a_derivative_needs_of_the_operands_is_noted() -> None:
     parameters = {name: trace.expressions[index] for name, index in node["parameters"]}
     assert set(parameters) == {"indices", "positions"} and parameters["positions"][0] == "add"
     assert Trace.from_json(trace.to_json()) == trace
+
+
+def test_a_function_whose_closure_holds_itself_is_an_argument_like_others() -> None:
+    """As of an operator under autocast, which is handed on to `__torch_function__`."""
+    operator: Any = overridable(minigrad.Tensor.__matmul__, is_operator=True)
+    assert operator in [cell.cell_contents for cell in operator.__closure__]
+    assert Reader((), None).plain(operator) is operator
 
 
 def test_what_the_program_read_is_marked() -> None:
