@@ -1,11 +1,12 @@
 """Writes what the schema of a trace says, where it is read: `python -m tests.trace_page`.
 
-The tables of docs/trace.md and the front end's types of records and events are made of `minigrad.trace.schema`.
-tests/unit/trace/test_trace_page.py holds both files to what comes out here.
+The tables of docs/trace.md and the front end's types of records and events are made of `minigrad.trace.schema`, and its
+sentences of `minigrad.trace.sentences`. tests/unit/trace/test_trace_page.py holds the files to what comes out here.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from textwrap import wrap
 
@@ -25,10 +26,12 @@ from minigrad.trace.schema import (
     VERSION,
     Record,
 )
+from minigrad.trace.sentences import NODES, PARTS, SENTENCES, TENSORS, TERMS, UNKNOWN, VALUES
 from tests.links import ROOT
 
 PAGE = ROOT / "docs" / "trace.md"
 TYPES = ROOT / "widgets" / "frontend" / "src" / "trace" / "events.ts"
+TOLD = TYPES.with_name("sentences.ts")
 BEGIN, END = "<!-- {}: made by `python -m tests.trace_page` -->\n", "<!-- the end of {} -->\n"
 RECORDS = {"TensorRecord": TENSOR, "NodeRecord": NODE, "Scope": SCOPE, "Binding": BINDING, "Common": COMMON}
 GROUPS = {"What the user's code runs": FORWARD, "What a backward pass does": PASS,
@@ -161,8 +164,28 @@ def types() -> str:
         fields(EVENTS, "EVENT_FIELDS", "the fields of each kind of event")])
 
 
+# the sentences of the front end
+def literal(value: object) -> str:
+    """A table in TypeScript, its entries on lines of their own."""
+    if not isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    return "{\n" + "".join(f"  {key}: {literal(entry)},\n" for key, entry in value.items()) + "}"
+
+
+def sentences() -> str:
+    """The whole module of sentences."""
+    words = "Readonly<Record<string, string>>"
+    tables = [("SENTENCES", words, SENTENCES), ("UNKNOWN", "string", UNKNOWN), ("TERMS", words, TERMS),
+              ("PARTS", "Readonly<Record<string, readonly [readonly string[], string]>>", PARTS),
+              *[(name, "readonly string[]", names)
+                for name, names in (("NODES", NODES), ("TENSORS", TENSORS), ("VALUES", VALUES))]]
+    return comment("what each kind of event says, made of minigrad/trace/sentences.py by `python -m tests.trace_page`"
+                   ) + "".join(f"export const {name}: {kind} = {literal(value)};\n" for name, kind, value in tables)
+
+
 def main() -> None:
-    """Write both files."""
+    """Write the three files."""
+    TOLD.write_text(sentences(), encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")
     TYPES.write_text(types(), encoding="utf-8")
 

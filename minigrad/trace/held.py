@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from minigrad.trace.build import Parts
-from minigrad.trace.text import Names
+from minigrad.trace.format import Names
 
 __all__ = ["Held", "Holders", "held_text"]
 
@@ -75,7 +75,7 @@ class Makers:
     """Which tensor each storage was first seen with, and which op made it."""
 
     def __init__(self, trace: Parts) -> None:
-        self.trace, self.names = trace, Names(trace)
+        self.trace, self.names = trace, Names(vars(trace))
         self.first: dict[int, int] = {}
         for index, record in enumerate(trace.tensors):
             self.first.setdefault(record["storage"], index)

@@ -17,6 +17,9 @@ from typing import Any
 import traitlets
 
 from minigrad.recorder import Trace, arithmetic, written
+from minigrad.trace.format import Names, few
+from minigrad.trace.sentences import describe
+from minigrad.trace.text import traversal_text
 from minigrad_widgets import picture, timeline
 from minigrad_widgets.ask import choose, is_secret, told
 from minigrad_widgets.canvas import to_png, to_svg
@@ -26,7 +29,6 @@ from minigrad_widgets.layout import compute_layout
 from minigrad_widgets.modes import WORDS, mode_at, modes
 from minigrad_widgets.page import PLAYER
 from minigrad_widgets.shorten import shorten
-from minigrad_widgets.text import Words, few, traversal_text
 from minigrad_widgets.widget import Widget, refuse_too_many_events
 
 STATE = ("trace", "lens", "step", "selected", "calls", "collapsed", "live", "ask", "answers", "score", "player")
@@ -186,6 +188,6 @@ class Inspector(Widget):
 
     def _told_of(self, step: int) -> str:
         """Return a step in words, and below it what it computes."""
-        words = Words(self._data)
+        words = Names(self._data)
         lines = [] if self.ask else arithmetic(self._data, step, lambda value: few(words.value(value)))
-        return "\n".join([f"step {step}: {words.describe(step)}", *lines])
+        return "\n".join([f"step {step}: {describe(words, self._data['events'][step])}", *lines])

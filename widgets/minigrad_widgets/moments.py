@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypedDict
 
-from minigrad_widgets.text import Data, Maybe, Words, brief, shape_text
+from minigrad.trace.format import Data, Maybe, Names, brief, shape_text
 
 __all__ = ["Change", "Ledger", "Moment", "Row", "ledger"]
 
@@ -80,7 +80,7 @@ class _Reading:
     """One trace, read once from its beginning to its end."""
 
     def __init__(self, data: Data, names: list[str] | None) -> None:
-        self.data, self.words = data, Words(data)
+        self.data, self.words = data, Names(data)
         self.rows: list[Row] = []
         self.at: dict[int, int] = {}  # by tensor: its row
         for tensor in self.leaves(names):

@@ -18,10 +18,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, PathPatch
 from matplotlib.path import Path
 
+from minigrad.trace.format import Names, brief, broken, piled
 from minigrad_widgets.canvas import FONT, to_png, to_svg
 from minigrad_widgets.geometry import HEIGHT, Point, Wire, fits, labels, width_of, wires
 from minigrad_widgets.spots import Spot, label_spots, tie_spots
-from minigrad_widgets.text import Words, brief, broken, piled
 from minigrad_widgets.ties import Tie, bow, ties
 
 Data = dict[str, Any]
@@ -136,7 +136,7 @@ class _Drawing:
     """Draws one frame on one pair of axes, in the pixels of the layout."""
 
     def __init__(self, axes: Axes, data: Data, frame: Data, window: tuple[float, float, float, float]) -> None:
-        self.axes, self.data, self.frame, self.words = axes, data, frame, Words(data)
+        self.axes, self.data, self.frame, self.words = axes, data, frame, Names(data)
         self.window = window
         nodes = {int(node): spot for node, spot in data["layout"]["nodes"].items()}
         known = {node for node in nodes if node in frame["status"]}

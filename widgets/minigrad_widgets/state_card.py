@@ -19,8 +19,8 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
+from minigrad.trace.format import shape_text
 from minigrad_widgets.canvas import FONT, to_png
-from minigrad_widgets.text import shape_text
 
 COLUMNS = ("is_leaf", "requires_grad", "grad_fn", "output_nr", "retains_grad", "_version")
 FLAGS = {"is_leaf": "#00805d", "requires_grad": "#0072b2", "retains_grad": "#8f6500"}

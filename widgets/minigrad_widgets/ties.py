@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+from minigrad.trace.format import Names
 from minigrad_widgets.geometry import Data, Point
-from minigrad_widgets.text import Words
 
 __all__ = ["Tie", "bow", "ties"]
 
@@ -19,7 +19,7 @@ Tie = TypedDict("Tie", {"kind": str, "from": int, "to": int, "tensor": int, "lab
 
 def ties(data: Data) -> list[Tie]:
     """Return all links of a trace. A link exists once the node that it starts at exists."""
-    words, tensors = Words(data), data["tensors"]
+    words, tensors = Names(data), data["tensors"]
     leaves = {node["variable"]: at for at, node in enumerate(data["nodes"]) if node.get("variable") is not None}
     written = {tensors[event["tensor"]].get("base", event["tensor"])
                for event in data["events"] if event["kind"] == "version"}

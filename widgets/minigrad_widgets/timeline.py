@@ -13,8 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from minigrad.trace.format import Names
+from minigrad.trace.sentences import describe
 from minigrad_widgets.canvas import FONT
-from minigrad_widgets.text import Words
 
 Data = dict[str, Any]
 KINDS = ("parameters", "activations", "saved", "gradients")
@@ -105,7 +106,7 @@ def lens_text(data: Data, step: int) -> str:
     """Return the checkpoint lens at a step."""
     held = series(data)[step]
     figures = summary(data)
-    lines = [f"step {step} of {len(data['events']) - 1}: {Words(data).describe(step)}",
+    lines = [f"step {step} of {len(data['events']) - 1}: {describe(Names(data), data['events'][step])}",
              "held: " + ", ".join(f"{name} {amount(count)}" for name, count in zip(KINDS, held, strict=True)),
              f"most: {amount(figures['peak'] or 0)} at step {figures['peakStep']}",
              f"ops: {figures['ops']}, {figures['again']} of these again"]

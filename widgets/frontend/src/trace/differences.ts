@@ -31,7 +31,7 @@ function subject(trace: Trace, event: TraceEvent): string {
 }
 
 function told(trace: Trace): Told[] {
-  const unnamed = (text: string): string => text.replace(/\btensor \d+/g, "a tensor");
+  const unnamed = (text: string): string => text.replace(/\btensor \d+/g, "a tensor").replace(/ #\d+/g, "");
   return trace.events.flatMap((event, step) => {
     if (!TOLD.has(event.kind)) return [];
     return [{ step, key: unnamed(`${event.kind} ${event.depth ?? 0} ${subject(trace, event)}`), text: unnamed(describe(trace, event)) }];

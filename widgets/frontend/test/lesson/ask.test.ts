@@ -17,7 +17,7 @@ describe("the judge", () => {
   it("takes what the engine ran for the next node", () => {
     expect([judge(trace, next, "0"), judge(trace, next, "1"), judge(trace, next, "")]).toEqual([true, false, false]);
     expect(choices(trace, 4)).toEqual([0, 1]);
-    expect(truth(trace, next)).toBe("MulBackward0 runs: of the ready nodes it was recorded last");
+    expect(truth(trace, next)).toBe("MulBackward0 #0 runs: of the ready nodes it was recorded last");
   });
 
   it("reads shapes as students write them", () => {
@@ -39,7 +39,7 @@ describe("the judge", () => {
   it("words its questions", () => {
     expect(questions.map((question) => wording(trace, question))).toEqual([
       "Which node runs next?",
-      "What shape has the gradient that MulBackward0 sends to AccumulateGrad of x?",
+      "What shape has the gradient that MulBackward0 #0 sends to AccumulateGrad(x)?",
       "What will x.grad be after the next step?",
     ]);
   });
@@ -97,7 +97,7 @@ describe("ask mode", () => {
     expect(verdict()).toBe("");
     (root.querySelector("input[value='1']") as HTMLInputElement).checked = true;
     submit();
-    expect(verdict()).toBe("✗ Not so: MulBackward0 runs: of the ready nodes it was recorded last.");
+    expect(verdict()).toBe("✗ Not so: MulBackward0 #0 runs: of the ready nodes it was recorded last.");
     expect(document.activeElement).toBe(root);
     press("End");
     expect(root.dataset["step"]).toBe("5");
