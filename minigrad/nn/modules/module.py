@@ -22,7 +22,7 @@ from minigrad.autograd.observer import WATCHING
 from minigrad.core import LOCAL, Tensor
 from minigrad.nn.modules._backward_hook import BackwardHook
 from minigrad.nn.parameter import Buffer, Parameter
-from minigrad.ops.factory.sizes import empty_like
+from minigrad.ops.factory import empty_like
 from minigrad.ops.tensor.copy import parse_to
 from minigrad.ops.tensor.properties import typename
 
