@@ -254,8 +254,8 @@ def main(arguments: list[str] | None = None) -> int:
     if given.profile:
         profiled(MODELS[given.models[0] if given.models else "encoder"], given.profile)
         return 0
-    print(f"PyTorch {torch.__version__}, one thread; times the plain step (a checkup: times its {CHECKUP_STEPS} steps), "
-          "limit in brackets")
+    print(f"PyTorch {torch.__version__}, one thread; how many times as long as the plain step, or a checkup as its "
+          f"{CHECKUP_STEPS} steps; limits in brackets")
     columns = "".join(f"{name:>16}" for name in (*DETAILS, "checkup"))
     print(f"{'model':13} {'plain, ms':>9}  {'floor':>6}{columns}")
     missed = 0
