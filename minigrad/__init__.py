@@ -99,7 +99,7 @@ _importing.done()
 LATER = ("_C", "__future__", "accelerator", "amp", "compiler", "cpu", "cuda", "distributed", "functional", "futures",
          "fx", "jit", "linalg", "memory", "nn", "optim", "overrides", "profiler", "recorder", "serialization",
          "special", "testing", "utils")
-LATER_NAMES = {"GradScaler": "amp", "autocast": "amp", "bfloat16": "autograd.bfloat16", "compile": "compiler",
+LATER_NAMES = {"GradScaler": "amp", "autocast": "amp", "bfloat16": "ops._dispatch.bfloat16", "compile": "compiler",
                "load": "serialization", "save": "serialization", "is_storage": "ops.tensor.storage",
                **dict.fromkeys(("get_deterministic_debug_mode", "get_num_interop_threads",
                                 "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode",

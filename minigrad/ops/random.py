@@ -23,7 +23,6 @@ from minigrad._base.device import memory_format
 from minigrad._base.dtype import as_dtype, from_numpy_dtype
 from minigrad._base.dtype import dtype as DType
 from minigrad._base.type_name import type_name
-from minigrad.autograd.inplace import in_place
 from minigrad.backends import draws, sampling
 from minigrad.backends.philox import Philox, Source
 from minigrad.backends.registry import (
@@ -37,6 +36,7 @@ from minigrad.backends.registry import (
 )
 from minigrad.backends.stream import DEFAULT, Stream
 from minigrad.core import Node, Tensor, plain, record1, record2, record_n
+from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import broadcast_shape, op, refuse, tensor_method
 from minigrad.ops._dispatch.memory_order import in_dense_order, in_format, in_memory_order, inverse, memory_order
 from minigrad.ops.factory import new_leaf, numpy_dtype, size_of

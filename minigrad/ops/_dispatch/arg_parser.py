@@ -19,10 +19,10 @@ from typing import Any
 from minigrad._base.dtype import as_dtype, from_numpy_dtype
 from minigrad._base.tensor_errors import check_tensor
 from minigrad._base.warnings import warn, warn_once
-from minigrad.autograd.inplace import check_memory, check_written
 from minigrad.backends.registry import MultiDevice
 from minigrad.core import LOCAL, Tensor, counter_of, materialized
 from minigrad.core.saved import refuse_outside_inference_mode
+from minigrad.history.inplace import check_memory, check_written
 from minigrad.ops._dispatch.device_guard import guarded
 from minigrad.ops._dispatch.signatures import Signature, is_number, matched, printed_type, signatures_of
 from minigrad.ops._dispatch.torch_function import FUNCTIONS_IN_PYTHON, WITHOUT, Overriding, follow, overridable, to_ask

@@ -14,13 +14,13 @@ import numpy as np
 from minigrad._base.tensor_data import note_read
 from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn
-from minigrad.autograd.inplace import check_inplace, in_place
 from minigrad.backends.numpy import XP, add_at
 from minigrad.backends.registry import BACKEND_OF, backend_of, device_like, device_of, is_array, moved
 from minigrad.core import Node, Tensor, materialized, plain, record1, record_n
 from minigrad.core.record import SCALAR_OPERAND
 from minigrad.core.saved import saved_tensors
 from minigrad.core.saved_tensor import SavedTensor, saved_tensor_handle, saved_tensor_handles
+from minigrad.history.inplace import check_inplace, in_place
 from minigrad.ops._dispatch import number_in, op, together
 from minigrad.ops._dispatch.memory_order import in_order_of, laid_out, memory_order, row_by_row
 from minigrad.ops.index.flat_indexing import first_out_of_range, raw

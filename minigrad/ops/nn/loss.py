@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minigrad._base.dtype import Size, as_dtype, result_dtype
-from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import FLOAT32, add_at, total
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record2, record_n
+from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import (
     NO_BOOLS_MINUS,
     broadcast_and_promote,

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.autograd.views import record_view, record_views
 from minigrad.backends.registry import as_strided
 from minigrad.core import ManyOutputs, Node, Tensor, attributes, materialized, record1, record_many
+from minigrad.history.views import record_view, record_views
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.index.flat_indexing import flat_indices, scatter_into
 from minigrad.ops.reduce.sums import one_of

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.dtype import as_dtype
-from minigrad.autograd.inplace import in_place
 from minigrad.backends.registry import is_array
 from minigrad.core import Node, Tensor, plain, record1
+from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import (
     ByNumber,
     OfOne,

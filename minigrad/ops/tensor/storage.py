@@ -24,8 +24,6 @@ from minigrad._base.dtype import BFLOAT16, from_numpy_dtype
 from minigrad._base.tensor_data import note_read
 from minigrad._base.tensor_errors import IN_C
 from minigrad._base.warnings import warn_once
-from minigrad.autograd.inplace import check_inplace
-from minigrad.autograd.views import address
 from minigrad.backends.registry import (
     as_strided,
     backend_of,
@@ -40,6 +38,8 @@ from minigrad.backends.registry import (
 )
 from minigrad.core import LOCAL, Tensor, constant, counter_of, materialized, plain
 from minigrad.core.tensor import VersionCounter
+from minigrad.history.inplace import check_inplace
+from minigrad.history.views import address
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops._dispatch.memory_order import strides_of
 from minigrad.ops.reduce.sums import one_of
