@@ -20,7 +20,6 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from minigrad._base.dtype import BFLOAT16, Size
-from minigrad.autograd.views import MANY
 from minigrad.backends.stream import DEFAULT
 from minigrad.compiler.program.source import view
 from minigrad.compiler.program.statements import Memory, View
@@ -29,6 +28,7 @@ from minigrad.compiler.tracing.instrumentation import random_state_kept, release
 from minigrad.compiler.tracing.trace import HALF, GraphBreak, Trace, TracedArray
 from minigrad.core import LOCAL, Node, Tensor, edge_target, engine
 from minigrad.core.tensor import counter_of, extras_of, plain
+from minigrad.history.views import MANY
 
 __all__ = ["CapturedCall"]
 
