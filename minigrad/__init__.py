@@ -70,7 +70,7 @@ from minigrad.compat.tensor_types import __all__ as _tensor_types
 from minigrad.core import Tensor, is_grad_enabled
 from minigrad.core.grad_mode import is_inference_mode_enabled
 from minigrad.ops._dispatch.torch_function import overridable_module as _overridable_module
-from minigrad.ops.random.generator import Generator, default_generator
+from minigrad.ops.random import Generator, default_generator
 from minigrad.ops.tensor.properties import finfo, iinfo
 from minigrad.ops.tensor.storage import UntypedStorage
 
@@ -99,7 +99,7 @@ _importing.done()
 LATER = ("_C", "__future__", "accelerator", "amp", "compiler", "cpu", "cuda", "distributed", "functional", "futures",
          "fx", "jit", "linalg", "memory", "nn", "optim", "overrides", "profiler", "recorder", "serialization",
          "special", "testing", "utils")
-LATER_NAMES = {"GradScaler": "amp", "autocast": "amp", "bfloat16": "autograd.bfloat16", "compile": "compiler",
+LATER_NAMES = {"GradScaler": "amp", "autocast": "amp", "bfloat16": "ops._dispatch.bfloat16", "compile": "compiler",
                "load": "serialization", "save": "serialization", "is_storage": "ops.tensor.storage",
                **dict.fromkeys(("get_deterministic_debug_mode", "get_num_interop_threads",
                                 "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode",

@@ -109,7 +109,7 @@ def load_bfloat16() -> dtype:
     Raises:
         MissingExtra: if ml_dtypes is not installed.
     """
-    loaded: dtype = optional("minigrad.autograd.bfloat16", "bfloat16").bfloat16
+    loaded: dtype = optional("minigrad.ops._dispatch.bfloat16", "bfloat16").bfloat16
     return loaded
 
 

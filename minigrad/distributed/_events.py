@@ -3,7 +3,7 @@
 from typing import Any
 
 from minigrad.core import LOCAL
-from minigrad.trace.track import NOWHERE
+from minigrad.recording.tracker import NOWHERE
 
 __all__ = ["note_end", "note_grad", "note_start", "note_wait"]
 

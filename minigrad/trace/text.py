@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from minigrad.trace.arithmetic import arithmetic
-from minigrad.trace.build import Parts
 from minigrad.trace.format import Names, few, listed
 from minigrad.trace.frame import Frame
+from minigrad.trace.schema import Parts
 from minigrad.trace.sentences import describe
 
 __all__ = ["events_text", "frame_text", "traversal_text"]

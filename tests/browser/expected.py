@@ -8,7 +8,7 @@ from typing import Any
 from minigrad.recorder import Trace
 from minigrad.trace.format import Names, brief, piled
 from minigrad.trace.sentences import describe
-from minigrad_widgets.timeline import KINDS, spans
+from minigrad_widgets.lenses.checkpoints import KINDS, spans
 
 Drawn = dict[str, Any]
 XP = {"recorded": "", "ready": "ready", "running": "runs", "done": "done", "again": "recomputed"}
