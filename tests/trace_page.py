@@ -113,19 +113,19 @@ def in_typescript(kind: str) -> str:
     return SCALARS.get(kind, "number")
 
 
-def comment(text: str, indent: str = "") -> str:
+def comment(text: str) -> str:
     """A sentence as a comment, with a capital letter and a full stop."""
     text = text[0].upper() + text[1:] + ("" if text.endswith(".") else ".")
     lines = wrap(text, WIDTH)
     if len(lines) == 1:
-        return f"{indent}/** {text} */\n"
-    return f"{indent}/**\n" + "".join(f"{indent} * {line}\n" for line in lines) + f"{indent} */\n"
+        return f"/** {text} */\n"
+    return "/**\n" + "".join(f" * {line}\n" for line in lines) + " */\n"
 
 
 def interface(name: str, record: Record, kind: str | None = None) -> str:
-    """A record as an interface; of an event with its kind."""
-    fields = "".join(f"{comment(field.meaning, '  ')}  {key}{'?' if field.optional else ''}: "
-                     f"{in_typescript(field.type)};\n" for key, field in record.fields.items())
+    """A record as an interface; of an event with its kind. What a field means is told once, in the schema."""
+    fields = "".join(f"  {key}{'?' if field.optional else ''}: {in_typescript(field.type)};\n"
+                     for key, field in record.fields.items())
     head = f'  kind: "{kind}";\n' if kind else ""
     return f"{comment(record.meaning)}export interface {name} {{\n{head}{fields}}}\n"
 
@@ -151,7 +151,8 @@ def types() -> str:
     names = {kind: "".join(word.capitalize() for word in kind.split("_")) + "Event" for kind in EVENTS}
     union = "".join(f"\n    | {name}" for name in names.values())
     return "\n".join([
-        comment("the records and events of a trace, made of minigrad/trace/schema.py by `python -m tests.trace_page`"),
+        comment("the records and events of a trace, made of minigrad/trace/schema.py by `python -m tests.trace_page`; "
+                "docs/trace.md says what each field means"),
         f'export const FORMAT = "{FORMAT}";\nexport const VERSION = {VERSION};\nexport type Maybe = number | null;\n',
         *[interface(name, record) for name, record in RECORDS.items()],
         *[interface(names[kind], record, kind) for kind, record in EVENTS.items()],

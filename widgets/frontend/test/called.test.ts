@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { render } from "../src/index";
-import { Called } from "../src/inspector/called";
+import { Called } from "../src/inspector/source";
 import { FakeModel, square } from "./fake";
 import type { Moment } from "../src/inspector/lens";
 import type { Maybe, Trace } from "../src/trace/types";

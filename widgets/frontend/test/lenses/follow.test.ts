@@ -2,12 +2,12 @@
 import { readFileSync } from "node:fs";
 import { afterEach, expect, it } from "vitest";
 import { render } from "../../src/index";
-import { entryArithmetic } from "../../src/inspector/entry";
+import { entryArithmetic } from "../../src/inspector/arithmetic";
 import { make } from "../../src/live/arrays";
 import { reached } from "../../src/live/follow";
 import { Live } from "../../src/live/live";
-import { fragmentOf, stateOf } from "../../src/page/fragment";
-import { parseTrace } from "../../src/trace/unpack";
+import { fragmentOf, stateOf } from "../../src/page/share";
+import { parseTrace } from "../../src/trace/file";
 import type { Trace } from "../../src/trace/types";
 import { FakeModel } from "../fake";
 

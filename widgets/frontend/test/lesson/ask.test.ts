@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { choices, judge, truth, wording } from "../../src/trace/questions";
-import type { Question } from "../../src/trace/questions";
+import { choices, judge, truth, wording, type Question } from "../../src/trace/questions";
 import { render } from "../../src/index";
 import { FakeModel, square } from "../fake";
 

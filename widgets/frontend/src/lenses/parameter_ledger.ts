@@ -44,11 +44,11 @@ const KINDS: New[] = ["grad", "cleared", "value"];
 /** The marks: a row for each tensor, a column for each moment. A column is a button that leads there. */
 class Roll {
   readonly element: HTMLElement;
-  private readonly columns: HTMLButtonElement[];
+  readonly #columns: HTMLButtonElement[];
 
   constructor(found: Ledger, go: (moment: number) => void) {
-    this.columns = found.moments.map((moment, at) => {
-      const marks = found.rows.map((_, row) => this.cell(moment.changes.find((change) => change.row === row)));
+    this.#columns = found.moments.map((moment, at) => {
+      const marks = found.rows.map((_, row) => this.#cell(moment.changes.find((change) => change.row === row)));
       const label = `${moment.place}: ${moment.source}`;
       const column = html("button", { type: "button", class: "mg-moment", tabindex: -1, title: label, "aria-label": label }, ...marks);
       column.addEventListener("click", () => go(at));
@@ -56,30 +56,30 @@ class Roll {
     });
     const names = html("div", { class: "mg-roll-names", "aria-hidden": true }, ...found.rows.map((row) => html("b", {}, row.name)));
     const label = "what changed, one place for each moment";
-    const strip = html("div", { class: "mg-roll-strip", role: "group", tabindex: 0, "aria-label": label }, ...this.columns);
-    const kinds = KINDS.map((kind) => html("span", { class: "mg-kind" }, this.sign(kind), ` ${WORDS[kind]}`));
+    const strip = html("div", { class: "mg-roll-strip", role: "group", tabindex: 0, "aria-label": label }, ...this.#columns);
+    const kinds = KINDS.map((kind) => html("span", { class: "mg-kind" }, this.#sign(kind), ` ${WORDS[kind]}`));
     const legend = html("div", { class: "mg-kinds", "aria-hidden": true }, ...kinds);
     this.element = html("div", { class: "mg-roll" }, names, strip, legend);
   }
 
   /** Marks the current moment, and keeps it in view; -1 is before the first one. */
   show(now: number): void {
-    this.columns.forEach((column, at) => {
+    this.#columns.forEach((column, at) => {
       mark(column, "aria-current", at === now ? "step" : null);
       mark(column, "data-over", at <= now ? "true" : null);
     });
-    const column = this.columns[now];
+    const column = this.#columns[now];
     const strip = column?.parentElement;
     if (!column || !strip) return;
     const [left, right] = [column.offsetLeft - strip.offsetLeft, column.offsetLeft - strip.offsetLeft + column.offsetWidth];
     if (left < strip.scrollLeft || right > strip.scrollLeft + strip.clientWidth) strip.scrollLeft = left - strip.clientWidth / 2;
   }
 
-  private cell(change: Change | undefined): HTMLElement {
-    return html("span", { class: "mg-marks" }, ...(change?.new ?? []).map((kind) => this.sign(kind)));
+  #cell(change: Change | undefined): HTMLElement {
+    return html("span", { class: "mg-marks" }, ...(change?.new ?? []).map((kind) => this.#sign(kind)));
   }
 
-  private sign(kind: New): HTMLElement {
+  #sign(kind: New): HTMLElement {
     return html("i", { class: "mg-sign", "data-new": kind }, MARKS[kind]);
   }
 }
@@ -87,14 +87,14 @@ class Roll {
 /** The state of each tensor at a moment. */
 class Table {
   readonly element: HTMLElement;
-  private readonly cells: Record<"value" | "grad" | "version", HTMLElement>[];
+  readonly #cells: Record<"value" | "grad" | "version", HTMLElement>[];
 
   constructor(private readonly found: Ledger) {
     const head = html("tr", {}, ...["tensor", "value", ".grad", "version"].map((name) => html("th", { scope: "col" }, name)));
-    this.cells = found.rows.map(() => ({ value: html("td"), grad: html("td"), version: html("td") }));
+    this.#cells = found.rows.map(() => ({ value: html("td"), grad: html("td"), version: html("td") }));
     const rows = found.rows.map((row, at) => {
       const name = html("th", { scope: "row" }, html("b", {}, row.name), html("span", { class: "mg-quiet" }, ` ${row.shape}`));
-      const cells = this.cells[at];
+      const cells = this.#cells[at];
       return html("tr", { "data-tensor": row.tensor }, name, ...(cells ? [cells.value, cells.grad, cells.version] : []));
     });
     const table = html("table", { class: "mg-table" }, html("thead", {}, head), html("tbody", {}, ...rows));
@@ -107,16 +107,16 @@ class Table {
       const changes = this.found.moments.slice(0, now + 1).flatMap((moment) => moment.changes.filter((change) => change.row === at));
       const last = changes.at(-1) ?? row;
       const fresh = this.found.moments[now]?.changes.find((change) => change.row === at)?.new ?? [];
-      const cells = this.cells[at];
+      const cells = this.#cells[at];
       if (!cells) return;
       const written = fresh.includes("value");
-      this.cell(cells.value, last.value, written ? "value" : null);
-      this.cell(cells.version, String(last.version), written ? "value" : null);
-      this.cell(cells.grad, last.grad, fresh.includes("grad") ? "grad" : fresh.includes("cleared") ? "cleared" : null);
+      this.#cell(cells.value, last.value, written ? "value" : null);
+      this.#cell(cells.version, String(last.version), written ? "value" : null);
+      this.#cell(cells.grad, last.grad, fresh.includes("grad") ? "grad" : fresh.includes("cleared") ? "cleared" : null);
     });
   }
 
-  private cell(cell: HTMLElement, text: string, fresh: New | null): void {
+  #cell(cell: HTMLElement, text: string, fresh: New | null): void {
     write(cell, text);
     mark(cell, "data-new", fresh);
   }

@@ -1,10 +1,7 @@
 /** Several ranks on one time axis: which computes, which waits, and for which. The data comes from rank_lanes.py. */
-import { html, mark } from "../page/dom";
+import { html, mark, write } from "../page/dom";
 import type { Link } from "../page/link";
 import { bytes } from "../trace/format";
-import type { Schedule } from "../trace/simulate";
-import { bar, ms } from "./bars";
-import { Elsewhere } from "./elsewhere";
 import { Stepped } from "./stepped";
 
 interface Seen {
@@ -66,53 +63,53 @@ function told(found: Lanes, operation: Operation): string {
 
 class Drawing {
   readonly element = html("div", { class: "mg-ranks" });
-  private readonly bars: { at: number; lane: number; element: HTMLElement }[] = [];
-  private readonly names: HTMLElement[] = [];
-  private readonly details = html("div", { class: "mg-seen", tabindex: 0, role: "group", "aria-label": "the operation, as each rank saw it" });
-  private readonly elsewhere: Elsewhere | null;
-  private step = 0;
-  private lane = 0;
-  private go: (step: number) => void = () => undefined;
+  readonly #bars: { at: number; lane: number; element: HTMLElement }[] = [];
+  readonly #names: HTMLElement[] = [];
+  readonly #details = html("div", { class: "mg-seen", tabindex: 0, role: "group", "aria-label": "the operation, as each rank saw it" });
+  readonly #elsewhere: Elsewhere | null;
+  #step = 0;
+  #lane = 0;
+  #go: (step: number) => void = () => undefined;
 
   constructor(private readonly found: Lanes) {
     const { lanes, operations } = found;
     const chart = html("div", { class: "mg-rank-chart", role: "group", "aria-label": "a lane for each rank, on one time axis" });
     chart.style.setProperty("--mg-rows", String(found.rows));
     mark(chart, "data-many", lanes.length > MANY ? "" : null);
-    chart.append(this.axis(), ...lanes.map((_, at) => this.laneOf(at)));
+    chart.append(this.#axis(), ...lanes.map((_, at) => this.#laneOf(at)));
     const kinds = MEANINGS.map(([kind, says]) => html("span", { class: "mg-kind" }, html("i", { class: "mg-key mg-span", "data-kind": kind, "data-colour": 0 }), says));
-    this.elsewhere = operations.length > 0 ? new Elsewhere() : null;
-    this.element.append(chart, html("div", { class: "mg-kinds", "aria-hidden": true }, ...kinds), this.details);
-    if (this.elsewhere) this.element.append(this.elsewhere.element);
+    this.#elsewhere = operations.length > 0 ? new Elsewhere() : null;
+    this.element.append(chart, html("div", { class: "mg-kinds", "aria-hidden": true }, ...kinds), this.#details);
+    if (this.#elsewhere) this.element.append(this.#elsewhere.element);
   }
 
   /** Lets a click on an operation lead to it. */
   leads(go: (step: number) => void): void {
-    this.go = go;
+    this.#go = go;
   }
 
   /** The next lane, or the previous one: the gradients and step of its rank are shown below. */
   walk(by: 1 | -1): void {
-    this.lane = (this.lane + by + this.found.lanes.length) % this.found.lanes.length;
-    this.draw(this.step);
+    this.#lane = (this.#lane + by + this.found.lanes.length) % this.found.lanes.length;
+    this.#draw(this.#step);
   }
 
   show(step: number): void {
-    this.step = step;
-    this.draw(step);
+    this.#step = step;
+    this.#draw(step);
   }
 
   /** The same operation is lit on all ranks; the pointer shows another one while it is over it. */
-  private draw(step: number, lane = this.lane): void {
-    for (const each of this.bars) mark(each.element, "data-look", each.at === step ? (each.lane === lane ? "here" : "lit") : null);
-    this.names.forEach((name, at) => mark(name, "data-here", at === lane ? "" : null));
+  #draw(step: number, lane = this.#lane): void {
+    for (const each of this.#bars) mark(each.element, "data-look", each.at === step ? (each.lane === lane ? "here" : "lit") : null);
+    this.#names.forEach((name, at) => mark(name, "data-here", at === lane ? "" : null));
     const operation = this.found.operations[step];
-    this.details.replaceChildren(...(operation ? this.told(operation, lane) : []));
+    this.#details.replaceChildren(...(operation ? this.#told(operation, lane) : []));
     const chosen = this.found.lanes[lane];
-    if (chosen) this.elsewhere?.show(chosen.rank, chosen.schedule);
+    if (chosen) this.#elsewhere?.show(chosen.rank, chosen.schedule);
   }
 
-  private axis(): HTMLElement {
+  #axis(): HTMLElement {
     const { span } = this.found;
     const marks = ticks(span).map((time) => {
       const tick = html("span", { class: "mg-tick" }, `${time}`);
@@ -122,20 +119,20 @@ class Drawing {
     return html("div", { class: "mg-rank mg-axis", "aria-hidden": true }, html("span", { class: "mg-quiet" }, "ms"), html("div", { class: "mg-track" }, ...marks));
   }
 
-  private laneOf(at: number): HTMLElement {
+  #laneOf(at: number): HTMLElement {
     const { span, lanes, operations } = this.found;
     const lane = lanes[at];
     const seen = operations.flatMap((operation, step) => operation.seen.filter((each) => each.lane === at).map((each) => ({ step, operation, each })));
     const waits = seen.reduce((sum, { each }) => sum + Math.max(0, each.wait[1] - each.wait[0]), 0);
     const name = html("div", { class: "mg-rank-name" }, html("b", {}, `rank ${lane?.rank ?? at}`), html("span", { class: "mg-quiet" }, `waits ${ms(waits)}`));
-    this.names.push(name);
+    this.#names.push(name);
     const passes = (lane?.passes ?? []).map(([begin, end]) => bar("backward", begin, end, span));
     const stretches = seen.map(({ each }) => bar("wait", ...each.wait, span));
-    const track = html("div", { class: "mg-track" }, ...passes, ...stretches, ...seen.map(({ step, operation, each }) => this.operation(step, operation, each)));
+    const track = html("div", { class: "mg-track" }, ...passes, ...stretches, ...seen.map(({ step, operation, each }) => this.#operation(step, operation, each)));
     return html("div", { class: "mg-rank" }, name, track);
   }
 
-  private operation(step: number, operation: Operation, seen: Seen): HTMLElement {
+  #operation(step: number, operation: Operation, seen: Seen): HTMLElement {
     const { span, lanes } = this.found;
     const since = Math.min(seen.called, ...seen.ready.filter((time) => time !== null));
     const whole = Math.max(seen.ended - since, 1e-6);
@@ -152,17 +149,17 @@ class Drawing {
       element.append(number);
     }
     element.addEventListener("click", () => {
-      this.lane = seen.lane;
-      this.go(step);
+      this.#lane = seen.lane;
+      this.#go(step);
     });
-    element.addEventListener("pointerenter", () => this.draw(step, seen.lane));
-    element.addEventListener("pointerleave", () => this.draw(this.step));
-    this.bars.push({ at: step, lane: seen.lane, element });
+    element.addEventListener("pointerenter", () => this.#draw(step, seen.lane));
+    element.addEventListener("pointerleave", () => this.#draw(this.#step));
+    this.#bars.push({ at: step, lane: seen.lane, element });
     return element;
   }
 
   /** When each rank called the operation, and which gradients waited for it. */
-  private told(operation: Operation, lane: number): HTMLElement[] {
+  #told(operation: Operation, lane: number): HTMLElement[] {
     const last = lastOf(operation);
     const heads = ["rank", "called at", "all had called", "over", "until all had called", "the rank only waits"];
     const lines = [...operation.seen].sort((a, b) => b.called - a.called).map((seen) => {
@@ -175,10 +172,10 @@ class Drawing {
     const head = html("tr", {}, ...heads.map((each) => html("th", { scope: "col" }, each)));
     const table = html("table", { class: "mg-table" }, html("thead", {}, head), html("tbody", {}, ...lines));
     const heading = html("h3", { class: "mg-heading" }, `${nameOf(operation)} · ${bytes(operation.size)}${operation.label === operation.op ? "" : ` · ${operation.op}`}`);
-    return [heading, this.parameters(operation, lane), table];
+    return [heading, this.#parameters(operation, lane), table];
   }
 
-  private parameters(operation: Operation, lane: number): HTMLElement {
+  #parameters(operation: Operation, lane: number): HTMLElement {
     const seen = operation.seen.find((each) => each.lane === lane);
     const rank = this.found.lanes[lane]?.rank ?? "?";
     const names = operation.parameters.map((name, at) => {
@@ -200,3 +197,116 @@ export function lanesView(found: Lanes, link: Link): Stepped {
   return view;
 }
 
+// ---- Bars along a time axis, and times in words.
+/** Milliseconds in a readable form. */
+export function ms(time: number): string {
+  return `${time.toFixed(Math.abs(time) < 10 ? 2 : Math.abs(time) < 100 ? 1 : 0)} ms`;
+}
+
+/** A bar from one time to another, in hundredths of the axis; a bar of no duration is still visible. */
+export function bar(kind: string, begin: number, end: number, span: number): HTMLElement {
+  const element = html("i", { class: "mg-span", "data-kind": kind });
+  element.style.left = `${(100 * begin) / span}%`;
+  element.style.width = `${Math.max(0, (100 * (end - begin)) / span)}%`;
+  return element;
+}
+
+// ---- The step of one rank on other numbers of ranks, by the alpha-beta model of docs/scale.md: three adjustable
+// numbers.
+const MOST = 10; // 1,024 ranks
+
+export class Elsewhere {
+  readonly element: HTMLElement;
+  readonly #ranks = html("select", { "aria-label": "ranks" });
+  readonly #alpha = entry("alpha, microseconds for each message", 5);
+  readonly #beta = entry("beta, nanoseconds for each byte", 0.04);
+  readonly #says = html("output", { class: "mg-elsewhere-says", "aria-live": "polite" });
+  readonly #track = html("div", { class: "mg-track", "aria-hidden": true });
+  #rank = 0;
+  #schedule: Schedule = { events: [], last: 0 };
+
+  constructor() {
+    for (let power = 0; power <= MOST; power++) this.#ranks.append(html("option", { value: 2 ** power }, (2 ** power).toLocaleString("en")));
+    this.#ranks.value = "64";
+    const turned = html("div", { class: "mg-turned" }, html("label", {}, this.#ranks, " ranks"), html("label", {}, "alpha ", this.#alpha, " µs a message"), html("label", {}, "beta ", this.#beta, " ns a byte"));
+    turned.addEventListener("input", () => this.#draw());
+    this.element = html("details", { class: "mg-elsewhere" }, html("summary", {}, "the same step on other ranks"), turned, this.#says, this.#track);
+  }
+
+  /** Takes the step of another rank. */
+  show(rank: number, schedule: Schedule): void {
+    if (this.#schedule === schedule) return;
+    [this.#rank, this.#schedule] = [rank, schedule];
+    this.#draw();
+  }
+
+  #draw(): void {
+    const [ranks, alpha, beta] = [this.#ranks, this.#alpha, this.#beta].map((each) => Number(each.value)) as [number, number, number];
+    const wrong = !(alpha >= 0 && beta >= 0);
+    mark(this.element, "data-wrong", wrong ? "" : null);
+    if (wrong) return write(this.#says, "alpha and beta are 0 or more");
+    const { seconds, computing, exposed, calls, waits } = simulate(this.#schedule, ranks, 1e-6 * alpha, 1e-9 * beta);
+    write(this.#says, `rank ${this.#rank}'s step: ${ms(1e3 * seconds)}, of which ${ms(1e3 * computing)} computing and ${ms(1e3 * exposed)} waiting for others`);
+    const span = Math.max(seconds, ...calls.map((call) => call.ended), 1e-9);
+    const busy = calls.map((call, at) => {
+      const element = bar("running", call.begun, call.ended, span);
+      mark(element, "data-colour", at % 4);
+      return element;
+    });
+    this.#track.replaceChildren(bar("backward", 0, seconds, span), ...waits.filter(([begin, end]) => end > begin).map(([begin, end]) => bar("wait", begin, end, span)), ...busy);
+  }
+}
+
+function entry(name: string, value: number): HTMLInputElement {
+  return html("input", { type: "number", class: "mg-entry", min: 0, step: "any", value, "aria-label": name });
+}
+
+// ---- The duration of a recorded step on other numbers of ranks, as minigrad/trace/simulation.py computes it from the
+// same events.
+const [START, WAIT, END] = [0, 1, 2];
+
+/** The calls, waits and ends of one rank, in seconds since its recording began, and the time of its last event. */
+export interface Schedule {
+  events: [kind: number, time: number, call: number, size: number][];
+  last: number;
+}
+
+export interface Simulation {
+  seconds: number;
+  computing: number;
+  exposed: number;
+  /** When each operation could begin, began and ended, and in which periods the rank only waits. */
+  calls: { called: number; begun: number; ended: number }[];
+  waits: [begin: number, end: number][];
+}
+
+/** An all-reduce in a ring: 2 (p - 1) messages, one after the other, each with 1/p of the bytes. */
+function allReduceSeconds(size: number, ranks: number, alpha: number, beta: number): number {
+  return 2 * (ranks - 1) * (alpha + (size / ranks) * beta);
+}
+
+export function simulate(schedule: Schedule, ranks: number, alpha: number, beta: number): Simulation {
+  const ended = new Map<number, number>();
+  const since = new Map<number, number>();
+  const found: Simulation = { seconds: 0, computing: 0, exposed: 0, calls: [], waits: [] };
+  let [waited, free] = [0, 0];
+  for (const [kind, time, call, size] of schedule.events) {
+    const now = time - waited + found.exposed;
+    if (kind === START) {
+      const begun = Math.max(now, free);
+      free = begun + allReduceSeconds(size, ranks, alpha, beta);
+      ended.set(call, free);
+      found.calls.push({ called: now, begun, ended: free });
+    } else if (kind === WAIT) {
+      since.set(call, time);
+      const end = Math.max(now, ended.get(call) ?? now);
+      found.exposed += end - now;
+      found.waits.push([now, end]);
+    } else if (kind === END) {
+      waited += time - (since.get(call) ?? time);
+    }
+  }
+  found.computing = schedule.last - waited;
+  found.seconds = found.computing + found.exposed;
+  return found;
+}

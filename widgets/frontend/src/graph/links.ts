@@ -2,12 +2,10 @@
  * Links between nodes that are not edges: from a view's to its base's, and from that of a tensor that was written to to
  * its previous one. minigrad_widgets/graph/links.py finds and draws the same.
  */
-import { regionOf, Taken } from "../layout/labels";
-import type { Spot } from "../layout/labels";
+import { regionOf, Taken, type Spot } from "../layout/labels";
 import { svg } from "../page/dom";
 import { nodeName, tensorName } from "../trace/format";
-import { HEIGHT } from "../layout/geometry";
-import type { Box, Drawing, Point, Region } from "../layout/geometry";
+import { HEIGHT, type Box, type Drawing, type Point, type Region } from "../layout/geometry";
 import type { Maybe, Trace } from "../trace/types";
 
 /** The width of a letter of a label, and its distance from its link; spots.py has the same, and the parts. */

@@ -52,20 +52,20 @@ function status(save: Save, version: number, step: number): [look: string, text:
 /** One storage: its elements, the tensors that view it, the saves; created once, then only updated. */
 class Block {
   readonly element = html("section", { class: "mg-storage" });
-  private readonly cells: HTMLElement[];
-  private readonly rows: [Seen, HTMLElement, HTMLElement][] = [];
-  private readonly saves: [Save, HTMLElement, HTMLElement][] = [];
+  readonly #cells: HTMLElement[];
+  readonly #rows: [Seen, HTMLElement, HTMLElement][] = [];
+  readonly #saves: [Save, HTMLElement, HTMLElement][] = [];
 
   constructor(private readonly storage: Storage) {
     const { size, tensors } = storage;
     mark(this.element, "aria-label", `storage ${storage.storage}`);
     mark(this.element, "data-storage", storage.storage);
     this.element.style.setProperty("--mg-cells", String(Math.max(1, size)));
-    this.cells = Array.from({ length: size }, () => html("span", { class: "mg-cell" }));
+    this.#cells = Array.from({ length: size }, () => html("span", { class: "mg-cell" }));
     const name = html("h3", { class: "mg-heading" }, `storage ${storage.storage}`);
-    this.element.append(html("div", { class: "mg-memory-row" }, name, html("div", { class: "mg-cells" }, ...this.cells)));
-    for (const seen of tensors) this.element.append(this.tensor(seen));
-    for (const save of storage.saves) this.element.append(this.save(save));
+    this.element.append(html("div", { class: "mg-memory-row" }, name, html("div", { class: "mg-cells" }, ...this.#cells)));
+    for (const seen of tensors) this.element.append(this.#tensor(seen));
+    for (const save of storage.saves) this.element.append(this.#save(save));
   }
 
   /** The state at a step; a storage without a tensor yet is not shown. */
@@ -80,15 +80,15 @@ class Block {
         if (when === step) fresh.add(Number(cell));
       }
     }
-    this.cells.forEach((cell, at) => {
+    this.#cells.forEach((cell, at) => {
       write(cell, contents.get(at) ?? "?");
       mark(cell, "data-fresh", fresh.has(at) ? "true" : null);
     });
-    for (const [seen, row, text] of this.rows) {
+    for (const [seen, row, text] of this.#rows) {
       row.hidden = seen.since > step;
       write(text, `version ${version(seen.counter)}`);
     }
-    for (const [save, row, text] of this.saves) {
+    for (const [save, row, text] of this.#saves) {
       row.hidden = save.step > step;
       const [look, says] = status(save, version(save.counter), step);
       write(text, says);
@@ -96,7 +96,7 @@ class Block {
     }
   }
 
-  private tensor(seen: Seen): HTMLElement {
+  #tensor(seen: Seen): HTMLElement {
     const version = html("span", { class: "mg-version" });
     const kind = html("span", { class: "mg-quiet" }, `${seen.shape} · ${seen.kind}`);
     const who = html("div", { class: "mg-owner" }, html("b", {}, seen.name), kind);
@@ -104,17 +104,17 @@ class Block {
     const label = seen.cells ? `looks at elements ${seen.cells.join(" ")}` : "too large to be drawn";
     const strip = html("div", { class: "mg-cells", role: "img", "aria-label": label }, ...windows);
     const row = html("div", { class: "mg-alias", "data-tensor": seen.tensor }, who, strip, version);
-    this.rows.push([seen, row, version]);
+    this.#rows.push([seen, row, version]);
     return row;
   }
 
-  private save(save: Save): HTMLElement {
+  #save(save: Save): HTMLElement {
     const name = this.storage.tensors.find((seen) => seen.tensor === save.tensor)?.name ?? "";
     const text = html("span", { class: "mg-fate" });
     const who = html("div", { class: "mg-owner" }, html("span", {}, `${save.node} saved ${name}`));
     who.append(html("span", { class: "mg-quiet" }, `as ${save.name}, at version ${save.version}`));
     const row = html("div", { class: "mg-alias mg-save" }, who, text);
-    this.saves.push([save, row, text]);
+    this.#saves.push([save, row, text]);
     return row;
   }
 }
