@@ -8,7 +8,7 @@ import sys
 from types import FrameType
 from typing import Any
 
-from minigrad._base.missing import module_getattr
+from minigrad._base.optional import module_getattr
 from minigrad._base.type_name import type_name
 from minigrad.core import LOCAL, Node, is_grad_enabled
 from minigrad.core.engine import evaluate_function

@@ -8,7 +8,7 @@ import numpy as np
 
 from minigrad import return_types
 from minigrad._base.dtype import HALVES
-from minigrad._base.missing import module_getattr
+from minigrad._base.optional import module_getattr
 from minigrad.backends.registry import device_like
 from minigrad.core import Tensor, plain
 from minigrad.ops._dispatch.arg_parser import parse_module_functions

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
 
-from minigrad._base.missing import module_getattr
+from minigrad._base.optional import module_getattr
 from minigrad.core import Tensor
 from minigrad.ops._dispatch.torch_function import (
     STATE,

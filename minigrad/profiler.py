@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from minigrad._base.missing import module_getattr
+from minigrad._base.optional import module_getattr
 from minigrad._base.warnings import warn_once
 from minigrad.autograd.profiler import profile as one_profile
 from minigrad.autograd.profiler import record_function

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.missing import missing
-from minigrad._base.optional import optional
+from minigrad._base.optional import missing, optional
 
 _CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 

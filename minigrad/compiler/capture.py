@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from minigrad._base.dtype import BFLOAT16
-from minigrad.backends.stream import DEFAULT
+from minigrad.backends.random import DEFAULT
 from minigrad.compiler.joint import Backward, backward_of
 from minigrad.compiler.program import View
 from minigrad.compiler.results import Results

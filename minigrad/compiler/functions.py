@@ -102,7 +102,7 @@ class Module:
 
 
 class TracingBackend:
-    """`minigrad.backends.protocol.Backend`, as far as ops ask for it; its device is the CPU."""
+    """`minigrad.backends.registry.Backend`, as far as ops ask for it; its device is the CPU."""
 
     type, array_type, module = "cpu", Traced, Module()
 

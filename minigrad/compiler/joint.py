@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad.autograd.function import Function
-from minigrad.backends.stream import DEFAULT
+from minigrad.backends.random import DEFAULT
 from minigrad.compiler.program import Memory, Program, View
 from minigrad.compiler.tracer import GraphBreak, Trace, Traced
 from minigrad.compiler.tracing import random_state_kept

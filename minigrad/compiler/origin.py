@@ -9,14 +9,14 @@ from types import FrameType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from minigrad._base.notebook import is_cell
+from minigrad._base.files import is_cell
 from minigrad.compiler.program import Asked
 
 __all__ = ["AUTOGRAD", "Calls", "asked"]
 
 PACKAGE = str(Path(__file__).resolve().parent.parent) + "/"
 HERE, OPTIM, ENGINE = PACKAGE + "compiler/", PACKAGE + "optim/", PACKAGE + "core/engine.py"
-CHECKPOINT, RUNS_AGAIN = PACKAGE + "utils/checkpoint/", ("recompute", "backward")  # functions that run a call again
+CHECKPOINT, RUNS_AGAIN = PACKAGE + "utils/checkpoint.py", ("recompute", "backward")  # functions that run a call again
 AUTOGRAD = "torch::autograd::"  # before the names of nodes that belong to no op
 TYPED = ("<stdin>", "<string>", "<python-input", "<doctest")  # what a user types, or runs with -c
 

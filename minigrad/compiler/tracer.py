@@ -1,7 +1,7 @@
 """Arrays that compute with NumPy and note each call that writes memory: one more backend beside NumPy's and CuPy's.
 
 No op is changed, and no rule per op is written. NumPy hands each call to the type of the array (NEPs 13, 18 and 35), as
-it does with CuPy's arrays (NOTE 9 in minigrad/backends/protocol.py), so that forward passes, formulas, the
+it does with CuPy's arrays (NOTE 9 in minigrad/backends/registry.py), so that forward passes, formulas, the
 engine's sums and optimisers are all seen. A traced step is a real step: it changes what an eager one would change. What
 a program cannot repeat, such as a condition on data, is therefore no error. The step goes on with the real numbers, and
 the trace remembers the reason for which it is of no use (`Trace.broken`).

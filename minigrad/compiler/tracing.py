@@ -14,8 +14,8 @@ from minigrad._base.dtype import BFLOAT16
 from minigrad._base.locks import new_lock
 from minigrad.autograd import _api
 from minigrad.backends import draws, registry
+from minigrad.backends.random import DEFAULT, Stream
 from minigrad.backends.registry import HOST
-from minigrad.backends.stream import DEFAULT, Stream
 from minigrad.compiler.functions import TracingBackend
 from minigrad.compiler.origin import AUTOGRAD
 from minigrad.compiler.tracer import HALF, Active, Trace, Traced, fresh, plain

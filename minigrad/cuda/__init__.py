@@ -15,10 +15,9 @@ from typing import Any
 from minigrad._base.device import NO_GPU, OutOfMemoryError
 from minigrad._base.device import device as Device
 from minigrad.backends import registry
-from minigrad.backends.protocol import Backend
+from minigrad.backends.registry import Backend
 from minigrad.core import Tensor
-from minigrad.cuda.graphed_callables import make_graphed_callables
-from minigrad.cuda.graphs import CUDAGraph, graph
+from minigrad.cuda.graphs import CUDAGraph, graph, make_graphed_callables
 from minigrad.ops.random.generator import default_of, manual_seed_of_devices
 
 __all__ = ["CUDAGraph", "Event", "OutOfMemoryError", "current_device", "device", "device_count", "empty_cache",

@@ -16,9 +16,8 @@ import numpy as np
 
 from minigrad.core import Tensor
 from minigrad.core.tensor import materialized
-from minigrad.distributed._errors import DistBackendError
 from minigrad.distributed._process_group import NON_MEMBER
-from minigrad.distributed._work import Call, Work
+from minigrad.distributed._work import Call, DistBackendError, Work
 from minigrad.distributed._world import get_group_rank, group_of
 
 __all__ = ["RedOpType", "ReduceOp", "all_gather", "all_gather_into_tensor", "all_gather_single",

@@ -16,9 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.distributed._errors import DistBackendError
-from minigrad.distributed._events import note_start
-from minigrad.distributed._work import ANNOUNCEMENT, LEFT, Call, Work, list_of
+from minigrad.distributed._work import ANNOUNCEMENT, LEFT, Call, DistBackendError, Work, list_of, note_start
 
 __all__ = ["NON_MEMBER", "ProcessGroup"]
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from minigrad._base.device import device as Device
 from minigrad._base.type_name import type_name
-from minigrad.backends.philox import Philox, Source
+from minigrad.backends.curand import Philox, Source
+from minigrad.backends.random import DEFAULT, Stream
 from minigrad.backends.registry import HOST, device_like, is_host, resolve_device
-from minigrad.backends.stream import DEFAULT, Stream
 from minigrad.core import Tensor, plain
 from minigrad.ops._dispatch import op
 

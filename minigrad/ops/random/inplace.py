@@ -12,7 +12,7 @@ import numpy as np
 
 from minigrad._base.dtype import from_numpy_dtype
 from minigrad.autograd.inplace import in_place
-from minigrad.backends import draws, sampling
+from minigrad.backends import draws
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record1, record2
 from minigrad.ops._dispatch import op, tensor_method
@@ -152,7 +152,7 @@ class BernoulliOf(Node, name="Bernoulli", number=1):
 class Poisson(Node):
     @staticmethod
     def forward(a: Tensor, stream: Any) -> Tensor:
-        return record1(Poisson, sampling.poisson(stream, raw(a)), a)
+        return record1(Poisson, draws.poisson(stream, raw(a)), a)
 
     backward = RandomFill.backward
 
@@ -230,4 +230,4 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     stream = stream_for(input, generator)
     with stream.lock:
-        return plain(sampling.multinomial(stream, chances, num_samples, bool(replacement)))
+        return plain(draws.multinomial(stream, chances, num_samples, bool(replacement)))
