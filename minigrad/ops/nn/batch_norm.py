@@ -112,16 +112,22 @@ def batch_norm_of(input: Tensor, running_mean: Tensor | None, running_var: Tenso
     if not training and running_mean is not None and running_var is not None:
         return BatchNormOf.forward(input, weight, bias, running_mean.array, running_var.array, along, eps)
     inner = (shape[0], channels, math.prod(shape[2:]))
-    result = NativeBatchNorm.forward(input, weight, bias, (0, 2), along, eps, inner)
     if running_mean is not None and running_var is not None:
-        x = input.array.reshape(inner)
-        count = x.size // max(channels, 1)
-        mean = mean_of(x, (0, 2))
-        variance = mean_of((x - mean) ** 2, (0, 2)) * (count / (count - 1))
-        # As in PyTorch, these writes do not bump the version counters.
-        for running, of_batch in ((running_mean, mean), (running_var, variance)):
-            running.array[...] = (1 - momentum) * running.array + momentum * of_batch.reshape(-1)
-    return result
+        move_running(input.array.reshape(inner), running_mean, running_var, momentum)
+    return NativeBatchNorm.forward(input, weight, bias, (0, 2), along, eps, inner)
+
+
+def move_running(x: Any, running_mean: Tensor, running_var: Tensor, momentum: float) -> None:
+    """Move the running values towards those of the batch, an array of shape (N, C, L).
+
+    This comes before the op is recorded: what is called then, a hook on saved tensors or a checkpoint that has all it
+    needs, may stop the op there. As in PyTorch, these writes do not bump the version counters.
+    """
+    count = x.size // max(x.shape[1], 1)
+    mean = mean_of(x, (0, 2))
+    variance = mean_of((x - mean) ** 2, (0, 2)) * (count / (count - 1))
+    for running, of_batch in ((running_mean, mean), (running_var, variance)):
+        running.array[...] = (1 - momentum) * running.array + momentum * of_batch.reshape(-1)
 
 
 @op

@@ -3,6 +3,16 @@ import type { BoxId } from "../trace/groups";
 
 export type Pair = [from: BoxId, to: BoxId];
 
+/** The contents of the layers: the boxes, numbered before the marks through which long edges pass. */
+export interface Graph {
+  layers: number[][];
+  /** For each item its successors in the layer below, and its predecessors in the one above. */
+  down: number[][];
+  up: number[][];
+  /** The number of boxes. */
+  boxes: number;
+}
+
 /** The average length, beyond one layer, up to which edges count as short. */
 const TIGHT = 1.02;
 /** The number of layers that all edges together may pass. */

@@ -1,5 +1,5 @@
 /** The horizontal positions of the nodes of each layer: near their neighbours, without overlap. In linear time. */
-import type { Graph } from "./arrange";
+import type { Graph } from "./layers";
 
 const SWEEPS = 16;
 const BOTH = 4;
