@@ -52,11 +52,8 @@ def _current_autograd_node() -> Any:
 
 
 def _will_engine_execute_node(node: Any) -> bool:
-    """Whether the running backward pass evaluates this node.
-
-    Raises:
-        RuntimeError: outside a pass, and for an object that is not a node.
-    """
+    """Whether the running backward pass evaluates this node. Raises RuntimeError outside a pass, and for an object that
+    is not a node."""
     if not isinstance(node, Node):
         raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {type_name(node)}")
     if LOCAL.graph_task is None:

@@ -64,11 +64,8 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 
 def tensorinv(input: Tensor, ind: int = 2) -> Tensor:
-    """The inverse of the linear map that `tensordot` over the dimensions from `ind` on applies with `input`.
-
-    Raises:
-        RuntimeError: if the product of the dimensions before `ind` differs from that of the others.
-    """
+    """The inverse of the linear map that `tensordot` over the dimensions from `ind` on applies with `input`. Raises
+    RuntimeError if the product of the dimensions before `ind` differs from that of the others."""
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
     rows, columns = input.array.shape[:ind], input.array.shape[ind:]

@@ -97,11 +97,8 @@ class Account:
         return self.steps.index(self.peak)
 
     def at_backward(self) -> Bytes:
-        """Return what was held when the first backward pass began; the only gradient then is that of its root.
-
-        Raises:
-            StopIteration: if there was none.
-        """
+        """Return what was held when the first backward pass began; the only gradient then is that of its root. Raises
+        StopIteration if there was none."""
         return next(held for held, event in zip(self.steps, self.trace.events, strict=True)
                     if event["kind"] == "backward_start")
 
@@ -169,11 +166,8 @@ class Account:
         return "\n".join(rows)
 
     def plot(self, axes: Any = None) -> Any:
-        """Plot the bytes over the events, stacked, with backward passes shaded; return matplotlib's figure.
-
-        Raises:
-            MissingExtra: without matplotlib.
-        """
+        """Plot the bytes over the events, stacked, with backward passes shaded; return matplotlib's figure. Raises
+        MissingExtra without matplotlib."""
         if axes is None:
             axes = optional("matplotlib.figure", "lessons").Figure(figsize=(8, 4), layout="constrained").subplots()
         parts = [[getattr(held, name) / 2**20 for held in self.steps] for name in NAMES]
@@ -322,9 +316,7 @@ def reset_peak_memory_stats(device: Device = None) -> None:
 def max_memory_allocated(device: Device = None) -> int:
     """Return the most bytes held at once since `reset_peak_memory_stats`: what is held now, plus what there was more at
     the peak according to `tracemalloc`. This includes temporaries inside ops and the few bytes of Python's own objects.
-
-    Raises:
-        RuntimeError: if `reset_peak_memory_stats` was not called before.
+    Raises RuntimeError if `reset_peak_memory_stats` was not called before.
     """
     if on_gpu(device):
         return cuda.max_memory_allocated(device)

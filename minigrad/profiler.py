@@ -177,11 +177,7 @@ class profile:
             self.on_trace_ready(self)
 
     def finished(self) -> one_profile:
-        """The profile of the last recorded steps.
-
-        Raises:
-            AssertionError: if there is none.
-        """
+        """The profile of the last recorded steps. Raises AssertionError if there is none."""
         if self.profiler is None:
             raise AssertionError("Profiler must be initialized before this: no step was recorded.")
         return self.profiler

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 __all__ = ["is_cell", "replace_file"]
 
+
 def replace_file(path: str | os.PathLike[str], content: str | bytes | Callable[[str], None]) -> None:
     """Write a file. At its path is the old file or the complete new one, whatever happens meanwhile.
 

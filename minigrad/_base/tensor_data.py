@@ -74,11 +74,8 @@ class TensorData:
         return int(self.array.itemsize)
 
     def item(self) -> Any:
-        """The value of a one-element tensor, as a Python number.
-
-        Raises:
-            RuntimeError: if the tensor has more than one element, or none.
-        """
+        """The value of a one-element tensor, as a Python number. Raises RuntimeError if the tensor has more than one
+        element, or none."""
         if self.array.size != 1:
             raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
         note_read(self)

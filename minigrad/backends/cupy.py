@@ -179,10 +179,8 @@ def allocate(size: int, room: Room | None = None) -> Any:
     """Memory from CuPy's pool, or from that of a graph, as an object that records the number of bytes requested.
 
     The pool rounds sizes up, and measures its use by iterating over all blocks. So `most` adds up what was allocated
-    since the pool was last asked, as if nothing had been freed: below the peak there is no need to ask again.
-
-    Raises:
-        OutOfMemoryError: with PyTorch's message and the sizes; existing memory is unaffected.
+    since the pool was last asked, as if nothing had been freed: below the peak there is no need to ask again. Raises
+    OutOfMemoryError with PyTorch's message and the sizes; existing memory is unaffected.
     """
     pool = cupy.get_default_memory_pool() if room is None else room.pool
     try:

@@ -70,11 +70,7 @@ class Philox(Seeded):
         self._seed, self.offset = seed, 0
 
     def set_offset(self, offset: int) -> None:
-        """Set the position in the stream.
-
-        Raises:
-            RuntimeError: if it is not a multiple of 4.
-        """
+        """Set the position in the stream. Raises RuntimeError if it is not a multiple of 4."""
         if offset % 4:
             raise RuntimeError("offset must be a multiple of 4")
         self.offset = offset
@@ -91,11 +87,8 @@ class Philox(Seeded):
         return STATE.pack(self._seed, self.offset)
 
     def set_state_bytes(self, state: bytes) -> None:
-        """Restore a state from `state_bytes`, here or in PyTorch; 8 bytes are only a seed.
-
-        Raises:
-            RuntimeError: if it has another size, or is not a valid state.
-        """
+        """Restore a state from `state_bytes`, here or in PyTorch; 8 bytes are only a seed. Raises RuntimeError if it
+        has another size, or is not a valid state."""
         if len(state) not in (8, STATE.size):
             raise RuntimeError("RNG state is wrong size")
         seed, offset = STATE.unpack(state.ljust(STATE.size, b"\0"))
@@ -169,11 +162,8 @@ class Source:
         return philox((where & LOW, where >> HALF, threads, np.uint64(0)), key)
 
     def advance(self, count: int) -> int | Later:
-        """Return the position in the stream, and advance it.
-
-        Raises:
-            RuntimeError: during the capture of a CUDA graph with which the stream is not registered.
-        """
+        """Return the position in the stream, and advance it. Raises RuntimeError during the capture of a CUDA graph
+        with which the stream is not registered."""
         if self.handle is HOST or not self.handle.backend.capturing():
             return self.stream.advance(count)
         if self.stream.graph is None:

@@ -100,11 +100,8 @@ def log_normal(stream: Any, shape: Shape, dtype: Any = np.float32, mean: float =
 
 
 def exponential(stream: Any, shape: Shape, dtype: Any = np.float32, lambd: float = 1.0) -> Any:
-    """Exponentially distributed numbers, of density `lambd * exp(-lambd * x)`.
-
-    Raises:
-        RuntimeError: for a dtype that is not floating point, or if `lambd` is not positive.
-    """
+    """Exponentially distributed numbers, of density `lambd * exp(-lambd * x)`. Raises RuntimeError for a dtype that is
+    not floating point, or if `lambd` is not positive."""
     dtype = numpy_dtype_of(dtype)
     if dtype.kind != "f":
         raise RuntimeError("Exponential distribution is a continuous probability distribution. dtype must be a "
@@ -115,11 +112,8 @@ def exponential(stream: Any, shape: Shape, dtype: Any = np.float32, lambd: float
 
 
 def cauchy(stream: Any, shape: Shape, dtype: Any = np.float32, median: float = 0.0, sigma: float = 1.0) -> Any:
-    """Cauchy-distributed numbers: where a ray of random angle meets a line.
-
-    Raises:
-        RuntimeError: for a dtype that is not floating point, or if `sigma` is not positive.
-    """
+    """Cauchy-distributed numbers: where a ray of random angle meets a line. Raises RuntimeError for a dtype that is not
+    floating point, or if `sigma` is not positive."""
     dtype = numpy_dtype_of(dtype)
     if dtype.kind != "f":
         name = {"short": "short int", "long": "long int"}.get(CPP_NAMES[dtype.name], CPP_NAMES[dtype.name])
@@ -171,10 +165,8 @@ def bernoulli(stream: Any, p: Any, shape: Shape, dtype: Any = np.float32) -> Any
 def randint(stream: Any, low: int, high: int | None, shape: Shape, dtype: Any = np.int64) -> Any:
     """Integers in [low, high), by the remainder of a draw.
 
-    None for `high`: up to the largest integer of the dtype, for a float up to where it represents every integer.
-
-    Raises:
-        RuntimeError: if the range is empty or does not fit into `dtype`.
+    None for `high`: up to the largest integer of the dtype, for a float up to where it represents every integer. Raises
+    RuntimeError if the range is empty or does not fit into `dtype`.
     """
     dtype = numpy_dtype_of(dtype)
     if high is not None and low >= high:

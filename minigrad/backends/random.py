@@ -43,11 +43,8 @@ class Seeded:
         raise NotImplementedError
 
     def manual_seed(self, seed: int) -> None:
-        """Start the stream of a seed of 64 bits; a negative one counts from the end, as in PyTorch.
-
-        Raises:
-            ValueError: if the seed has more bits.
-        """
+        """Start the stream of a seed of 64 bits; a negative one counts from the end, as in PyTorch. Raises ValueError
+        if the seed has more bits."""
         if not -(2**63) <= seed < 2**64:
             raise ValueError("Overflow when unpacking long long")
         self.start(seed % 2**64)
@@ -104,11 +101,8 @@ class Stream(Seeded):
                           *inner["key"].tolist(), 0.0, cached or 0.0, 0.0, cached is not None, 0.0, False)
 
     def set_state_bytes(self, state: bytes) -> None:
-        """Restore a state from `state_bytes`, here or in PyTorch.
-
-        Raises:
-            RuntimeError: if it has another size, or is not a valid state.
-        """
+        """Restore a state from `state_bytes`, here or in PyTorch. Raises RuntimeError if it has another size, or is not
+        a valid state."""
         if len(state) != STATE.size:
             raise RuntimeError(f"Expected a CPUGeneratorImplState of size {STATE.size} but found the input RNG state "
                                f"size to be {len(state)}")

@@ -262,11 +262,8 @@ def check_in_use(result: Any, operands: Sequence[Any]) -> None:
 
 
 def resolve_device(asked: str | device | int | None) -> device:
-    """The requested device, with its index; None is the device for new tensors.
-
-    Raises:
-        RuntimeError: for an index without a device; see `backend_for` for the others.
-    """
+    """The requested device, with its index; None is the device for new tensors. Raises RuntimeError for an index
+    without a device; see `backend_for` for the others."""
     where = Default.device if asked is None else asked if isinstance(asked, device) else device(asked)
     if where.type == "cpu":
         return CPU

@@ -229,11 +229,8 @@ class Symbol:
         return result if out is None else out.overwritten(result)
 
     def overwritten(self, part: Any, index: Any = ...) -> Any:
-        """This array after a write; no other name may refer to it.
-
-        Raises:
-            NotSymbolic: if it may be a view, or the operand of an op.
-        """
+        """This array after a write; no other name may refer to it. Raises NotSymbolic if it may be a view, or the
+        operand of an op."""
         if not isinstance(self.expression, list) or self.expression[0] in VIEWS:
             raise NotSymbolic("a view that is written to")
         whole = index is Ellipsis and getattr(part, "shape", None) == self.shape
@@ -273,11 +270,8 @@ class Symbol:
 
 
 def expression_of(value: Any) -> Expression:
-    """An argument as part of an expression.
-
-    Raises:
-        NotSymbolic: for anything but a symbol, number, dtype, text or short array, or a tuple or slice of these.
-    """
+    """An argument as part of an expression. Raises NotSymbolic for anything but a symbol, number, dtype, text or short
+    array, or a tuple or slice of these."""
     if isinstance(value, Symbol):
         return value.expression
     if value is None or isinstance(value, (bool, int)):
@@ -347,8 +341,7 @@ operators({"lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "eq": "eq", "ne": "ne
 def run_on_zeros(function: Callable[..., Any], args: Sequence[Any]) -> Any:
     """The result of a function for zeros, to find shape and dtype.
 
-    Raises:
-        NotSymbolic: if the function fails on zeros.
+    Raises NotSymbolic if the function fails on zeros.
     """
     try:
         with np.errstate(all="ignore"):

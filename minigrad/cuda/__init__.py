@@ -33,8 +33,7 @@ Where = Device | str | int | None
 def backend() -> Backend:
     """The backend of the GPUs.
 
-    Raises:
-        AssertionError: if there is none, with PyTorch's message for a build without CUDA.
+    Raises AssertionError if there is none, with PyTorch's message for a build without CUDA.
     """
     if not device_count():
         raise AssertionError(f"Torch not compiled with CUDA enabled{NO_GPU}")
@@ -130,11 +129,8 @@ class Event:
         self.event = self.backend.event(enable_timing, blocking)
 
     def record(self, stream: None = None) -> None:
-        """Record the point after the work submitted so far.
-
-        Raises:
-            NotImplementedError: for a stream: there is only the current one.
-        """
+        """Record the point after the work submitted so far. Raises NotImplementedError for a stream: there is only the
+        current one."""
         if stream is not None:
             raise NotImplementedError("events can only be recorded on the current stream\n\nOmit `stream`.")
         self.event.record()
@@ -149,11 +145,8 @@ class Event:
         return bool(self.event.done)
 
     def elapsed_time(self, end_event: Event) -> float:
-        """The milliseconds from this event to a later one.
-
-        Raises:
-            ValueError: if either was created without `enable_timing`, was not recorded, or has not been reached.
-        """
+        """The milliseconds from this event to a later one. Raises ValueError if either was created without
+        `enable_timing`, was not recorded, or has not been reached."""
         if not (self.timed and end_event.timed):
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
         if not (self.recorded and end_event.recorded):

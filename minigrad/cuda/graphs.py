@@ -53,11 +53,8 @@ class CUDAGraph:
         self.registered.append(generator)
 
     def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
-        """Capture the work of the current GPU from now on.
-
-        Raises:
-            RuntimeError: during another capture, or if this graph has captured work that `reset` has not discarded.
-        """
+        """Capture the work of the current GPU from now on. Raises RuntimeError during another capture, or if this graph
+        has captured work that `reset` has not discarded."""
         if self.again is not None or self.backend.capturing():
             raise RuntimeError(OWNED if self.again is not None else "a CUDA graph is being captured already")
         self.index = self.backend.current_device()
@@ -71,11 +68,7 @@ class CUDAGraph:
             each.stream.graph = each
 
     def capture_end(self) -> None:
-        """Stop capturing.
-
-        Raises:
-            RuntimeError: if no capture has begun.
-        """
+        """Stop capturing. Raises RuntimeError if no capture has begun."""
         self.ended(None, None, None)
 
     def ended(self, *error: Any) -> None:
@@ -91,11 +84,8 @@ class CUDAGraph:
             self.again = again
 
     def replay(self) -> None:
-        """Launch the captured work on the GPU.
-
-        Raises:
-            RuntimeError: if nothing was captured, or the capture has not ended.
-        """
+        """Launch the captured work on the GPU. Raises RuntimeError if nothing was captured, or the capture has not
+        ended."""
         if self.again is None or self.block is not None:
             raise RuntimeError("Called CUDAGraph::replay without a preceding successful capture.")
         with self.backend.on(self.index):

@@ -95,10 +95,8 @@ class Work:
     def wait(self, timeout: Any = None) -> bool:
         """Return True when the operation is over.
 
-        `timeout`: a `timedelta`, instead of the group's.
-
-        Raises:
-            DistBackendError: if the ranks make different calls, one has left, or the time is up.
+        `timeout`: a `timedelta`, instead of the group's. Raises DistBackendError if the ranks make different calls, one
+        has left, or the time is up.
         """
         limit = self.group.seconds if timeout is None else timeout.total_seconds()
         note_wait(self)

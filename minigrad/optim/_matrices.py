@@ -19,6 +19,7 @@ from minigrad.optim.optimizer import Group, Optimizer, State
 
 __all__ = ["Adafactor", "Muon"]
 
+
 class Adafactor(Optimizer):
     """Adam's second moments, factored, and steps relative to the size of a parameter (Shazeer and Stern 2018).
 

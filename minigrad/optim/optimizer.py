@@ -207,11 +207,8 @@ class Optimizer:
         return result
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load a state and options; state tensors are converted to the dtypes of their parameters.
-
-        Raises:
-            ValueError: if the number or lengths of the groups differ from those here; nothing is changed then.
-        """
+        """Load a state and options; state tensors are converted to the dtypes of their parameters. Raises ValueError if
+        the number or lengths of the groups differ from those here; nothing is changed then."""
         state_dict = state_dict.copy()
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
             changed = hook(self, state_dict)

@@ -343,10 +343,7 @@ def layers() -> dict[tuple[str, str], type]:
 
 def add_safe_globals(safe_globals: Iterable[type]) -> None:
     """Allow files to hold objects of these classes: `load` makes them without `__init__`, and sets their attributes.
-
-    Raises:
-        TypeError: for an entry that is not a class.
-    """
+    Raises TypeError for an entry that is not a class."""
     for cls in safe_globals:
         if not isinstance(cls, type):
             raise TypeError(f"minigrad.serialization.add_safe_globals takes classes; {cls!r} is none.")
@@ -444,11 +441,8 @@ class Reader(pickle.Unpickler):
 
 
 def read(data: bytes) -> tuple[Any, list[tuple[Tensor, str]]]:
-    """Return the object in an archive, and its tensors with the devices that they were on.
-
-    Raises:
-        NotLoaded: for what is not on the closed list, and for a damaged archive.
-    """
+    """Return the object in an archive, and its tensors with the devices that they were on. Raises NotLoaded for what is
+    not on the closed list, and for a damaged archive."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
         if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):

@@ -191,11 +191,8 @@ def non_reentrant(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
 
 def checkpoint_sequential(functions: Sequential | Sequence[Callable[[Any], Any]], segments: int, input: Any,
                           use_reentrant: bool | None = None, **kwargs: Any) -> Any:
-    """Send `input` through all functions, in `segments` segments, of which all but the last are checkpointed.
-
-    Raises:
-        ValueError: for keyword arguments other than `preserve_rng_state`.
-    """
+    """Send `input` through all functions, in `segments` segments, of which all but the last are checkpointed. Raises
+    ValueError for keyword arguments other than `preserve_rng_state`."""
     if use_reentrant is None:
         warnings.warn(NOT_SAID_OF_SEQUENTIAL, stacklevel=2)
         use_reentrant = True
@@ -223,10 +220,7 @@ def checkpoint_sequential(functions: Sequential | Sequence[Callable[[Any], Any]]
 # use_reentrant=True
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return leaves with the same values that require grad where the inputs do; what is not a tensor stays as it is.
-
-    Raises:
-        RuntimeError: if `inputs` is not a tuple.
-    """
+    Raises RuntimeError if `inputs` is not a tuple."""
     if not isinstance(inputs, tuple):
         raise RuntimeError("Only tuple of tensors is supported. Got Unsupported input type: "
                            f"{type(inputs).__name__}")
@@ -258,9 +252,8 @@ class CheckpointFunction(Function):
     def backward(ctx: Any, *args: Any) -> Any:
         """Return the gradients of the tensor arguments; those of parameters are added to their `.grad` on the way.
 
-        Raises:
-            RuntimeError: inside `grad()` or a pass with `inputs`, since it would reach the parameters anyway; if no
-                output requires grad.
+        Raises RuntimeError inside `grad()` or a pass with `inputs`, since it would reach the parameters anyway; if no
+        output requires grad.
         """
         if not inside_full_passes():
             raise RuntimeError(NO_INPUTS_ARGUMENT)
@@ -394,10 +387,8 @@ class Frame:
 class GraphExecGroup:
     """A block in which several passes count as one: what they need of a checkpointed call is computed once.
 
-    No two of them may need the same saved tensor, even if the graph is retained.
-
-    Raises:
-        RuntimeError: on entering a block inside another one.
+    No two of them may need the same saved tensor, even if the graph is retained. Raises RuntimeError on entering a
+    block inside another one.
     """
 
     def __enter__(self) -> GraphExecGroup:
