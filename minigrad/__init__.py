@@ -87,7 +87,7 @@ _importing.done()
 LATER = ("_C", "__future__", "accelerator", "amp", "compiler", "cpu", "cuda", "distributed", "functional", "futures",
          "fx", "jit", "linalg", "memory", "nn", "optim", "overrides", "profiler", "recorder", "serialization",
          "special", "testing", "utils")
-LATER_NAMES = {"GradScaler": "amp", "autocast": "amp", "bfloat16": "autograd.bfloat16", "compile": "compiler",
+LATER_NAMES = {"GradScaler": "amp", "autocast": "amp", "bfloat16": "ops._dispatch.bfloat16", "compile": "compiler",
                "load": "serialization", "save": "serialization", "is_storage": "ops.tensor.storage",
                **dict.fromkeys(("autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
                                 "get_autocast_dtype", "is_autocast_cache_enabled", "is_autocast_enabled",

@@ -30,7 +30,7 @@ from minigrad.backends.registry import is_array
 from minigrad.core import Node, Tensor
 from minigrad.core.saved import Packed
 from minigrad.recorder import Trace
-from minigrad.trace.ledger import ACTIVATION, GRADIENT, PARAMETER, SAVED, Ledger
+from minigrad.recording.ledger import ACTIVATION, GRADIENT, PARAMETER, SAVED, Ledger
 
 __all__ = ["Account", "Bytes", "OfNodes", "StorageInfo", "held", "max_memory_allocated", "memory_allocated",
            "reset_peak_memory_stats", "snapshot"]

@@ -104,7 +104,7 @@ def register_bfloat16() -> dtype:
 
 def load_bfloat16() -> dtype:
     """Load `bfloat16`, so that arrays can have it. Raises MissingExtra if ml_dtypes is not installed."""
-    loaded: dtype = optional("minigrad.autograd.bfloat16", "bfloat16").bfloat16
+    loaded: dtype = optional("minigrad.ops._dispatch.bfloat16", "bfloat16").bfloat16
     return loaded
 
 

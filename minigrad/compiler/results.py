@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.dtype import BFLOAT16, Size
-from minigrad.autograd.views import MANY
 from minigrad.compiler.program import Memory, View
 from minigrad.compiler.source import view
 from minigrad.compiler.tracer import Trace, Traced
 from minigrad.compiler.world import PLAIN, leaves_of
 from minigrad.core import Node, Tensor
 from minigrad.core.tensor import extras_of, plain
+from minigrad.history.views import MANY
 
 __all__ = ["Results"]
 

@@ -37,7 +37,7 @@ class VersionCounter:
     def __init__(self) -> None:
         self.value = 0
         self.before_write: Callable[[], None] | None = None  # called before a write (allow_mutation_on_saved_tensors)
-        self.views: weakref.WeakSet[Any] | None = None  # views that were taken while grad mode was off (views.py)
+        self.views: weakref.WeakSet[Any] | None = None  # views taken while grad mode was off (history/views.py)
 
 
 class TensorExtras:
@@ -54,7 +54,7 @@ class TensorExtras:
         self.accumulator: Callable[[], Any] | None = None  # returns the AccumulateGrad of a leaf (a weak reference)
         self.accumulator_hooks: NodeHooks | None = None  # of the AccumulateGrad of a leaf (NOTE 6 in graph.py)
         self.hooked_at = 0  # the sequence number when the first of the accumulator_hooks was registered
-        self.view: Any = None  # a View (autograd/views.py), if this tensor is one
+        self.view: Any = None  # a View (history/views.py), if this tensor is one
         self.detached_at = 0  # the sequence number at which detach_() took this tensor out of its graph
         self.retained = False  # retain_grad() was called, and `retains` of the present node does not show it
         self.inference = False  # made inside inference_mode

@@ -17,7 +17,7 @@ from typing import Any
 
 from minigrad.core import LOCAL
 from minigrad.futures import Future
-from minigrad.trace.track import NOWHERE
+from minigrad.recording.tracker import NOWHERE
 
 __all__ = ["ANNOUNCEMENT", "LEFT", "Call", "DistBackendError", "DistError", "DistNetworkError", "Label", "Work",
            "list_of", "note_grad", "note_start"]

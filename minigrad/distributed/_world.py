@@ -17,7 +17,7 @@ from typing import Any
 from minigrad._base.optional import optional
 from minigrad.distributed._process_group import NON_MEMBER, ProcessGroup
 from minigrad.distributed._work import Call
-from minigrad.trace.track import PROCESS
+from minigrad.trace.data import PROCESS
 
 __all__ = ["GroupMember", "default_pg_timeout", "destroy_process_group", "get_backend", "get_global_rank",
            "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size", "group", "group_of",

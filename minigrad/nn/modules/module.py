@@ -18,13 +18,13 @@ from minigrad.__future__ import get_overwrite_module_params_on_conversion
 from minigrad._base.hooks import RemovableHandle
 from minigrad._base.warnings import warn
 from minigrad.autograd.grad_mode import no_grad
-from minigrad.autograd.observer import WATCHING
 from minigrad.core import LOCAL, Tensor
 from minigrad.nn.modules._backward_hook import BackwardHook
 from minigrad.nn.parameter import Buffer, Parameter
 from minigrad.ops.factory.sizes import empty_like
 from minigrad.ops.tensor.copy import parse_to
 from minigrad.ops.tensor.properties import typename
+from minigrad.recording.observer import WATCHING
 
 __all__ = ["Module", "register_module_backward_hook", "register_module_buffer_registration_hook",
            "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",

@@ -9,9 +9,9 @@ from typing import Any
 
 from minigrad._base.dtype import as_dtype
 from minigrad._base.warnings import warn
-from minigrad.autograd.inplace import check_memory, check_written
 from minigrad.core import LOCAL, Tensor, counter_of, materialized
 from minigrad.core.saved import refuse_outside_inference_mode
+from minigrad.history.inplace import check_memory, check_written
 
 RESIZED = (
     "An output with one or more elements was resized since it had shape {}, which does not match the required output "

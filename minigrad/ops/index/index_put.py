@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.type_name import type_name
-from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import XP, add_at
 from minigrad.backends.registry import BACKEND_OF, is_array
 from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.core.record import SCALAR_OPERAND
+from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import number_in, op, together
 from minigrad.ops._dispatch.memory_order import in_order_of
 from minigrad.ops.index.flat_indexing import raw

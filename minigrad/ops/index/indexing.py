@@ -13,11 +13,11 @@ import numpy as np
 from minigrad._base.tensor_data import note_read
 from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn
-from minigrad.autograd.inplace import check_inplace
 from minigrad.backends.registry import BACKEND_OF, backend_of, device_like, device_of, is_array, moved
 from minigrad.core import Node, Tensor, materialized, plain, record1, record_n
 from minigrad.core.saved import saved_tensors
 from minigrad.core.saved_tensor import SavedTensor, saved_tensor_handle, saved_tensor_handles
+from minigrad.history.inplace import check_inplace
 from minigrad.ops._dispatch.memory_order import laid_out, memory_order, row_by_row
 from minigrad.ops.index.flat_indexing import first_out_of_range
 from minigrad.ops.reduce.sums import one_of

@@ -6,9 +6,9 @@ import numpy as np
 
 from minigrad._base.dtype import HALVES, as_dtype
 from minigrad._base.tensor_errors import check_tensor
-from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import product
 from minigrad.core import Node, Tensor, attributes, plain, record2, record_n
+from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import broadcast_shape, needed_by_product, op, same_device, tensor_method, widened
 from minigrad.ops.linalg.checks import (
     CASTING,

@@ -14,10 +14,10 @@ import numpy as np
 from minigrad._base.dtype import HALVES, as_dtype
 from minigrad._base.tensor_errors import IN_C
 from minigrad._base.warnings import warn_once
-from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import XP
 from minigrad.backends.registry import HOST
 from minigrad.core import Node, Tensor, plain, record1, record2, record_n
+from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import (
     broadcast_shape,
     check_cast,

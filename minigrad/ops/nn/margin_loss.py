@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.dtype import Size, as_dtype
-from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import add_at
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record_n
+from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import check_kind, same_device, underived
 from minigrad.ops.activation.smooth import LogSigmoid
 from minigrad.ops.index.flat_indexing import raw

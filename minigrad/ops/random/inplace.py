@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minigrad._base.dtype import from_numpy_dtype
-from minigrad.autograd.inplace import in_place
 from minigrad.backends import draws
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record1, record2
+from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops._dispatch.memory_order import in_dense_order, in_memory_order, inverse, memory_order
 from minigrad.ops.index.flat_indexing import raw

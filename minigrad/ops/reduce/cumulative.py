@@ -13,10 +13,10 @@ import numpy as np
 from minigrad import return_types
 from minigrad._base.dtype import HALVES, as_dtype
 from minigrad._base.dtype import dtype as dtype_type
-from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import FLOAT32, accumulated
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record1
+from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import op, refuse, tensor_method
 from minigrad.ops._dispatch.memory_order import row_by_row
 from minigrad.ops.pointwise.arithmetic import Sub

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.autograd.inplace import turn_in_place
-from minigrad.autograd.views import positions, record_view
 from minigrad.backends.registry import device_like
 from minigrad.core import Node, Tensor, materialized, record2
+from minigrad.history.inplace import turn_in_place
+from minigrad.history.views import positions, record_view
 from minigrad.ops._dispatch import op, same_device
 from minigrad.ops.index.flat_indexing import elements_at, flat_indices, replace_at
 from minigrad.ops.shape.diagonal import diagonal_of, planes

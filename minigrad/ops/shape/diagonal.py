@@ -7,9 +7,9 @@ import numpy as np
 
 from minigrad._base.dtype import as_dtype
 from minigrad._base.dtype import dtype as dtype_type
-from minigrad.autograd.views import record_view
 from minigrad.backends.registry import HOST, backend_of, device_like, placed, resolve_device
 from minigrad.core import Node, Tensor, materialized, plain, record1
+from minigrad.history.views import record_view
 from minigrad.ops._dispatch import number_in, op, refuse, tensor_method
 from minigrad.ops._dispatch.memory_order import row_by_row
 from minigrad.ops.index.flat_indexing import elements_at, flat_indices, scatter_into

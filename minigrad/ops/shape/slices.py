@@ -4,9 +4,9 @@ import operator
 import sys
 from typing import Any
 
-from minigrad.autograd.views import record_view
 from minigrad.backends.registry import as_strided
 from minigrad.core import Node, Tensor, attributes, materialized, record1
+from minigrad.history.views import record_view
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.index.flat_indexing import flat_indices, scatter_into
 from minigrad.ops.shape.views import dim_of

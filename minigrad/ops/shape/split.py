@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.autograd.views import record_views
 from minigrad.core import ManyOutputs, Tensor, materialized, record_many
+from minigrad.history.views import record_views
 from minigrad.ops._dispatch import op
 from minigrad.ops.reduce.sums import one_of
 from minigrad.ops.shape.slices import Slice

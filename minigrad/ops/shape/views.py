@@ -10,10 +10,10 @@ import numpy as np
 
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.dtype import viewed
-from minigrad.autograd.views import record_view
 from minigrad.backends.registry import as_strided
 from minigrad.core import Node, Tensor, attributes, counter_of, materialized, plain, record1
 from minigrad.core.evaluate import sum_to
+from minigrad.history.views import record_view
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.reduce.sums import axes_of
 from minigrad.ops.tensor.copy import Clone, contiguous

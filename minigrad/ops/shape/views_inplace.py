@@ -7,8 +7,8 @@ its shape this way has a new node after its old one; its base keeps its node.
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.autograd.inplace import turn_in_place
 from minigrad.core import Node, Tensor
+from minigrad.history.inplace import turn_in_place
 from minigrad.ops._dispatch import tensor_method
 from minigrad.ops.shape.views import Squeeze, SqueezeDim, SqueezeDims, T, Transpose, Unsqueeze, check_matrix, dim_of
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.dtype import as_dtype
-from minigrad.autograd.inplace import in_place
 from minigrad.core import Node, Tensor, plain, record1
+from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import OfOne, floating, op, refuse, tensor_method, unary_function
 from minigrad.ops.pointwise.scalar import AddScalar, MulScalar
 from minigrad.ops.special import bessel as _bessel

@@ -12,9 +12,9 @@ import numpy as np
 
 from minigrad._base.tensor_errors import IN_C
 from minigrad._base.warnings import warn_once
-from minigrad.autograd.inplace import check_inplace
 from minigrad.backends.registry import device_like
 from minigrad.core import Tensor, counter_of, materialized, plain
+from minigrad.history.inplace import check_inplace
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.shape.views import expand_as, shape_of
 from minigrad.ops.tensor.storage import UntypedStorage, looking_at, storage_offset, untyped_storage

@@ -21,7 +21,6 @@ from minigrad._base.device import contiguous_format, memory_format
 from minigrad._base.dtype import BFLOAT16, from_numpy_dtype
 from minigrad._base.tensor_data import note_read
 from minigrad._base.warnings import warn_once
-from minigrad.autograd.views import address
 from minigrad.backends.registry import (
     as_strided,
     backend_of,
@@ -36,6 +35,7 @@ from minigrad.backends.registry import (
 )
 from minigrad.core import LOCAL, Tensor, constant, materialized, plain
 from minigrad.core.tensor import VersionCounter
+from minigrad.history.views import address
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops._dispatch.memory_order import strides_of
 from minigrad.ops.reduce.sums import one_of

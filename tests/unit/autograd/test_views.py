@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minigrad
-from minigrad.autograd.views import Geometry, address
 from minigrad.backends.numpy import XP
+from minigrad.history.views import Geometry, address
 from minigrad.recorder import record
 
 INDICES = [(0,), (slice(1, None),), (slice(None, None, 2), slice(1, None)), (..., -1), (slice(None), 1),

@@ -8,7 +8,7 @@ from typing import Any
 
 import minigrad as torch
 from minigrad.recorder import Trace, record
-from minigrad.trace.bindings import MOST
+from minigrad.recording.bindings import MOST
 
 
 def held(trace: Trace, name: str) -> list[int | None]:

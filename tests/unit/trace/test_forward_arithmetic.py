@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import minigrad
-from minigrad.autograd.forward_arithmetic import Count, Reader, observed
 from minigrad.nn.functional import cross_entropy, dropout
 from minigrad.ops._dispatch.torch_function import overridable
 from minigrad.recorder import Trace, record
+from minigrad.recording.forward_expressions import Count, Reader, observed
 from tests.expressions import check_results, line_recorded
 from tests.fuzz.differential.search import program
 from tests.parity.tables import all_cases

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import minigrad as torch
 from minigrad import nn
 from minigrad.recorder import Trace, record
-from minigrad.trace.inside import MOST, WIDEST, held_inside
+from minigrad.recording.names import MOST, WIDEST, held_inside
 
 
 def leaf() -> torch.Tensor:

@@ -11,8 +11,8 @@ import pytest
 
 import minigrad as torch
 from minigrad import nn
-from minigrad.autograd.observer import WATCHING
 from minigrad.recorder import Trace, record
+from minigrad.recording.observer import WATCHING
 from minigrad.utils.checkpoint import checkpoint
 
 

@@ -1,8 +1,7 @@
 """Maps the tensors and nodes that an observer has seen to their numbers in the trace.
 
 It mirrors nothing in PyTorch. Objects of the core go in; numbers, sizes and copies of small arrays come out and are
-added to the log. The part shared by every library is in `minigrad.trace.track`; `minigrad.trace.encode` turns the log
-into events.
+added to the log, which the encoder turns into events. The part shared by every library is in tracker.py.
 """
 
 import weakref
@@ -11,13 +10,13 @@ from typing import Any
 
 from numpy import asarray, generic
 
-from minigrad.autograd.views import address
 from minigrad.backends.registry import BACKEND_OF, is_array, storage
 from minigrad.core import Node
 from minigrad.core.record import SCALAR_OPERAND
 from minigrad.core.saved import Packed, is_tensor
-from minigrad.trace.encode import SAME
-from minigrad.trace.track import CHANGED, NOWHERE, Log, TrackedRef, Tracker
+from minigrad.history.views import address
+from minigrad.recording.encoder import SAME
+from minigrad.recording.tracker import CHANGED, NOWHERE, Log, TrackedRef, Tracker
 
 __all__ = ["CONSTANTS", "Seen"]
 
@@ -130,7 +129,7 @@ class Seen(Tracker):
         entry = ("tensor", t._requires_grad, above, 0 if rare is None else rare.output_nr,
                  type(t).__name__ == "Parameter", *hold, size,
                  self.copy(array) if made or above is not None else self.copy_given(array))
-        self.tensors[key] = ref  # no interrupt comes between these three (track.py, NOTE 2)
+        self.tensors[key] = ref  # no interrupt comes between these three (tracker.py, NOTE 2)
         self.tensor_count = number + 1
         self.log.append(entry)
         if not made and above is None and self.is_unexplained(t):

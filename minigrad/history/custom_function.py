@@ -10,8 +10,6 @@ from typing import Any, ClassVar
 
 from minigrad._base.type_name import type_name
 from minigrad.autograd.grad_mode import no_grad
-from minigrad.autograd.inplace import check_inplace, rebase_history
-from minigrad.autograd.views import FUNCTION, MANY, set_history, share
 from minigrad.backends.numpy import XP
 from minigrad.backends.registry import BACKEND_OF, HOST, device_like, info_of
 from minigrad.core import LOCAL, Node, Tensor, counter_of, edge_target, materialized, plain
@@ -21,6 +19,8 @@ from minigrad.core.graph import MAX_SEQUENCE_NR, NodeExtras, gradient_node, outp
 from minigrad.core.saved import refuse_outside_inference_mode, saved_tensors, versions_of
 from minigrad.core.saved_tensor import SavedTensor, pack_all, saved_tensor_handles
 from minigrad.core.tensor import extras_of
+from minigrad.history.inplace import check_inplace, rebase_history
+from minigrad.history.views import FUNCTION, MANY, set_history, share
 
 __all__ = ["Error", "FunctionBase", "delayed_error", "wrap_outputs"]
 

@@ -20,7 +20,7 @@ from minigrad.backends.symbolic import BACKEND, SYMBOLS, Symbol
 from minigrad.core import Node, Tensor
 from minigrad.core.evaluate import sum_to
 from minigrad.core.graph import ManyOutputs
-from minigrad.trace.encode import FORMULAS
+from minigrad.recording.encoder import FORMULAS
 
 __all__ = ["Formula", "calls_formula", "constant_names", "fitted", "formula_named", "formula_of", "saved_names"]
 

@@ -1,6 +1,6 @@
 """Reports a pass to its observer: its start, each gradient that is sent on, its end, or the error that ended it.
 
-A recorder sets the observer (autograd/observer.py). Without one nothing here is called.
+A recorder sets the observer (recording/observer.py). Without one nothing here is called.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,10 +9,10 @@ from typing import Any
 from minigrad.core.graph import Node
 from minigrad.core.input_buffer import GraphTask
 
-__all__ = ["Observed"]
+__all__ = ["ReportedPass"]
 
 
-class Observed:
+class ReportedPass:
     """A block in which a pass is reported. It begins with the gradients that leave `root`, each reported when sent."""
 
     def __init__(self, task: GraphTask, root: Node, grads: Sequence[Any]) -> None:

@@ -1,7 +1,7 @@
 """Tracks the tensors and nodes of a program while it is recorded: which numbers they have, and how long they live.
 
 Objects go in; numbers, sizes and copies of small arrays come out and are added to the log, from which `encode` makes
-the trace. `minigrad.autograd.observed` and the PyTorch reader add how to read their library's tensors and nodes.
+the trace. `minigrad.recording.seen` and the PyTorch reader add how to read their library's tensors and nodes.
 
 NOTE 1 (nothing is kept alive). A log holds no tensor. Objects are known here by their `id()`, which is theirs only as
 long as they live: a weak reference to each reports when it has gone.
@@ -18,13 +18,12 @@ from types import FrameType
 from typing import Any
 
 from minigrad._base.locks import new_lock
-from minigrad.trace.bindings import Bindings
-from minigrad.trace.build import Large, Whole
-from minigrad.trace.inside import held_inside
-from minigrad.trace.ledger import GRADIENT, SAVED, WAITING
-from minigrad.trace.names import ParameterPaths, drop_refilled, held_by, names_in, public
+from minigrad.recording.bindings import Bindings
+from minigrad.recording.builder import Large, Whole
+from minigrad.recording.ledger import GRADIENT, SAVED, WAITING
+from minigrad.recording.names import ParameterPaths, drop_refilled, held_by, held_inside, names_in, public
 
-__all__ = ["CHANGED", "NOWHERE", "OBSERVERS", "PROCESS", "RARER", "Log", "TrackedRef", "Tracker"]
+__all__ = ["CHANGED", "NOWHERE", "OBSERVERS", "RARER", "Log", "TrackedRef", "Tracker"]
 
 SHOWN = 64  # an array of at most this many values is copied whole
 BUDGET = 200_000  # after this many numbers, only arrays of at most FEW values are: a long trace stays small
@@ -36,9 +35,6 @@ CHANGED = -1  # in place of the count of writes to a tensor's memory: it has oth
 # Makes the observer of `record`, from the class of its trace and whether it measures time. The core registers its own
 # here, since the recorder is on a lower floor and cannot import it; the last one is used.
 OBSERVERS: list[Callable[[type, bool], Any]] = []
-
-
-PROCESS: dict[str, int] = {}  # this process's `rank` and the number of `ranks`, while it is one of several
 
 
 class Log(list[tuple[Any, ...]]):

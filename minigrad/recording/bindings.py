@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import FrameType
 from typing import Any
 
-from minigrad.trace.names import OPTIMIZED, empty
+from minigrad.recording.names import OPTIMIZED, empty
 
 __all__ = ["Bindings"]
 

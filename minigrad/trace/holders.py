@@ -8,7 +8,7 @@ agree.
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
-from minigrad.trace.build import Parts
+from minigrad.trace.schema import Parts
 from minigrad.trace.text import Names
 
 __all__ = ["Held", "Holders", "held_text"]

@@ -9,30 +9,31 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from time import perf_counter, time
 from typing import TYPE_CHECKING, Any
 
 from numpy import generic
 
 from minigrad._base.contexts import leave
 from minigrad._base.tensor_data import READERS
-from minigrad.autograd.arithmetic import formula_of
-from minigrad.autograd.forward_arithmetic import Reader
 from minigrad.autograd.grad_mode import no_grad
-from minigrad.autograd.observed import CONSTANTS, Seen, memory
 from minigrad.backends.registry import is_array
 from minigrad.core import LOCAL, Node
 from minigrad.core.grad_mode import switch
 from minigrad.core.saved import is_tensor
-from minigrad.trace.build import Builder
-from minigrad.trace.encode import Encoder
-from minigrad.trace.track import NOWHERE, RARER, Log
+from minigrad.recording.backward_formulas import formula_of
+from minigrad.recording.builder import Builder
+from minigrad.recording.encoder import Encoder
+from minigrad.recording.forward_expressions import Reader
+from minigrad.recording.seen import CONSTANTS, Seen, memory
+from minigrad.recording.tracker import NOWHERE, OBSERVERS, RARER, Log
 
 if TYPE_CHECKING:
     from types import FrameType
 
-    from minigrad.recorder import Trace
+    from minigrad.trace.data import Trace
 
-__all__ = ["CONSTANTS", "WATCHING", "Observer"]
+__all__ = ["CONSTANTS", "WATCHING", "Observer", "TimedObserver"]
 
 FUNCTION = "Function.apply"
 SLICES = "CopySlices"
@@ -344,3 +345,78 @@ class Observer:
 def library() -> str:
     """Return the name and version of the recording library."""
     return f"minigrad {getattr(sys.modules['minigrad'], '__version__', '')}".strip()
+
+
+class TimedObserver(Observer):
+    """An observer that also measures time.
+
+    An op's time runs from the observer's last event, since the core does not say when an op begins. So it includes what
+    the program itself did in between, and of a Function only what came after its last op. A derivative's time runs from
+    `run` to the event after it.
+    """
+
+    def start(self, base: FrameType) -> Trace:
+        trace = super().start(base)
+        if trace.process is not None:
+            trace.process["began"] = time()
+        self.origin = perf_counter()
+        self.running: int | None = None  # the node whose derivative is being computed
+        self.mark = perf_counter()
+        return trace
+
+    def forward(self, op: str, node: Node | None, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        seconds = perf_counter() - self.mark
+        super().forward(op, node, inputs, outputs)
+        if node is not None:
+            self.log.append(("took", self.seen.numbers[id(node)], False, seconds))
+        self.mark = perf_counter()
+
+    def run(self, target: Any, gradients: Sequence[Any]) -> None:
+        super().run(target, gradients)
+        self.timed()
+        self.running, self.since = self.seen.numbers[id(target)], perf_counter()
+
+    def ran(self) -> None:
+        """Note that the derivative that ran last has ended."""
+        if self.running is not None:
+            self.log.append(("took", self.running, True, perf_counter() - self.since))
+            self.running = None
+
+    def release(self, node: Node) -> None:
+        self.ran()
+        super().release(node)
+        self.mark = perf_counter()
+
+    def flow(self, node: Node | None, index: int, target: Any, output_nr: int, gradient: Any, total: Any,
+             last: bool) -> None:
+        self.ran()
+        super().flow(node, index, target, output_nr, gradient, total, last)
+        self.mark = perf_counter()
+
+    def accumulate(self, leaf: Any, gradient: Any) -> None:
+        self.ran()
+        super().accumulate(leaf, gradient)
+        self.mark = perf_counter()
+
+    def backward_start(self, *facts: Any) -> None:
+        super().backward_start(*facts)
+        self.timed()
+
+    def backward_end(self) -> None:
+        self.running = None
+        super().backward_end()
+        self.timed()
+        self.mark = perf_counter()
+
+    def timed(self, times: Iterable[float] | None = None) -> None:
+        """Note that the last event happened now; `times` are those of an operation of several ranks."""
+        since = None if times is None else [each - self.origin for each in times]
+        self.log.append(("timed", perf_counter() - self.origin, since))
+
+
+def observer_of(trace: type[Trace], times: bool = False) -> Observer:
+    """Return an observer for `record`; with `times`, one that measures time."""
+    return TimedObserver(trace) if times else Observer(trace)
+
+
+OBSERVERS.append(observer_of)

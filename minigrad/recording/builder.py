@@ -10,28 +10,13 @@ import sys
 from typing import Any
 
 from minigrad._base.files import is_cell
+from minigrad.trace.schema import Parts
 
-__all__ = ["CELL", "LIBRARIES", "Builder", "Large", "Parts", "Whole"]
+__all__ = ["CELL", "LIBRARIES", "Builder", "Large", "Whole"]
 
 LIBRARIES = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep]  # their lines are not the user's
 CELL = "cell "  # the names of a notebook's cells begin like this
 INSIDE = -1  # in place of a file's index: a file of this library
-
-
-class Parts:
-    """The lists of a trace."""
-
-    def __init__(self) -> None:
-        self.files: list[dict[str, Any]] = []
-        self.values: list[Any] = []
-        self.tensors: list[Any] = []
-        self.nodes: list[Any] = []
-        self.scopes: list[Any] = []
-        self.storages: list[int] = []
-        self.formulas: dict[str, str] = {}
-        self.expressions: list[Any] = []
-        self.events: list[Any] = []
-        self.bindings: list[Any] = []
 
 
 class Builder:

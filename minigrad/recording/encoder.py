@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from minigrad._base.contexts import ensure
-from minigrad.trace.build import CELL, Builder
-from minigrad.trace.ledger import ACTIVATION, PARAMETER, SAVED, Ledger, Storage
+from minigrad.recording.builder import CELL, Builder
+from minigrad.recording.ledger import ACTIVATION, PARAMETER, SAVED, Ledger, Storage
 from minigrad.trace.schema import EVENTS
 
 __all__ = ["CALLS", "FORMULAS", "SAME", "Encoder"]

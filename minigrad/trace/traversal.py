@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
 
-from minigrad.trace.build import Parts
+from minigrad.trace.schema import Parts
 
 __all__ = ["Traversal", "traverse"]
 

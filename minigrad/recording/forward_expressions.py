@@ -16,19 +16,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad._base.dtype import BFLOAT16, BFloat16, numpy_dtype_of
-from minigrad.autograd.arithmetic import calls_formula, constant_names, fitted, saved_names
-from minigrad.autograd.inplace import in_place
 from minigrad.backends.registry import BACKEND_OF, serving
 from minigrad.backends.symbolic import BACKEND, SHORTEST, SYMBOLS, Limit, NotSymbolic, Symbol, expression_of
 from minigrad.core import LOCAL, Tensor
 from minigrad.core.graph import ManyOutputs
 from minigrad.core.tensor import plain
-from minigrad.trace.encode import CALLS
+from minigrad.history.inplace import in_place
+from minigrad.recording.backward_formulas import calls_formula, constant_names, fitted, saved_names
+from minigrad.recording.encoder import CALLS
 
 __all__ = ["Arithmetic", "Call", "Reader", "call_named"]
 
 # What stands between an op and its observer.
-RECORDING = ("minigrad.core.record", "minigrad.core.leaf", "minigrad.autograd.views")
+RECORDING = ("minigrad.core.record", "minigrad.core.leaf", "minigrad.history.views")
 LONGEST = 300  # functions in an expression that is evaluated, not read
 OPS = ("minigrad.ops.", "minigrad.nn.")
 PLAIN = (bool, int, float, str, type(None), slice, type(...), np.dtype, np.generic, type, BFloat16)
