@@ -15,7 +15,7 @@ from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.tensor_errors import IN_C
 from minigrad._base.type_name import type_name
 from minigrad.core import Tensor
-from minigrad.ops.factory.values import PLACED, legacy_tensor
+from minigrad.ops.factory import PLACED, legacy_tensor
 
 __all__ = ["BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor",
            "LongTensor", "ShortTensor", "are_deterministic_algorithms_enabled", "get_deterministic_debug_mode",

@@ -15,7 +15,7 @@ import numpy as np
 from minigrad.compiler.program import View
 from minigrad.compiler.tracer import Active, Traced, fresh, plain
 from minigrad.ops.nn.conv import Convolve, ConvolveInput, ConvolveWeight, flipped, unstrided
-from minigrad.ops.nn.windows import BatchLast, Window, first, last, padded
+from minigrad.ops.nn.fold import BatchLast, Window, first, last, padded
 
 __all__ = ["as_product", "whole"]
 

@@ -23,7 +23,7 @@ import numpy as np
 from minigrad.core import Tensor
 from minigrad.core.tensor import counter_of, extras_of, materialized
 from minigrad.nn.modules.module import Module
-from minigrad.ops.random.generator import Generator
+from minigrad.ops.random import Generator
 from minigrad.optim.optimizer import Optimizer
 
 __all__ = ["PLAIN", "Guards", "World", "attached_to", "leaves_of"]

@@ -27,8 +27,8 @@ from minigrad.autograd.function import Function, once_differentiable
 from minigrad.backends.curand import InGraph
 from minigrad.backends.registry import Backend, backend_for, device_handle
 from minigrad.core import Tensor
-from minigrad.ops.factory.sizes import empty_like
-from minigrad.ops.random.generator import Generator, default_of
+from minigrad.ops.factory import empty_like
+from minigrad.ops.random import Generator, default_of
 
 OWNED = "This CUDAGraph instance already owns a captured graph. To capture a new graph, create a new instance."
 

@@ -48,7 +48,7 @@ from minigrad.core.exec_info import inside_full_passes
 from minigrad.core.saved import saved_tensors, versions_of
 from minigrad.core.saved_tensor import pack_all
 from minigrad.nn.modules.container import Sequential
-from minigrad.ops.random import generator
+from minigrad.ops import random as random_ops
 from minigrad.random import fork_rng, get_rng_state, set_rng_state
 from minigrad.utils._python_dispatch import TorchDispatchMode
 from minigrad.utils._selective_checkpoint import (
@@ -433,13 +433,13 @@ def random_state(preserve: bool, args: Sequence[Any]) -> Callable[[], AbstractCo
     if not preserve:
         return nullcontext
     state, devices = get_rng_state(), devices_of(args)
-    states = generator.device_states(devices)
+    states = random_ops.device_states(devices)
 
     @contextmanager
     def as_it_was() -> Iterator[None]:
         with fork_rng(devices=devices):
             set_rng_state(state)
-            generator.set_device_states(states)
+            random_ops.set_device_states(states)
             yield
 
     return as_it_was

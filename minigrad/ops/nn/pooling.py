@@ -1,24 +1,34 @@
-"""Pools: the maximum or the mean of each window over the last dimensions of (N, C, …) or (C, …)."""
+"""Pools: the maximum, the mean or the p-norm of each window over the last dimensions of (N, C, …) or (C, …).
+
+An adaptive pool is given the number of its windows; `max_unpool` puts each element where `max_pool` took it.
+"""
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from minigrad._base.dtype import as_dtype
-from minigrad.backends.numpy import masked
+from minigrad.backends.numpy import XP, masked
 from minigrad.backends.registry import backend_of, device_like, moved
-from minigrad.core import Node, Tensor, attributes, plain, record1, record2
+from minigrad.core import Node, Tensor, attributes, plain, record1, record2, record_n
 from minigrad.ops._dispatch import check_kind, op
+from minigrad.ops._dispatch.arg_parser import parses_arguments
 from minigrad.ops._dispatch.memory_order import in_format_of
+from minigrad.ops.activation.basic import Relu
+from minigrad.ops.index.flat_indexing import elements_at, first_out_of_range, flat_indices, raw, scatter_into
+from minigrad.ops.nn.fold import Window, offsets
 from minigrad.ops.nn.resample import Resample, resampling
-from minigrad.ops.nn.windows import Window, offsets
+from minigrad.ops.pointwise.elementary import Abs, Neg, Sign
+from minigrad.ops.reduce.sums import mean
 from minigrad.ops.shape.views import SqueezeDim, Unsqueeze
 from minigrad.ops.tensor.storage import size
 
-__all__ = ["avg_pool1d", "max_pool1d", "max_pool2d", "max_pool3d"]
+__all__ = ["adaptive_avg_pool1d", "adaptive_max_pool1d", "avg_pool1d", "max_pool1d", "max_pool2d", "max_pool3d"]
 
 Shape = tuple[int, ...]
 Sizes = int | Sequence[int]
@@ -370,3 +380,321 @@ def avg_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
     k, row = single(kernel_size), as_row(input, "avg_pool1d")
     step = k if stride in (None, [], ()) else single(stride)
     return from_row(avg_pool2d(row, (1, k), (1, step), (0, single(padding)), ceil_mode, count_include_pad))
+
+
+AdaptiveAvgPool2D = resampling(__name__, "AdaptiveAvgPool2D", "adaptive_avg_pool2d", saved=("self",))
+AdaptiveAvgPool3D = resampling(__name__, "AdaptiveAvgPool3D", "adaptive_avg_pool3d_cpu", keeps_format=False,
+                               saved=("self",))
+
+
+class AdaptiveMaxPool(Node, number=None):
+    """Adaptive max pooling over `dims` dimensions. Each subclass is one op."""
+
+    saves = ("self",)
+    dims: ClassVar[int]
+    kernel: ClassVar[str]
+
+    @classmethod
+    def forward(cls, a: Tensor, sizes: Shape) -> tuple[Tensor, Tensor]:
+        x = a.array
+        check_kind(x, "bui", cls.kernel)
+        planes = x.reshape(-1, math.prod(x.shape[-cls.dims:]))
+        indices = adaptive_argmax(planes, x.shape[-cls.dims:], sizes)
+        rows = np.arange(len(planes), like=x)[:, None]
+        shape = (*x.shape[:-cls.dims], *sizes)
+        positions = (rows * planes.shape[1] + indices).reshape(shape)
+        y, indices = [in_format_of(v.reshape(shape), *[x][:cls.dims == 2]) for v in (planes[rows, indices], indices)]
+        return record1(cls, y, a, (a,), (positions, x.shape)), plain(indices)
+
+    def backward(self, xp: Any, g: Any, a: Any, positions: Any, shape: Shape) -> Any:
+        return scatter_into(xp, g, positions, shape)
+
+
+class AdaptiveMaxPool2D(AdaptiveMaxPool):
+    dims, kernel = 2, "adaptive_max_pool2d"
+
+
+class AdaptiveMaxPool3D(AdaptiveMaxPool):
+    dims, kernel = 3, "adaptive_max_pool3d_cpu"
+
+
+def adaptive_argmax(planes: Any, size: Shape, sizes: Shape) -> Any:
+    """The index of the maximum of each row and window: the first of equal elements, but the last NaN."""
+    numbers = np.arange(math.prod(size), like=planes).reshape(size)
+    indices = np.empty((len(planes), math.prod(sizes)), np.int64, like=planes)
+    for i, window in enumerate(itertools.product(*map(range, sizes))):
+        inside = numbers[tuple([slice(at * n // o, -(-(at + 1) * n // o)) for at, n, o in
+                               zip(window, size, sizes, strict=True)])].reshape(-1)
+        part = planes[:, inside]
+        best = part.argmax(1)
+        broken = np.isnan(part)
+        if backend_of(planes) is not None or broken.any():  # checking a GPU would block
+            best = np.where(broken.any(1), part.shape[1] - 1 - broken[:, ::-1].argmax(1), best)
+        indices[:, i] = inside[best]
+    return indices
+
+
+def check_filled(shape: Shape, name: str, first: int = 1) -> None:
+    """Raise PyTorch's error for an empty dimension from `first` on."""
+    for dim in range(first, len(shape)):
+        if not shape[dim]:
+            raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input "
+                               f"has sizes {list(shape)} with dimension {dim} being empty")
+
+
+def output_sizes(shape: Shape, output_size: Any, k: int) -> Shape:
+    """The output size of a pool over `k` dimensions, from one number or one for each dimension; None keeps the size."""
+    if not isinstance(output_size, (tuple, list)):
+        return (output_size,) * k
+    if len(shape) <= len(output_size):
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
+    return tuple([shape[i - len(output_size)] if n is None else n for i, n in enumerate(output_size)])
+
+
+def row_of(input: Tensor, output_size: Any, name: str) -> tuple[Tensor, Any]:
+    """(…, L) as (…, 1, L), and the output size of a pool over its last dimension."""
+    if not isinstance(output_size, (tuple, list)):
+        return as_row(input, name), output_size
+    if len(output_size) != 1:
+        raise RuntimeError(f"{name}() argument 'output_size' should contain one int (got {len(output_size)})")
+    return as_row(input, name), output_size[0]
+
+
+def adaptive_avg_pool(k: int, input: Tensor, output_size: Any) -> Tensor:
+    """An adaptive average pool of the last `k` dimensions; where all sizes are 1 it is the mean, as in PyTorch."""
+    shape, name = input.array.shape, f"adaptive_avg_pool{k}d"
+    sizes = tuple([int(n) for n in output_sizes(shape, output_size, k)])
+    if len(sizes) != k:
+        raise RuntimeError(f"{name}: output_size must be {k}")
+    if min(sizes) < 0:
+        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received "
+                           f"{{{', '.join(map(str, sizes[:2]))}{''.join([f',{n}' for n in sizes[2:]])}}}")
+    if set(sizes) == {1}:
+        return mean(input, tuple(range(-1, -k - 1, -1)), True)
+    if k == 3 or len(shape) in (k + 1, k + 2):
+        check_filled(shape, name, 1 if k == 3 else len(shape) - k)
+    if len(shape) not in (k + 1, k + 2):
+        raise RuntimeError(f"{name}(): Expected {k + 1}D or {k + 2}D tensor, but got {list(shape)}")
+    op = AdaptiveAvgPool2D if k == 2 else AdaptiveAvgPool3D
+    return op.forward(input, tuple([adaptive_averages(n, o) for n, o in zip(shape[-k:], sizes, strict=True)]))
+
+
+def adaptive_averages(size: int, out: int) -> Any:
+    """The matrix of an average pool from `size` to `out` elements."""
+    matrix = np.zeros((out, size))
+    for i in range(out):
+        start, end = i * size // out, -(-(i + 1) * size // out)
+        matrix[i, start:end] = 1 / (end - start)
+    return matrix
+
+
+@op
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """The mean of each of `output_size` windows into which (N, C, L) or (C, L) is divided: (N, C, output_size)."""
+    row, size = row_of(input, output_size, "adaptive_avg_pool1d")
+    return from_row(adaptive_avg_pool(2, row, (1, int(size))))
+
+
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+    """The mean of each window when (N, C, H, W) or (C, H, W) is divided into `output_size` windows, e.g. (2, 3)."""
+    return adaptive_avg_pool(2, input, output_size)
+
+
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """The mean of each window when (N, C, D, H, W) or (C, D, H, W) is divided into `output_size` windows."""
+    return adaptive_avg_pool(3, input, output_size)
+
+
+def adaptive_max_pool(op: type[AdaptiveMaxPool], input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+    """An adaptive max pool of the last dimensions, and the indices of the maxima."""
+    shape, k, name = input.array.shape, op.dims, f"adaptive_max_pool{op.dims}d"
+    sizes = output_sizes(shape, output_size, k)
+    if len(shape) not in (k + 1, k + 2):
+        raise RuntimeError(f"{name}(): Expected {k + 1}D or {k + 2}D tensor, but got: {list(shape)}")
+    check_filled(shape, name)
+    if len(sizes) != k:
+        raise RuntimeError(f"{name}(): internal error: output_size.size() must be {k}")
+    if min(sizes) < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {next(n for n in sizes if n < 0)}: "
+                           f"{[*shape[:-k], *sizes]}")
+    return op.forward(input, sizes)
+
+
+@op
+def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int]) -> tuple[Tensor, Tensor]:
+    """The maximum of each of `output_size` windows into which (N, C, L) or (C, L) is divided, and its index."""
+    row, size = row_of(input, output_size, "adaptive_max_pool1d")
+    check_filled(input.array.shape, "adaptive_max_pool1d")
+    values, indices = adaptive_max_pool(AdaptiveMaxPool2D, row, (1, size))
+    return from_row(values), from_row(indices)
+
+
+IN_FRAME = parses_arguments(adaptive_max_pool1d, "adaptive_max_pool1d")
+
+
+def functional(pool: Callable[..., tuple[Tensor, Tensor]], name: str, shape: str) -> tuple[Callable[..., Any], ...]:
+    """The two functions of `nn.functional`: one returns the indices, the other only if asked to."""
+    def with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> tuple[Tensor, Tensor]:
+        return pool(input, output_size)
+
+    def values(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+        result = pool(input, output_size)
+        return result if return_indices else result[0]
+
+    with_indices.__doc__ = f"The maximum and its index of each of `output_size` windows of {shape}."
+    values.__doc__ = f"The maximum of each of `output_size` windows of {shape}."
+    for call, own_name in ((values, name), (with_indices, f"{name.removesuffix('_of')}_with_indices")):
+        call.__name__ = call.__qualname__ = own_name  # where pickle finds it
+    return values, with_indices
+
+
+adaptive_max_pool1d_of, adaptive_max_pool1d_with_indices = functional(
+    IN_FRAME, "adaptive_max_pool1d_of", "(N, C, L) or (C, L)")
+adaptive_max_pool2d, adaptive_max_pool2d_with_indices = functional(
+    partial(adaptive_max_pool, AdaptiveMaxPool2D), "adaptive_max_pool2d", "(N, C, H, W) or (C, H, W)")
+adaptive_max_pool3d, adaptive_max_pool3d_with_indices = functional(
+    partial(adaptive_max_pool, AdaptiveMaxPool3D), "adaptive_max_pool3d", "(N, C, D, H, W) or (C, D, H, W)")
+
+
+class MaxUnpool2D(Node):
+    """Zeros with the elements of a tensor at indices, which are flattened within each plane."""
+
+    saves = ("indices",)
+
+    @classmethod
+    def forward(cls, a: Tensor, indices: Tensor, out: Shape) -> Tensor:
+        x = a.array
+        shape = (*x.shape[:x.ndim - len(out)], *out)
+        positions = cls.positions(indices.array, len(out), shape)
+        result = XP.zeros(shape, x)
+        result.reshape(-1)[positions] = x
+        return record_n(cls, result, (a,), (indices,), (len(out), shape))
+
+    @staticmethod
+    def positions(indices: Any, dims: int, shape: Shape) -> Any:
+        """Indices within each plane, as indices into the whole result."""
+        planes = math.prod(shape[:-dims])
+        starts = flat_indices((planes,), indices) * math.prod(shape[-dims:])
+        return starts.reshape(indices.shape[:-dims] + (1,) * dims) + indices
+
+    def backward(self, xp: Any, g: Any, indices: Any, dims: int, shape: Shape) -> Any:
+        return elements_at(xp, g, self.positions(raw(indices), dims, shape))
+
+
+class MaxUnpool3D(MaxUnpool2D):
+    __slots__ = ()
+
+
+def unpooled_size(shape: Shape, kernel: Shape, stride: Shape, padding: Shape,
+                  output_size: Sequence[int] | None) -> Shape:
+    """The size of the pool's input; several sizes give the same pool, and `output_size` says which it was.
+
+    Raises:
+        ValueError: if it is none of them.
+    """
+    dims = len(kernel)
+    usual = [(n - 1) * s + k - 2 * p for n, s, k, p in zip(shape[-dims:], stride, kernel, padding, strict=True)]
+    if output_size is None:
+        return tuple(usual)
+    wanted = tuple(output_size)[-dims:] if len(output_size) == dims + 2 else tuple(output_size)
+    if len(wanted) != dims:
+        raise ValueError("output_size should be a sequence containing "
+                         f"{dims} or {dims + 2} elements, but it has a length of '{len(wanted)}'")
+    for dim, (n, given, step) in enumerate(zip(wanted, usual, stride, strict=True)):
+        if not given - step < n < given + step:
+            raise ValueError(f'invalid output_size "{wanted}" (dim {dim} must be between {given - step} and '
+                             f"{given + step})")
+    return wanted
+
+
+def unpooled(node: type[MaxUnpool2D], what: str, input: Tensor, indices: Tensor, out: Shape) -> Tensor:
+    """The op, after PyTorch's errors for invalid arguments."""
+    shape, dims = input.array.shape, len(out)
+    if indices.array.dtype.name != "int64":
+        raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype.type_name}")
+    if len(shape) not in (dims + 1, dims + 2):
+        raise RuntimeError(f"Input to {what} should be a {dims + 1}d or {dims + 2}d Tensor, but got a tensor with "
+                           f"{len(shape)} dimensions.")
+    if indices.array.shape != shape:
+        raise RuntimeError(f"Expected shape of indices to be same as that of the input tensor ({list(shape)}) but got "
+                           f"indices tensor with shape: {list(indices.array.shape)}")
+    wrong = first_out_of_range(indices.array, math.prod(out)) if backend_of(input.array) is None else None
+    if wrong is not None:
+        sizes = "x".join(map(str, out))
+        raise RuntimeError(f"Found an invalid max index: {wrong} (output volumes are of size {sizes})")
+    check_kind(input.array, "bui", f"max_unpool{dims}d")
+    return node.forward(input, indices, out)
+
+
+def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
+                 output_size: Sequence[int] | None = None) -> Tensor:
+    """Zeros with each element of (N, C, H, W) or (C, H, W) where `max_pool2d` with these arguments took it.
+
+    Args:
+        indices: the second result of that pool, int64.
+        output_size: the size of its input, where several have the same result size.
+
+    Raises:
+        ValueError: if `output_size` is not one of them.
+        RuntimeError: for an index out of range, another shape or another dtype of the indices.
+    """
+    return unpool_windows(MaxUnpool2D, 2, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
+                 output_size: Sequence[int] | None = None) -> Tensor:
+    """Zeros with each element of (N, C, D, H, W) or (C, D, H, W) where `max_pool3d` took it; as `max_unpool2d`."""
+    return unpool_windows(MaxUnpool3D, 3, input, indices, kernel_size, stride, padding, output_size)
+
+
+def unpool_windows(node: type[MaxUnpool2D], dims: int, input: Tensor, indices: Tensor, kernel_size: Sizes,
+                   stride: Sizes | None, padding: Sizes, output_size: Sequence[int] | None) -> Tensor:
+    """The inverse of a max pool over `dims` dimensions."""
+    op = f"max_unpool{dims}d"
+    kernel = sizes_of(kernel_size, "kernel_size", op, dims)
+    step = kernel if stride is None else sizes_of(stride, "stride", op, dims)
+    out = unpooled_size(input.array.shape, kernel, step, sizes_of(padding, "padding", op, dims), output_size)
+    return unpooled(node, f"max_unpooling{dims}d", input, indices, out)
+
+
+def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
+                 output_size: Sequence[int] | None = None) -> Tensor:
+    """Zeros with each element of (N, C, L) or (C, L) where `max_pool1d` took it; arguments as in `max_unpool2d`."""
+    kernel = (single(kernel_size),)
+    step = kernel if stride is None else (single(stride),)
+    out = unpooled_size(input.array.shape, kernel, step, (single(padding),), output_size)
+    last = input.array.ndim
+    columns = Unsqueeze.forward(input, last), Unsqueeze.forward(indices, last)
+    return SqueezeDim.forward(unpooled(MaxUnpool2D, "max_unpooling2d", *columns, (*out, 1)), last)
+
+
+def by_norm(average: Any, greatest: Any, dims: int, input: Tensor, p: float, kernel_size: Sizes, stride: Any,
+            ceil_mode: bool) -> Tensor:
+    """The p-norm of windows, from the mean of powers; where p is infinite, the maximum or minimum magnitude."""
+    if math.isinf(p):
+        size = Abs.forward(input)
+        if p > 0:
+            return greatest(size, kernel_size, stride, 0, 1, ceil_mode)
+        return Neg.forward(greatest(Neg.forward(size), kernel_size, stride, 0, 1, ceil_mode))
+    means = average(input.pow(p), kernel_size, stride, 0, ceil_mode)
+    count = math.prod(sizes_of(kernel_size, "kernel_size", "avg_pool", dims))
+    result: Tensor = (Sign.forward(means) * Relu.forward(Abs.forward(means)) * count).pow(1.0 / p)
+    return result
+
+
+def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None,
+              ceil_mode: bool = False) -> Tensor:
+    """The p-norm of each window of (N, C, L) or (C, L): (Σ xᵖ)^(1/p), with p = `norm_type`."""
+    return by_norm(avg_pool1d, max_pool1d, 1, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None,
+              ceil_mode: bool = False) -> Tensor:
+    """The p-norm of each window of (N, C, H, W) or (C, H, W); arguments as in `lp_pool1d`."""
+    return by_norm(avg_pool2d, max_pool2d, 2, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None,
+              ceil_mode: bool = False) -> Tensor:
+    """The p-norm of each window of (N, C, D, H, W) or (C, D, H, W); arguments as in `lp_pool1d`."""
+    return by_norm(avg_pool3d, max_pool3d, 3, input, norm_type, kernel_size, stride, ceil_mode)
