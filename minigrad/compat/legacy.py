@@ -1,12 +1,32 @@
-"""Switches that scripts set, but that minigrad does not need: mirrors a few functions of `torch/__init__.py`.
+"""Names of `torch` that scripts use, but that minigrad does not need: switches, and the constructors of early PyTorch.
 
-What they request holds anyway: minigrad's results are reproducible, and float32 products are computed in float32.
+What the switches request holds anyway: minigrad's results are reproducible, and float32 products are computed in
+float32. The constructors, one per dtype (`FloatTensor(2, 3)`, `LongTensor([1, 2])`), also name types of tensors:
+`x.type(LongTensor)`, `isinstance(x, FloatTensor)`. Today `tensor(..., dtype=)` replaces them.
 """
 
 import os
 import warnings
+from typing import Any
 
+from minigrad._base.device import strided
+from minigrad._base.dtype import DTYPES
+from minigrad._base.dtype import dtype as dtype_type
+from minigrad._base.tensor_errors import IN_C
 from minigrad._base.type_name import type_name
+from minigrad.core import Tensor
+from minigrad.ops.factory import PLACED, legacy_tensor
+
+__all__ = ["BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor",
+           "LongTensor", "ShortTensor", "are_deterministic_algorithms_enabled", "get_deterministic_debug_mode",
+           "get_float32_matmul_precision", "get_num_interop_threads", "get_num_threads",
+           "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode",
+           "set_float32_matmul_precision", "set_flush_denormal", "set_num_interop_threads", "set_num_threads",
+           "use_deterministic_algorithms"]
+
+DEBUG_MODES = ("default", "warn", "error")
+OPTIONS = ("TensorOptions(dtype={}, device=cpu, layout=Strided, requires_grad=false (default), pinned_memory=false "
+           "(default), memory_format=(nullopt))")
 
 
 class Switches:
@@ -32,9 +52,6 @@ def are_deterministic_algorithms_enabled() -> bool:
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Whether `use_deterministic_algorithms` was called with `warn_only`."""
     return Switches.warn_only
-
-
-DEBUG_MODES = ("default", "warn", "error")
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
@@ -116,3 +133,43 @@ def _assert(condition: object, message: str) -> None:
     """Python's `assert` as a function, which PyTorch has for its tracer."""
     if not condition:
         raise AssertionError(message)
+
+
+class tensortype:
+    """Creates tensors of one dtype; its instances are the tensors of that dtype."""
+
+    __slots__ = ("__name__", "__qualname__", "dtype")
+
+    __name__: str
+    __qualname__: str
+    dtype: dtype_type
+    is_cuda = False
+    layout = strided
+
+    def __init__(self, kind: dtype_type) -> None:
+        self.dtype = kind
+        self.__name__ = f"{kind.type_name}Tensor"
+        self.__qualname__ = f"torch.{self.__name__}"
+
+    def __repr__(self) -> str:
+        return f"<class '{self.__qualname__}'>"
+
+    def __reduce__(self) -> str:
+        return self.__name__
+
+    def __instancecheck__(self, instance: object) -> bool:
+        return isinstance(instance, Tensor) and instance.dtype is self.dtype
+
+    def __call__(self, *data: Any, device: Any = PLACED) -> Tensor:
+        """A tensor of that size, filled with zeros; or with these values (errors: `legacy_tensor`)."""
+        tensor = legacy_tensor(self.dtype, data, device)
+        if tensor.dtype is not self.dtype:
+            wanted, got = (OPTIONS.format(IN_C[dtype.name]) for dtype in (self.dtype, tensor.dtype))
+            raise TypeError(f"expected {wanted} (got {got})")
+        return tensor
+
+
+TYPES = {kind.type_name: tensortype(kind) for kind in DTYPES}
+BoolTensor, ByteTensor, CharTensor = TYPES["Bool"], TYPES["Byte"], TYPES["Char"]
+ShortTensor, IntTensor, LongTensor = TYPES["Short"], TYPES["Int"], TYPES["Long"]
+HalfTensor, FloatTensor, DoubleTensor = TYPES["Half"], TYPES["Float"], TYPES["Double"]

@@ -139,11 +139,8 @@ class Recorded:
         return not any(isinstance(x, Tensor) and x._requires_grad for x in (*self.inputs, *self.saved, *self.result))
 
     def again(self, given: Sequence[Tensor], may_change: bool) -> Any:
-        """Return the result for these tensors, recorded as the op records it.
-
-        Raises:
-            RuntimeError: if it was written to since.
-        """
+        """Return the result for these tensors, recorded as the op records it. Raises RuntimeError if it was written to
+        since."""
         if not may_change and self.versions != [counter.value for counter in self.counters]:
             raise RuntimeError(MUTATED)
 
