@@ -70,7 +70,7 @@ from minigrad.compat.tensor_types import __all__ as _tensor_types
 from minigrad.core import Tensor, is_grad_enabled
 from minigrad.core.grad_mode import is_inference_mode_enabled
 from minigrad.ops._dispatch.torch_function import overridable_module as _overridable_module
-from minigrad.ops.random.generator import Generator, default_generator
+from minigrad.ops.random import Generator, default_generator
 from minigrad.ops.tensor.properties import finfo, iinfo
 from minigrad.ops.tensor.storage import UntypedStorage
 

@@ -30,7 +30,7 @@ from minigrad.ops.autocast_mode import (
     is_autocast_enabled,
     set_autocast_enabled,
 )
-from minigrad.ops.factory.values import tensor
+from minigrad.ops.factory import tensor
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 

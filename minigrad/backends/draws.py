@@ -3,7 +3,7 @@
 
 The same seed gives PyTorch's numbers, so that a lesson, a forum answer and a test can be compared digit by digit. The
 parameters of each distribution are checked here, with PyTorch's errors. Every distribution takes a stream, a shape and
-a NumPy dtype, and returns an array in row-major order, which `minigrad.ops.random.factory` wraps in a tensor.
+a NumPy dtype, and returns an array in row-major order, which `minigrad.ops.random` wraps in a tensor.
 """
 
 import math

@@ -11,7 +11,7 @@ from minigrad._base.dtype import DTYPES
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.tensor_errors import IN_C
 from minigrad.core import Tensor
-from minigrad.ops.factory.values import PLACED, legacy_tensor
+from minigrad.ops.factory import PLACED, legacy_tensor
 
 __all__ = ["BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor",
            "LongTensor", "ShortTensor"]

@@ -19,7 +19,7 @@ from minigrad.backends.protocol import Backend
 from minigrad.core import Tensor
 from minigrad.cuda.graphed_callables import make_graphed_callables
 from minigrad.cuda.graphs import CUDAGraph, graph
-from minigrad.ops.random.generator import default_of, manual_seed_of_devices
+from minigrad.ops.random import default_of, manual_seed_of_devices
 
 __all__ = ["CUDAGraph", "Event", "OutOfMemoryError", "current_device", "device", "device_count", "empty_cache",
            "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state", "get_rng_state_all",

@@ -11,7 +11,7 @@ from minigrad.autograd import grad
 from minigrad.autograd.function import Function, once_differentiable
 from minigrad.core import Tensor
 from minigrad.cuda.graphs import CUDAGraph, graph
-from minigrad.ops.factory.sizes import empty_like
+from minigrad.ops.factory import empty_like
 
 HOOKS = ("Modules must not have hooks registered at the time they are passed. However, registering hooks on modules "
          "after passing them through make_graphed_callables is allowed.")

@@ -22,7 +22,7 @@ from minigrad._base.device import device
 from minigrad.backends.philox import InGraph
 from minigrad.backends.protocol import Backend
 from minigrad.backends.registry import backend_for, device_handle
-from minigrad.ops.random.generator import Generator, default_of
+from minigrad.ops.random import Generator, default_of
 
 OWNED = "This CUDAGraph instance already owns a captured graph. To capture a new graph, create a new instance."
 

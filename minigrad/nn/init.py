@@ -16,8 +16,7 @@ from minigrad.backends.registry import device_like
 from minigrad.core import Tensor
 from minigrad.core import constant as leaf_of
 from minigrad.ops._dispatch.arg_parser import guardable
-from minigrad.ops.random.factory import randperm
-from minigrad.ops.random.generator import Generator
+from minigrad.ops.random import Generator, randperm
 
 __all__ = [
     "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_",

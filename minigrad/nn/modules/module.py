@@ -21,7 +21,7 @@ from minigrad.autograd.grad_mode import no_grad
 from minigrad.core import LOCAL, Tensor
 from minigrad.nn.modules._backward_hook import BackwardHook
 from minigrad.nn.parameter import Buffer, Parameter
-from minigrad.ops.factory.sizes import empty_like
+from minigrad.ops.factory import empty_like
 from minigrad.ops.tensor.copy import parse_to
 from minigrad.ops.tensor.properties import typename
 from minigrad.recording.observer import WATCHING

@@ -26,7 +26,7 @@ from minigrad.nn.modules.linear import Linear
 from minigrad.nn.modules.module import Module
 from minigrad.nn.modules.normalization import LayerNorm
 from minigrad.nn.modules.utils import Family
-from minigrad.ops.factory.sizes import full
+from minigrad.ops.factory import full
 from minigrad.ops.shape.diagonal import triu
 
 __all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",

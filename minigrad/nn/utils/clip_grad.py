@@ -7,7 +7,7 @@ from types import GeneratorType
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.core import Tensor
 from minigrad.linalg import vector_norm
-from minigrad.ops.factory.sizes import zeros
+from minigrad.ops.factory import zeros
 from minigrad.ops.pointwise.minmax import clamp
 from minigrad.ops.shape.join import stack
 

@@ -14,9 +14,9 @@ from typing import Any, ClassVar, TypeVar
 from minigrad.core import Tensor
 from minigrad.nn.modules.module import Module
 from minigrad.nn.utils.convert_parameters import parameters_to_vector
-from minigrad.ops.factory.sizes import ones_like, zeros_like
+from minigrad.ops.factory import ones_like, zeros_like
 from minigrad.ops.linalg.norms import norm
-from minigrad.ops.random.factory import rand, rand_like
+from minigrad.ops.random import rand, rand_like
 from minigrad.ops.reduce.sort import kthvalue, topk
 
 __all__ = ["BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",

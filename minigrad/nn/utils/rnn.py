@@ -12,9 +12,9 @@ import numpy as np
 
 from minigrad._base.dtype import int64
 from minigrad.core import Tensor, plain
-from minigrad.ops.factory.values import as_tensor
-from minigrad.ops.index.index_select import index_select
-from minigrad.ops.nn.packed_sequence import pack, pad, pad_all
+from minigrad.ops.factory import as_tensor
+from minigrad.ops.index.scatter_gather import index_select
+from minigrad.ops.nn.rnn import pack, pad, pad_all
 from minigrad.ops.reduce.sort import sort
 
 __all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from minigrad.core import Tensor
 from minigrad.nn.modules.module import Module
 from minigrad.nn.parameter import Parameter
-from minigrad.ops.nn.weight_norm import lengths, normalised
+from minigrad.ops.nn.normalization import lengths, normalised
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 

@@ -22,7 +22,7 @@ from minigrad.ops._dispatch import check_cast, op, promote_scalar
 from minigrad.ops._dispatch.memory_order import in_memory_order, memory_order
 from minigrad.ops.index.flat_indexing import raw
 from minigrad.ops.pointwise.arithmetic import Add, Mul
-from minigrad.ops.random.generator import stream_beside
+from minigrad.ops.random import stream_beside
 
 __all__ = ["alpha_dropout", "alpha_dropout_", "dropout", "dropout_", "feature_alpha_dropout", "feature_alpha_dropout_",
            "feature_dropout", "feature_dropout_"]

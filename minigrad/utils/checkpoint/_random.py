@@ -11,7 +11,7 @@ from typing import Any
 from minigrad._base.contexts import contextmanager
 from minigrad.backends.registry import device_like, device_of, is_host
 from minigrad.core import Tensor
-from minigrad.ops.random.generator import device_states, set_device_states
+from minigrad.ops.random import device_states, set_device_states
 from minigrad.random import fork_rng, get_rng_state, set_rng_state
 
 __all__ = ["random_state"]

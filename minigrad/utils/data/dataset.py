@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from minigrad.core import Tensor
-from minigrad.ops.random.factory import randperm
-from minigrad.ops.random.generator import Generator, default_generator
+from minigrad.ops.random import Generator, default_generator, randperm
 
 __all__ = ["ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset", "TensorDataset",
            "items_of", "random_split"]

@@ -4,8 +4,7 @@ import math
 from collections.abc import Iterator, Sized
 
 from minigrad.distributed import get_rank, get_world_size
-from minigrad.ops.random.factory import randperm
-from minigrad.ops.random.generator import Generator
+from minigrad.ops.random import Generator, randperm
 from minigrad.utils.data.sampler import Sampler
 
 __all__ = ["DistributedSampler"]

@@ -1,4 +1,4 @@
-"""Derivatives of random numbers (minigrad/ops/random): they do not move with what they replace."""
+"""Derivatives of random numbers (minigrad/ops/random.py): they do not move with what they replace."""
 
 from __future__ import annotations
 
