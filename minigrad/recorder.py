@@ -3,7 +3,7 @@
 It mirrors nothing in PyTorch, which has no such thing. It makes a `Trace`: plain data (docs/trace.md) that the
 inspectors show and that `save` and `load` store; it holds copies and ids but never a tensor. All lessons use it.
 
-The core knows nothing of traces: while a recorder is on, it calls an observer (`minigrad.autograd.observer`), which
+The core knows nothing of traces: while a recorder is on, it calls an observer (`minigrad.recording.observer`), which
 registers itself here, since a lower floor imports no higher one.
 """
 
@@ -15,16 +15,16 @@ from typing import Any
 
 from minigrad._base.contexts import safe_exit
 from minigrad._base.files import replace_file
+from minigrad.recording.builder import LIBRARIES, Builder, Large
+from minigrad.recording.encoder import CALLS, FORMULAS, SAME, Encoder
+from minigrad.recording.names import drop_copy
+from minigrad.recording.tracker import CHANGED, NOWHERE, OBSERVERS, RARER, Log, TrackedRef, Tracker
 from minigrad.trace.arithmetic import arithmetic
-from minigrad.trace.build import LIBRARIES, Builder, Large
 from minigrad.trace.data import Trace
-from minigrad.trace.encode import CALLS, FORMULAS, SAME, Encoder
 from minigrad.trace.frame import Frame
-from minigrad.trace.held import Held
-from minigrad.trace.names import drop_copy
-from minigrad.trace.pack import written
-from minigrad.trace.track import CHANGED, NOWHERE, OBSERVERS, RARER, Log, TrackedRef, Tracker
-from minigrad.trace.traverse import Traversal
+from minigrad.trace.holders import Held
+from minigrad.trace.packing import written
+from minigrad.trace.traversal import Traversal
 
 __all__ = ["CALLS", "CHANGED", "FORMULAS", "NOWHERE", "RARER", "SAME", "Builder", "Encoder", "Frame", "Held", "Large",
            "Log", "Trace", "TrackedRef", "Tracker", "Traversal", "arithmetic", "record", "register_library",

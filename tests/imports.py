@@ -1,17 +1,24 @@
-"""The imports between minigrad's modules, as a graph, and the circles in it."""
+"""The imports between the modules of the packages and of the front end, as graphs, and the circles in them."""
 
 from __future__ import annotations
 
 import ast
+import posixpath
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
+PACKAGE = re.compile(r"(?:widgets/|notebooks/)?(minigrad(?:_widgets|_lessons)?/.*)\.py")
+FRONT_END = "widgets/frontend/src/"
+# `from "./a"` after import and export, `import "./a"` and `import("./a")`, of types or of values.
+FROM = re.compile(r"\b(?:from|import)\s*\(?\s*[\"'](\.[^\"']*)[\"']")
+
 
 class Imports:
-    """Which module of minigrad imports which, by name."""
+    """Which module of the Python packages imports which, by name."""
 
     def __init__(self, root: Path, names: list[str]) -> None:
-        self.paths = {_module(name): name for name in names if name.startswith("minigrad/") and name.endswith(".py")}
+        self.paths = {_module(found[1]): name for name in names if (found := PACKAGE.fullmatch(name))}
         self.trees = {module: ast.parse((root / name).read_text(encoding="utf-8"))
                       for module, name in self.paths.items()}
         self.graph = {module: {found for name, attribute in self.named(module)
@@ -48,6 +55,22 @@ class Imports:
         return name
 
 
+class ScriptImports:
+    """Which module of the front end imports which, by its path without the ending; types count as values do."""
+
+    def __init__(self, root: Path, names: list[str]) -> None:
+        self.paths = {name.removesuffix(".ts"): name for name in names
+                      if name.startswith(FRONT_END) and name.endswith(".ts")}
+        self.graph = {module: {found for path in FROM.findall((root / name).read_text(encoding="utf-8"))
+                               if (found := self.home(module, path)) and found != module}
+                      for module, name in self.paths.items()}
+
+    def home(self, module: str, path: str) -> str | None:
+        """The module that a relative path leads to; none where it is a style sheet."""
+        found = posixpath.normpath(posixpath.join(posixpath.dirname(module), path)).removesuffix(".js")
+        return next((name for name in (found, f"{found}/index") if name in self.paths), None)
+
+
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:
     """The groups of modules that reach each other along the arrows of a graph."""
     reached = {module: _reach(graph, module) for module in graph}
@@ -56,9 +79,9 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
     return [list(group) for group in sorted(groups)]
 
 
-def _module(name: str) -> str:
-    """The module that a file is."""
-    return name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+def _module(path: str) -> str:
+    """The module at a path, which is told without its ending."""
+    return path.removesuffix("/__init__").replace("/", ".")
 
 
 def _reach(graph: dict[str, set[str]], start: str) -> set[str]:

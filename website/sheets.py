@@ -18,6 +18,7 @@ from typing import Any
 from IPython.display import display
 
 from minigrad_lessons.bank import PREDICTIONS, QUESTIONS
+from minigrad_lessons.bank.beliefs import answers_to
 from minigrad_lessons.bank.kinds import Prediction, Question
 from minigrad_lessons.cards import Line, Shown, displayed
 from minigrad_lessons.forms import Form, form_of, misfit
@@ -100,6 +101,6 @@ def recall_sheet(id: str) -> Sheet:
 
 def _verdicts(id: str, entry: Prediction | Question, right: object, verdict: Verdict) -> dict[str, tuple[Line, ...]]:
     """What is said to an answer, by its digest: to the right one, to those of known beliefs, to any other, to none."""
-    known = [right, *(belief.answer() for belief in entry.beliefs)]
+    known = [right, *answers_to(id)]
     told = {digest(id, value): verdict(value, SAID)[1] for value in known}
     return {**told, "other": verdict(SAID, SAID)[1], "open": verdict(UNSURE, SAID)[1]}

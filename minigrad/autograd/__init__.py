@@ -3,10 +3,9 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from minigrad._base.missing import module_getattr
+from minigrad._base.optional import module_getattr
 from minigrad.autograd import device_passes as _device_passes  # noqa: F401 -- it waits for a second device
 from minigrad.autograd import functional, graph
-from minigrad.autograd import timed_observer as _observer  # noqa: F401 -- it registers itself with the recorder
 from minigrad.autograd._api import backward, grad
 from minigrad.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from minigrad.autograd.function import Function
@@ -20,8 +19,9 @@ from minigrad.autograd.grad_mode import (  # noqa: F401 -- the first name exists
     set_multithreading_enabled,
 )
 from minigrad.autograd.gradcheck import gradcheck, gradgradcheck
-from minigrad.autograd.saved_hooks import SavedTensor
+from minigrad.autograd.graph import SavedTensor
 from minigrad.autograd.variable import Variable
+from minigrad.recording import observer as _observer  # noqa: F401 -- it registers itself with the recorder
 
 __all__ = ["Function", "SavedTensor", "Variable", "backward", "detect_anomaly", "enable_grad", "functional", "grad",
            "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_multithreading_enabled", "no_grad",

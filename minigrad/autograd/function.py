@@ -2,7 +2,7 @@
 
 `Function` is the way to write an op with its own derivative. `forward` runs with grad mode off, then the node is
 attached to what it returned, which is why an output's `requires_grad` is False inside and True outside. The `ctx` that
-forward and backward share *is* that node. What happens between the two is in custom_function.py.
+forward and backward share *is* that node. What happens between the two is in history/custom_function.py.
 """
 
 import functools
@@ -11,9 +11,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from minigrad.autograd.custom_function import FunctionBase, delayed_error, wrap_outputs
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.core import LOCAL, Tensor
+from minigrad.history.custom_function import FunctionBase, delayed_error, wrap_outputs
 
 __all__ = ["BackwardCFunction", "Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 

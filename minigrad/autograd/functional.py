@@ -12,17 +12,55 @@ minigrad has no forward mode. `strategy="forward-mode"` computes PyTorch's numbe
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from minigrad.autograd import _functional_texts as texts
 from minigrad.autograd._api import grad
 from minigrad.autograd.grad_mode import enable_grad
 from minigrad.core import Tensor
-from minigrad.ops.factory.sizes import zeros_like
+from minigrad.ops.factory import zeros_like
 from minigrad.ops.shape.join import stack
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 Tensors = tuple[Tensor, ...]
 Found = Sequence[Tensor | None]  # what a pass found: None for a tensor not involved in it
+
+# PyTorch's messages, word for word.
+OUTPUTS = "outputs of the user-provided function"
+NO_VECTOR = "The vector v can only be None if the {} a single Tensor with a single element."
+ONE_INPUT = NO_VECTOR.format("input to the user-provided function is")
+ONE_OUTPUT = NO_VECTOR.format("user-provided function returns")
+
+# of strict mode; {} is the number of an input or output
+INDEPENDENT = ("The output of the user-provided function is independent of input {}. This is not allowed in strict "
+               "mode.")
+OUTPUT_CONSTANT = ("Output {} of the user-provided function does not require gradients. The outputs must be computed "
+                   "in a differentiable manner from the input when running in strict mode.")
+GRADIENT_CONSTANT = ("The gradient with respect to input {} is independent of the inputs of the user-provided function."
+                     " This is not allowed in strict mode.")
+JACOBIAN_CONSTANT = ("While computing the hessian, found that the jacobian of the user-provided function with respect "
+                     "to input {} is independent of the input. This is not allowed in strict mode. You should ensure "
+                     "that your function is twice differentiable and that the jacobian depends on the inputs (this "
+                     "would be violated by a linear function for example).")
+ENTRY = "Output {} of the user-provided function is independent of input {}. This is not allowed in strict mode."
+NOT_IN_JACOBIAN = ("The jacobian of the user-provided function is independent of input {}. This is not allowed in "
+                   "strict mode.")
+NOT_IN_GRADIENT = ("The gradient with respect to the input is independent of entry {} in the grad_outputs when using "
+                   "the double backward trick to compute forward mode gradients. This is not allowed in strict mode.")
+NOT_IN_HESSIAN = ("The hessian of the user-provided function is independent of entry {} in the grad_jacobian. This is "
+                  "not allowed in strict mode as it prevents from using the double backward trick to replace forward "
+                  "mode AD.")
+NO_GRAPH = ("The {} of the user-provided function is independent of input {}. This is not allowed in strict mode when "
+            "create_graph=True.")
+
+# of strategies
+STRATEGY = 'Expected strategy to be either "forward-mode" or "reverse-mode".'
+STRATEGY_HINT = (' Hint: If your function has more outputs than inputs, "forward-mode" tends to be more performant. '
+                 'Otherwise, prefer to use "reverse-mode".')
+NOT_FORWARD = ("torch.autograd.functional.jacobian: `{0}=True` and `strategy=\"forward-mode\"` are not supported "
+               'together (yet). Please either set `{0}=False` or `strategy="reverse-mode"`.')
+FORWARD_LOOP = ("Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for "
+                "`vectorize=True`.")
+STRICT_VECTORIZED = ("torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported "
+                     "together. Please either set `strict=False` or `vectorize=False`.")
 
 
 def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
@@ -40,9 +78,9 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     with enable_grad():
         many_inputs, inputs = fresh(inputs, "inputs", "vjp", create_graph)
         many_outputs, outputs = called(func, inputs, "vjp", strict)
-        v = vector(v, outputs, many_outputs, "vjp", create_graph, texts.ONE_OUTPUT)
+        v = vector(v, outputs, many_outputs, "vjp", create_graph, ONE_OUTPUT)
     found = pull(outputs, inputs, v, create_graph)
-    product = filled(found, inputs, strict, create_graph, texts.INDEPENDENT, "jacobian")
+    product = filled(found, inputs, strict, create_graph, INDEPENDENT, "jacobian")
     return finished(outputs, many_outputs, create_graph), finished(product, many_inputs, create_graph)
 
 
@@ -54,12 +92,12 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     """
     with enable_grad():
         many_inputs, inputs = fresh(inputs, "inputs", "jvp", create_graph)
-        v = vector(v, inputs, many_inputs, "jvp", create_graph, texts.ONE_INPUT)
+        v = vector(v, inputs, many_inputs, "jvp", create_graph, ONE_INPUT)
         many_outputs, outputs = called(func, inputs, "jvp", strict)
         zeros, pulled = linear(outputs, inputs, outputs)
-        check(pulled, strict, texts.GRADIENT_CONSTANT)
+        check(pulled, strict, GRADIENT_CONSTANT)
     found = pull(pulled, zeros, v, create_graph)
-    product = filled(found, outputs, strict, create_graph, texts.NOT_IN_GRADIENT, "jacobian")
+    product = filled(found, outputs, strict, create_graph, NOT_IN_GRADIENT, "jacobian")
     return finished(outputs, many_outputs, create_graph), finished(product, many_outputs, create_graph)
 
 
@@ -72,7 +110,7 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     with enable_grad():
         many, inputs, v, outputs, jac = gradient_of(func, inputs, v, "vhp", create_graph, strict)
     found = pull(jac, inputs, v, create_graph)
-    product = filled(found, inputs, strict, create_graph, texts.NOT_IN_JACOBIAN, "hessian")
+    product = filled(found, inputs, strict, create_graph, NOT_IN_JACOBIAN, "hessian")
     return finished(outputs, False, create_graph), finished(product, many, create_graph)
 
 
@@ -86,7 +124,7 @@ def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         many, inputs, v, outputs, jac = gradient_of(func, inputs, v, "hvp", create_graph, strict)
         zeros, pulled = linear(jac, inputs, inputs)
     found = pull(pulled, zeros, v, create_graph)
-    product = filled(found, inputs, strict, create_graph, texts.NOT_IN_HESSIAN, "hessian")
+    product = filled(found, inputs, strict, create_graph, NOT_IN_HESSIAN, "hessian")
     return finished(outputs, False, create_graph), finished(product, many, create_graph)
 
 
@@ -106,18 +144,18 @@ def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, 
         AssertionError: for any other `strategy`.
     """
     if strategy not in ("forward-mode", "reverse-mode"):
-        raise AssertionError(texts.STRATEGY + texts.STRATEGY_HINT)
+        raise AssertionError(STRATEGY + STRATEGY_HINT)
     if strategy == "forward-mode":
         if create_graph:
-            raise NotImplementedError(texts.NOT_FORWARD.format("create_graph"))
+            raise NotImplementedError(NOT_FORWARD.format("create_graph"))
         if strict:
-            raise RuntimeError(texts.NOT_FORWARD.format("strict"))
+            raise RuntimeError(NOT_FORWARD.format("strict"))
         return by_columns(func, inputs, vectorize)
     with enable_grad():
         many_inputs, inputs = fresh(inputs, "inputs", "jacobian", create_graph)
         many_outputs, outputs = called(func, inputs, "jacobian", strict)
         if vectorize and strict:
-            raise RuntimeError(texts.STRICT_VECTORIZED)
+            raise RuntimeError(STRICT_VECTORIZED)
         if vectorize:
             blocks = by_rows_of_all(outputs, inputs, create_graph)
         else:
@@ -134,12 +172,12 @@ def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, s
     """
     many, inputs = tensors_of(inputs, "inputs", "hessian")
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
-        raise AssertionError(texts.STRATEGY)
+        raise AssertionError(STRATEGY)
 
     def gradient(*inputs: Tensor) -> Any:
         found = jacobian(lambda *inputs: scalar(func(*inputs), "hessian", strict)[0].squeeze(), inputs,
                          create_graph=True)
-        check(found, strict, texts.JACOBIAN_CONSTANT)
+        check(found, strict, JACOBIAN_CONSTANT)
         return found
 
     return nested(jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy), many, many)
@@ -172,9 +210,9 @@ def by_rows(i: int, output: Tensor, inputs: Tensors, strict: bool, create_graph:
         found = pull((flat[k],), inputs, None, create_graph, retain_graph=True)
         for j, g in enumerate(found):
             if strict and g is None:
-                raise RuntimeError(texts.ENTRY.format(i, j))
+                raise RuntimeError(ENTRY.format(i, j))
             if strict and create_graph and g is not None and not g.requires_grad:
-                raise RuntimeError(texts.NO_GRAPH.format("jacobian", i))
+                raise RuntimeError(NO_GRAPH.format("jacobian", i))
         rows.append([zeros_like(x) if g is None else g for g, x in zip(found, inputs, strict=True)])
     return tuple([stack([row[j] for row in rows]).view((*output.shape, *x.shape)) for j, x in enumerate(inputs)])
 
@@ -192,7 +230,7 @@ def by_columns(func: Callable[..., Any], inputs: Any, vectorize: bool) -> Any:
     """Return the Jacobian by two backward passes, then one per element of the inputs; in lists, as in PyTorch."""
     many_inputs, inputs = tensors_of(inputs, "inputs", "jacobian")
     if not vectorize:
-        raise NotImplementedError(texts.FORWARD_LOOP)
+        raise NotImplementedError(FORWARD_LOOP)
     with enable_grad():
         _, inputs = fresh(inputs, "inputs", None, create_graph=False)
         many_outputs, outputs = tensors_of(func(*inputs), "outputs", None)
@@ -258,15 +296,15 @@ def vector(v: Any, like: Tensors, many: bool, where: str, create_graph: bool, un
 
 def called(func: Callable[..., Any], inputs: Tensors, where: str, strict: bool) -> tuple[bool, Tensors]:
     """Return what `func` returns for these inputs."""
-    many, outputs = tensors_of(func(*inputs), texts.OUTPUTS, where)
-    check(outputs, strict, texts.OUTPUT_CONSTANT)
+    many, outputs = tensors_of(func(*inputs), OUTPUTS, where)
+    check(outputs, strict, OUTPUT_CONSTANT)
     return many, outputs
 
 
 def scalar(output: Any, where: str, strict: bool) -> Tensors:
     """Check that `func` returned one tensor of one element, and return it."""
-    many, outputs = tensors_of(output, texts.OUTPUTS, where)
-    check(outputs, strict, texts.OUTPUT_CONSTANT)
+    many, outputs = tensors_of(output, OUTPUTS, where)
+    check(outputs, strict, OUTPUT_CONSTANT)
     if many:
         raise RuntimeError(f"The function given to {where} should return a single Tensor")
     if outputs[0].numel() != 1:
@@ -278,10 +316,10 @@ def gradient_of(func: Callable[..., Any], inputs: Any, v: Any, where: str, creat
                 strict: bool) -> tuple[bool, Tensors, Tensors | None, Tensors, Found]:
     """Compute what `vhp` and `hvp` begin with: inputs, vector, output, and the gradient with its graph."""
     many, inputs = fresh(inputs, "inputs", where, create_graph)
-    v = vector(v, inputs, many, where, create_graph, texts.ONE_INPUT)
+    v = vector(v, inputs, many, where, create_graph, ONE_INPUT)
     outputs = scalar(func(*inputs), where, strict)
     jac = pull(outputs, inputs, None, create_graph=True)
-    check(jac, strict, texts.JACOBIAN_CONSTANT)
+    check(jac, strict, JACOBIAN_CONSTANT)
     return many, inputs, v, outputs, jac
 
 
@@ -289,7 +327,7 @@ def check(tensors: Found, strict: bool, constant: str) -> None:
     """In strict mode, raise an error unless all the tensors are there and require grad."""
     for i, tensor in enumerate(tensors if strict else ()):
         if tensor is None or not tensor.requires_grad:
-            raise RuntimeError((texts.INDEPENDENT if tensor is None else constant).format(i))
+            raise RuntimeError((INDEPENDENT if tensor is None else constant).format(i))
 
 
 def filled(found: Found, like: Tensors, strict: bool = False, create_graph: bool = False, missing: str = "",
@@ -299,7 +337,7 @@ def filled(found: Found, like: Tensors, strict: bool = False, create_graph: bool
         if g is None:
             raise RuntimeError(missing.format(i))
         if create_graph and not g.requires_grad:
-            raise RuntimeError(texts.NO_GRAPH.format(what, i))
+            raise RuntimeError(NO_GRAPH.format(what, i))
     return tuple([zeros_like(t) if g is None else g for g, t in zip(found, like, strict=True)])
 
 

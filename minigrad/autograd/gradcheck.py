@@ -12,17 +12,128 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.autograd import _gradcheck_texts as texts
 from minigrad.autograd._api import grad
-from minigrad.autograd._jacobians import analytical, as_tuple, difference, numerical, unit_vectors
+from minigrad.autograd.functional import units
 from minigrad.backends import draws
 from minigrad.backends.registry import device_like, moved
 from minigrad.core import Node, Tensor, materialized, plain, record1
-from minigrad.ops.factory.sizes import zeros_like
+from minigrad.ops.factory import zeros_like
 from minigrad.ops.shape.join import stack
 
 __all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian",
            "get_numerical_jacobian_wrt_specific_input", "gradcheck", "gradgradcheck"]
+
+Tensors = tuple[Tensor, ...]
+
+# PyTorch's messages, word for word.
+NEITHER_MODE = "Expected at least one of check_forward_ad or check_backward_ad to be True"
+NEITHER_ORDER = "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True"
+REQUIRES = "Setting {}=True requires {} to be True"
+NO_FORWARD_AD = "minigrad has no forward-mode AD: {}=True cannot be done."  # ours
+LOW_PRECISION = (
+    "Input #{} requires gradient and is not a double precision floating point or complex. This check will likely fail "
+    "if all the inputs are not of double precision floating point or complex. "
+)
+OVERLAPPING = (
+    "The {}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able "
+    "to compute the numerical gradients correctly. You should call .contiguous on the input before passing it to "
+    "gradcheck."
+)
+NOTHING_TO_CHECK = ("gradcheck expects at least one input tensor to require gradient, but none of them have "
+                    "requires_grad=True.")
+
+NO_OUTPUT = "gradgradcheck expects at least one output to require gradient, but none of them does."  # ours
+
+# of numerical against analytical
+PERTURBED = ("Expected `func` to return outputs with the same {0} when inputs are perturbed {1}by {2}, but got: {0}s "
+             "{3} and {4}.")
+NOT_ZERO = "Numerical gradient for function expected to be zero"
+MISMATCH = "Jacobian mismatch for output {} with respect to input {},\nnumerical:{}\nanalytical:{}\n"
+IN_SLOW_MODE = (
+    "\nThe above quantities relating the numerical and analytical jacobians are computed \n"
+    "in fast mode. See: https://github.com/pytorch/pytorch/issues/53876 for more background \n"
+    "about fast mode. Below, we recompute numerical and analytical jacobians in slow mode:\n\n"
+    "Numerical:\n {}\nAnalytical:\n{}\n\n"
+    "The max per-element difference (slow mode) is: {}.\n"
+)
+SLOW_IS_FINE = """\
+Fast gradcheck failed but element-wise differences are small. This means that the
+test might've passed in slow_mode!
+
+If you are adding a new operator, please file an issue and then use one of the
+workarounds. The workaround depends on how your test invokes gradcheck/gradgradcheck:
+
+If the test
+- manually invokes gradcheck/gradgradcheck, then call gradcheck/gradgradcheck
+  with `fast_mode=False` as a keyword argument.
+- is OpInfo-based (e.g., in test_ops_gradients.py), then modify the OpInfo for the test
+  to have `gradcheck_fast_mode=False`
+- is a Module test (e.g., in common_nn.py), then modify the corresponding
+  module_test entry to have `gradcheck_fast_mode=False`"""
+
+# of backward passes
+NOT_REENTRANT = """\
+Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different \
+values, although analytical gradient matches numerical gradient.The tolerance for nondeterminism was {}.
+
+NOTE: If your op relies on non-deterministic operations i.e., it is listed here:
+https://pytorch.org/docs/stable/generated/torch.use_deterministic_algorithms.html
+this failure might be expected.
+
+If you are adding a new operator, please file an issue and then use one of the
+workarounds. The workaround depends on how your test invokes gradcheck/gradgradcheck.
+If the test
+- manually invokes gradcheck/gradgradcheck, then call gradcheck/gradgradcheck
+  with `nondet_tol=<tol>` as a keyword argument.
+- is OpInfo-based (e.g., in test_ops_gradients.py), then modify the OpInfo for the test
+  to have `gradcheck_nondet_tol=<tol>`.
+- is a Module test (e.g., in common_nn.py), then modify the corresponding
+  module_test entry to have `gradcheck_nondet_tol=<tol>`
+"""
+NOT_MULTIPLIED = "backward not multiplied by grad_output"
+MAY_BREAK = (
+    "Backwards compatibility: New undefined gradient support checking feature is enabled by default, but it may break "
+    "existing callers of this function. If this is true for you, you can call this function with "
+    '"check_undefined_grad=False" to disable the feature'
+)
+SEE_NOTES = 'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
+UNDEFINED_FAILS = f"Expected backward function to handle undefined output grads. {SEE_NOTES}"
+UNDEFINED_NOT_ZERO = ("Expected all input grads to be undefined or zero when all output grads are undefined or zero. "
+                      f"{SEE_NOTES}")
+
+# of batches
+BATCHED = """\
+gradcheck or gradgradcheck failed while testing batched gradient computation.
+This could have been invoked in a number of ways (via a test that calls
+gradcheck/gradgradcheck directly or via an autogenerated test).
+
+If you are adding a new operator, please file an issue and then use one of the
+workarounds. The workaround depends on how your test invokes gradcheck/gradgradcheck.
+If the test
+- manually invokes gradcheck/gradgradcheck, then call gradcheck/gradgradcheck
+  with `check_batched_grad=False` as a keyword argument.
+- is OpInfo-based (e.g., in test_ops_gradients.py), then modify the OpInfo for the test
+  to have `check_batched_grad=False` and/or `check_batched_gradgrad=False`.
+
+If you're modifying an existing operator that supports batched grad computation,
+or wish to make a new operator work with batched grad computation, please read
+the following.
+
+To compute batched grads (e.g., jacobians, hessians), we vmap over the backward
+computation. The most common failure case is if there is a 'vmap-incompatible
+operation' in the backward pass. Please see
+NOTE: [How to write vmap-compatible backward formulas]
+in the codebase for an explanation of how to fix this."""
+BATCHED_RAISES = f"While computing batched gradients, got: {{}}\n\n{BATCHED}"
+BATCHED_DIFFERS = f"For output {{}} and input {{}}:\n\n{BATCHED}\n\nGot:\n{{}}\n\nExpected:\n{{}}"
+
+# of what is deprecated
+DEPRECATED = (
+    "`get_{0}_jacobian` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and it "
+    "will be removed in a future version of PyTorch. If you have a specific use for this or feature request for this "
+    "to be a stable API, please file us an issue at https://github.com/pytorch/pytorch/issues/new"
+)
+NOT_ONE = "Expected grad_out to be 1.0. get_{0}_jacobian no longer supports values of grad_out != 1.0."
 
 
 class GradcheckError(RuntimeError):
@@ -52,13 +163,13 @@ def gradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any], *, eps: 
         NotImplementedError: for `check_forward_ad`.
     """
     if not (check_forward_ad or check_backward_ad):
-        raise AssertionError(texts.NEITHER_MODE)
+        raise AssertionError(NEITHER_MODE)
     if check_batched_grad and not check_backward_ad:
-        raise AssertionError(texts.REQUIRES.format("check_batched_grad", "check_backward_ad"))
+        raise AssertionError(REQUIRES.format("check_batched_grad", "check_backward_ad"))
     if check_batched_forward_grad and not check_forward_ad:
-        raise AssertionError(texts.REQUIRES.format("check_batched_forward_grad", "check_forward_ad"))
+        raise AssertionError(REQUIRES.format("check_batched_forward_grad", "check_forward_ad"))
     if check_forward_ad:
-        raise NotImplementedError(texts.NO_FORWARD_AD.format("check_forward_ad"))
+        raise NotImplementedError(NO_FORWARD_AD.format("check_forward_ad"))
     given = as_tuple(inputs)
     _check_inputs(given)
     try:
@@ -91,12 +202,12 @@ def gradgradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any], grad
         NotImplementedError: for `check_fwd_over_rev`.
     """
     if not (check_fwd_over_rev or check_rev_over_rev):
-        raise AssertionError(texts.NEITHER_ORDER)
+        raise AssertionError(NEITHER_ORDER)
     for name, wanted in (("check_undefined_grad", check_undefined_grad), ("check_batched_grad", check_batched_grad)):
         if wanted and not check_rev_over_rev:
-            raise AssertionError(texts.REQUIRES.format(name, "check_rev_over_rev"))
+            raise AssertionError(REQUIRES.format(name, "check_rev_over_rev"))
     if check_fwd_over_rev:
-        raise NotImplementedError(texts.NO_FORWARD_AD.format("check_fwd_over_rev"))
+        raise NotImplementedError(NO_FORWARD_AD.format("check_fwd_over_rev"))
     given = as_tuple(inputs)
     if grad_outputs is None:
         vectors = tuple([_random(output, gen_non_contig_grad_outputs) for output in _differentiable(func(*given))])
@@ -105,7 +216,7 @@ def gradgradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any], grad
 
     def first_derivative(*args: Any) -> Any:
         if not vectors:
-            raise ValueError(texts.NO_OUTPUT)
+            raise ValueError(NO_OUTPUT)
         outputs = _differentiable(func(*args[:len(given)]))
         wanted = _requiring_grad(args[:len(given)])
         found = grad(outputs, wanted, args[len(given):], create_graph=True, allow_unused=True)
@@ -175,13 +286,13 @@ class Check(NamedTuple):
         by_input = [numerical(self.func, self.inputs, x, outputs, self.eps) for x in self.differentiable_inputs]
         if not self.outputs:
             if any(n.array.any() for row in by_input for n in row):
-                raise GradcheckError(texts.NOT_ZERO)
+                raise GradcheckError(NOT_ZERO)
             return
         for i, output in enumerate(outputs.values()):
             for j, a in enumerate(self.twice(output, unit_vectors(output))):
                 n = by_input[j][i]
                 if not _close(a, n, self.rtol, self.atol):
-                    raise GradcheckError(texts.MISMATCH.format(i, j, n, a))
+                    raise GradcheckError(MISMATCH.format(i, j, n, a))
 
     def fast(self) -> None:
         """Compare v J u, with random u and v: J u by a difference, v J by a backward pass."""
@@ -192,28 +303,28 @@ class Check(NamedTuple):
         for x, u in zip(self.differentiable_inputs, us, strict=True):
             ju = difference(self.func, self.inputs, materialized(x), u.array.reshape(x.shape) * self.eps, self.eps)
             if not vs and any(n.numel() and abs(n.array).max() > self.nondet_tol for n in ju):
-                raise GradcheckError(texts.NOT_ZERO)
+                raise GradcheckError(NOT_ZERO)
             by_input.append([(v * ju[i]).sum() for i, v in vs.items()])
         by_output = [self.twice(o, [vs[i].view_as(o)]) for i, o in self.outputs.items()]
         for j, u in enumerate(us):
             for i, v in enumerate(vs.values()):
                 a, n = by_output[i][j].view(-1).dot(u), by_input[j][i]
                 if not _close(a, n, self.rtol, self.atol * float(u.sum()) * float(v.sum())):
-                    raise GradcheckError(texts.MISMATCH.format(i, j, n, a) + self.slowly(i, j))
+                    raise GradcheckError(MISMATCH.format(i, j, n, a) + self.slowly(i, j))
 
     def slowly(self, i: int, j: int) -> str:
         """Return what the slow mode finds where the fast mode failed."""
         (number, output), x = list(self.outputs.items())[i], self.differentiable_inputs[j]
         (n,) = numerical(self.func, self.inputs, x, {number: output}, self.eps)
         a = analytical(output, self.differentiable_inputs, unit_vectors(output))[j]
-        text = texts.IN_SLOW_MODE.format(n, a, plain(abs(n.array - a.array).max()))
-        return text + texts.SLOW_IS_FINE if a.allclose(n, self.rtol, self.atol) else text
+        text = IN_SLOW_MODE.format(n, a, plain(abs(n.array - a.array).max()))
+        return text + SLOW_IS_FINE if a.allclose(n, self.rtol, self.atol) else text
 
     def twice(self, output: Tensor, vectors: Sequence[Tensor]) -> list[Tensor]:
         """Call `analytical` twice, check that both results agree, and return the first."""
         first, second = [analytical(output, self.differentiable_inputs, vectors) for _ in range(2)]
         if not _alike(first, second, self.nondet_tol):
-            raise GradcheckError(texts.NOT_REENTRANT.format(self.nondet_tol))
+            raise GradcheckError(NOT_REENTRANT.format(self.nondet_tol))
         return first
 
     def batched(self) -> None:
@@ -226,11 +337,11 @@ class Check(NamedTuple):
             try:
                 got = self.pulled(output, stack(vectors), is_grads_batched=True)
             except RuntimeError as error:
-                raise GradcheckError(texts.BATCHED_RAISES.format(error)) from error
+                raise GradcheckError(BATCHED_RAISES.format(error)) from error
             for j, g in enumerate(got):
                 want = stack([row[j] for row in expected])
                 if g is not None and not g.allclose(want):
-                    raise GradcheckError(texts.BATCHED_DIFFERS.format(i, j, g, want))
+                    raise GradcheckError(BATCHED_DIFFERS.format(i, j, g, want))
 
     def pulled(self, output: Tensor, v: Tensor, **options: Any) -> tuple[Any, ...]:
         """Return the gradients of the inputs."""
@@ -240,7 +351,7 @@ class Check(NamedTuple):
         """Check that zeros for all outputs give zeros."""
         for g in _pulled_zeros(tuple(self.outputs.values()), self.differentiable_inputs):
             if g is not None and not (np.allclose(g.array, 0) if masked else (g.array == 0).all()):
-                raise GradcheckError(texts.NOT_MULTIPLIED)
+                raise GradcheckError(NOT_MULTIPLIED)
 
     def undefined(self) -> None:
         """Check that a missing gradient counts as zeros: for all outputs, then for each of several."""
@@ -251,11 +362,11 @@ class Check(NamedTuple):
             try:
                 found = _pulled_zeros(outputs, self.differentiable_inputs)
             except RuntimeError as error:
-                warnings.warn(texts.MAY_BREAK, UserWarning, stacklevel=3)
-                raise GradcheckError(texts.UNDEFINED_FAILS) from error
+                warnings.warn(MAY_BREAK, UserWarning, stacklevel=3)
+                raise GradcheckError(UNDEFINED_FAILS) from error
             if any(g is not None and g.array.any() for g in found):
-                warnings.warn(texts.MAY_BREAK, UserWarning, stacklevel=3)
-                raise GradcheckError(texts.UNDEFINED_NOT_ZERO)
+                warnings.warn(MAY_BREAK, UserWarning, stacklevel=3)
+                raise GradcheckError(UNDEFINED_NOT_ZERO)
 
 
 class UndefinedGrad(Node, number=None):
@@ -277,11 +388,11 @@ def _check_inputs(inputs: Sequence[Any]) -> None:
         if not (isinstance(x, Tensor) and x.requires_grad):
             continue
         if x.array.dtype != np.float64:
-            warnings.warn(texts.LOW_PRECISION.format(i), UserWarning, stacklevel=3)
+            warnings.warn(LOW_PRECISION.format(i), UserWarning, stacklevel=3)
         if x.numel() and not all(step > 0 or n <= 1 for step, n in zip(x.stride(), x.shape, strict=True)):
-            raise RuntimeError(texts.OVERLAPPING.format(i))
+            raise RuntimeError(OVERLAPPING.format(i))
     if not _requiring_grad(inputs):
-        raise ValueError(texts.NOTHING_TO_CHECK)
+        raise ValueError(NOTHING_TO_CHECK)
 
 
 def _requiring_grad(inputs: Sequence[Any]) -> tuple[Tensor, ...]:
@@ -301,9 +412,9 @@ def _alike(first: Sequence[Tensor], second: Sequence[Tensor], tolerance: float) 
 
 
 def _deprecated(kind: str, grad_out: float) -> None:
-    warnings.warn(texts.DEPRECATED.format(kind), FutureWarning, stacklevel=3)
+    warnings.warn(DEPRECATED.format(kind), FutureWarning, stacklevel=3)
     if grad_out != 1.0:
-        raise ValueError(texts.NOT_ONE.format(kind))
+        raise ValueError(NOT_ONE.format(kind))
 
 
 def _pulled_zeros(outputs: Sequence[Tensor], inputs: tuple[Tensor, ...]) -> tuple[Any, ...]:
@@ -334,3 +445,62 @@ def _random(like: Tensor, apart: bool) -> Tensor:
 def _beside(like: Tensor, drawn: Any) -> Tensor:
     """Return drawn numbers on the device of `like`."""
     return plain(moved(drawn, device_like(like.array)))
+
+
+# Jacobians: a matrix with a row per element of the input and a column per element of the output
+def as_tuple(given: Any) -> tuple[Any, ...]:
+    """Return what a function takes or returns, as a tuple."""
+    return tuple(given) if isinstance(given, (tuple, list)) else (given,)
+
+
+def difference(func: Callable[..., Any], inputs: Sequence[Any], memory: Any, step: Any, eps: float,
+               where: str = "") -> Tensors:
+    """Return (f(x + step) - f(x - step)) / 2 eps for each output, flat, where x is `memory`, part of an input's memory.
+
+    The memory itself is changed, bypassing the version counters, and restored whatever happens: `func` is called with
+    the very tensors that the user passed, so that it can use their graph (as `gradgradcheck` does).
+
+    Raises:
+        AssertionError: if the shape or the dtype of an output changes on the way.
+    """
+    before = memory.copy()
+    try:
+        memory[...] = before - step
+        low = [o.clone() for o in as_tuple(func(*inputs))]
+        memory[...] = before + step
+        high = [o.clone() for o in as_tuple(func(*inputs))]
+    finally:
+        memory[...] = before
+    for a, b in zip(low, high):
+        if a.shape != b.shape:
+            raise AssertionError(PERTURBED.format("shape", where, eps, a.shape, b.shape))
+        if a.dtype != b.dtype:
+            raise AssertionError(PERTURBED.format("dtype", where, eps, a.dtype, b.dtype))
+    return tuple([((b - a) / (2 * eps)).detach().reshape(-1) for a, b in zip(low, high)])
+
+
+def numerical(func: Callable[..., Any], inputs: Sequence[Any], x: Tensor, outputs: dict[int, Tensor],
+              eps: float) -> list[Tensor]:
+    """Return the Jacobians of some outputs (by number) for the input `x`: each of its elements is moved a little."""
+    made = {i: np.zeros((x.numel(), o.numel()), o.array.dtype, like=device_like(o.array)) for i, o in outputs.items()}
+    memory = materialized(x)
+    for row, index in enumerate(np.ndindex(memory.shape)):
+        found = difference(func, inputs, memory[(*index, ...)], eps, eps, f"on index {index} ")
+        for i, jacobian in made.items():
+            jacobian[row] = found[i].array
+    return [plain(jacobian) for jacobian in made.values()]
+
+
+def analytical(output: Tensor, inputs: Tensors, vectors: Sequence[Tensor]) -> list[Tensor]:
+    """Return the Jacobians of `output` for each input, times each of these vectors: a backward pass per column."""
+    made = [np.zeros((x.numel(), len(vectors)), x.array.dtype, like=device_like(x.array)) for x in inputs]
+    for column, v in enumerate(vectors):
+        for jacobian, g in zip(made, grad(output, inputs, v, retain_graph=True, allow_unused=True), strict=True):
+            if g is not None:
+                jacobian[:, column] = g.array.reshape(-1)
+    return [plain(jacobian) for jacobian in made]
+
+
+def unit_vectors(output: Tensor) -> list[Tensor]:
+    """Return the vectors with which `analytical` returns the whole Jacobian."""
+    return [unit for unit, in units((output,))]

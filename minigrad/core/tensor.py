@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minigrad._base.hooks import HookDict, NodeHooks, RemovableHandle
-from minigrad._base.tensor_data import TensorData
+from minigrad._base.tensor_data import TensorData, tensor_repr
 from minigrad._base.tensor_errors import DETACH_IT, DETACH_VIEW, NO_LEAF, NON_LEAF_GRAD, SCALAR, check_data, check_grad
-from minigrad._base.tensor_str import tensor_repr
 from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn_once
 from minigrad.core.grad_mode import LOCAL, UNUSUAL
@@ -38,7 +37,7 @@ class VersionCounter:
     def __init__(self) -> None:
         self.value = 0
         self.before_write: Callable[[], None] | None = None  # called before a write (allow_mutation_on_saved_tensors)
-        self.views: weakref.WeakSet[Any] | None = None  # views that were taken while grad mode was off (views.py)
+        self.views: weakref.WeakSet[Any] | None = None  # views taken while grad mode was off (history/views.py)
 
 
 class TensorExtras:
@@ -55,7 +54,7 @@ class TensorExtras:
         self.accumulator: Callable[[], Any] | None = None  # returns the AccumulateGrad of a leaf (a weak reference)
         self.accumulator_hooks: NodeHooks | None = None  # of the AccumulateGrad of a leaf (NOTE 6 in graph.py)
         self.hooked_at = 0  # the sequence number when the first of the accumulator_hooks was registered
-        self.view: Any = None  # a View (autograd/views.py), if this tensor is one
+        self.view: Any = None  # a View (history/views.py), if this tensor is one
         self.detached_at = 0  # the sequence number at which detach_() took this tensor out of its graph
         self.retained = False  # retain_grad() was called, and `retains` of the present node does not show it
         self.inference = False  # made inside inference_mode

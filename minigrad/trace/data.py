@@ -5,25 +5,32 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from minigrad._base.files import replace_file
-from minigrad.trace.build import Parts
-from minigrad.trace.check import LATER, check
-from minigrad.trace.encode import Encoder
 from minigrad.trace.frame import Fold, Frame
-from minigrad.trace.held import Held, Holders, held_text
-from minigrad.trace.pack import unpacked, written
-from minigrad.trace.schema import FORMAT, FORWARD, VERSION
-from minigrad.trace.simulate import Simulation, simulate
+from minigrad.trace.holders import Held, Holders, held_text
+from minigrad.trace.packing import unpacked, written
+from minigrad.trace.schema import FORMAT, FORWARD, VERSION, Parts
+from minigrad.trace.simulation import Simulation, simulate
 from minigrad.trace.text import events_text, frame_text
-from minigrad.trace.track import PROCESS
-from minigrad.trace.traverse import Traversal, traverse
+from minigrad.trace.traversal import Traversal, traverse
+from minigrad.trace.validation import LATER, check
 
 __all__ = ["Trace"]
 
 LENSES = ("all", "forward", "backward", "checkpoint")
 Record = dict[str, Any]  # minigrad/trace/schema.py has its fields
+PROCESS: dict[str, int] = {}  # this process's `rank` and the number of `ranks`, while it is one of several
+
+
+class Source(Protocol):
+    """Fills the lists of a trace with what was recorded: an encoder."""
+
+    parts: Parts
+
+    def encode(self) -> None:
+        """Add what was recorded since the last call."""
 
 
 class Trace:
@@ -33,7 +40,7 @@ class Trace:
     docs/trace.md; every id is an index into its list.
     """
 
-    def __init__(self, library: str = "", encoder: Encoder | None = None) -> None:
+    def __init__(self, library: str = "", encoder: Source | None = None) -> None:
         self.library = library
         self.layout: dict[str, Any] | None = None
         self.process: dict[str, Any] | None = None if encoder is None or not PROCESS else {**PROCESS, "began": None}

@@ -1,7 +1,8 @@
 """Defines the schema of a trace: every record and every event, with its fields, their types and their meaning.
 
-Four things derive from these tables: the check of a trace that is read (`check.py`), that of one that is recorded
-(`encode.py`), the tables of docs/trace.md, and the types of the front end (`python -m tests.trace_page` writes both).
+Four things derive from these tables: the check of a trace that is read (`validation.py`), that of one that is recorded
+(`recording/encoder.py`), the tables of docs/trace.md, and the types of the front end (`python -m tests.trace_page`
+writes both). `Parts` are the lists themselves.
 
 A field is written `"type: meaning"`, or `"type or absent: meaning"` if a record may lack it. A type is `int` (not
 negative), `nr` (a small `int`), `whole` (any integer), `number`, `str`, `bool`, or what the field is an index of:
@@ -9,14 +10,30 @@ negative), `nr` (a small `int`), `whole` (any integer), `number`, `str`, `bool`,
 `(label:type,type)` is a list of that length, whose entries are named by their labels, or by their types.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 __all__ = ["BINDING", "COMMON", "COMMUNICATION", "DERIVED", "EVENTS", "FORMAT", "FORWARD", "INDEXED", "NODE", "OTHER",
-           "PASS", "SCOPE", "TENSOR", "VERSION", "Field", "Record"]
+           "PASS", "SCOPE", "TENSOR", "VERSION", "Field", "Parts", "Record"]
 
 FORMAT, VERSION = "minigrad-trace", 1
 INDEXED = {"value": "values", "tensor": "tensors", "node": "nodes", "scope": "scopes", "file": "files",
            "storage": "storages", "expression": "expressions"}  # the lists, by the types of their indices
+
+
+class Parts:
+    """The lists of a trace."""
+
+    def __init__(self) -> None:
+        self.files: list[dict[str, Any]] = []
+        self.values: list[Any] = []
+        self.tensors: list[Any] = []
+        self.nodes: list[Any] = []
+        self.scopes: list[Any] = []
+        self.storages: list[int] = []
+        self.formulas: dict[str, str] = {}
+        self.expressions: list[Any] = []
+        self.events: list[Any] = []
+        self.bindings: list[Any] = []
 
 
 class Field(NamedTuple):

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from minigrad.trace.arithmetic import arithmetic
-from minigrad.trace.build import Parts
 from minigrad.trace.frame import Frame
-from minigrad.trace.schema import EVENTS
+from minigrad.trace.schema import EVENTS, Parts
 
 __all__ = ["events_text", "frame_text"]
 

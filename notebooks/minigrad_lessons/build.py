@@ -23,6 +23,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from minigrad_lessons.bank import beliefs
 from minigrad_lessons.folder import LessonError
 from minigrad_lessons.processes.ranks import ranks
 from minigrad_lessons.same_in_torch import TRANSCRIPTS, fingerprint, printed, pytorch
@@ -130,9 +131,12 @@ def transcribe(library: ModuleType) -> dict[str, dict[str, str]]:
 
 
 def main(names: Sequence[str] = ()) -> int:
-    """Build all notebooks, or those whose file names begin so (`01`); with PyTorch, its transcripts too."""
+    """Build all notebooks, or those whose file names begin so (`01`), and what the misconceptions would answer; with
+    PyTorch, its transcripts too.
+    """
     if not SOURCES.is_dir():
         raise LessonError("The sources of the lessons are not in an installation: build them in a checkout.")
+    beliefs.write()
     library = pytorch()
     if library is not None:
         TRANSCRIPTS.write_text(json.dumps(transcribe(library), indent=1) + "\n", encoding="utf-8")

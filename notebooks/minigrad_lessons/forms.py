@@ -1,6 +1,6 @@
 """What kind of answer fits a question: True or False, a number, a list, a shape, a name.
 
-The kind is that of the answers which the known misconceptions give, so it is written nowhere and gives nothing away.
+The kind is that of the answers which the known misconceptions give (`beliefs.json`), so it gives nothing away.
 `read` turns what a student clicked or typed into a value, and refuses at once what does not fit: a 7 for a question of
 True or False, or a word where a number is asked for.
 """
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from minigrad_lessons.bank.beliefs import answers_to
 from minigrad_lessons.bank.kinds import Prediction, Question
 from minigrad_lessons.values import meant, plain, unsure
 
@@ -51,7 +52,7 @@ class Form:
 
 def form_of(entry: Prediction | Question) -> Form:
     """The form of a question."""
-    answers = [belief.answer() for belief in entry.beliefs]
+    answers = answers_to(entry.id)
     values = [plain(answer) for answer in answers if answer is not None and answer != entry.word]
     first = values[0] if values else 0
     kind = _kind(first, any(isinstance(answer, tuple) for answer in answers))

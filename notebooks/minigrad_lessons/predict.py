@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from minigrad_lessons import notes
 from minigrad_lessons.bank import PREDICTIONS
-from minigrad_lessons.bank.kinds import Prediction, Why, recognise
+from minigrad_lessons.bank.beliefs import recognise
+from minigrad_lessons.bank.kinds import Prediction, Why
 from minigrad_lessons.cards import Face, Line, Shown, refused
 from minigrad_lessons.forms import Misfit, form_of, read
 from minigrad_lessons.values import same, show, unanswered, unsure
@@ -120,7 +121,7 @@ def verdict(entry: Prediction, said: object, found: object, shown: str) -> tuple
         return "open", (("", "You left it open. Now you know what happens; find out why."),)
     if same(said, found):
         return "same", (("good", f"You said {shown}. The run agrees."),)
-    belief = recognise(said, entry.beliefs, same)
+    belief = recognise(said, entry)
     look = f"You may be thinking: “{belief}”." if belief else entry.look
     return "differs", (("bad", f"You said {shown}. The run disagrees."), ("", look))
 
@@ -139,14 +140,13 @@ def _because(id: str, found: object, letter: object) -> Face:
 
 def judged(question: Why, key: str) -> tuple[bool, tuple[Line, ...]]:
     """Whether a reason holds on every case, and what there is to be said of it."""
-    reason, refuted = question.reasons[key], question.refute(key)
-    if refuted is None:
+    reason, trials = question.reasons[key], question.tried(key)
+    if trials[-1].agrees:
         width = max(map(len, question.cases))
         return True, (("good", f"Reason {key} holds: {reason.text}. It was tried on:"),
-                      *(("code", f"{code.ljust(width)}  gives {show(found)}")
-                        for code, found in question.found().items()),
+                      *(("code", f"{trial.code.ljust(width)}  gives {show(trial.found)}") for trial in trials),
                       *(("quiet", note) for note in question.notes(*question.cases)))
-    code, expected, found = refuted
+    code, expected, found = trials[-1]
     return False, (("bad", f"Reason {key} does not hold: “{reason.text}”"),
                    ("code", f"{code}  should then give {show(expected)}; the run gives {show(found)}"),
                    *(("quiet", note) for note in question.notes(code)))

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from minigrad_lessons import notes
 from minigrad_lessons.bank import QUESTIONS
-from minigrad_lessons.bank.kinds import Question, recognise
+from minigrad_lessons.bank.beliefs import recognise
+from minigrad_lessons.bank.kinds import Question
 from minigrad_lessons.cards import Face, Line, Shown, refused
 from minigrad_lessons.forms import Misfit, form_of, read
 from minigrad_lessons.values import same, show, unanswered, unsure
@@ -55,7 +56,7 @@ def verdict(question: Question, value: object, right: object, shown: str) -> tup
         return "open", (look,)
     if same(value, right):
         return "right", (("good", f"{shown}: right."),)
-    belief = recognise(value, question.beliefs, same)
+    belief = recognise(value, question)
     thought = f"not what the run gives. You may be thinking: “{belief}”." if belief \
         else "not what the run gives."
     return "wrong", (("bad", f"{shown}: {thought}"), look)

@@ -10,7 +10,8 @@ import nbformat
 
 from tests.groups import has_mpi, require
 
-NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = ROOT / "notebooks"
 EXECUTED = Path(__file__).with_name("executed")
 Notebook = Any
 PROCESSES = frozenset({"14"})  # the lessons that start several processes

@@ -12,7 +12,8 @@ import re
 from pathlib import Path
 
 from minigrad_lessons.bank import PREDICTIONS, QUESTIONS, lesson_of
-from minigrad_lessons.bank.kinds import Belief
+from minigrad_lessons.bank.beliefs import answers_to
+from minigrad_lessons.bank.kinds import Prediction, Question
 from minigrad_lessons.questions import CLAIMS
 from minigrad_lessons.questions import QUESTIONS as ASKED
 from minigrad_lessons.teaching.course import Lesson, lessons
@@ -139,20 +140,21 @@ def goals(number: int) -> list[str]:
     return ["Afterwards a student can answer, by running something:\n", *(f"- {text}" for text in answered), ""]
 
 
-def said(beliefs: tuple[Belief, ...]) -> str:
+def said(entry: Prediction | Question) -> str:
     """Wrong answers, each with the thought that leads there."""
-    return plain(*dict.fromkeys(f"{show(belief.answer())}: {belief.text}" for belief in beliefs))
+    return plain(*dict.fromkeys(f"{show(answer)}: {belief.text}"
+                                for belief, answer in zip(entry.beliefs, answers_to(entry.id), strict=True)))
 
 
 def wrong_answers(lesson: Lesson) -> list[str]:
     """What students say who are wrong, in the words in which the lesson answers them."""
     lines = ["Common wrong answers, and the thought behind each:\n", "| asked | wrong answers |", "|---|---|"]
-    lines += [f"| prediction {id}<br>{plain(*lesson.asked[id].splitlines())} | {said(entry.beliefs)} |"
+    lines += [f"| prediction {id}<br>{plain(*lesson.asked[id].splitlines())} | {said(entry)} |"
               for id, entry in PREDICTIONS.items() if id.partition(".")[0] == str(lesson.number)]
     sentences = json.loads(FEEDBACK.read_text(encoding="utf-8"))[lesson.name]
     lines += [f"| {plain(heading)} | {plain(*dict.fromkeys(sentences[cell]))} |"
               for cell, heading in headings(lesson.name).items() if cell in sentences]
-    lines += [f"| later, from memory: {plain(question.text)} | {said(question.beliefs)} |"
+    lines += [f"| later, from memory: {plain(question.text)} | {said(question)} |"
               for id, question in QUESTIONS.items() if lesson_of(id) == lesson.number]
     refuted = [claim.text for claim in CLAIMS.values() if claim.lesson == lesson.number]
     read = [f"\nCommon claims that this lesson disproves: {'; '.join(refuted)}."] * bool(refuted)

@@ -1,12 +1,17 @@
 """What a student meets who answers out of turn, with something unknown, or with "?"."""
 
 import importlib
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from minigrad_lessons import check, hint, notes, predict, recall, reveal, same_in_torch
 from minigrad_lessons.bank import PREDICTIONS, QUESTIONS
+from minigrad_lessons.bank.beliefs import answers_to
 from minigrad_lessons.build import transcribe
 from minigrad_lessons.forms import form_of, read
 from minigrad_lessons.hint import hints_of
@@ -14,6 +19,7 @@ from minigrad_lessons.values import same
 from tests.groups import has_torch, require
 from tests.lessons.answers import KEYS
 from tests.lessons.answers.kinds import Key
+from tests.lessons.play import ROOT
 
 Capture = pytest.CaptureFixture[str]
 torch_side = importlib.import_module("minigrad_lessons.same_in_torch")  # in the package that name is the function
@@ -103,6 +109,27 @@ def test_every_answer_of_the_keys_fits_its_question(key: Key) -> None:
         for answer in (right, *wrong[id]):
             assert same(read(form, eval(answer)), read(form, answer)), (id, answer)
         assert all(not same(read(form, eval(right)), example) for example in (form.asks.rpartition("such as ")[2],))
+
+
+def rooms_of(work: Callable[[], object]) -> list[str]:
+    """The folders of this project whose functions a piece of work calls: one entry for each call."""
+    called: list[str] = []
+    sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_filename) if event == "call" else None)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    paths = [Path(path).relative_to(ROOT).parts[:2] for path in called if path.startswith(str(ROOT))]
+    return ["/".join(path) for path in paths if path[0] in ("minigrad", "widgets", "notebooks")]
+
+
+def test_to_note_a_prediction_and_to_tell_what_happened_runs_no_engine() -> None:
+    for id, right in {id: right for key in KEYS.values() for id, right in key.predict.items()}.items():
+        for answer in (eval(right), *answers_to(id)):
+            noted, told = rooms_of(partial(predict, id, answer)), rooms_of(partial(reveal, id, eval(right)))
+            assert len(noted) <= 120 and len(told) <= 120, (id, len(noted), len(told))
+            assert set(noted + told) <= {"notebooks/minigrad_lessons", "minigrad/_base"}, id
+            predicting._said.clear()
 
 
 @pytest.mark.parametrize("ask", [lambda: predict("9.9", 1), lambda: recall("q9.9", 1)])

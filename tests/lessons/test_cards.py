@@ -13,6 +13,7 @@ import pytest
 
 from minigrad_lessons import notes, predict, recall, reveal
 from minigrad_lessons.bank import PREDICTIONS, QUESTIONS
+from minigrad_lessons.bank.beliefs import answers_to
 from minigrad_lessons.forms import form_of, read
 from minigrad_lessons.values import show
 from tests.lessons.answers import KEYS
@@ -138,7 +139,7 @@ def test_every_recall_refuses_judges_and_stores(shown: list[Any], id: str) -> No
     recall(id)
     face = click(shown[0], UNFIT[form_of(QUESTIONS[id]).kind])
     assert tones(face) == ["refused"] and not face["done"] and stored() == []
-    belief = QUESTIONS[id].beliefs[0].answer()
+    belief = answers_to(id)[0]
     assert tones(click(shown[0], str(belief) if isinstance(belief, list) else show(belief))) == ["bad", "quiet"]
     face = click(shown[0], str(QUESTIONS[id].run()))
     assert tones(face) == ["good"] and face["done"]

@@ -218,7 +218,7 @@ def test_files_go_both_ways(torch):
 
 
 def test_without_the_package_the_extra_is_named(monkeypatch):
-    for name in ("minigrad.autograd.bfloat16", "minigrad.backends.bfloat16"):
+    for name in ("minigrad.ops._dispatch.bfloat16", "minigrad.backends.bfloat16"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)
     with pytest.raises(MissingExtra, match=r"minigrad-kit\[bfloat16\]"):

@@ -16,12 +16,12 @@ import numpy as np
 import minigrad
 from minigrad._base.device import Default
 from minigrad._base.locks import locks
-from minigrad._base.tensor_str import get_printoptions
+from minigrad._base.tensor_data import get_printoptions
 from minigrad.autograd.anomaly_mode import ANOMALY
-from minigrad.autograd.observer import WATCHING
-from minigrad.autograd.saved_hooks import MUTATION
+from minigrad.autograd.graph import MUTATION
 from minigrad.core import LOCAL
 from minigrad.core.grad_mode import UNUSUAL
+from minigrad.recording.observer import WATCHING
 from minigrad.utils import _python_dispatch, checkpoint
 from tests.reliability.work import Work
 

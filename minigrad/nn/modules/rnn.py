@@ -15,8 +15,8 @@ from minigrad.nn import init
 from minigrad.nn.modules.utils import Family, empty_parameter
 from minigrad.nn.parameter import Parameter
 from minigrad.nn.utils.rnn import PackedSequence
-from minigrad.ops.factory.sizes import zeros
-from minigrad.ops.index.index_select import index_select
+from minigrad.ops.factory import zeros
+from minigrad.ops.index.scatter_gather import index_select
 from minigrad.ops.linalg.checks import autocast_is_on
 from minigrad.ops.nn.rnn import gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell
 
@@ -160,10 +160,8 @@ class RNNBase(_Recurrent):
         """Return the outputs of all steps, and the last state.
 
         `input`: (time, batch, features), with `batch_first` (batch, time, features), without a batch (time, features),
-        or packed. `hx`: the first state, (layers * directions, batch, size); zeros by default.
-
-        Raises:
-            RuntimeError: if the shapes do not fit; ValueError for other dimensions or another dtype.
+        or packed. `hx`: the first state, (layers * directions, batch, size); zeros by default. Raises RuntimeError if
+        the shapes do not fit; ValueError for other dimensions or another dtype.
         """
         function = FUNCTIONS[self.mode][0]
         options = (self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)

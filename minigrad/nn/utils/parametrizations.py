@@ -14,12 +14,12 @@ from minigrad.nn import functional as F
 from minigrad.nn.modules.conv import _ConvTransposeNd
 from minigrad.nn.modules.module import Module
 from minigrad.nn.utils.parametrize import register_parametrization
-from minigrad.ops.factory.sizes import eye, zeros_like
+from minigrad.ops.factory import eye, zeros_like
 from minigrad.ops.linalg.matrix_functions import matrix_exp
 from minigrad.ops.linalg.solve import solve
-from minigrad.ops.nn.weight_norm import lengths, normalised
+from minigrad.ops.nn.normalization import lengths, normalised
 from minigrad.ops.pointwise.compare import allclose
-from minigrad.ops.random.factory import randn
+from minigrad.ops.random import randn
 from minigrad.ops.shape.join import cat
 from minigrad.ops.tensor.properties import finfo
 

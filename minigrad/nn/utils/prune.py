@@ -14,9 +14,9 @@ from typing import Any, ClassVar, TypeVar
 from minigrad.core import Tensor
 from minigrad.nn.modules.module import Module
 from minigrad.nn.utils.convert_parameters import parameters_to_vector
-from minigrad.ops.factory.sizes import ones_like, zeros_like
+from minigrad.ops.factory import ones_like, zeros_like
 from minigrad.ops.linalg.norms import norm
-from minigrad.ops.random.factory import rand, rand_like
+from minigrad.ops.random import rand, rand_like
 from minigrad.ops.reduce.sort import kthvalue, topk
 
 __all__ = ["BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",
@@ -380,8 +380,7 @@ def global_unstructured(parameters: Any, pruning_method: type[BasePruningMethod]
 def remove(module: M, name: str) -> M:
     """Make a pruned parameter a plain one again, with zeros where it was pruned.
 
-    Raises:
-        ValueError: if it is not pruned.
+    Raises ValueError if it is not pruned.
     """
     for key, hook in hooks_of(module, name).items():
         hook.remove(module)

@@ -11,8 +11,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
-from minigrad.autograd.inplace import in_place as write_in_place
 from minigrad.core import Tensor
+from minigrad.history.inplace import in_place as write_in_place
 from minigrad.ops._dispatch.arg_parser import parses_arguments
 
 F = TypeVar("F", bound=Callable[..., Any])

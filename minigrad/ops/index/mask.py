@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.tensor_errors import IN_C
-from minigrad.autograd.inplace import in_place
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record_n, record_without_grad
+from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import broadcast_shape, number_in, op, same_device, tensor_method
 from minigrad.ops._dispatch.memory_order import row_by_row
-from minigrad.ops.shape.split import unbind
+from minigrad.ops.shape.slices import unbind
 
 __all__ = ["argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "nonzero_static",
            "unravel_index"]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.dtype import as_dtype, float64
-from minigrad.autograd.inplace import in_place
 from minigrad.core import Tensor, record_without_grad
 from minigrad.core.saved import Packed
+from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import (
     ByNumber,
     OfTwo,

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minigrad.autograd.grad_mode import no_grad
-from minigrad.autograd.inplace import in_place
 from minigrad.core import Node, Tensor, record1, record2
+from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import tensor_method
 from minigrad.ops.pointwise.compare import compared, logical_and, logical_not, logical_or, logical_xor
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.tensor_errors import check_tensor
-from minigrad.autograd.inplace import in_place
 from minigrad.backends.registry import device_like, moved
 from minigrad.core import Node, Tensor, record1, record2
+from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import number_in, op, tensor_method
 from minigrad.ops._dispatch.registration import METHODS
 from minigrad.ops.pointwise import arithmetic as pointwise

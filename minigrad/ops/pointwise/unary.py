@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.autograd.inplace import in_place
 from minigrad.core import Tensor
+from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import OfOne, op, unary_function
 
 __all__ = ["acos", "acosh", "acosh_", "arccos", "arccosh", "arccosh_", "arcsin", "arcsinh", "arcsinh_", "arctan",

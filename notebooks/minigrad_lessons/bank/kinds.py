@@ -8,7 +8,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import minigrad as torch
 
@@ -17,7 +17,7 @@ Names = dict[str, Any]
 
 @dataclass(frozen=True)
 class Belief:
-    """A misconception in one sentence, and what it would make somebody answer."""
+    """A misconception in one sentence, and what it would make somebody answer (`beliefs.answers_to` has it as data)."""
 
     text: str
     answer: Callable[[], object]
@@ -101,6 +101,19 @@ class Reason:
     expects: Callable[[Case], object]
 
 
+class Trial(NamedTuple):
+    """A reason on one case: what it expects, and what the run gives."""
+
+    code: str
+    expected: object
+    found: object
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the run gives what the reason expects."""
+        return bool(self.expected == self.found)
+
+
 @dataclass(frozen=True)
 class Why:
     """The question after a run, three reasons, and the cases that tell them apart.
@@ -125,17 +138,18 @@ class Why:
                 found.append(f"{name}: {about.splitlines()[0]}")
         return found
 
-    def found(self) -> dict[str, object]:
-        """What the run gives for each case."""
-        return {code: self.observe(Case(code, self.names()).value) for code in self.cases}
+    def tried(self, letter: str) -> list[Trial]:
+        """A reason on the cases in their order, up to the first that the engine contradicts.
 
-    def refute(self, letter: str) -> tuple[str, object, object] | None:
-        """The first case where the reason expects something else than the run gives; None if it holds on all."""
-        for code, found in self.found().items():
-            expected = self.reasons[letter].expects(Case(code, self.names()))
-            if expected != found:
-                return code, expected, found
-        return None
+        The engine runs here, when the student asks, and no table that was made before: it is what contradicts them.
+        """
+        trials: list[Trial] = []
+        for code in self.cases:
+            found = self.observe(Case(code, self.names()).value)
+            trials.append(Trial(code, self.reasons[letter].expects(Case(code, self.names())), found))
+            if not trials[-1].agrees:
+                break
+        return trials
 
 
 @dataclass(frozen=True)
@@ -160,8 +174,3 @@ def fails(run: Callable[[], object], error: type[Exception] = RuntimeError) -> b
     except error:
         return True
     return False
-
-
-def recognise(answer: object, beliefs: tuple[Belief, ...], same: Callable[[object, object], bool]) -> str | None:
-    """The text of the first belief that would give this answer; None if none would."""
-    return next((b.text for b in beliefs if same(answer, b.answer())), None)

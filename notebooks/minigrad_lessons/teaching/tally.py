@@ -12,12 +12,12 @@ from statistics import median
 
 from minigrad_lessons import check, notes
 from minigrad_lessons.bank import PREDICTIONS, QUESTIONS, lesson_of
-from minigrad_lessons.bank.kinds import Prediction, Question, recognise
+from minigrad_lessons.bank.beliefs import recognise
+from minigrad_lessons.bank.kinds import Prediction, Question
 from minigrad_lessons.forms import Misfit, form_of, read
 from minigrad_lessons.notes import Note
 from minigrad_lessons.teaching.course import Lesson
 from minigrad_lessons.teaching.students import Student
-from minigrad_lessons.values import same
 
 PAUSE = 600  # seconds: a longer time without a note is a break, and not counted
 Wrong = tuple[str, int, str]  # an answer, how many students gave it, and the thought that leads there
@@ -141,7 +141,7 @@ def _counted(given: list[Note], good: str, entry: Prediction | Question) -> tupl
 def _thought(entry: Prediction | Question, said: str) -> str:
     """The misconception that an answer comes from; empty if none is known."""
     try:
-        return recognise(read(form_of(entry), said), entry.beliefs, same) or ""
+        return recognise(read(form_of(entry), said), entry) or ""
     except Misfit:
         return ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import pytest
@@ -310,6 +311,28 @@ def saved_values_by_hand(m):
     log = Marks()
     y = checkpoint(lambda t: log.step(m, "run", t, m.sin), x, use_reentrant=False)
     return y.grad_fn._saved_self, y.grad_fn._saved_self, log
+
+
+def norm_at_the_end(m, module, shape):
+    """Running values after one step through a checkpoint that ends with a normalisation.
+
+    PyTorch's instance norm is made of ops, the last of which moves the running values: it is not run again.
+    """
+    checkpoint, _, _ = tools(m)
+    found = []
+    for reentrant in (True, False):
+        norm = module(m)
+        x = (m.arange(math.prod(shape), dtype=m.float64).sin()).view(shape).requires_grad_()
+        checkpoint(norm, x, use_reentrant=reentrant).sum().backward()
+        found.append([norm.running_mean.round(decimals=12), norm.running_var.round(decimals=12),
+                      norm.num_batches_tracked, norm.running_mean._version])
+    return found
+
+
+programs["batch norm at the end"] = lambda m: norm_at_the_end(
+    m, lambda m: m.nn.BatchNorm1d(3, dtype=m.float64), (4, 3))
+programs["instance norm at the end"] = lambda m: norm_at_the_end(
+    m, lambda m: m.nn.InstanceNorm1d(3, affine=True, track_running_stats=True, dtype=m.float64), (4, 3, 5))
 
 
 def unstable(m, then, **options):

@@ -235,6 +235,11 @@ LOADERS = {
     "sampler, no batches": loaded(None, sampler=[4, 2, 0]),
     "batch sampler": loaded(batch_sampler=[[1, 2], [0], [3, 4, 5]]),
     "an empty batch": loaded(batch_sampler=[[]]),
+    "batches as tuples": loaded(batch_sampler=[(1, 2), (0, 3)]),
+    "batches as ranges": loaded(batch_sampler=[range(2), range(3, 5)]),
+    "batches as tensors": loaded(batch_sampler=lambda m: [m.tensor([0, 1])]),
+    "batches as tuples, of a subset": loaded(batch_sampler=[(1, 2), (0, 1)], data=lambda m: m.utils.data.Subset(
+        ordered(m), [5, 1, 6])),
     "collate_fn": loaded(3, collate_fn=lambda m: len),
     "stream": lambda m: list(m.utils.data.DataLoader(streamed(m), 3)),
     "stream, drop": lambda m: list(m.utils.data.DataLoader(streamed(m), 3, drop_last=True)),

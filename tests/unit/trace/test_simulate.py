@@ -8,7 +8,7 @@ import pytest
 
 import minigrad as torch
 from minigrad.recorder import Trace, record
-from minigrad.trace.simulate import all_reduce_seconds, simulate
+from minigrad.trace.simulation import all_reduce_seconds, simulate
 
 
 def start(call: int, time: float, size: int) -> dict[str, Any]:

@@ -8,9 +8,9 @@ import pytest
 
 import minigrad as torch
 from minigrad.recorder import Trace, record
-from minigrad.trace.build import Builder, Large, statistics
-from minigrad.trace.ledger import ACTIVATION, GRADIENT, PARAMETER, SAVED, Ledger
-from minigrad.trace.pack import packed, unpacked
+from minigrad.recording.builder import Builder, Large, statistics
+from minigrad.recording.ledger import ACTIVATION, GRADIENT, PARAMETER, SAVED, Ledger
+from minigrad.trace.packing import packed, unpacked
 from tests.unit.trace.traces import accumulator, diamond, frames
 
 

@@ -23,7 +23,7 @@ import type { Model } from "./page/link";
 import { arrive } from "./page/cells";
 import { html } from "./page/dom";
 import type { Stepped } from "./views/stepped";
-import { parseTrace } from "./trace/types";
+import { parseTrace } from "./trace/unpack";
 
 export function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   try {

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { render } from "../src/index";
 import { Called } from "../src/inspector/called";
 import { FakeModel, square } from "./fake";
-import type { Moment } from "../src/inspector/details";
+import type { Moment } from "../src/inspector/lens";
 import type { Maybe, Trace } from "../src/trace/types";
 
 function shown(trace: Trace, step: number): HTMLElement {

@@ -23,7 +23,7 @@ import { tieRegions, ties, tieSpots } from "../src/graph/ties";
 import type { Tie } from "../src/graph/ties";
 import { Walk } from "../src/trace/traverse";
 import type { Traversal } from "../src/trace/traverse";
-import { parseTrace } from "../src/trace/types";
+import { parseTrace } from "../src/trace/unpack";
 import type { Trace, TraceEvent } from "../src/trace/types";
 
 interface Fixture {

@@ -4,7 +4,7 @@ import { reached } from "../src/live/follow";
 import { Live } from "../src/live/live";
 import { numbersOf } from "../src/live/numbers";
 import { pieces } from "../src/trace/expression";
-import { parseTrace } from "../src/trace/types";
+import { parseTrace } from "../src/trace/unpack";
 import type { Maybe, Trace, Value } from "../src/trace/types";
 
 interface Pair {

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { afterEach, expect, it } from "vitest";
 import { render } from "../src/index";
 import { Live } from "../src/live/live";
-import { parseTrace } from "../src/trace/types";
+import { parseTrace } from "../src/trace/unpack";
 import type { Trace } from "../src/trace/types";
 import { FakeModel, square } from "./fake";
 

@@ -125,7 +125,7 @@ class Seen(Tracker):
         entry = ("tensor", t.requires_grad and not before, above, t.output_nr, isinstance(t, torch.nn.Parameter),
                  *hold, t.nbytes,
                  copy if copy is not None else self.previews.all_values(t) if above is None else self.copied(t))
-        self.tensors[key] = ref  # no interrupt comes between these (minigrad/trace/track.py, NOTE 2)
+        self.tensors[key] = ref  # no interrupt comes between these (minigrad/recording/tracker.py, NOTE 2)
         self.tensor_count = number + 1
         if above is not None:
             self.made[above] = outputs
@@ -179,7 +179,7 @@ class Seen(Tracker):
         if id(grad) not in self.grads:
             key, ref, number, hold = id(grad), TrackedRef(grad, self.grad_gone), self.grad_count, memory(grad)
             ref.key, ref.number = key, number
-            self.grads[key] = ref  # no interrupt comes between these (minigrad/trace/track.py, NOTE 2)
+            self.grads[key] = ref  # no interrupt comes between these (minigrad/recording/tracker.py, NOTE 2)
             self.grad_count = number + 1
             self.log.grad(number, hold, tensor)
 
@@ -246,7 +246,7 @@ class Seen(Tracker):
         if found is None:
             key, tensor, found = id(leaf), self.tensor(leaf), self.node_count
             ref, entry = self.tensors[key], ("leaf", tensor, self.at)
-            self.numbers[key] = found  # no interrupt comes between these (minigrad/trace/track.py, NOTE 2)
+            self.numbers[key] = found  # no interrupt comes between these (minigrad/recording/tracker.py, NOTE 2)
             self.node_count = found + 1
             self.leaves[found] = ref
             self.next[found] = []
@@ -261,7 +261,7 @@ class Seen(Tracker):
         key, name, number = key_of(node), name_of(node), self.node_count
         entry = ("node", name, node._sequence_nr(), self.at)
         self.classes.setdefault(name, type(node))
-        self.numbers[key] = number  # no interrupt comes between these (minigrad/trace/track.py, NOTE 2)
+        self.numbers[key] = number  # no interrupt comes between these (minigrad/recording/tracker.py, NOTE 2)
         self.node_count = number + 1
         self.log.append(entry)
         self.watch(node, number, key)
@@ -271,7 +271,7 @@ class Seen(Tracker):
         hooked, order = Hooked(node, partial(self.pre, number), partial(self.post, number)), node._sequence_nr()
         ref = TrackedRef(hooked.pre(), self.on_node_gone)
         ref.key, ref.number = key, number
-        self.hooked[number] = hooked  # no interrupt comes between these (minigrad/trace/track.py, NOTE 2)
+        self.hooked[number] = hooked  # no interrupt comes between these (minigrad/recording/tracker.py, NOTE 2)
         self.nodes[number] = ref
         self.order[number] = order
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from minigrad._base.dtype import float64
 from minigrad.core import Tensor
-from minigrad.ops.factory.values import as_tensor, tensor
+from minigrad.ops.factory import as_tensor, tensor
 from minigrad.ops.shape.join import stack
 
 __all__ = ["collate", "default_collate", "default_collate_err_msg_format", "default_collate_fn_map", "default_convert"]

@@ -50,7 +50,10 @@ def rows_of(dataset: Any) -> Callable[[list[Any]], list[Tensor] | None]:
 
     def rows_together(indices: list[Any]) -> list[Tensor] | None:
         simple = all(type(x) is Tensor and not x.requires_grad and x.array.flags.c_contiguous for x in dataset.tensors)
-        return [x[indices] for x in dataset.tensors] if simple and {int} == set(map(type, indices)) else None
+        if not simple or {int} != set(map(type, indices)):
+            return None
+        rows = list(indices)  # a tuple, which a sampler may yield too, would be an index for each dimension
+        return [x[rows] for x in dataset.tensors]
 
     return rows_together
 

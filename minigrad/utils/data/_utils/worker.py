@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.ops.random.generator import Generator
+from minigrad.ops.random import Generator
 from minigrad.utils.data._utils.fetch import Plan, fetcher_of
 from minigrad.utils.data.dataset import IterableDataset
 

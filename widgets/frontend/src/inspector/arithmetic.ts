@@ -12,7 +12,7 @@ import { Receipts } from "../trace/received";
 import type { Received } from "../trace/received";
 import { entryArithmetic, entryText } from "./entry";
 import type { Followed } from "./follow";
-import type { Moment } from "./details";
+import type { Moment } from "./lens";
 import type { Expression, Maybe, Trace, Value } from "../trace/types";
 
 /** Lights the operands where they are drawn: edges by their keys, and saved tensors of a node. */

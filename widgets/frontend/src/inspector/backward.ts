@@ -1,5 +1,5 @@
 /** The lenses that follow recorded events: forward, backward, checkpoint, every step. */
-import type { Moment } from "./details";
+import type { Moment } from "./lens";
 import { describe } from "../trace/describe";
 import { brief, broken, piled, valueOf } from "../trace/format";
 import { lensSteps } from "../trace/frame";

@@ -1,5 +1,5 @@
 /** The traversal lens: positions are calls; going back undoes a call, going forward repeats it. */
-import type { Moment } from "./details";
+import type { Moment } from "./lens";
 import { brief, inline, nodeName, piled, tensorName, valueOf } from "../trace/format";
 import { lensSteps, Replay } from "../trace/frame";
 import type { Changed, Lens } from "./lens";

@@ -7,7 +7,7 @@ import { html } from "../page/dom";
 import { inline, nodeName, shape, tensorName, valueOf } from "../trace/format";
 import { Meanings } from "../trace/meaning";
 import { unwritten } from "./trays";
-import type { Moment } from "./details";
+import type { Moment } from "./lens";
 import type { Maybe, Trace } from "../trace/types";
 
 /** Lights nodes and the edges that lead to them. */

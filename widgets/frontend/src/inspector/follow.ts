@@ -4,7 +4,7 @@ import { reached } from "../live/follow";
 import type { Reached } from "../live/follow";
 import type { Live } from "../live/live";
 import { tensorName } from "../trace/format";
-import type { Moment } from "./details";
+import type { Moment } from "./lens";
 import { entryText, indexOf } from "./entry";
 import type { Maybe, Trace } from "../trace/types";
 

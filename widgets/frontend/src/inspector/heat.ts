@@ -3,7 +3,7 @@ import { html, mark } from "../page/dom";
 import { broken, number, tensorName, valueOf } from "../trace/format";
 import { rootMeanSquare, SIZES, sizeOf } from "../trace/size";
 import { unwritten } from "./trays";
-import type { Moment } from "./details";
+import type { Moment } from "./lens";
 import type { Maybe, Trace } from "../trace/types";
 
 /** A list of this length is enough to show where gradients vanish. */

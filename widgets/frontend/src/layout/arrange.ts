@@ -2,7 +2,7 @@
 import { HEIGHT, LAYER, widthOf } from "./geometry";
 import type { BoxId, Groups } from "../trace/groups";
 import { plan } from "./layers";
-import type { Pair } from "./layers";
+import type { Graph, Pair } from "./layers";
 import { straighten } from "./straighten";
 import type { Layout } from "../trace/types";
 import { untangle } from "./untangle";
@@ -23,16 +23,6 @@ function pairs(groups: Groups): Pair[] {
     }
   });
   return [...found.values()];
-}
-
-/** The contents of the layers: the boxes, numbered before the marks through which long edges pass. */
-export interface Graph {
-  layers: number[][];
-  /** For each item its successors in the layer below, and its predecessors in the one above. */
-  down: number[][];
-  up: number[][];
-  /** The number of boxes. */
-  boxes: number;
 }
 
 /** Fills the layers; returns, for each pair that passes layers, the marks on its way. */

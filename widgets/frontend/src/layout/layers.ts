@@ -1,7 +1,17 @@
-/** The layer of each box, and the edges that get room between layers. The rules are minigrad_widgets/layout.py's. */
+/** The layer of each box, and the edges that get room between layers. The rules are minigrad_widgets/graph/layout.py's. */
 import type { BoxId } from "../trace/groups";
 
 export type Pair = [from: BoxId, to: BoxId];
+
+/** The contents of the layers: the boxes, numbered before the marks through which long edges pass. */
+export interface Graph {
+  layers: number[][];
+  /** For each item its successors in the layer below, and its predecessors in the one above. */
+  down: number[][];
+  up: number[][];
+  /** The number of boxes. */
+  boxes: number;
+}
 
 /** The average length, beyond one layer, up to which edges count as short. */
 const TIGHT = 1.02;

@@ -1,5 +1,5 @@
 /** Orders the nodes of each layer so that few edges cross. */
-import type { Graph } from "./arrange";
+import type { Graph } from "./layers";
 
 /** Sweeps down and up, from each of two orders; it ends early if nothing crosses. */
 const SWEEPS = 12;

@@ -1,6 +1,6 @@
 /**
  * Checks external data against the schema before any of it is drawn: a link's trace may come from anyone, and a page
- * may be damaged. minigrad/trace/check.py does the same for files.
+ * may be damaged. minigrad/trace/validation.py does the same for files.
  */
 import { EVENT_FIELDS, FORMAT, RECORD_FIELDS, VERSION } from "./events";
 

@@ -1,4 +1,4 @@
-/** The holders of every storage that is alive at a step, each storage once. minigrad/trace/held.py does the same. */
+/** The holders of every storage that is alive at a step, each storage once. minigrad/trace/holders.py does the same. */
 import { KINDS } from "./types";
 import { chain, scopeTitle } from "./groups";
 import { nodeName, shape, tensorName } from "./format";

@@ -1,4 +1,4 @@
-/** The duration of a recorded step on other numbers of ranks, as minigrad/trace/simulate.py computes it from the same events. */
+/** The duration of a recorded step on other numbers of ranks, as minigrad/trace/simulation.py computes it from the same events. */
 
 const [START, WAIT, END] = [0, 1, 2];
 

@@ -1,8 +1,5 @@
 /** The shapes of a trace, version 1, as docs/trace.md describes them. Every id is an index into its list. */
-import { check } from "./check";
-import { FORMAT, VERSION } from "./events";
 import type { Binding, Common, Maybe, NodeRecord, Scope, TensorRecord, TraceEvent } from "./events";
-import { unpack } from "./unpack";
 
 export type * from "./events";
 export type Bytes = NonNullable<Common["bytes"]>;
@@ -92,14 +89,4 @@ export function shownGradient(event: TraceEvent): Maybe {
     default:
       return null;
   }
-}
-
-/** Parses a trace; a standalone page contains it as data. What does not fit the schema is refused before it is drawn. */
-export function parseTrace(given: unknown): Trace {
-  const trace = unpack(typeof given === "object" && given !== null ? { ...given } : JSON.parse(String(given)));
-  if (trace.format !== FORMAT || trace.version !== VERSION) {
-    throw new Error(`this inspector reads ${FORMAT} version ${VERSION}, not ${trace.format} version ${trace.version}`);
-  }
-  check(trace);
-  return trace;
 }

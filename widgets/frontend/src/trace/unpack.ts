@@ -1,4 +1,6 @@
 /** A trace in its file format (docs/trace.md): previews in one base64 text, rows without field names. */
+import { check } from "./check";
+import { FORMAT, VERSION } from "./events";
 import type { Scalar, Trace, Value } from "./types";
 
 interface Table {
@@ -87,5 +89,15 @@ export function unpack(packed: Packed): Trace {
     for (const value of trace.values) put(value, view);
     delete packed.numbers;
   }
+  return trace;
+}
+
+/** Parses a trace; a standalone page contains it as data. What does not fit the schema is refused before it is drawn. */
+export function parseTrace(given: unknown): Trace {
+  const trace = unpack(typeof given === "object" && given !== null ? { ...given } : JSON.parse(String(given)));
+  if (trace.format !== FORMAT || trace.version !== VERSION) {
+    throw new Error(`this inspector reads ${FORMAT} version ${VERSION}, not ${trace.format} version ${trace.version}`);
+  }
+  check(trace);
   return trace;
 }

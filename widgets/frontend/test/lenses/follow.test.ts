@@ -7,7 +7,7 @@ import { make } from "../../src/live/arrays";
 import { reached } from "../../src/live/follow";
 import { Live } from "../../src/live/live";
 import { fragmentOf, stateOf } from "../../src/page/fragment";
-import { parseTrace } from "../../src/trace/types";
+import { parseTrace } from "../../src/trace/unpack";
 import type { Trace } from "../../src/trace/types";
 import { FakeModel } from "../fake";
 

@@ -1,0 +1,162 @@
+"""Builds parts of a trace: previews of values, names of files, lines of the user's code.
+
+Arrays are read by their own attributes (`shape`, `dtype`, `tolist`, …), so nothing here imports an array library.
+"""
+
+import linecache
+import math
+import os
+import sys
+from typing import Any
+
+from minigrad._base.files import is_cell
+from minigrad.trace.schema import Parts
+
+__all__ = ["CELL", "LIBRARIES", "Builder", "Large", "Whole"]
+
+LIBRARIES = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep]  # their lines are not the user's
+CELL = "cell "  # the names of a notebook's cells begin like this
+INSIDE = -1  # in place of a file's index: a file of this library
+
+
+class Builder:
+    """Adds values and files to a trace, equal ones once."""
+
+    def __init__(self) -> None:
+        self.parts = Parts()
+        self._cells = 0
+        self._values: dict[Any, int] = {}
+        self._dtypes: dict[Any, str] = {}
+        self._shapes: dict[tuple[int, ...], list[int]] = {}
+        self.files: dict[str, int] = {}  # by path; INSIDE for those of this library
+
+    def value(self, array: Any) -> int:
+        """Return the index of the preview of a small array, or of a `Large` one."""
+        whole = array.entries if isinstance(array, Whole) else None
+        if isinstance(array, Large):
+            key: Any = (array.dtype, array.shape, *array.stats.values(), None if whole is None else whole.tobytes())
+        else:
+            key = (array.dtype, array.shape, array.tobytes())
+        index = self._values.get(key)
+        if index is None:
+            index = self._values[key] = len(self.parts.values)
+            shown: dict[str, Any] = {"stats": array.stats} if isinstance(array, Large) else {"data": entries(array)}
+            if whole is not None:
+                shown["entries"] = entries(whole)
+            self.parts.values.append({"shape": self.shape(array.shape), "dtype": self.dtype(array.dtype), **shown})
+        return index
+
+    def shape(self, shape: tuple[int, ...]) -> list[int]:
+        """Return a shape as a list; records of one shape share it."""
+        known = self._shapes.get(shape)
+        if known is None:
+            known = self._shapes[shape] = list(shape)
+        return known
+
+    def dtype(self, dtype: Any) -> str:
+        """Return the name of an array's dtype."""
+        name = self._dtypes.get(dtype)
+        if name is None:
+            name = self._dtypes[dtype] = str(getattr(dtype, "name", dtype)).removeprefix("torch.")
+        return name
+
+    def where(self, depth: int) -> tuple[int, int] | None:
+        """Return file index and line of the user's code: the nearest frame outside this library.
+
+        `depth`: how many callers are known to be inside. Frames are fetched one by one, since Python creates each on
+        request.
+        """
+        files, getframe = self.files, sys._getframe
+        try:
+            while True:
+                depth += 1
+                frame = getframe(depth)
+                name = frame.f_code.co_filename
+                index = files.get(name)
+                if index is None:
+                    index = self.file(name)
+                if index >= 0:
+                    return index, frame.f_lineno
+        except ValueError:  # the call stack is not that deep: everything is inside
+            return None
+
+    def file(self, path: str) -> int:
+        """Return the index of a file, added with its lines if it is new; INSIDE for a file of this library."""
+        known = self.files.get(path)
+        if known is None:
+            known = self.files[path] = INSIDE if path.startswith(tuple(LIBRARIES)) else self._add_file(path)
+        return known
+
+    def _add_file(self, path: str) -> int:
+        if is_cell(path):
+            self._cells += 1
+            name = f"{CELL}{self._cells}"
+        else:
+            name = os.path.basename(path)
+        self.parts.files.append({"name": name, "lines": [line.rstrip("\r\n") for line in linecache.getlines(path)]})
+        return len(self.parts.files) - 1
+
+
+class Large:
+    """What is kept of a large array: its statistics."""
+
+    __slots__ = ("dtype", "shape", "stats")
+
+    def __init__(self, array: Any) -> None:
+        self.dtype, self.shape, self.stats = array.dtype, array.shape, statistics(array)
+
+
+class Whole(Large):
+    """The statistics of a large array, and a copy of all of it."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, large: Large, array: Any) -> None:
+        self.dtype, self.shape, self.stats, self.entries = large.dtype, large.shape, large.stats, array.copy()
+
+
+def entries(array: Any) -> list[Any]:
+    """Return the values of a small array in row-major order, as JSON can hold them."""
+    data = array.tolist() if len(array.shape) < 2 else array.ravel().tolist()
+    if not array.shape:
+        data = [data]
+    if array.dtype.kind in "iub":
+        return list(data)
+    total = sum(data)  # a quick test: only unusual data goes to the slow one
+    return [plain(x) for x in data] if not isinstance(total, float) or total - total != 0 else data
+
+
+def plain(number: Any) -> Any:
+    """Return a number as JSON can hold it: what JSON lacks becomes a string."""
+    if isinstance(number, float):
+        return number if number - number == 0 else "nan" if number != number else "inf" if number > 0 else "-inf"
+    return number if isinstance(number, int) else str(number)
+
+
+def statistics(array: Any) -> dict[str, Any]:
+    """What is recorded of a large array: statistics of its finite entries, the count of others, the norm of all."""
+    flat = array.ravel()
+    values = flat.astype("complex128" if flat.dtype.kind == "c" else "float64")
+    if flat.dtype.kind == "c":
+        values = abs(values)
+    squares, nan, size = float(values.dot(values)), 0, int(values.size)
+    if squares - squares != 0:  # there is an inf or a nan, or the squares are too large for a float
+        numbers = values == values
+        finite = numbers & (abs(values) != math.inf)
+        nan = size - int(numbers.sum())
+        values = values[finite]
+        squares = float(values.dot(values))
+    inf = size - nan - int(values.size)
+    if not values.size:
+        norm = "nan" if nan else "inf" if inf else None
+        return {"min": None, "max": None, "mean": None, "norm": norm, "nan": nan, "inf": inf}
+    if squares - squares != 0:  # finite values, but their squares are not
+        scale = float(abs(values).max())
+        squares = float((values / scale).dot(values / scale))
+    else:
+        scale = 1.0
+    low, high = values.min().item(), values.max().item()
+    if flat.dtype.kind in "iub":
+        low, high = int(low), int(high)
+    return {"min": low, "max": high, "mean": plain(float(values.sum()) / int(values.size)),
+            "norm": "nan" if nan else "inf" if inf else plain(scale * math.sqrt(squares)), "nan": nan, "inf": inf}
