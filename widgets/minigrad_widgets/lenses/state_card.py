@@ -16,7 +16,7 @@ from html import escape
 from typing import Any, Protocol
 
 from minigrad.trace.format import shape_text
-from minigrad_widgets.pictures import load_canvas
+from minigrad_widgets.pictures import load
 
 COLUMNS = ("is_leaf", "requires_grad", "grad_fn", "output_nr", "retains_grad", "_version")
 FLAGS = {"is_leaf": "#00805d", "requires_grad": "#0072b2", "retains_grad": "#8f6500"}
@@ -103,7 +103,7 @@ class StateCard:
 
     def to_png(self) -> bytes:
         """Return the card as a PNG picture."""
-        canvas = load_canvas()
+        canvas = load("canvas")
         png: bytes = canvas.to_png(canvas.drawn("state_card", self.states))
         return png
 
