@@ -1,7 +1,8 @@
 /** The details pane: everything that the trace knows of one node. */
 import { html, mark } from "../page/dom";
 import { inline, nodeName, place, shape, tensor, tensorName, valueOf, brief } from "../trace/format";
-import { Arithmetic, entryText, type Light } from "./arithmetic";
+import { Arithmetic, type Light } from "./arithmetic";
+import { entryText } from "./entry";
 import type { Moment } from "./lens";
 import { unwritten } from "./trays";
 import { litNode, type Maybe, type Trace, type TraceEvent } from "../trace/types";

@@ -5,7 +5,7 @@ import { inline, number, place, shape, tensorName } from "../trace/format";
 import type { Trace, Maybe } from "../trace/types";
 import { reached, type Reached } from "../live/follow";
 import type { Moment } from "./lens";
-import { entryText, indexOf } from "./arithmetic";
+import { entryText, indexOf } from "./entry";
 
 /** A leaf with more entries shows one of them, which the user can choose. */
 const FEW = 12;

@@ -10,7 +10,8 @@
 import { computes, make, Unsupported, MOST, product } from "./arrays";
 import { evaluated } from "./functions";
 import { isNumber, Memory, type Known } from "./memory";
-import { numbersOf, Slots } from "./previews";
+import { numbersOf } from "./previews";
+import { Slots } from "./slots";
 import { added, namesIn, placeOf, together, Origins, Results, type Kept } from "./results";
 import { tensorName } from "../trace/format";
 import type { Maybe, Trace, TraceEvent } from "../trace/types";

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { afterEach, expect, it } from "vitest";
 import { render } from "../../src/index";
-import { entryArithmetic } from "../../src/inspector/arithmetic";
+import { entryArithmetic } from "../../src/inspector/entry";
 import { make } from "../../src/live/arrays";
 import { reached } from "../../src/live/follow";
 import { Live } from "../../src/live/live";
