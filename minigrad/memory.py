@@ -49,7 +49,6 @@ class Bytes(NamedTuple):
 
     @property
     def total(self) -> int:
-        """The sum of all."""
         return sum(self)
 
     @property
@@ -121,7 +120,6 @@ class Account:
                               for event in self.forwards()])
 
     def forwards(self) -> Iterator[Any]:
-        """Return the events of ops."""
         return (event for event in self.trace.events if event["kind"] == "forward")
 
     def gathered(self, keys: list[str]) -> dict[str, OfNodes]:
@@ -254,7 +252,6 @@ class Most:
 
     @staticmethod
     def until_now() -> int:
-        """Return the most up to now."""
         return max(Most.traced, tracemalloc.get_traced_memory()[1])
 
 
@@ -281,7 +278,6 @@ def checked(device: Device) -> device_of:
 
 
 def on_gpu(device: Device) -> bool:
-    """Return whether a device is a GPU."""
     return checked(device).type != "cpu"
 
 

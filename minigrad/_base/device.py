@@ -22,9 +22,8 @@ ACCELERATOR: list[Callable[[], int]] = []  # the number of accelerators: set by 
 class device:
     """The device of a tensor's data: `device("cpu")`. In a `with` block it is the device of new tensors.
 
-    Raises:
-        RuntimeError: for a string that is not a device, and for a number, the index of a GPU, without a GPU.
-        TypeError: for anything else.
+    Raises RuntimeError for a string that is not a device, and for a number, the index of a GPU, without a GPU;
+    TypeError for anything else.
     """
 
     __slots__ = ("_entered", "_guard", "before", "index", "type")

@@ -51,7 +51,6 @@ class dtype:
     is_complex: builtins.bool
 
     def __new__(cls, *args: Any, **kwargs: Any) -> dtype:
-        """Refuse to create dtypes elsewhere."""
         raise TypeError("cannot create 'torch.dtype' instances")
 
     def __repr__(self) -> str:

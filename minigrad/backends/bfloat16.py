@@ -184,19 +184,15 @@ class BFloat16Array(NDArrayOperatorsMixin):
         return self.held.astype(FLOAT32, order).astype(dtype, order, copy=False)
 
     def view(self, dtype: Any) -> Any:
-        """The same memory as another dtype."""
         return wrapped(self.held.view(held(dtype)))
 
     def as_strided(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> BFloat16Array:
-        """A view of this shape with these strides, in bytes."""
         return BFloat16Array(as_strided(self.held, shape, strides))
 
     def fill(self, number: Any) -> None:
-        """Write one number everywhere."""
         self[...] = number
 
     def sort(self, axis: int = -1, kind: Any = None) -> None:
-        """Sort in place."""
         self[...] = np.sort(widened(self), axis, kind)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
@@ -219,7 +215,6 @@ class BFloat16Array(NDArrayOperatorsMixin):
         return out[0] if len(out) == 1 else out
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """NumPy's other functions."""
         if any(map(is_foreign, types)):
             return NotImplemented
         if function.__name__ == "result_type":

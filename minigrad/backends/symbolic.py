@@ -77,7 +77,6 @@ def zeros_like(value: Any) -> Any:
 
 
 def reduction(name: str, x: Any, axis: Any, keepdims: bool) -> Any:
-    """A NumPy reduction."""
     return getattr(np, name)(x, axis=axis, keepdims=keepdims)
 
 
@@ -248,7 +247,6 @@ class Symbol:
             return SYMBOLS.elementwise(name, ufunc(*kinds).dtype)(*args)
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """NumPy's other functions."""
         own = OWN.get(function.__name__)
         if own is not None:
             return own(SYMBOLS, *args, **options)
@@ -369,7 +367,6 @@ def views(name: str) -> Callable[..., Symbol]:
 
 
 def product_shape(x: tuple[int, ...], y: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of `x @ y`."""
     batch = np.broadcast_shapes(x[:-2], y[:-2])
     return (*batch, *x[-2:-1], *(y[-1:] if len(y) > 1 else ()))
 
@@ -584,7 +581,6 @@ BACKEND: Any = SymbolBackend()  # a forward that needs more does not run on symb
 
 
 def converted(parts: Any, dtype: Any) -> list[Any]:
-    """Arrays converted to a dtype, if one is given."""
     return [part if dtype is None else part.astype(dtype) for part in parts]
 
 

@@ -22,6 +22,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from minigrad._base.device import device
+from minigrad._base.nested import leaves, mapped
 from minigrad.autograd import grad
 from minigrad.autograd.function import Function, once_differentiable
 from minigrad.backends.curand import InGraph
@@ -132,11 +133,9 @@ def make_graphed_callables(callables: Any, sample_args: tuple[Any, ...], num_war
 
     Later calls must have tensors of the shapes, dtypes and `requires_grad` of `sample_args`. A module is modified: in
     its present mode, training or not, its `forward` runs the graphs. The next call overwrites the results. `pool` has
-    no effect: each graph has its own memory.
-
-    Raises:
-        AssertionError: for modules with hooks or with buffers that require grad, and arguments that are not tensors.
-        RuntimeError: for arguments that the results do not depend on, unless `allow_unused_input`.
+    no effect: each graph has its own memory. Raises AssertionError for modules with hooks or with buffers that require
+    grad, and arguments that are not tensors; RuntimeError for arguments that the results do not depend on, unless
+    `allow_unused_input`.
     """
     alone = not isinstance(callables, tuple)
     functions, samples = ((callables,), (sample_args,)) if alone else (callables, sample_args)
@@ -167,25 +166,6 @@ def check(function: Any, args: tuple[Any, ...]) -> None:
 def is_module(function: Any) -> bool:
     """Whether a callable is a module, judged by its attributes, so that `minigrad.nn` need not be loaded."""
     return hasattr(function, "parameters") and hasattr(function, "forward")
-
-
-def leaves(tree: Any) -> Iterator[Any]:
-    """Yield the values in tuples, lists and dicts, in order."""
-    if isinstance(tree, (tuple, list, dict)):
-        for each in tree.values() if isinstance(tree, dict) else tree:
-            yield from leaves(each)
-    else:
-        yield tree
-
-
-def rebuilt(tree: Any, values: Iterator[Any]) -> Any:
-    """The same tuples, lists and dicts with other values."""
-    if isinstance(tree, dict):
-        return {key: rebuilt(each, values) for key, each in tree.items()}
-    if isinstance(tree, (tuple, list)):
-        parts = [rebuilt(each, values) for each in tree]
-        return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
-    return next(values)
 
 
 class Passes:
@@ -222,13 +202,11 @@ class Passes:
         self.grad_inputs = tuple([next(parts) if wanted and x.requires_grad else None for x in self.input_surface])
 
     def capture_forward(self) -> None:
-        """Capture the forward pass."""
         with graph(self.forward):
             self.tree = self.function(*self.args)
         self.outputs = tuple(leaves(self.tree))
 
     def capture_backward(self) -> None:
-        """Capture the backward pass."""
         self.grad_outputs = tuple([empty_like(o) if o.requires_grad else None for o in self.outputs])
         if any(g is not None for g in self.grad_outputs):
             with graph(self.backward):
@@ -272,7 +250,8 @@ class Passes:
 
         def call(*args: Any) -> Any:
             outputs = Graphed.apply(*leaves(args), *passes.params)
-            return rebuilt(passes.tree, iter(outputs))
+            values = iter(outputs)
+            return mapped(lambda _: next(values), passes.tree)
 
         return call
 

@@ -28,11 +28,9 @@ class GradBucket:
         return self.number
 
     def is_last(self) -> bool:
-        """Return whether it is the last one to be sent."""
         return self.last
 
     def parameters(self) -> list[Tensor]:
-        """Return the parameters whose gradients it holds."""
         return list(self.params)
 
     def buffer(self) -> Tensor:

@@ -37,15 +37,12 @@ class ProcessGroup:
         self.thread: threading.Thread | None = None
 
     def rank(self) -> int:
-        """Return the rank of this process in this group."""
         return int(self.comm.rank)
 
     def size(self) -> int:
-        """Return the number of ranks."""
         return int(self.comm.size)
 
     def name(self) -> str:
-        """Return the name of the backend."""
         return "mpi"
 
     def run(self, call: Call, result: list[Any], begin: Callable[[], Any],

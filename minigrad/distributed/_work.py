@@ -66,7 +66,6 @@ class Call:
 
     @classmethod
     def decoded(cls, data: bytes | bytearray) -> Call:
-        """Return the call that `encoded` encoded."""
         what, sends, receives, label = [*data.decode(errors="replace").split("\0"), "", "", ""][:4]
         return cls(what, label, *[[int(n) for n in counts.split(",") if n] for counts in (sends, receives)])
 
@@ -112,11 +111,9 @@ class Work:
         return self.done
 
     def is_success(self) -> bool:
-        """Return whether it has ended without an error."""
         return self.is_completed() and self.error is None
 
     def exception(self) -> Exception | None:
-        """Return the error with which it ended, if any."""
         return self.error
 
     def get_future(self) -> Future:
@@ -146,7 +143,6 @@ class Work:
         return None
 
     def too_late(self, seconds: float) -> Exception:
-        """Return the error for a timeout."""
         missing = self.missing()
         if self.started or not missing:
             why = "all ranks have called it, but it has not ended."
@@ -157,7 +153,6 @@ class Work:
 
 
 def mismatch(one: int, a: Call, two: int, b: Call) -> Exception:
-    """Return the error for two ranks that make different calls."""
     return DistBackendError(
         f"Detected mismatch between collectives on ranks. Rank {one} is running collective: {a}, but Rank {two} is "
         f"running collective: {b}.\n\nAll ranks of a group must make the same calls, in the same order, with the same "
@@ -185,7 +180,6 @@ def note_start(work: Any) -> None:
 
 
 def note_wait(work: Any) -> None:
-    """Note that this rank begins to wait for an operation."""
     if work.recorded is not None:
         note(work, "collective_wait")
 

@@ -102,7 +102,6 @@ class Job:
         return {path.suffix[1:]: path.read_text(encoding="utf-8") for path in notes}
 
     def pids(self) -> list[int]:
-        """Return all processes, by their ids."""
         return [int(word) for path in self.folder.glob("rank.*") for word in path.read_text(encoding="utf-8").split()]
 
     def end(self, process: subprocess.Popen[Any]) -> None:
@@ -149,7 +148,6 @@ def wait_until(over: Callable[[], bool], seconds: float) -> bool:
 
 
 def alive(pid: int) -> bool:
-    """Return whether a process runs."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

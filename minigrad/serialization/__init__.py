@@ -213,11 +213,8 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, 
     `f`: a path, or a binary file open for reading. `map_location`: where to put tensors, by default on the device that
     they were on: a device for all; a dict from the file's devices to others; or a function of a tensor on the CPU
     (PyTorch passes its storage) and the device that it was on, whose result is used unless it is None. `weights_only`
-    and `mmap` change nothing: no code from the file is run, and it is read as a whole.
-
-    Raises:
-        LoadError: if the file is damaged, or holds objects or a dtype that minigrad does not have.
-        RuntimeError: for a device that is not available.
+    and `mmap` change nothing: no code from the file is run, and it is read as a whole. Raises LoadError if the file is
+    damaged, or holds objects or a dtype that minigrad does not have; RuntimeError for a device that is not available.
     """
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:

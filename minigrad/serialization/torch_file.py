@@ -70,7 +70,6 @@ class PickleWriter:
         self.storages: dict[int, tuple[str, Any, Any]] = {}  # by address and device: key, dtype, bytes
 
     def written(self, obj: Any) -> bytes:
-        """Return the whole pickle."""
         self.out.write(b"\x80\x02")
         self.save(obj, ())
         self.out.write(b".")
@@ -95,7 +94,6 @@ class PickleWriter:
             self.remember((module, name))
 
     def text(self, value: str) -> None:
-        """Write a string."""
         if not self.recalled(value):
             data = value.encode("utf-8", "surrogatepass")
             self.out.write(b"X" + struct.pack("<I", len(data)) + data)
@@ -119,7 +117,6 @@ class PickleWriter:
             self.composed(value, path)
 
     def integer(self, value: int) -> None:
-        """Write an integer of any size."""
         if -(1 << 31) <= value < 1 << 31:
             self.out.write(b"J" + struct.pack("<i", value))
             return
@@ -434,7 +431,6 @@ class Reader(pickle.Unpickler):
         return result
 
     def parameter(self, data: Tensor, requires_grad: bool, hooks: Any = None) -> Parameter:
-        """Return a parameter with the data of a tensor."""
         result = Parameter(data, bool(requires_grad))
         self.tensors.append((result, self.tensors[-1][1]))
         return result

@@ -10,9 +10,10 @@ saves: an op computes and records, and here these two are separated (`Recorded`)
 
 import enum
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from minigrad._base.nested import leaves
 from minigrad.core import LOCAL, ManyOutputs, Node, Tensor, counter_of, plain, record_many, record_n
 from minigrad.core.saved_tensor import pack_all
 from minigrad.ops._dispatch.overloads import OpOverload, OpOverloadPacket, of_class
@@ -63,7 +64,6 @@ class Listener:
         self.heard: list[tuple[str, Node | None, Sequence[Any], Sequence[Any]]] = []
 
     def forward(self, op: str, node: Node | None, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """An op ran."""
         self.heard.append((op, node, inputs, outputs))
 
     def view(self, tensor: Any, source: Any = None) -> None:
@@ -90,15 +90,6 @@ def unheard(func: OpOverload, args: Any, kwargs: Any) -> tuple[Any, Listener]:
         return func(*args, **kwargs), listener
     finally:
         LOCAL.saved_tensors_hooks, LOCAL.observer = hooks, observer
-
-
-def tensors_in(value: Any) -> Iterator[Tensor]:
-    """Yield the tensors among an op's arguments, also those in lists."""
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, (tuple, list)):
-        for each in value:
-            yield from tensors_in(each)
 
 
 class Argument(int):
@@ -187,7 +178,7 @@ class Keeping(TorchDispatchMode):
         policy = self.policy(SelectiveCheckpointContext(is_recompute=False, op_output=result), func, *args, **kwargs)
         found = None
         if policy in SAVE:
-            found = recorded(listener, result, [*tensors_in((*args, *kwargs.values()))])
+            found = recorded(listener, result, [x for x in leaves((args, kwargs)) if isinstance(x, Tensor)])
         self.store[func].append(RECOMPUTE if found is None else found)
         listener.pass_on()
         return result
@@ -220,7 +211,7 @@ class Giving(TorchDispatchMode):
         if found is RECOMPUTE:
             return func(*args, **kwargs)
         runs[index] = CONSUMED
-        return found.again([*tensors_in((*args, *kwargs.values()))], self.may_change)
+        return found.again([x for x in leaves((args, kwargs)) if isinstance(x, Tensor)], self.may_change)
 
 
 def create_selective_checkpoint_contexts(
@@ -231,11 +222,9 @@ def create_selective_checkpoint_contexts(
     `policy_fn_or_list`: `policy(context, op, *args, **kwargs)` returns a `CheckpointPolicy`, or a bool: whether to
     save; or a list of the ops whose results are to be saved, as `torch.ops.aten.mm.default` or as minigrad's own class,
     `minigrad.ops.linalg.matmul.Mm`. Arguments are those of the op's `forward`. If a chosen result is changed in place,
-    the backward pass raises an error, unless `allow_cache_entry_mutation`; a second pass always raises.
-
-    Raises:
-        TypeError: for an argument that is neither a function nor a list.
-        ValueError: for a list with an entry that is not an op.
+    the backward pass raises an error, unless `allow_cache_entry_mutation`; a second pass always raises. Raises
+    TypeError for an argument that is neither a function nor a list; ValueError for a list with an entry that is not an
+    op.
     """
     if isinstance(policy_fn_or_list, list):
         policy = one_of([sure_op(x) for x in policy_fn_or_list])

@@ -139,10 +139,8 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     `use_reentrant=False` only: `context_fn` makes the contexts of the first and the second run;
     `determinism_check="none"` compares nothing, "default" the shapes, dtypes and devices of what is saved;
     `early_stop`: the second run stops at the last tensor that is needed; `debug`: an error lists the ops of both runs.
-
-    Raises:
-        ValueError: for arguments that the chosen way does not have.
-        CheckpointError: in the backward pass, if the second run saves other tensors than the first.
+    Raises ValueError for arguments that the chosen way does not have; CheckpointError in the backward pass, if the
+    second run saves other tensors than the first.
     """
     if use_reentrant is None:
         warnings.warn(NOT_SAID, stacklevel=2)

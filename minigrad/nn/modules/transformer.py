@@ -126,7 +126,6 @@ class TransformerDecoderLayer(_TransformerLayer, attentions=("self_attn", "multi
 
 
 def copies(layer: Module, count: int) -> ModuleList:
-    """`count` copies of a layer."""
     return ModuleList([copy.deepcopy(layer) for _ in range(count)])
 
 

@@ -51,8 +51,7 @@ class _WeightNorm(Module):
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """Compute a weight from its lengths g and its directions v: w = g · v / |v| (Salimans and Kingma, 2016).
 
-    Args:
-        dim: the dimension along which each slice has a length; None for one length of the whole.
+    `dim`: the dimension along which each slice has a length; None for one length of the whole.
     """
     register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
@@ -120,10 +119,8 @@ def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, 
                   dim: int | None = None) -> M:
     """Divide a weight by an estimate of its greatest singular value (Miyato et al., 2018).
 
-    Args:
-        n_power_iterations: by how many steps of the power method the estimate is improved at each access in training.
-        eps: keeps norms from being 0.
-        dim: the dimension of outputs; by default 0, or 1 for a transposed convolution.
+    `n_power_iterations`: by how many steps of the power method the estimate is improved at each access in training.
+    `eps`: keeps norms from being 0. `dim`: the dimension of outputs; by default 0, or 1 for a transposed convolution.
     """
     weight = tensor_of(module, name)
     dim = int(isinstance(module, _ConvTransposeNd)) if dim is None else dim
@@ -236,15 +233,10 @@ def orthogonal(module: M, name: str = "weight", orthogonal_map: str | None = Non
                use_trivialization: bool = True) -> M:
     """Keep a matrix, or each of a batch, orthogonal; if it is not square, its columns or rows are orthonormal.
 
-    The maps are those of Lezcano-Casado (2019).
-
-    Args:
-        orthogonal_map: how it is computed: "matrix_exp", "cayley" or "householder"; by default the first for square
-            matrices and the last for others.
-        use_trivialization: multiply by a fixed base, so that the free matrix starts near 0.
-
-    Raises:
-        ValueError: if there is no such tensor, it is not a matrix, or there is no such map.
+    The maps are those of Lezcano-Casado (2019). `orthogonal_map`: how it is computed: "matrix_exp", "cayley" or
+    "householder"; by default the first for square matrices and the last for others. `use_trivialization`: multiply by a
+    fixed base, so that the free matrix starts near 0. Raises ValueError if there is no such tensor, it is not a matrix,
+    or there is no such map.
     """
     weight = tensor_of(module, name)
     if weight.ndim < 2:

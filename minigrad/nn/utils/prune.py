@@ -62,9 +62,8 @@ class BasePruningMethod(ABC):
               **kwargs: Any) -> BasePruningMethod:
         """Prune a parameter of a module by this method; what was pruned before stays pruned.
 
-        Args:
-            args, kwargs: the arguments of the method.
-            importance_scores: what the method compares, by default the parameter itself.
+        `args`, `kwargs`: the arguments of the method. `importance_scores`: what the method compares, by default the
+        parameter itself.
         """
         original = getattr(module, name)
         scores = original if importance_scores is None else importance_scores

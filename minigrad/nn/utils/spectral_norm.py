@@ -74,14 +74,9 @@ def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, 
                   dim: int | None = None) -> M:
     """Divide a parameter by an estimate of its greatest singular value (Miyato et al., 2018).
 
-    Args:
-        n_power_iterations: by how many steps of the power method each call in training improves the estimate.
-        eps: keeps norms from being 0.
-        dim: the dimension of outputs; by default 0, or 1 for a transposed convolution.
-
-    Raises:
-        RuntimeError: if this parameter is already normalised.
-        ValueError: if it is None.
+    `n_power_iterations`: by how many steps of the power method each call in training improves the estimate. `eps`:
+    keeps norms from being 0. `dim`: the dimension of outputs; by default 0, or 1 for a transposed convolution. Raises
+    RuntimeError if this parameter is already normalised; ValueError if it is None.
     """
     dim = int(isinstance(module, _ConvTransposeNd)) if dim is None else dim
     hook = SpectralNorm(name, n_power_iterations, dim, eps)

@@ -17,7 +17,7 @@ from minigrad.core import Tensor
 from minigrad.ops.random import Generator, default_generator, randperm
 
 __all__ = ["ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset", "TensorDataset",
-           "items_of", "random_split"]
+           "random_split"]
 
 Item = TypeVar("Item", covariant=True)
 

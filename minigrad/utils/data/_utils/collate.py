@@ -38,12 +38,8 @@ def default_convert(data: Any) -> Any:
 
 
 def default_collate(batch: Any) -> Any:
-    """Return samples as one batch, by `default_collate_fn_map`; `batch` is a list of them.
-
-    Raises:
-        TypeError: for samples of a type that cannot be batched.
-        RuntimeError: for lists of different lengths, and tensors of different shapes.
-    """
+    """Return samples as one batch, by `default_collate_fn_map`; `batch` is a list of them. Raises TypeError for samples
+    of a type that cannot be batched; RuntimeError for lists of different lengths, and tensors of different shapes."""
     return collate(batch, collate_fn_map=default_collate_fn_map)
 
 
@@ -85,7 +81,6 @@ def refilled(pattern: Any, values: Any) -> Any:
 
 
 def is_named(value: Any) -> bool:
-    """Return whether this is a namedtuple."""
     return isinstance(value, tuple) and hasattr(value, "_fields")
 
 
