@@ -11,6 +11,9 @@ from collections.abc import Callable
 from minigrad._base.contexts import safe_exit
 from minigrad._base.type_name import type_name
 
+__all__ = ["OutOfMemoryError", "channels_last", "channels_last_3d", "contiguous_format", "device", "get_default_device",
+           "layout", "memory_format", "preserve_format", "set_default_device", "strided"]
+
 TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
          "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
 NO_GPU = "\n\nWithout a GPU, omit `device`, or pass device='cpu'."

@@ -14,6 +14,9 @@ import numpy as np
 
 from minigrad._base.optional import missing, optional
 
+__all__ = ["Size", "bool", "double", "dtype", "float", "float16", "float32", "float64", "half", "int", "int16", "int32",
+           "int64", "int8", "long", "short", "uint8"]
+
 _CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 

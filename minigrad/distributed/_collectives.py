@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core import Tensor
-from minigrad.core.tensor import materialized
+from minigrad.core import Tensor, materialized
 from minigrad.distributed._process_group import NON_MEMBER
 from minigrad.distributed._work import Call, DistBackendError, Work
 from minigrad.distributed._world import get_group_rank, group_of

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core import Tensor
-from minigrad.core.tensor import plain
+from minigrad.core import Tensor, plain
 from minigrad.distributed._work import Label
 
 __all__ = ["MIB", "GradBucket", "assign_buckets"]

@@ -130,7 +130,6 @@ class ConcatDataset(Dataset[Item]):
         which = bisect.bisect_right(self.cumulative_sizes, index)
         return self.datasets[which][index - self.cumulative_sizes[which - 1] if which else index]
 
-
     @property
     def cummulative_sizes(self) -> list[int]:
         """The misspelt name of early PyTorch."""

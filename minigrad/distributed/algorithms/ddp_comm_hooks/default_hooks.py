@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.tensor import plain
+from minigrad.core import plain
 from minigrad.distributed import GradBucket, all_reduce
 from minigrad.distributed._world import group_of
 from minigrad.futures import Future
