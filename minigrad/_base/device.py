@@ -52,7 +52,7 @@ class device:
                 f"device() received an invalid combination of arguments - got ({given}), but expected one of:\n"
                 " * (torch.device device)\n      didn't match because some of the arguments have invalid types: "
                 f"(!{given}!)\n * (str type, int index = -1)\n")
-        self.type, self.index = parsed(type)
+        self.type, self.index = parse_device(type)
         if index is None:
             return
         if isinstance(index, bool) or not isinstance(index, int):
@@ -87,7 +87,7 @@ class device:
         return hash((self.type, self.index))
 
 
-def parsed(text: str) -> tuple[str, int | None]:
+def parse_device(text: str) -> tuple[str, int | None]:
     """The type and the index in a string."""
     if not text:
         raise RuntimeError("Device string must not be empty")

@@ -70,9 +70,9 @@ class CUDAGraph:
 
     def capture_end(self) -> None:
         """Stop capturing. Raises RuntimeError if no capture has begun."""
-        self.ended(None, None, None)
+        self.end_capture(None, None, None)
 
-    def ended(self, *error: Any) -> None:
+    def end_capture(self, *error: Any) -> None:
         """Stop capturing; after an error, even in stopping, nothing is kept."""
         block, self.block = self.block, None
         if block is None:
@@ -117,7 +117,7 @@ class graph:
         self.cuda_graph.capture_begin()
 
     def __exit__(self, *error: Any) -> None:
-        self.cuda_graph.ended(*error)
+        self.cuda_graph.end_capture(*error)
 
 
 HOOKS = ("Modules must not have hooks registered at the time they are passed. However, registering hooks on modules "
@@ -189,9 +189,9 @@ class Passes:
     def warm_up(self, times: int) -> None:
         """Run it without a graph, so that kernels are compiled; the gradients are discarded."""
         for _ in range(times):
-            self.differentiated(tuple(leaves(self.function(*self.args))))
+            self.run_backward(tuple(leaves(self.function(*self.args))))
 
-    def differentiated(self, outputs: tuple[Any, ...]) -> None:
+    def run_backward(self, outputs: tuple[Any, ...]) -> None:
         """Run a backward pass of the results that require grad, from `grad_outputs` if there are any."""
         wanted = [o for o in outputs if o.requires_grad]
         starts = [g for g in self.grad_outputs if g is not None] or [empty_like(o) for o in wanted]
@@ -210,7 +210,7 @@ class Passes:
         self.grad_outputs = tuple([empty_like(o) if o.requires_grad else None for o in self.outputs])
         if any(g is not None for g in self.grad_outputs):
             with graph(self.backward):
-                self.differentiated(self.outputs)
+                self.run_backward(self.outputs)
         else:
             self.grad_inputs = (None,) * len(self.input_surface)
 
@@ -235,7 +235,7 @@ class Passes:
             @staticmethod
             def forward(ctx: Any, *inputs: Tensor) -> tuple[Tensor, ...]:
                 for memory, x in zip(passes.inputs, inputs):  # parameters are already in place
-                    passes.put(memory, x)
+                    passes.copy_in(memory, x)
                 passes.forward.replay()
                 return tuple([o.detach() for o in passes.outputs])
 
@@ -244,7 +244,7 @@ class Passes:
             def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
                 for memory, g in zip(passes.grad_outputs, grads):
                     if memory is not None:
-                        passes.put(memory, g)
+                        passes.copy_in(memory, g)
                 passes.backward.replay()
                 return tuple([None if g is None else g.detach() for g in passes.grad_inputs])
 
@@ -256,7 +256,7 @@ class Passes:
         return call
 
     @staticmethod
-    def put(memory: Tensor, x: Tensor) -> None:
+    def copy_in(memory: Tensor, x: Tensor) -> None:
         """Copy a tensor to its fixed memory, unless it is there."""
         if memory.data_ptr() != x.data_ptr():
             memory.detach().copy_(x.detach())

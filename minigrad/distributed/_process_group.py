@@ -49,7 +49,7 @@ class ProcessGroup:
             finish: Callable[[Any], None] | None = None) -> Work:
         """Announce a collective (NOTE 1 in _work.py); it starts when all ranks have announced it. Raises
         DistBackendError if an earlier call has timed out."""
-        work, mine = self.new_work(call, result, begin, finish), call.encoded()
+        work, mine = self.new_work(call, result, begin, finish), call.to_bytes()
         note_start(work)
         with self.lock:
             for other in [rank for rank in range(self.size()) if rank != self.rank()]:
@@ -158,7 +158,7 @@ class ProcessGroup:
         """Tell the others that this rank makes no more calls, unless they have all left too."""
         with self.lock:
             if not self.broken:
-                mine = Call(LEFT).encoded()
+                mine = Call(LEFT).to_bytes()
                 self.farewell = [(self.comm.Isend(mine, other, CONTROL), mine)
                                  for other in range(self.size()) if other != self.rank()]
             self.broken = self.broken or "this rank has left it"

@@ -59,13 +59,13 @@ class Call:
     sends: Sequence[int] = ()  # for an all-to-all: how many rows go to each rank,
     receives: Sequence[int] = ()  # and how many come from each
 
-    def encoded(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """Return it as bytes of a fixed length."""
         rows = [",".join(map(str, counts)) for counts in (self.sends, self.receives)]
         return "\0".join([self.what, *rows, self.label, ""]).encode()[:ANNOUNCEMENT].ljust(ANNOUNCEMENT, b"\0")
 
     @classmethod
-    def decoded(cls, data: bytes | bytearray) -> Call:
+    def from_bytes(cls, data: bytes | bytearray) -> Call:
         what, sends, receives, label = [*data.decode(errors="replace").split("\0"), "", "", ""][:4]
         return cls(what, label, *[[int(n) for n in counts.split(",") if n] for counts in (sends, receives)])
 
@@ -127,7 +127,7 @@ class Work:
     def disagreement(self) -> Exception | None:
         """Return the error in the announcements so far, if any. All ranks find the same, from the same messages."""
         rank = self.group.rank()
-        calls = {other: Call.decoded(data) for other, data in self.heard.items() if data[0]}
+        calls = {other: Call.from_bytes(data) for other, data in self.heard.items() if data[0]}
         for other, call in calls.items():
             if call.what == LEFT:
                 return DistBackendError(

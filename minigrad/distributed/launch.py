@@ -82,7 +82,7 @@ class Job:
         for reader in readers:
             reader.start()
         try:
-            while process.poll() is None and not self.failed():
+            while process.poll() is None and not self.failures():
                 time.sleep(PAUSE)
             if process.poll() is None:
                 wait_until(lambda: process.poll() is not None, GRACE)
@@ -96,7 +96,7 @@ class Job:
                 signal.signal(number, handler)
         return self.report(process.returncode)
 
-    def failed(self) -> dict[str, str]:
+    def failures(self) -> dict[str, str]:
         """Return what has gone wrong, by rank, in order of time."""
         notes = sorted(self.folder.glob("failed.*"), key=lambda path: path.stat().st_mtime_ns)
         return {path.suffix[1:]: path.read_text(encoding="utf-8") for path in notes}
@@ -118,7 +118,7 @@ class Job:
 
     def report(self, status: int) -> int:
         """Say which rank failed, if one did."""
-        for rank, why in self.failed().items():
+        for rank, why in self.failures().items():
             return complain(f"all ranks were ended, since rank {rank} {why}") and 1
         return complain(f"mpiexec ended with status {status}") and 1 if status else 0
 

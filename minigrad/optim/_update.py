@@ -361,7 +361,7 @@ def change_scalar(t: Tensor, name: str, value: Any) -> None:
         getattr(t, name)(value)
 
 
-def filled(p: Tensor, value: Any) -> Tensor:
+def state_like(p: Tensor, value: Any) -> Tensor:
     """Return a state tensor like `p`, filled with one value."""
     return constant(np.full_like(p.array, plain_number(value)))
 
@@ -457,7 +457,7 @@ class ElementwiseOptimizer(Optimizer):
     # defined by a subclass
     def init_state(self, p: Tensor, group: Group) -> State:
         """Return the state of a parameter before its first step."""
-        return {"step": scalar_state(p, group), **{name: filled(p, 0) for name in self.averages}}
+        return {"step": scalar_state(p, group), **{name: state_like(p, 0) for name in self.averages}}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         """Apply the rule: change `p` and `state` by the gradient `g`; all are tensors, or all are blocks.

@@ -349,7 +349,7 @@ class Frame:
             count += 1
             if count > len(self.holders):
                 if self.complete:
-                    raise too_many()
+                    raise too_many_tensors()
                 self.may_differ = True  # asked by a pass inside the first run, which has not saved everything yet
                 return tensor
             holder = self.holders[count - 1]()
@@ -379,7 +379,7 @@ class Frame:
             if now != then:
                 differing.append((index, then, now))
         if differing:
-            raise other_facts(differing)
+            raise other_metadata(differing)
 
 
 class GraphExecGroup:
@@ -456,7 +456,7 @@ class CheckpointError(RuntimeError):
     """Raised when a function did not do the same on its second run."""
 
 
-def too_many() -> CheckpointError:
+def too_many_tensors() -> CheckpointError:
     """Return the error for a second run that saves more tensors."""
     return CheckpointError("torch.utils.checkpoint: trying to save more tensors during recomputation than during the "
                            f"original forward pass.\n{TIP}")
@@ -470,7 +470,7 @@ def another_number(then: int, now: int) -> CheckpointError:
         f"recomputation: {now}.\n{TIP}")
 
 
-def other_facts(differing: Iterable[tuple[int, Any, Any]]) -> CheckpointError:
+def other_metadata(differing: Iterable[tuple[int, Any, Any]]) -> CheckpointError:
     """Return the error for tensors of another kind: with their positions, what was noted, and what was found."""
     rows = [f"tensor at position {index}:\nsaved metadata: {then}\nrecomputed metadata: {now}\n"
             for index, then, now in differing]

@@ -140,7 +140,7 @@ def reflections(a: Tensor, scales: Tensor) -> Tensor:
     return result
 
 
-def factored(a: Tensor) -> tuple[Tensor, Tensor]:
+def qr_reflections(a: Tensor) -> tuple[Tensor, Tensor]:
     """Return the reflections of a QR decomposition, as LAPACK packs them, and their scales (`torch.geqrf`)."""
     packed, scales = np.linalg.qr(host(a.array), mode="raw")
     where = device_like(a.array)
@@ -201,7 +201,7 @@ class _Orthogonal(Module):
             if self.orthogonal_map != "householder":
                 raise NotImplementedError("It is not possible to assign to the matrix exponential or the Cayley "
                                           "parametrizations when use_trivialization=False.")
-            packed, scales = factored(Q)
+            packed, scales = qr_reflections(Q)
             packed.diagonal(dim1=-2, dim2=-1).sign_()
             packed.diagonal(dim1=-2, dim2=-1)[scales.eq(0.0)] *= -1
             return packed.mT if wide else packed
@@ -223,7 +223,7 @@ def is_orthogonal(Q: Tensor) -> bool:
 
 def made_orthogonal(A: Tensor) -> Tensor:
     """Return the orthogonal factor of the QR decomposition whose R has a positive diagonal, which is unique."""
-    packed, scales = factored(A)
+    packed, scales = qr_reflections(A)
     signs = packed.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
     result: Tensor = reflections(packed, scales) * signs
     return result
