@@ -113,7 +113,7 @@ def test_modes_of_inference_and_around_forward() -> None:
     assert [(e["mode"], e["on"]) for e in trace.events if e["kind"] == "mode"] == [
         ("grad", False), ("grad", True), ("grad", False), ("inference", True), ("grad", True), ("inference", False)]
     names = {trace.files[e["file"]]["name"] for e in trace.events if e["kind"] == "mode"}
-    assert names == {"test_recorder_inplace.py"}
+    assert names == {"test_inplace.py"}
 
 
 def test_a_write_through_a_view_gives_the_base_and_the_view_another_node() -> None:

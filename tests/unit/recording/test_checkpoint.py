@@ -11,7 +11,7 @@ import minigrad
 from minigrad import nn
 from minigrad.recorder import Trace, record
 from minigrad.utils.checkpoint import checkpoint, checkpoint_sequential
-from tests.unit.autograd.observed import check
+from tests.unit.recording.observed import check
 
 WAYS = [True, False]
 
@@ -77,7 +77,7 @@ def test_both_runs_are_told(how: bool) -> None:
     assert calls == [3, 2, 1, 0]
     begin = next(event for event in trace.events if event["kind"] == "checkpoint_begin")
     assert begin["name"] == "Sequential" and begin["reentrant"] is how
-    assert trace.files[begin["file"]]["name"] == "test_recorder_checkpoint.py"
+    assert trace.files[begin["file"]]["name"] == "test_checkpoint.py"
 
 
 def test_what_is_there_again_is_told_and_held() -> None:

@@ -16,7 +16,7 @@ from minigrad.recording.forward_expressions import Count, Reader, observed
 from tests.expressions import check_results, line_recorded
 from tests.fuzz.differential.search import program
 from tests.parity.tables import all_cases
-from tests.unit.trace.test_arithmetic import recorded
+from tests.unit.recording.test_backward_formulas import recorded
 
 A, B = "inputs[0]", "inputs[1]"
 PROGRAMS = [

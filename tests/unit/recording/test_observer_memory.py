@@ -15,7 +15,7 @@ import pytest
 import minigrad as mg
 from minigrad import nn
 from minigrad.recorder import Trace, record
-from tests.unit.autograd.observed import leaf, of_kind, program_function, program_products
+from tests.unit.recording.observed import leaf, of_kind, program_function, program_products
 
 
 # ---- nothing is kept alive

@@ -11,7 +11,7 @@ import minigrad as mg
 from minigrad import nn
 from minigrad.core.grad_mode import LOCAL, UNUSUAL
 from minigrad.recorder import record
-from tests.unit.autograd.observed import (
+from tests.unit.recording.observed import (
     PROGRAMS,
     check,
     kinds,
