@@ -562,8 +562,7 @@ class Module:
 
         def moved(t: Tensor) -> Tensor:
             options = {} if format is None or t.ndim not in (4, 5) else {"memory_format": format}
-            result: Tensor = t.to(device, dtype if t.is_floating_point() else None, **options)
-            return result
+            return t.to(device, dtype if t.is_floating_point() else None, **options)
 
         return self._apply(moved)
 
@@ -643,8 +642,7 @@ class Module:
         module, name = self._owner(target)
         if name not in module._buffers:
             raise AttributeError(f"`{name}` is not a buffer")
-        buffer: Tensor = getattr(module, name)
-        return buffer
+        return getattr(module, name)
 
     def _owner(self, target: str) -> tuple[Module, str]:
         """Return the module in which a dotted name ends, and the name of the attribute there."""

@@ -91,8 +91,7 @@ class _SpectralNorm(Module):
 
     def _as_matrix(self, weight: Tensor) -> Tensor:
         order = [self.dim, *[d for d in range(weight.ndim) if d != self.dim]]
-        matrix: Tensor = (weight.permute(order) if self.dim else weight).flatten(1)
-        return matrix
+        return (weight.permute(order) if self.dim else weight).flatten(1)
 
     @no_grad()  # type: ignore[untyped-decorator]  # it takes functions and generators
     def _power_method(self, matrix: Tensor, steps: int) -> None:
@@ -108,8 +107,7 @@ class _SpectralNorm(Module):
         if self.training:
             self._power_method(matrix, self.n_power_iterations)
         u, v = self._u.clone(), self._v.clone()  # backward needs these; the next step overwrites the buffers
-        result: Tensor = weight / u.vdot(matrix.mv(v))
-        return result
+        return weight / u.vdot(matrix.mv(v))
 
     def right_inverse(self, value: Tensor) -> Tensor:
         return value
@@ -225,8 +223,7 @@ def made_orthogonal(A: Tensor) -> Tensor:
     """Return the orthogonal factor of the QR decomposition whose R has a positive diagonal, which is unique."""
     packed, scales = qr_reflections(A)
     signs = packed.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
-    result: Tensor = reflections(packed, scales) * signs
-    return result
+    return reflections(packed, scales) * signs
 
 
 def orthogonal(module: M, name: str = "weight", orthogonal_map: str | None = None, *,

@@ -184,8 +184,7 @@ def give_class(module: Module) -> None:
         if id(self) not in memo:
             replica = memo[id(self)] = type(self).__new__(type(self))
             replica.__dict__ = copy.deepcopy(self.__dict__, memo)
-        known: Module = memo[id(self)]
-        return known
+        return memo[id(self)]
 
     members: dict[str, Any] = {"__getstate__": refuse}
     if not hasattr(cls, "__deepcopy__"):
@@ -198,8 +197,7 @@ def give_property(module: Module, name: str) -> None:
     def computed(self: Any) -> Tensor:
         parametrization = self.parametrizations[name]
         if not Cache.depth:
-            result: Tensor = parametrization()
-            return result
+            return parametrization()
         key = id(module), name
         if key not in Cache.computed:
             Cache.computed[key] = parametrization()
