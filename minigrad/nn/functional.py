@@ -1,6 +1,6 @@
 """Functions of layers: mirrors `torch/nn/functional.py`.
 
-Most are ops in `minigrad.ops`, each a class with its derivative below its forward: activations (activation, rectify,
+Most are ops in `minigrad.ops`, each a class with its derivative below its forward: activations (basic, piecewise,
 smooth, softmax). This file defines those that PyTorch, too, has only here.
 """
 

@@ -1,7 +1,7 @@
 """Saves and loads tensors and modules: mirrors `torch/serialization.py`.
 
-`save` writes what `torch.save` writes, an archive of a pickle and storages (torch_writer.py), and `load` reads it
-without running any code from the file (torch_file.py). Shared storages stay shared.
+`save` writes what `torch.save` writes, an archive of a pickle and storages, and `load` reads it without running any
+code from the file (torch_file.py). Shared storages stay shared.
 
 To a name that ends in `.safetensors`, `save` writes safetensors: the tensors as they are in memory, and a JSON header.
 PyTorch reads such a file with `safetensors.torch.load_file`. Everything else (nesting, numbers, strings) is stored as
