@@ -1,4 +1,4 @@
-"""The oldest versions that an extra of pyproject.toml allows, as constraints for pip: `python .ci/bounds.py lessons`."""
+"""The oldest versions that an extra of pyproject.toml allows, as pip's constraints: `python .ci/bounds.py lessons`."""
 
 import re
 import sys
