@@ -26,7 +26,7 @@ from minigrad.backends.numpy import FLOAT32, total
 from minigrad.backends.registry import backend_of, device_like, moved
 from minigrad.core import ManyOutputs, Node, Tensor, plain, record_many, record_n
 from minigrad.ops._dispatch import op, same_device
-from minigrad.ops.activation.basic import Relu, Sigmoid, Tanh
+from minigrad.ops.activation import Relu, Sigmoid, Tanh
 from minigrad.ops.linalg.matmul import linear, matmul
 from minigrad.ops.nn.dropout import dropout
 from minigrad.ops.pointwise.arithmetic import Add, Mul, Sub
