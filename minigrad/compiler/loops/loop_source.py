@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.compiler.loops import SUMS, Group, Part, asked_by, grouped
-from minigrad.compiler.passes import PASSES
-from minigrad.compiler.program import Formula, Memory, Program, Statement, View
-from minigrad.compiler.spaces import Access, sizes_of
+from minigrad.compiler.loops.grouping import SUMS, Access, Group, Part, asked_by, loop_groups, sizes_of
+from minigrad.compiler.program.passes import PASSES
+from minigrad.compiler.program.statements import Formula, Memory, Program, Statement, View
 
-__all__ = ["WITH_LOOPS", "Loop", "fused"]
+__all__ = ["WITH_LOOPS", "Loop", "loop_fusion"]
 
 INDICES = "ijklmnopq"
 EXPRESSIONS = {
@@ -244,10 +243,10 @@ def expression(statement: Statement, operands: Sequence[str], dtype: Any) -> str
     return f"{name}{wide}({', '.join(operands)})"
 
 
-def fused(program: Program) -> Program:
+def loop_fusion(program: Program) -> Program:
     """Statements that run over the same elements as one loop."""
     found = []
-    for item, outside in grouped(program):
+    for item, outside in loop_groups(program):
         if isinstance(item, Statement):
             found.append(item)
             continue
@@ -262,7 +261,7 @@ def with_loops() -> dict[str, Callable[[Program], Program]]:
     passes: dict[str, Callable[[Program], Program]] = {}
     for name, apply in PASSES.items():
         if name == "layouts of operands":
-            passes["loops"] = fused
+            passes["loops"] = loop_fusion
         passes[name] = apply
     return passes
 

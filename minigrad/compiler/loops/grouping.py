@@ -1,4 +1,4 @@
-"""The pass that puts statements into loops: those over the same elements run element by element, in one loop.
+"""Puts statements into loops: those over the same elements run element by element, in one loop.
 
 A statement can be in a loop if it computes each element by itself, or adds up along dimensions. What it makes is known
 at one of three levels:
@@ -11,22 +11,114 @@ at one of three levels:
 Statements are taken in order. Each goes into the last loop that reads or writes what it does, if none of what it needs
 comes later, and the loop makes none of it too late; else it begins a loop of its own. What nobody outside a loop reads
 is never written.
+
+A loop walks through a space of so many elements, row by row. How it is divided into dimensions is known by its cuts:
+those of (16, 64, 10) are 10, 640 and 10,240, the elements that one, two and three inner dimensions hold. Two divisions
+of one space have a common refinement if each cut divides the next, so that statements on (1024, 64), on (16, 64, 64)
+and on 65,536 elements can share a loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.compiler.layouts import memory_order
-from minigrad.compiler.passes import axes_of
-from minigrad.compiler.program import Asked, Formula, Memory, Program, Statement, View
-from minigrad.compiler.spaces import Access, Cuts, access_of, cuts_of, joined
+from minigrad.compiler.program.passes import axes_of, memory_order
+from minigrad.compiler.program.statements import Asked, Formula, Memory, Program, Statement, View
 
-__all__ = ["Group", "Part", "grouped"]
+__all__ = ["SUMS", "Access", "Group", "Part", "asked_by", "loop_groups", "sizes_of"]
+
+Cuts = tuple[int, ...]
+
+
+class Access(NamedTuple):
+    """The elements that a loop reads or writes: `strides` by dimension, the innermost first, and `offset`, counted in
+    elements of `memory`; `cuts` say what the dimensions are."""
+
+    memory: Memory
+    cuts: Cuts
+    strides: tuple[int, ...]
+    offset: int
+    dtype: Any
+
+    def refined(self, cuts: Cuts) -> Access:
+        """The same elements by finer dimensions."""
+        strides = []
+        for below in (1, *cuts[:-1]):
+            k = sum(cut <= below for cut in self.cuts)  # the dimension of mine that the finer one is a part of
+            start = self.cuts[k - 1] if k else 1
+            strides.append(self.strides[k] * (below // start))
+        return self._replace(cuts=cuts, strides=tuple(strides))
+
+    def within(self, row: int) -> Access:
+        """The elements for one number a row, seen from a loop over rows of so many elements."""
+        return self._replace(cuts=(row, *[row * cut for cut in self.cuts]), strides=(0, *self.strides))
+
+    def apart(self, other: Access) -> bool:
+        """Whether it has no element in common with another one that lies like it, but elsewhere."""
+        axes = sorted([(step, n) for step, n in zip(self.strides, sizes_of(self.cuts)) if step], reverse=True)
+        return self.strides == other.strides and not meets(other.offset - self.offset, axes)
+
+    @property
+    def extent(self) -> int:
+        """One more than the last element."""
+        return 1 + self.offset + sum([(n - 1) * s for n, s in zip(sizes_of(self.cuts), self.strides)])
+
+
+def meets(distance: int, axes: Sequence[tuple[int, int]]) -> bool:
+    """Whether so many steps to and fro along axes (their step and number, the longest first) cover a distance."""
+    if not axes:
+        return distance == 0
+    (step, n), *rest = axes
+    reach = sum([s * (m - 1) for s, m in rest])
+    least, most = -((reach - distance) // step), (distance + reach) // step
+    return any(meets(distance - k * step, rest) for k in range(max(least, 1 - n), min(most, n - 1) + 1))
+
+
+def sizes_of(cuts: Cuts) -> list[int]:
+    """The sizes of the dimensions, the innermost first."""
+    return [cut // below for below, cut in zip((1, *cuts[:-1]), cuts)]
+
+
+def cuts_of(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[Cuts, list[list[int]]]:
+    """The fewest dimensions that say where arrays of a shape lie, and their strides by these."""
+    cuts: list[int] = []
+    found: list[list[int]] = [[] for _ in strides]
+    for axis in reversed(range(len(shape))):
+        n, steps = shape[axis], [s[axis] for s in strides]
+        if n == 1:
+            continue
+        below = cuts[-2] if len(cuts) > 1 else 1
+        if cuts and all(step == last[-1] * (cuts[-1] // below) for step, last in zip(steps, found)):
+            cuts[-1] *= n
+            continue
+        cuts.append(n * (cuts[-1] if cuts else 1))
+        for last, step in zip(found, steps):
+            last.append(step)
+    return (tuple(cuts), found) if cuts else ((1,), [[0] for _ in strides])
+
+
+def access_of(view: View, shape: Sequence[int]) -> tuple[list[int], int] | None:
+    """The strides of a view that is broadcast to a shape, and its offset, in elements; None if it lies askew."""
+    size = view.dtype.itemsize
+    lead = len(shape) - len(view.shape)
+    if lead < 0 or view.offset % size or view.offset < 0 or any(
+            n != 1 and (s % size or s < 0) for n, s in zip(view.shape, view.strides)):
+        return None
+    if any(n not in (1, m) for n, m in zip(view.shape, shape[lead:])):
+        return None
+    return [0] * lead + [0 if n == 1 else s // size for n, s in zip(view.shape, view.strides)], view.offset // size
+
+
+def common_refinement(one: Cuts, other: Cuts) -> Cuts | None:
+    """The common refinement of two divisions of one space."""
+    cuts = tuple(sorted({*one, *other}))
+    return None if any(b % a for a, b in itertools.pairwise(cuts)) else cuts
+
 
 ARITHMETIC = {"add", "subtract", "multiply", "divide", "maximum", "minimum", "negative", "square", "sqrt", "exp",
               "tanh", "log", "absolute"}
@@ -82,7 +174,7 @@ class Group:
             if row is None or part.sums or part.write.cuts[-1] * row != self.cuts[-1]:
                 return None
             part = part.within(row)
-        cuts = joined(self.cuts, part.write.cuts)
+        cuts = common_refinement(self.cuts, part.write.cuts)
         if cuts is None:
             return None
         if part.level == "row" and part.sums:  # it is known what a row is, or it may be said
@@ -133,16 +225,17 @@ def part_of(statement: Statement) -> Part | None:
     if statement.kind == "copy":
         if not isinstance(args[0], View) or args[0].shape != out.shape or args[0].dtype.kind not in "fb":
             return None
-    elif statement.kind != "ufunc" or any(v is not None for v in statement.options.values()) or not typed(statement):
+    elif statement.kind != "ufunc" or not as_in_numpy(statement):
         return None
-    return placed(statement, args, out, out.shape, "element")
+    return part_in(statement, args, out, out.shape, "element")
 
 
-def typed(statement: Statement) -> bool:
+def as_in_numpy(statement: Statement) -> bool:
     """Whether a loop computes the same as NumPy: floats of one width, comparisons, and logic of bools."""
     name, out = statement.name, statement.out
     mask, args = (statement.args[0], statement.args[1:]) if name == "where" else (None, statement.args)
-    if any(isinstance(a, (list, tuple, np.ndarray)) and not isinstance(a, (View, Formula)) for a in args):
+    if any(v is not None for v in statement.options.values()) or any(
+            isinstance(a, (list, tuple, np.ndarray)) and not isinstance(a, (View, Formula)) for a in args):
         return False
     dtypes: set[Any] = {a.dtype for a in args if isinstance(a, (View, np.generic))}
     if name == "where":
@@ -165,7 +258,7 @@ def sum_of(statement: Statement) -> Part | None:
         kept = iter(out.strides)
         strides = [0 if k in axes else next(kept) for k in range(len(shape))]
         out = out._replace(shape=tuple(shape), strides=tuple(strides))
-    part = placed(statement, (x,), out, x.shape, "late")
+    part = part_in(statement, (x,), out, x.shape, "late")
     if part is None:
         return None
     steps = part.write.strides
@@ -174,9 +267,8 @@ def sum_of(statement: Statement) -> Part | None:
     return part._replace(level="row") if is_row else part
 
 
-def placed(statement: Statement, args: Iterable[object], out: View, shape: tuple[int, ...], level: str) -> Part | None:
+def part_in(statement: Statement, args: Sequence[object], out: View, shape: Sequence[int], level: str) -> Part | None:
     """The statement with each array as an access of a space of this shape."""
-    args = list(args)
     views = [*[a for a in args if isinstance(a, View)], out]
     found = [access_of(v, shape) for v in views]
     if any(f is None for f in found) or any(v.dtype.itemsize == 2 for v in views):
@@ -247,7 +339,7 @@ class Grouping:
         return True
 
 
-def grouped(program: Program) -> Iterator[tuple[Statement | Group, set[Memory]]]:
+def loop_groups(program: Program) -> Iterator[tuple[Statement | Group, set[Memory]]]:
     """The statements and loops of a program, in order; with each loop what others read of what it writes. What would be
     alone in a loop is left to NumPy."""
     grouping = Grouping(program)

@@ -1,8 +1,8 @@
 """What a program is made of: memory, views of memory, and statements that write it.
 
 A traced step is a list of statements. Each one calls a function of NumPy on operands and writes its result to one or
-more views. Views themselves cost nothing when the program runs: they are known while it is built. The passes of
-`minigrad.compiler.passes` are functions from one list of statements to a shorter one.
+more views. Views themselves cost nothing when the program runs: they are known while it is built. The passes in
+`passes.py` are functions from one list of statements to a shorter one.
 """
 
 from __future__ import annotations
@@ -17,9 +17,7 @@ from typing import Any, NamedTuple
 
 from minigrad._base.notebook import is_cell
 
-__all__ = ["NOBODY", "Asked", "Formula", "Memory", "Program", "Statement", "View", "contiguous_strides", "operands",
-           "parts_of", "substitute"]
-
+__all__ = ["NOBODY", "Asked", "Formula", "Memory", "Program", "Statement", "View", "contiguous_strides", "parts_of"]
 
 class Memory:
     """A piece of memory that statements read or write.

@@ -26,7 +26,7 @@ from minigrad.nn.modules.module import Module
 from minigrad.ops.random import Generator
 from minigrad.optim.optimizer import Optimizer
 
-__all__ = ["PLAIN", "Guards", "World", "attached_to", "leaves_of"]
+__all__ = ["PLAIN", "Guards", "Survey", "attached_to", "leaves_of"]
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 # Not looked into: their state is no state of the user's program.
@@ -99,7 +99,7 @@ class Guards:
         return None
 
 
-class World:
+class Survey:
     """What a step can reach: `tensors` by name, those of arguments last, `options` of optimisers that are floats, and
     `guards` on the rest."""
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.compiler.program import View
-from minigrad.compiler.tracer import Active, Traced, fresh, plain
+from minigrad.compiler.program.statements import View
+from minigrad.compiler.tracing.trace import Active, TracedArray, new_array, plain
 from minigrad.ops.nn.conv import Convolve, ConvolveInput, ConvolveWeight, flipped, unstrided
 from minigrad.ops.nn.fold import BatchLast, Window, first, last, padded
 
@@ -95,14 +95,14 @@ def whole(function: Any, a: Any, b: Any, window: Any, *size: Any) -> Any:
             return None
         return whole(Convolve.values, a, flipped(b, 1), back) if window.groups == 1 else None
     if function not in (Convolve.values, ConvolveWeight.values) or not (
-            isinstance(a, Traced) and isinstance(b, Traced) and plain_window(a, b, window)):
+            isinstance(a, TracedArray) and isinstance(b, TracedArray) and plain_window(a, b, window)):
         return None
     result = function(plain(a), plain(b), window, *size)
     if function is ConvolveWeight.values:
-        g, x, out = last(a).copy(), last(padded(b, window.padding)).copy(), fresh(result)
+        g, x, out = last(a).copy(), last(padded(b, window.padding)).copy(), new_array(result)
         note(ConvolutionLoop(x.shape, out.shape, g.shape, window, a.dtype, True), g, x, out)
         return out
-    x, out = last(padded(a, window.padding)).copy(), fresh(last(result).copy())
+    x, out = last(padded(a, window.padding)).copy(), new_array(last(result).copy())
     w = b if b.flags.c_contiguous else b.copy()
     note(ConvolutionLoop(x.shape, w.shape, out.shape, window, a.dtype, False), x, w, out)
     return first(out).copy()
@@ -110,26 +110,26 @@ def whole(function: Any, a: Any, b: Any, window: Any, *size: Any) -> Any:
 
 def as_product(function: Any, a: Any, b: Any, window: Window, *size: Any) -> Any:
     """A convolution as a product with windows, of which the batch is the last dimension; None for anything else."""
-    if function is not Convolve.values or not (isinstance(a, Traced) and a.dtype.itemsize > 2) or window.groups > 1:
+    if function is not Convolve.values or type(a) is not TracedArray or a.dtype.itemsize <= 2 or window.groups > 1:
         return None
     order = BatchLast(window, a.shape[2:])
     columns = order.columns(a).copy()
     return order.pictures(np.matmul(b.reshape(len(b), -1), columns.reshape(b[0].size, -1))).copy()
 
 
-def note(loop: ConvolutionLoop, a: Traced, b: Traced, out: Traced) -> None:
+def note(loop: ConvolutionLoop, a: TracedArray, b: TracedArray, out: TracedArray) -> None:
     """Note a loop as a statement: it takes each array as one line of elements."""
     Active.trace.add("loop", "loop", loop, [flat(a), flat(b)], [out])
     Active.trace.statements[-1].outs = (flat(out),)
 
 
-def flat(array: Traced) -> View:
+def flat(array: TracedArray) -> View:
     """Contiguous elements as one line."""
     view = array.view_of()
     return view._replace(shape=(view.size,), strides=(view.dtype.itemsize,))
 
 
-def plain_window(a: Traced, b: Traced, window: Window) -> bool:
+def plain_window(a: TracedArray, b: TracedArray, window: Window) -> bool:
     """Whether a window over pictures of two dimensions is small, and there are enough of these."""
     return (len(window.kernel) == 2 and window.groups == 1 and window.counts is None
             and math.prod(window.kernel) <= MOST_TAPS and a.dtype == b.dtype and a.dtype.kind == "f"

@@ -1,7 +1,8 @@
 """Passes: functions from a program to a shorter one. Each is small, and says the same with fewer statements.
 
 `PASSES` lists them in order. A pass looks at who reads and writes each memory; it never looks at an op. Statements keep
-their order, so that what a step writes outside it writes in the order in which it wrote.
+their order, so that what a step writes outside it writes in the order in which it wrote. How temporaries lie in memory
+may change: their views are given other strides, if all who use them can work with these.
 """
 
 from __future__ import annotations
@@ -12,16 +13,136 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.compiler.layouts import changed_views, laid_out, operands_laid_out
-from minigrad.compiler.program import Formula, Memory, Program, Statement, View
+from minigrad.compiler.program.statements import Formula, Memory, Program, Statement, View, contiguous_strides
 
-__all__ = ["LAST_OF_JOINT", "PASSES"]
+__all__ = ["LAST_OF_JOINT", "PASSES", "axes_of", "memory_order", "partition"]
+
+def layout_propagation(program: Program) -> Program:
+    """What is computed element by element lies in memory as what it is computed from.
+
+    A convolution's result has the batch as its last dimension in memory: then all that follows has it there, too, as
+    far as nobody sees it.
+    """
+    kept, known = {v.memory for v in program.kept}, set[Memory]()
+    for i in range(len(program.statements)):
+        statement = program.statements[i]
+        out, order = statement.out, order_of(statement)
+        writers = [s for s in program.statements if order and any(v.memory is out.memory for v in s.outs)]
+        whole = next((s.out for s in writers if s.out.whole and s.out.contiguous), None)
+        if (order is None or out.memory.kind != "temporary" or out.memory in kept | known or whole is None
+                or len(whole.shape) != len(out.shape) or any(s.kind not in ("ufunc", "copy", "fill") for s in writers)):
+            continue
+        known.add(out.memory)
+        target = whole._replace(strides=strides_in(order, whole))
+        program = move_views(program, None, whole, target, True) or program
+    return program
+
+
+def operand_layouts(program: Program) -> Program:
+    """What several functions of elements would read across memory is copied once, to lie as their results do."""
+    readers: dict[tuple[View, tuple[int, ...]], list[int]] = {}
+    for i, statement in enumerate(program.statements):
+        for view in across(statement):
+            readers.setdefault((view, memory_order(statement.out)), []).append(i)
+    writes, copies, found = program.writes(), dict[tuple[View, tuple[int, ...]], View](), list[Statement]()
+    for i, statement in enumerate(program.statements):
+        order = memory_order(statement.out)
+        for view in across(statement):
+            last = readers[view, order][-1]
+            if i < last and (view, order) not in copies and not any(i <= k <= last for k in writes[view.memory]):
+                memory = Memory(np.empty(view.shape, view.dtype), "temporary")
+                copy = copies[view, order] = View(memory, view.shape, strides_in(order, view), 0, view.dtype)
+                found.append(replace(statement, kind="copy", name="copyto", function=np.copyto, args=(view,),
+                                     outs=(copy,), options={}))
+        found.append(statement.reading({v: copies.get((v, order), v) for v in statement.reads()}.__getitem__))
+    return program.replaced(found)
+
+
+def across(statement: Statement) -> list[View]:
+    """What a function of elements reads in another order than that in which it writes."""
+    out, order = statement.out, memory_order(statement.out)
+    found = [v for v in statement.args if type(v) is View and v.shape == out.shape and all(v.strides)]
+    return [v for v in dict.fromkeys(found) if memory_order(v) != order] if statement.kind == "ufunc" else []
+
+
+def order_of(statement: Statement) -> tuple[int, ...] | None:
+    """The dimensions of what a statement computes, in the order in which what it reads lies in memory; None if its
+    result lies so, too, or it does not compute element by element."""
+    if statement.kind not in ("ufunc", "copy") or len(statement.outs) > 1 or len(statement.out.shape) < 2:
+        return None
+    shape = statement.out.shape
+    orders = [memory_order(v) for v in statement.args if type(v) is View and v.shape == shape and all(v.strides)]
+    return next((order for order in orders if order != memory_order(statement.out)), None)
+
+
+def memory_order(view: View) -> tuple[int, ...]:
+    """The dimensions of a view, those with the longest steps first."""
+    return tuple(sorted(range(len(view.shape)), key=lambda k: -view.strides[k]))
+
+
+def strides_in(order: tuple[int, ...], view: View) -> tuple[int, ...]:
+    """The strides of an array without gaps that is shaped like a view, with its dimensions in an order in memory."""
+    found = dict(zip(order, contiguous_strides(tuple([view.shape[k] for k in order]), view.dtype.itemsize)))
+    return tuple([found[k] for k in range(len(order))])
+
+
+def moved_view(view: View, source: View, target: View) -> View | None:
+    """A view of the memory of `source`, as it is where `source` lies at `target` instead; None if there is none."""
+    if source.contiguous and target.contiguous or source.strides == target.strides:
+        offset = view.offset - source.offset + target.offset
+        return view._replace(memory=target.memory, offset=offset) if offset >= 0 else None
+    axes: list[tuple[int, int, int]] = []  # step in the source, number, step in the target: the longest step first
+    for n, step, to in sorted(zip(source.shape, source.strides, target.strides), key=lambda axis: -axis[1]):
+        if axes and axes[-1][0] == n * step and axes[-1][2] == n * to:
+            axes[-1] = step, n * axes[-1][1], to
+        elif n > 1:
+            axes.append((step, n, to))
+    rooms, steps = [n - 1 for _, n, _ in axes], []
+    for n, distance in ((2, view.offset - source.offset), *zip(view.shape, view.strides)):
+        steps.append(distance if n == 1 else 0)
+        for k, (step, _, to) in enumerate(axes if n > 1 else ()):
+            count, distance = divmod(distance, step)
+            steps[-1] += count * to
+            rooms[k] -= count * (n - 1)
+            if count < 0 or rooms[k] < 0:
+                return None
+        if distance and n > 1:
+            return None
+    return view._replace(memory=target.memory, strides=tuple(steps[1:]), offset=target.offset + steps[0])
+
+
+def move_views(program: Program, i: int | None, source: View, target: View, flat: bool = False) -> Program | None:
+    """The program without statement `i`, with `source` where `target` is; None if a view of it cannot be moved. `flat`:
+    also if a product would read it otherwise than row by row."""
+    failed = []
+
+    def change(view: View) -> View:
+        if view.memory is not source.memory:
+            return view
+        there = moved_view(view, source, target)
+        if there is None:
+            failed.append(view)
+        return view if there is None else there
+
+    found = [s.on(change) if any(v.memory is source.memory for v in s.uses()) else s
+             for k, s in enumerate(program.statements) if k != i]
+    result = program.replaced(found, change)
+    if failed or any(is_unwritable(s) for s in found if s.out.memory is target.memory):
+        return None
+    return None if flat and any(not v.contiguous for s in found if s.kind == "product"
+                                for v in s.reads() if v.memory is target.memory) else result
+
+
+def is_unwritable(statement: Statement) -> bool:
+    """Whether a statement is a product whose result lies where BLAS cannot write it."""
+    return statement.kind == "product" and not (statement.out.contiguous or statement.out.T.contiguous)
+
 
 LAST_OF_JOINT = "copies forwarded"  # then a joint graph is divided: the passes behind it are for each program
 PURE = ("ufunc", "reduce", "product", "copy", "call", "fill")
 
 
-def renamed(program: Program) -> Program:
+def single_assignment(program: Program) -> Program:
     """A temporary that is written anew as a whole gets new memory, so that each name stands for one value.
 
     `t *= 2` becomes `u = t * 2`; the memory plan may put both in the same place again.
@@ -46,23 +167,23 @@ def renamed(program: Program) -> Program:
     return program.replaced(found, now)
 
 
-def numbers_folded(program: Program) -> Program:
+def constant_folding(program: Program) -> Program:
     """A temporary that is only ever filled with one number is that number; a product with 1 is a copy."""
     writes = program.writes()
     held: dict[Memory, Any] = {}
     found = []
     for statement in program.statements:
         if statement.kind == "ufunc":
-            statement = with_numbers(statement, held)
+            statement = folded_ufunc(statement, held)
         out = statement.out
         if (statement.kind == "fill" and out.memory.kind == "temporary" and out.whole and len(writes[out.memory]) == 1
                 and not isinstance(statement.args[0], (Formula, View))):
             held[out.memory] = out.dtype.type(statement.args[0])
         found.append(statement)
-    return program.replaced([ones_summed(s, held) if s.kind == "product" else s for s in found])
+    return program.replaced([sum_for_ones(s, held) if s.kind == "product" else s for s in found])
 
 
-def with_numbers(statement: Statement, held: dict[Memory, Any]) -> Statement:
+def folded_ufunc(statement: Statement, held: dict[Memory, Any]) -> Statement:
     """A function of elements that reads numbers where it read memory filled with them."""
     args = tuple([held[a.memory] if type(a) is View and a.memory in held else a for a in statement.args])
     views, out = [a for a in args if type(a) is View], statement.out
@@ -76,7 +197,7 @@ def with_numbers(statement: Statement, held: dict[Memory, Any]) -> Statement:
     return replace(statement, args=args)
 
 
-def ones_summed(statement: Statement, held: dict[Memory, Any]) -> Statement:
+def sum_for_ones(statement: Statement, held: dict[Memory, Any]) -> Statement:
     """A product with a vector of ones as the sum that it is; `sums_as_products` may turn it back."""
     for k, (one, x) in enumerate((statement.args[:2], statement.args[1::-1])):
         if (type(one) is type(x) is View and len(one.shape) == 1 and held.get(one.memory) == 1 and len(x.shape) > 1
@@ -86,7 +207,7 @@ def ones_summed(statement: Statement, held: dict[Memory, Any]) -> Statement:
     return statement
 
 
-def without_dead_code(program: Program) -> Program:
+def dead_code_elimination(program: Program) -> Program:
     """Only statements whose results are read later, or that write outside, or draw random numbers.
 
     A random state is put back only where something draws.
@@ -118,7 +239,7 @@ def repr_of(value: Any) -> Any:
     return id(value) if isinstance(value, np.ndarray) else (type(value).__name__, repr(value))
 
 
-def without_repetition(program: Program) -> Program:
+def common_subexpression_elimination(program: Program) -> Program:
     """A value that is computed twice from operands that have not changed is computed once.
 
     What a checkpoint recomputes is computed again: to keep the first value is what the checkpoint is there to avoid.
@@ -153,7 +274,7 @@ def without_repetition(program: Program) -> Program:
     return program.replaced(found, now)
 
 
-def without_copies(program: Program) -> Program:
+def copy_propagation(program: Program) -> Program:
     """What is only computed to be copied is computed where the copy would be; what is only a copy is not made."""
     i = 0
     while i < len(program.statements):
@@ -194,7 +315,7 @@ def written_there(program: Program, i: int, source: View, target: View) -> Progr
             if view.memory is target.memory and not same_place(program.statements[k], view, target, k in using,
                                                                first == k == using[-2]):
                 return None
-    return changed_views(program, i, source, target)
+    return move_views(program, i, source, target)
 
 
 def same_place(statement: Statement, view: View, target: View, writes: bool, only: bool) -> bool:
@@ -212,10 +333,10 @@ def read_there(program: Program, i: int, source: View, target: View) -> Program 
             or target.memory in {v.memory for v in program.kept}
             or any(k > i for k in writes[source.memory]) or source.memory.kind == "input" and writes[source.memory]):
         return None
-    return changed_views(program, i, target, source)
+    return move_views(program, i, target, source)
 
 
-def products_turned(program: Program) -> Program:
+def transposed_products(program: Program) -> Program:
     """`x @ W.T` of few rows as the copy of `(W @ x.T).T`: OpenBLAS takes two thirds of the time at 32 × 784 × 256."""
     found = []
     for statement in program.statements:
@@ -319,17 +440,28 @@ def ones(n: int, dtype: Any) -> Any:
     return ONES.setdefault((n, dtype), np.ones(n, dtype))
 
 
+def partition(program: Program, count: int) -> tuple[Program, Program]:
+    """Divide a joint graph, whose first `count` kept views are results: what backward reads of what forward has written
+    is kept too."""
+    forward = [s for s in program.statements if not program.backward(s)]
+    backward = [s for s in program.statements if program.backward(s)]
+    results, grads = program.kept[:count], program.kept[count:]
+    written = {v.memory for s in forward for v in s.outs if v.memory.kind == "temporary"}
+    saved = {v.memory: v for s in backward for v in s.reads() if v.memory in written}
+    return Program(tuple(forward), (*results, *saved.values())), Program(tuple(backward), grads)
+
+
 PASSES: dict[str, Callable[[Program], Program]] = {
-    "one name for each value": renamed,
-    "numbers folded": numbers_folded,
-    "common subexpressions": without_repetition,
-    "dead code": without_dead_code,
-    "layouts": laid_out,
-    "copies forwarded": without_copies,
-    "products turned": products_turned,
-    "layouts of operands": operands_laid_out,
+    "one name for each value": single_assignment,
+    "numbers folded": constant_folding,
+    "common subexpressions": common_subexpression_elimination,
+    "dead code": dead_code_elimination,
+    "layouts": layout_propagation,
+    "copies forwarded": copy_propagation,
+    "products turned": transposed_products,
+    "layouts of operands": operand_layouts,
     "masks as bits": masks_as_bits,
     "sums as products": sums_as_products,
-    "common subexpressions, again": without_repetition,
-    "dead code, again": without_dead_code,
+    "common subexpressions, again": common_subexpression_elimination,
+    "dead code, again": dead_code_elimination,
 }
