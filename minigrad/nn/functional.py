@@ -18,7 +18,7 @@ from minigrad.core import Tensor, plain
 from minigrad.nn._multi_head import multi_head_attention_forward
 from minigrad.ops import activation
 from minigrad.ops._dispatch.arg_parser import guardable, parse_module_functions, parses_arguments
-from minigrad.ops._dispatch.op_wrappers import wrap_new_ops
+from minigrad.ops._dispatch.op_wrappers import OPS
 from minigrad.ops._dispatch.torch_function import overridable_module
 from minigrad.ops.activation import (
     celu,
@@ -241,7 +241,7 @@ globals().update({name: guardable(globals()[name], name, __name__, *operator)
 GUARDED = ("alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "gaussian_nll_loss",
            "gumbel_softmax", "softsign", "tanhshrink")
 globals().update({name: guardable(globals()[name], name, __name__) for name in GUARDED})
-wrap_new_ops()  # those that are loaded with this module
+OPS.wrap_new()  # those that are loaded with this module
 overridable_module(globals(), {*__all__} - {*IN_C, *HANDED_ON, *OTHERWISE, *GUARDED, "logsigmoid"}, ("linear",))
 
 if not TYPE_CHECKING:  # a type checker reports missing names by itself

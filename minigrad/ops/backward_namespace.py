@@ -6,7 +6,7 @@ from minigrad.backends.numpy import XP
 from minigrad.backends.registry import DeviceHandle, device_like
 from minigrad.core import Tensor, plain
 from minigrad.ops import activation
-from minigrad.ops._dispatch.op_wrappers import bind_forwards
+from minigrad.ops._dispatch.op_wrappers import OPS
 from minigrad.ops.index import indexing as index
 from minigrad.ops.index.indexing import IndexPut
 from minigrad.ops.linalg import matmul as linalg
@@ -84,5 +84,5 @@ class TensorNamespace:
         return x.array.dtype
 
 
-bind_forwards(TensorNamespace)
+OPS.bind(TensorNamespace)
 Tensor.backward_namespace = TensorNamespace()

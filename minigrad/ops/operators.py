@@ -10,7 +10,7 @@ from minigrad.backends.registry import MultiDevice
 from minigrad.core import Tensor
 from minigrad.ops import factory
 from minigrad.ops._dispatch.device_guard import guarded
-from minigrad.ops._dispatch.op_wrappers import BOUND, REBOUND, bind_forwards
+from minigrad.ops._dispatch.op_wrappers import OPS
 from minigrad.ops._dispatch.registration import DIRECT_METHODS, METHODS
 from minigrad.ops._dispatch.torch_function import begin, default
 from minigrad.ops.index import indexing
@@ -55,15 +55,14 @@ NEED_NO_GUARD = {"__new__", "__dir__", "type"}
 
 def guard(on: bool) -> None:
     """Put guards around what has no wrapper, or remove them; the forward of an op has its own."""
-    forwards = {name for owner, name, _ in BOUND if owner is Tensor}
+    forwards = {name for owner, name, _ in OPS.bound if owner is Tensor}
     for name, function in {**OPERATORS, **DIRECT_METHODS}.items():
         if isinstance(function, FunctionType) and name not in NEED_NO_GUARD | forwards:
             setattr(Tensor, name, guarded(function) if on else function)
-    for rewrap in REBOUND:
-        rewrap()
+    OPS.notify()
 
 
 for operator, function in OPERATORS.items():
     setattr(Tensor, operator, function)
-bind_forwards(Tensor)
+OPS.bind(Tensor)
 MultiDevice.on_change(guard)
