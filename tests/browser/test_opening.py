@@ -18,8 +18,8 @@ import nbformat
 from PIL import Image, ImageChops
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
-from minigrad_widgets.canvas import STRIP, with_note
-from minigrad_widgets.widget import STILL
+from minigrad_widgets.pictures.canvas import STRIP, with_note
+from minigrad_widgets.widget.base import STILL
 from tests.browser.book import await_widgets
 from tests.browser.fixtures import Axe, keep, ran
 from tests.browser.jupyter import PATIENCE, Lab, await_idle, open_notebook, run_all, saved

@@ -17,7 +17,7 @@ import minigrad as torch
 from minigrad import nn
 from minigrad.recorder import Trace, record
 from minigrad_widgets import Inspector, compare
-from minigrad_widgets.page import PLAYER
+from minigrad_widgets.widget.page import PLAYER
 from tests.widgets import synthetic
 
 PNG = b"\x89PNG\r\n\x1a\n"

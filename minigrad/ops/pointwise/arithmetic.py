@@ -2,7 +2,7 @@
 and the form in place. Division with rounding (`//`, `fmod`, `%`) and powers are here too.
 
 Mirrors the rows of PyTorch's `derivatives.yaml`. In `backward`, `g` is the gradient of the result, `xp` the functions
-of `minigrad.backends.protocol`, and the other arguments are what the forward saved. The same formula runs on arrays
+of `minigrad.backends.registry`, and the other arguments are what the forward saved. The same formula runs on arrays
 and, with `create_graph=True`, on Tensors. A saved value is None if the gradient that needs it is not required.
 
 NOTE: `x + 1` in Python is AddBackward0 with two edges. Inside a loss or a norm, where PyTorch's C++ code adds a number,
