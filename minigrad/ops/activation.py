@@ -37,7 +37,8 @@ from minigrad.ops._dispatch.elementwise import Gate, in_blocks
 from minigrad.ops._dispatch.memory_order import row_by_row
 from minigrad.ops._dispatch.registration import METHODS
 from minigrad.ops.pointwise import unary
-from minigrad.ops.pointwise.arithmetic import Add, Div, Sub
+from minigrad.ops.pointwise.add import Add, Sub
+from minigrad.ops.pointwise.div import Div
 from minigrad.ops.random import stream_beside
 from minigrad.ops.shape.views import View, dim_of
 from minigrad.ops.special.functions import Erf

@@ -10,7 +10,7 @@ from minigrad.ops._dispatch.op_wrappers import OPS
 from minigrad.ops.index import indexing as index
 from minigrad.ops.index.indexing import IndexPut
 from minigrad.ops.linalg import matmul as linalg
-from minigrad.ops.pointwise import arithmetic, unary
+from minigrad.ops.pointwise import pow, unary
 from minigrad.ops.pointwise.ternary import Masked, Where
 from minigrad.ops.reduce import sums as reduce
 from minigrad.ops.shape import join
@@ -50,7 +50,7 @@ class TensorNamespace:
 
     @staticmethod
     def power(x: Tensor, y: Any) -> Tensor:
-        return arithmetic.PowTensor.forward(x, y) if isinstance(y, Tensor) else arithmetic.Pow.forward(x, y)
+        return pow.PowTensor.forward(x, y) if isinstance(y, Tensor) else pow.Pow.forward(x, y)
 
     @staticmethod
     def moved(x: Tensor, handle: Any) -> Tensor:

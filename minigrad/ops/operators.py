@@ -15,20 +15,20 @@ from minigrad.ops._dispatch.registration import DIRECT_METHODS, METHODS
 from minigrad.ops._dispatch.torch_function import begin, default
 from minigrad.ops.index import indexing
 from minigrad.ops.linalg import matmul
-from minigrad.ops.pointwise import arithmetic, binary, compare, unary
+from minigrad.ops.pointwise import add, binary, compare, div, mul, pow, unary
 from minigrad.ops.shape import flip
 from minigrad.ops.tensor import properties, storage
 
 OPERATORS: dict[str, Any] = {
-    "__add__": arithmetic.Add.forward, "__radd__": arithmetic.Add.forward,
-    "__sub__": arithmetic.Sub.forward, "__rsub__": arithmetic.Rsub.forward,
-    "__mul__": arithmetic.Mul.forward, "__rmul__": arithmetic.Mul.forward,
-    "__truediv__": arithmetic.Div.forward, "__rtruediv__": arithmetic.rdiv, "__rdiv__": arithmetic.rdiv,
-    "__pow__": arithmetic.pow, "__rpow__": arithmetic.rpow,
+    "__add__": add.Add.forward, "__radd__": add.Add.forward,
+    "__sub__": add.Sub.forward, "__rsub__": add.Rsub.forward,
+    "__mul__": mul.Mul.forward, "__rmul__": mul.Mul.forward,
+    "__truediv__": div.Div.forward, "__rtruediv__": div.rdiv, "__rdiv__": div.rdiv,
+    "__pow__": pow.pow, "__rpow__": pow.rpow,
     "__neg__": unary.Neg.forward, "__pos__": unary.positive, "__abs__": unary.Abs.forward,
     "__matmul__": matmul.at,
-    "__floordiv__": arithmetic.floor_divide, "__rfloordiv__": arithmetic.rfloordiv,
-    "__mod__": arithmetic.remainder, "__rmod__": arithmetic.rremainder,
+    "__floordiv__": div.floor_divide, "__rfloordiv__": div.rfloordiv,
+    "__mod__": div.remainder, "__rmod__": div.rremainder,
     "__eq__": compare.equals, "__ne__": compare.ne,
     "__lt__": compare.lt, "__le__": compare.le, "__gt__": compare.gt, "__ge__": compare.ge,
     "__and__": binary.bitwise_and, "__rand__": binary.bitwise_and,
@@ -36,8 +36,8 @@ OPERATORS: dict[str, Any] = {
     "__xor__": binary.bitwise_xor, "__rxor__": binary.bitwise_xor, "__invert__": binary.inverted,
     "__lshift__": binary.bitwise_left_shift, "__rlshift__": binary.rlshift,
     "__rshift__": binary.bitwise_right_shift, "__rrshift__": binary.rrshift,
-    "__iadd__": arithmetic.add_, "__isub__": arithmetic.sub_, "__imul__": arithmetic.mul_,
-    "__itruediv__": arithmetic.div_, "__ipow__": arithmetic.pow_,
+    "__iadd__": add.add_, "__isub__": add.sub_, "__imul__": mul.mul_,
+    "__itruediv__": div.div_, "__ipow__": pow.pow_,
     **{name: METHODS[method] for name, method in (
         ("__iand__", "bitwise_and_"), ("__ior__", "bitwise_or_"), ("__ixor__", "bitwise_xor_"),
         ("__ilshift__", "bitwise_left_shift_"), ("__irshift__", "bitwise_right_shift_"),

@@ -28,10 +28,13 @@ from minigrad.ops.nn.pad import *
 from minigrad.ops.nn.pooling import *
 from minigrad.ops.nn.rnn import *
 from minigrad.ops.nn.softmax import *
-from minigrad.ops.pointwise.arithmetic import *
+from minigrad.ops.pointwise.add import *
 from minigrad.ops.pointwise.binary import *
 from minigrad.ops.pointwise.compare import *
+from minigrad.ops.pointwise.div import *
 from minigrad.ops.pointwise.minmax import *
+from minigrad.ops.pointwise.mul import *
+from minigrad.ops.pointwise.pow import *
 from minigrad.ops.pointwise.ternary import *
 from minigrad.ops.pointwise.unary import *
 from minigrad.ops.random import *

@@ -18,7 +18,7 @@ from minigrad.ops.linalg.checks import autocast, autocast_is_on
 from minigrad.ops.linalg.matmul import matmul
 from minigrad.ops.nn.dropout import dropout
 from minigrad.ops.nn.softmax import Softmax, SoftmaxBackward
-from minigrad.ops.pointwise.arithmetic import MulScalar
+from minigrad.ops.pointwise.mul import MulScalar
 from minigrad.ops.reduce.sums import sum
 from minigrad.ops.shape.join import repeat_interleave
 from minigrad.ops.shape.views import Transpose

@@ -23,7 +23,9 @@ from minigrad.ops._dispatch.arg_parser import parses_arguments
 from minigrad.ops.index.mask import MaskedFill
 from minigrad.ops.nn.loss import REDUCTIONS, Flag, checked
 from minigrad.ops.nn.softmax import log_softmax
-from minigrad.ops.pointwise.arithmetic import AddScalar, Div, DivScalar, MulScalar
+from minigrad.ops.pointwise.add import AddScalar
+from minigrad.ops.pointwise.div import Div, DivScalar
+from minigrad.ops.pointwise.mul import MulScalar
 from minigrad.ops.pointwise.ternary import Where
 from minigrad.ops.reduce.sums import mean, sum
 from minigrad.ops.shape.views import SqueezeDim, Unsqueeze, View

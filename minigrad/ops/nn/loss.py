@@ -32,8 +32,10 @@ from minigrad.ops.activation import LogSigmoid
 from minigrad.ops.index.flat_indexing import raw
 from minigrad.ops.index.mask import MaskedFill
 from minigrad.ops.linalg.norms import pairwise_distance
-from minigrad.ops.pointwise.arithmetic import AddScalar, MulScalar, Pow, Sub, SubScalar
+from minigrad.ops.pointwise.add import AddScalar, Sub, SubScalar
 from minigrad.ops.pointwise.minmax import ClampMin, Minimum
+from minigrad.ops.pointwise.mul import MulScalar
+from minigrad.ops.pointwise.pow import Pow
 from minigrad.ops.pointwise.ternary import Where
 from minigrad.ops.pointwise.unary import Abs, Exp, Log, Neg
 from minigrad.ops.reduce.sums import mean, sum

@@ -27,7 +27,7 @@ from minigrad.ops._dispatch import (
     tensor_method,
     underived,
 )
-from minigrad.ops.pointwise.arithmetic import Pow, PowScalar, PowTensor
+from minigrad.ops.pointwise.pow import Pow, PowScalar, PowTensor
 from minigrad.ops.pointwise.unary import LOG_2, NO_NEGATION, Exp2
 from minigrad.ops.tensor.copy import cast
 

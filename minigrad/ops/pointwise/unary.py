@@ -1,7 +1,7 @@
 """Functions of one tensor: exponentials, logarithms, trigonometry, hyperbolic functions, rounding.
 
 Mirrors the rows of PyTorch's `derivatives.yaml` with one input, and `UnaryOps.cpp`. Each is a class followed by its
-derivative (the conventions for formulas are those of arithmetic.py); the functions are at the end. Integers become
+derivative (the conventions for formulas are those of add.py); the functions are at the end. Integers become
 float32; what rounds leaves them as they are. What rounds is constant between its steps, so its derivative is 0, except
 for `frac`, whose derivative is 1.
 """
