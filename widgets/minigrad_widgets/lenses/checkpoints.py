@@ -15,7 +15,7 @@ from typing import Any, TypedDict
 import traitlets
 
 from minigrad.recorder import Trace
-from minigrad_widgets.pictures import load_canvas
+from minigrad_widgets.pictures import load
 from minigrad_widgets.text import Words
 from minigrad_widgets.widget.base import Widget, refuse_too_many_events
 
@@ -162,7 +162,7 @@ class Comparison(Widget):
 
     def figure(self) -> Any:
         """Return the charts at the current step as a picture."""
-        return load_canvas().drawn("checkpoints", self._data, self.step, f"step {self.step}")
+        return load("canvas").drawn("checkpoints", self._data, self.step, f"step {self.step}")
 
 
 def compare(traces: Mapping[str, Trace], step: int = 0) -> Comparison:

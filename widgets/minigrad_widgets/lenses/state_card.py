@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, Protocol
 
-from minigrad_widgets.pictures import load_canvas
+from minigrad_widgets.pictures import load
 from minigrad_widgets.text import shape_text
 
 COLUMNS = ("is_leaf", "requires_grad", "grad_fn", "output_nr", "retains_grad", "_version")
@@ -103,7 +103,7 @@ class StateCard:
 
     def to_png(self) -> bytes:
         """Return the card as a PNG picture."""
-        canvas = load_canvas()
+        canvas = load("canvas")
         png: bytes = canvas.to_png(canvas.drawn("state_card", self.states))
         return png
 

@@ -4,9 +4,9 @@ from typing import Any
 
 from minigrad._base.optional import optional
 
-__all__ = ["load_canvas"]
+__all__ = ["load"]
 
 
-def load_canvas() -> Any:
-    """Return `minigrad_widgets.pictures.canvas`. It loads matplotlib, which takes longer than all else together."""
-    return optional("minigrad_widgets.pictures.canvas", "widgets")
+def load(name: str) -> Any:
+    """Return a module of this package. All but `sketch` and `graph` load matplotlib, which takes long."""
+    return optional(f"minigrad_widgets.pictures.{name}", "widgets")

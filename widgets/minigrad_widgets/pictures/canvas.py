@@ -1,24 +1,25 @@
-"""Turns figures into bytes, and what several pictures share. The same figure gives the same bytes."""
+"""What the pictures drawn by matplotlib share, and figures as bytes. The same figure gives the same bytes."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from io import BytesIO
-from math import ceil
 from typing import Any
 
 from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.font_manager import findfont
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image
+
+from minigrad_widgets.pictures import sketch
+from minigrad_widgets.pictures.sketch import INK, SOFT
+
+__all__ = ["DPI", "FONT", "INK", "RULE", "SOFT", "Sheet", "drawn", "to_image", "to_png", "to_svg"]
 
 FONT: dict[Any, Any] = {"font.family": "DejaVu Sans"}  # comes with matplotlib: the same glyphs on every machine
-INK, SOFT, RULE = "#1d2127", "#5b626d", "#d9dce1"
+RULE = "#d9dce1"
 DPI = 100
-COLORS = 128
-MARGIN, STRIP = 14, 26  # pixels
 
 
 class Sheet:
@@ -48,31 +49,17 @@ def drawn(picture: str, *what: Any) -> Any:
         return import_module(f"minigrad_widgets.pictures.{picture}").draw(*what)
 
 
-def to_png(figure: Figure) -> bytes:
-    """Return a figure as PNG, in few colours: a lesson's picture stays well under 60 kB."""
+def to_image(figure: Figure) -> Image.Image:
+    """Return a figure as an image."""
     canvas: Any = FigureCanvasAgg(figure)
     with rc_context(FONT):
         canvas.draw()
-    return _written(Image.frombytes("RGBA", canvas.get_width_height(), bytes(canvas.buffer_rgba())).convert("RGB"))
+    return Image.frombytes("RGBA", canvas.get_width_height(), bytes(canvas.buffer_rgba())).convert("RGB")
 
 
-def with_note(png: bytes, note: str) -> bytes:
-    """Return the picture with one line of text on a strip below it, as wide as the wider of the two."""
-    picture = Image.open(BytesIO(png)).convert("RGB")
-    font = ImageFont.truetype(findfont(FONT["font.family"]), 12)
-    size = max(picture.width, ceil(font.getlength(note)) + 2 * MARGIN), picture.height + STRIP
-    both = Image.new("RGB", size, "white")
-    both.paste(picture)
-    draw = ImageDraw.Draw(both)
-    draw.rectangle((0, picture.height, *size), fill="#eef1f5")
-    draw.text((MARGIN, picture.height + STRIP // 2), note, fill="#3d444d", font=font, anchor="lm")
-    return _written(both)
-
-
-def _written(image: Image.Image) -> bytes:
-    out = BytesIO()
-    image.quantize(COLORS, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
-    return out.getvalue()
+def to_png(figure: Figure) -> bytes:
+    """Return a figure as PNG."""
+    return sketch.to_png(to_image(figure))
 
 
 def to_svg(figure: Figure) -> str:

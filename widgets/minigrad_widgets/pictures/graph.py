@@ -1,8 +1,8 @@
-"""A still picture of one frame: the graph pane, from the same positions as the live view, drawn by matplotlib.
+"""A still picture of one frame: the graph pane, from the same positions as the live view, as PNG or SVG.
 
 It is what a notebook shows where no widget can run: on a hosting site, in a PDF, in an untrusted notebook. It has the
 light theme, the Okabe-Ito palette, and the same glyphs, dashes and words as the browser. A large graph is drawn around
-the highlighted node. Only matplotlib's objects are used, never `pyplot`: a lesson's own figures are left alone.
+the highlighted node.
 """
 
 from __future__ import annotations
@@ -12,15 +12,10 @@ from itertools import pairwise
 from textwrap import wrap
 from typing import Any
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch, PathPatch
-from matplotlib.path import Path
-
 from minigrad_widgets.graph.geometry import HEIGHT, Point, Wire, fits, labels, width_of, wires
 from minigrad_widgets.graph.labels import Spot, label_spots, link_spots
 from minigrad_widgets.graph.links import Link, bow, links
-from minigrad_widgets.pictures.canvas import DPI, INK, SOFT
+from minigrad_widgets.pictures.sketch import INK, SOFT, Look, Sketch
 from minigrad_widgets.text import Words, brief, broken, piled
 
 Data = dict[str, Any]
@@ -47,7 +42,7 @@ class Style:
     filled: bool
     word: str
     width: float = 1.2
-    dash: tuple[float, float] | None = None
+    dash: tuple[float, ...] = ()
 
 
 STYLES = {
@@ -55,27 +50,24 @@ STYLES = {
     "waiting": Style(LINE, "#ffffff", INK, "o", False, "waits", dash=(4.0, 2.5)),
     "ready": Style("#e69f00", "#fcf3e0", INK, "D", True, "ready", 2.0),
     "running": Style("#0072b2", "#0072b2", "#ffffff", ">", True, "runs", 2.0),
-    "done": Style("#009e73", "#e0f3ee", INK, "$✓$", True, "done", 1.4),
-    "again": Style(SAVED, "#f9edf4", INK, "$↻$", True, "recomputed", 1.4, dash=(1.5, 1.5)),
+    "done": Style("#009e73", "#e0f3ee", INK, "✓", True, "done", 1.4),
+    "again": Style(SAVED, "#f9edf4", INK, "↻", True, "recomputed", 1.4, dash=(1.5, 1.5)),
 }
 
 
-def draw(data: Data, frame: Data, title: str = "") -> Figure:
+def draw(data: Data, frame: Data, title: str = "") -> Sketch:
     """Draw a frame of a graph under a title."""
     left, top, width, height = _window(data, frame)
     room = max(30, int((width - 28) / 7.6))  # a margin of 14 on both sides, 7.6 pixels a letter
     lines = [line for part in title.split("\n") for line in wrap(part, room)]
     head = 16 + 17 * len(lines) if lines else 0
-    figure = Figure(figsize=(width / DPI, (height + head) / DPI), dpi=DPI, facecolor="white")
-    axes = figure.add_axes((0, 0, 1, height / (height + head)))
-    axes.set_axis_off()
-    axes.set_xlim(left, left + width)
-    axes.set_ylim(top + height, top)
+    sketch = Sketch(left, top - head, width, height + head)
+    _Drawing(sketch, data, frame, (left, top, left + width, top + height)).draw()
+    if head:  # over what the graph has there
+        sketch.box(left + width / 2, top - head / 2, width, head, 0, Look(None, "#ffffff"), 7)
     for at, line in enumerate(lines):
-        figure.text(14 / width, 1 - (20 + 17 * at) / (height + head), line, fontsize=9, color=INK, va="center",
-                    parse_math=False)
-    _Drawing(axes, data, frame, (left, top, left + width, top + height)).draw()
-    return figure
+        sketch.text(left + 14, top - head + 20 + 17 * at, line, INK, 9, order=8)
+    return sketch
 
 
 def _window(data: Data, frame: Data) -> tuple[float, float, float, float]:
@@ -102,10 +94,10 @@ def filled_before(data: Data, tensor: int) -> bool:
 
 
 class _Drawing:
-    """Draws one frame on one pair of axes, in the pixels of the layout."""
+    """Draws one frame, in the pixels of the layout."""
 
-    def __init__(self, axes: Axes, data: Data, frame: Data, window: tuple[float, float, float, float]) -> None:
-        self.axes, self.data, self.frame, self.words = axes, data, frame, Words(data)
+    def __init__(self, sketch: Sketch, data: Data, frame: Data, window: tuple[float, float, float, float]) -> None:
+        self.sketch, self.data, self.frame, self.words = sketch, data, frame, Words(data)
         self.window = window
         nodes = {int(node): spot for node, spot in data["layout"]["nodes"].items()}
         known = {node for node in nodes if node in frame["status"]}
@@ -146,7 +138,7 @@ class _Drawing:
                 gradient = self.words.value(self.frame["edges"][wire.key])
                 x, y, left = self.spots[wire.key]
                 ink = BROKEN if broken(gradient) else FLOW_INK
-                self.label(x, y, brief(gradient), ink, 8, "bold", "right" if left else "left")
+                self.label(x, y, brief(gradient), ink, 8, True, "right" if left else "left")
 
     def passes(self, points: list[Point]) -> bool:
         left, top, right, bottom = self.window
@@ -154,24 +146,20 @@ class _Drawing:
 
     def curve(self, points: list[Point], color: str, width: float) -> None:
         steps: list[Point] = [points[0]]
-        codes = [Path.MOVETO]
         for (ax, ay), (bx, by) in pairwise(points):
             middle = (ay + by) / 2
             steps += [(ax, middle), (bx, middle), (bx, by)]
-            codes += [Path.CURVE4] * 3
         x, y = points[-1]
-        steps += [(x - 4, y - 6), (x, y - 0.5), (x + 4, y - 6)]
-        codes += [Path.MOVETO, Path.LINETO, Path.LINETO]
-        self.axes.add_patch(PathPatch(Path(steps, codes), fill=False, edgecolor=color, linewidth=width, zorder=1))
+        look = Look(color, width=width)
+        self.sketch.curve(steps, look)
+        self.sketch.line([(x - 4, y - 6), (x, y - 0.5), (x + 4, y - 6)], look)
 
     def link(self, link: Link, spot: Spot | None) -> None:
         view = link["kind"] == "view"
         points = bow(link["kind"], self.boxes[link["from"]], self.boxes[link["to"]])
-        path = Path(points, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
-        look: dict[str, Any] = {"edgecolor": SOFT, "linestyle": (0, (2, 3))} if view else {
-            "edgecolor": VERSION, "linestyle": (0, (7, 3, 2, 3))}
         stale = self.output_version(link["from"])[1]
-        self.axes.add_patch(PathPatch(path, fill=False, linewidth=1.1, zorder=1, alpha=0.45 if stale else 1, **look))
+        color = ("#b5b8bc" if stale else SOFT) if view else "#caba99" if stale else VERSION  # stale: half as strong
+        self.sketch.curve(points, Look(color, width=1.1, dash=(2, 3) if view else (7, 3, 2, 3)))
         if spot is not None and not (view and stale):
             self.label(spot.x, spot.y, link["label"], SOFT if view else VERSION, 7,
                        align="right" if spot.left else "left")
@@ -184,8 +172,8 @@ class _Drawing:
         return max([self.frame["versions"].get(tensor, 0) for tensor in own], default=0), bool(made and not own)
 
     def stub(self, x: float, y: float) -> None:
-        self.axes.plot([x, x], [y, y + 12], color=LINE, linewidth=1, linestyle=":", zorder=1)
-        self.axes.plot([x - 5, x + 5], [y + 12, y + 12], color=LINE, linewidth=1, zorder=1)
+        self.sketch.line([(x, y), (x, y + 12)], Look(LINE, dash=(1, 1.65)))
+        self.sketch.line([(x - 5, y + 12), (x + 5, y + 12)], Look(LINE))
         self.label(x + 8, y + 12, "None", SOFT, 7)
 
     def node(self, node: int) -> None:
@@ -196,34 +184,30 @@ class _Drawing:
         leaf = self.data["nodes"][node].get("variable") is not None
         radius = HEIGHT / 2 if leaf else 8
         if node == self.frame["lit"]:
-            self.box(x, y, width + 10, HEIGHT + 10, radius + 4, edgecolor="#7fb8d8", facecolor="none", linewidth=2.5)
+            self.sketch.box(x, y, width + 10, HEIGHT + 10, radius + 4, Look("#7fb8d8", width=2.5))
         if "caption" in self.data["nodes"][node]:  # folded: a box in front of others
-            self.box(x + 5, y - 5, width, HEIGHT, radius, edgecolor=LINE, facecolor="#f3f4f6", linewidth=1.0)
-        dashes = (1.0, 3.0) if stale else style.dash
-        dash = {"linestyle": (0, dashes)} if dashes else {}
+            self.sketch.box(x + 5, y - 5, width, HEIGHT, radius, Look(LINE, "#f3f4f6"))
         lost = self.lost(node)
-        self.box(x, y, width, HEIGHT, radius, edgecolor=BROKEN if lost else style.edge, facecolor=style.face,
-                 linewidth=2.0 if lost else style.width, **dash)
+        self.sketch.box(x, y, width, HEIGHT, radius, Look(BROKEN if lost else style.edge, style.face, 2.0 if lost else
+                                                          style.width, (1.0, 3.0) if stale else style.dash))
         title, caption = labels(self.data, node)
         left, ink = x - width / 2, style.text
         soft = ink if style.face == style.edge else SOFT
         face = soft if style.face == style.edge else style.edge
-        self.axes.plot([left + 17], [y], marker=style.marker, markersize=8 if style.filled else 7, color=face, zorder=4,
-                       markerfacecolor=face if style.filled else "white", markeredgewidth=1.2 if style.word else 0)
-        self.text(left + 32, y - 8, title, ink, 8.5, "bold")
-        self.text(left + 32, y + 10, caption, soft, 7.5)
+        self.glyph(left + 17, y, style, face)
+        self.sketch.text(left + 32, y - 8, title, ink, 8.5, bold=True)
+        self.sketch.text(left + 32, y + 10, caption, soft, 7.5)
         needs = self.frame["needs"].get(node)
         place = self.frame["ready"].index(node) + 1 if node in self.frame["ready"] else 0
         word = f"{style.word}: {needs}" if needs is not None and status == "waiting" else style.word
         word = f"ready: {place}" if 0 < place <= PLACES else word
         both = " · ".join(filter(None, [word, lost]))
         said = both if fits(both, caption, width) else lost or word
-        self.text(x + width / 2 - 12, y + 10, said, BROKEN if lost and style.face != style.edge else soft, 7.5, "bold",
-                  "right")
+        self.sketch.text(x + width / 2 - 12, y + 10, said, BROKEN if lost and style.face != style.edge else soft, 7.5,
+                         bold=True, align="right")
         if version:
-            pill = {"boxstyle": "round,pad=0.2,rounding_size=0.7", "facecolor": "white", "edgecolor": VERSION}
-            self.axes.text(left, y - HEIGHT / 2, f"v{version}", fontsize=7, weight="bold", color=VERSION, ha="center",
-                           va="center", zorder=6, clip_on=True, bbox=pill, parse_math=False)
+            told = self.sketch.text(left, y - HEIGHT / 2, f"v{version}", VERSION, 7, bold=True, align="center", order=6)
+            self.sketch.pill(told, Look(VERSION, "#ffffff"), 0.2, 0.7, 5.5)
         if leaf:
             self.tray(node, x, y + HEIGHT / 2 + 12)
         self.marks(node, x + width / 2, y - HEIGHT / 2, soft if style.face == style.edge else SAVED)
@@ -246,36 +230,36 @@ class _Drawing:
         held = ("#009e73", "#e0f3ee") if value or before else (LINE, "white")
         edge, face = (BADGE, "#fcf3e0") if coming else held
         text = brief(value) if value else "set before" if before else "None"
-        pill = {"boxstyle": "round,pad=0.25,rounding_size=0.4", "facecolor": face, "edgecolor": edge,
-                "linestyle": "-" if value or before or coming else ":"}
         ink = BROKEN if value and broken(value) else INK
-        self.axes.text(x, y, f".grad {text}", fontsize=7, color=ink, va="center", ha="center", zorder=5,
-                       clip_on=True, bbox=pill, parse_math=False)
+        told = self.sketch.text(x, y, f".grad {text}", ink, 7, align="center")
+        self.sketch.pill(told, Look(edge, face, dash=() if value or before or coming else (1, 1.65)), 0.25, 0.4, 4.5)
 
     def marks(self, node: int, right: float, top: float, color: str) -> None:
         state = self.frame["saved"].get(node)
         for at in range(min(4, len(self.data["nodes"][node]["saved"])) if state else 0):
-            self.axes.plot([right - 16.5 - at * 11], [top + 11.5], marker="s", markersize=5, color=color, zorder=4,
-                           fillstyle="full" if state == "held" else "none")
+            look = Look(color, color if state == "held" else None)
+            self.sketch.box(right - 16.5 - at * 11, top + 11.5, 7, 7, 0, look, 4)
         pending = self.frame["pending"].get(node)
         if pending:
             text = f"Σ {piled(['–' if each is None else brief(self.words.value(each)) for each in pending])}"
-            pill = {"boxstyle": "round,pad=0.25,rounding_size=0.8", "facecolor": BADGE, "edgecolor": "white"}
-            self.axes.text(right + 46, top, text, fontsize=7.5, weight="bold", color="#1d1500", va="center", ha="right",
-                           zorder=6, clip_on=True, bbox=pill, parse_math=False)
+            told = self.sketch.text(right + 46, top, text, "#1d1500", 7.5, bold=True, align="right", order=6)
+            self.sketch.pill(told, Look("#ffffff", BADGE), 0.25, 0.8, 5.5)
 
-    def box(self, x: float, y: float, width: float, height: float, radius: float, **look: Any) -> None:
-        style = f"round,pad=0,rounding_size={radius}"
-        corner = (x - width / 2, y - height / 2)
-        self.axes.add_patch(FancyBboxPatch(corner, width, height, boxstyle=style, zorder=3, **look))
+    def glyph(self, x: float, y: float, style: Style, color: str) -> None:
+        """Draw the mark of a status."""
+        look = Look(color, color if style.filled else "#ffffff", 1.2)
+        if style.marker in "✓↻":
+            self.sketch.text(x, y, style.marker, color, 14, align="center")
+        elif style.marker in ".o":
+            size = 5.5 if style.filled else 9.5
+            self.sketch.box(x, y, size, size, size / 2, look if style.word else Look(None, color), 4)
+        else:
+            places: dict[str, list[Point]] = {"D": [(0, -6.5), (6.5, 0), (0, 6.5), (-6.5, 0)],
+                                              ">": [(-5, -5.5), (5, 0), (-5, 5.5)]}
+            self.sketch.line([(x + dx, y + dy) for dx, dy in places[style.marker]], look, 4, closed=True)
 
-    def text(self, x: float, y: float, text: str, color: str, size: float, weight: str = "normal",
-             align: str = "left") -> None:
-        self.axes.text(x, y, text, fontsize=size, color=color, weight=weight, ha=align, va="center", zorder=5,
-                       clip_on=True, parse_math=False)
-
-    def label(self, x: float, y: float, text: str, color: str, size: float, weight: str = "normal",
+    def label(self, x: float, y: float, text: str, color: str, size: float, bold: bool = False,
               align: str = "left") -> None:
-        pad = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
-        self.axes.text(x, y, text, fontsize=size, color=color, weight=weight, ha=align, va="center", zorder=2,
-                       clip_on=True, bbox=pad, parse_math=False)
+        """Write on an edge, over what is behind."""
+        told = self.sketch.text(x, y, text, color, size, bold, align, 2)
+        self.sketch.pill(told, Look(None, "#ffffff"), 0.1, 0, 1.5)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import anywidget
 
 from minigrad.recorder import Trace
-from minigrad_widgets.pictures import load_canvas
+from minigrad_widgets.pictures import load
 from minigrad_widgets.widget.page import STATIC, write_page
 
 MOST_EVENTS = 200_000  # the front end has the same limit
@@ -46,16 +46,20 @@ class Widget(anywidget.AnyWidget):
 
     def figure(self) -> Any:
         """Return the widget as a still picture, a figure of matplotlib."""
-        return load_canvas().drawn(self.PICTURE, self)
+        return load("canvas").drawn(self.PICTURE, self)
+
+    def image(self) -> Any:
+        """Return the picture as an image of Pillow."""
+        return load("canvas").to_image(self.figure())
 
     def to_png(self) -> bytes:
         """Return the picture as PNG."""
-        png: bytes = load_canvas().to_png(self.figure())
+        png: bytes = load("sketch").to_png(self.image())
         return png
 
     def to_svg(self) -> str:
         """Return the picture as SVG text, the same for the same state."""
-        svg: str = load_canvas().to_svg(self.figure())
+        svg: str = load("canvas").to_svg(self.figure())
         return svg
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
@@ -67,5 +71,6 @@ class Widget(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
-        still = load_canvas().with_note(self.to_png(), STILL)
+        sketch = load("sketch")
+        still = sketch.to_png(sketch.with_note(self.image(), STILL))
         return {**data, "text/plain": self.text, "image/png": b64encode(still).decode()}, metadata
