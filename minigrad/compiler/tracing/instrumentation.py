@@ -40,7 +40,7 @@ from minigrad.core import Node, Tensor, engine
 from minigrad.core.engine import start_grads
 from minigrad.core.grad_mode import UNUSUAL
 from minigrad.core.saved import Packed
-from minigrad.ops._dispatch.op_wrappers import wrap_ops
+from minigrad.ops._dispatch.op_wrappers import OPS
 
 __all__ = ["TRACING", "random_state_kept", "release_traced", "tracing"]
 
@@ -343,7 +343,7 @@ def tracing(trace: Trace, named: list[tuple[str, Tensor]], options: Options) -> 
         for owner, name, value in before:
             setattr(owner, name, value)
         UNUSUAL.pass_wrappers = [each for each in UNUSUAL.pass_wrappers if each is not noting_nodes]
-        wrap_ops(noting_op, False)
+        OPS.wrap(noting_op, False)
         restore_arrays(arrays, trace)
         for group, key, value in values:
             group[key] = restore_option(group[key], value, trace)
@@ -353,7 +353,7 @@ def tracing(trace: Trace, named: list[tuple[str, Tensor]], options: Options) -> 
         for owner, name, value in changes:
             setattr(owner, name, value)
         UNUSUAL.pass_wrappers.append(noting_nodes)
-        wrap_ops(noting_op, True)
+        OPS.wrap(noting_op, True)
         for number, (name, t) in enumerate(named):
             if not isinstance(t.array, TracedArray):  # a gradient may be known as a tensor, too
                 t.array = trace.as_input(t.array, name, number)
