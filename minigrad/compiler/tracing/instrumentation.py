@@ -7,7 +7,7 @@ new array: what fills memory, copies, or multiplies matrices. `tracing` puts all
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from threading import get_ident
 from typing import Any
@@ -28,6 +28,7 @@ from minigrad.compiler.tracing.trace import (
     HALF,
     RULES,
     Active,
+    Slot,
     Trace,
     TracedArray,
     call,
@@ -326,9 +327,9 @@ def breaking_bfloat16(trace: Trace, in_half: Any) -> Callable[[Any], Any]:
 
 
 @contextmanager
-def tracing(trace: Trace, named: list[tuple[str, Tensor]], options: Options) -> Iterator[None]:
+def tracing(trace: Trace, slots: Sequence[Slot], tensors: Sequence[Tensor], options: Options) -> Iterator[None]:
     """A block in which tensors have traced arrays, and optimisers traced options; afterwards they have their own."""
-    arrays = [(t, t.array) for t in {id(t): t for _, t in named}.values()]
+    arrays = [(t, t.array) for t in {id(t): t for t in tensors}.values()]
     values = [(group, key, group[key]) for group, key in options.values()]
     changes: list[tuple[Any, str, Any]] = [
         (draws, "drawn", traced_draw), (BFLOAT16, "type", breaking_bfloat16(trace, BFLOAT16.type)),
@@ -354,9 +355,9 @@ def tracing(trace: Trace, named: list[tuple[str, Tensor]], options: Options) -> 
             setattr(owner, name, value)
         UNUSUAL.pass_wrappers.append(noting_nodes)
         wrap_ops(noting_op, True)
-        for number, (name, t) in enumerate(named):
+        for slot, t in zip(slots, tensors, strict=True):
             if not isinstance(t.array, TracedArray):  # a gradient may be known as a tensor, too
-                t.array = trace.as_input(t.array, name, number)
+                t.array = trace.as_input(t.array, slot)
         for name, (group, key) in options.items():
             group[key] = traced_option(trace, name, group, key)
         with registry.serving(backend):

@@ -45,8 +45,8 @@ from minigrad.compiler.program.statements import (
     parts_of,
 )
 
-__all__ = ["AUTOGRAD", "HALF", "RULES", "Active", "GraphBreak", "Trace", "TracedArray", "call", "dispatch", "new_array",
-           "plain", "traced_arrays_in"]
+__all__ = ["AUTOGRAD", "HALF", "RULES", "Active", "GraphBreak", "Slot", "Trace", "TracedArray", "call", "dispatch",
+           "new_array", "plain", "traced_arrays_in"]
 
 PACKAGE = str(Path(__file__).resolve().parents[2]) + "/"
 HERE, OPTIM, ENGINE = PACKAGE + "compiler/", PACKAGE + "optim/", PACKAGE + "core/engine.py"
@@ -253,6 +253,19 @@ class GraphBreak(RuntimeError):
     """A step does what no program can repeat, and `fullgraph=True` asks for an error."""
 
 
+class Slot(NamedTuple):
+    """Which tensor of a call: `place` counts in the list of all of them, the same for each call.
+
+    `kind`: "outside" (the step reaches it by itself), "argument", or "grad", which is the gradient that the tensor in
+    the slot `owner` has when the call begins.
+    """
+
+    kind: str
+    place: int
+    name: str
+    owner: Slot | None = None
+
+
 class Trace:
     """The statements of one step, as they are noted, and the conditions under which they hold."""
 
@@ -262,7 +275,7 @@ class Trace:
         self.calls = Calls()
         self.guards: dict[str, None] = {}  # conditions on the scalars that the step reads
         self.scalars: dict[str, Callable[..., float]] = {}  # by the name in formulas: what reads it of a call's tensors
-        self.inputs: dict[Memory, int] = {}  # the numbers of the tensors from outside
+        self.inputs: dict[Memory, Slot] = {}  # the tensors that were there before
         self.states: dict[str, bytes] = {}  # states of the default stream that a program keeps while it runs
         self.known_states: dict[bytes, str] = {}  # those that the step has looked at, as a checkpoint does: their names
         self.drawn_until = b""  # the state of the default stream behind the last draw that was noted
@@ -330,12 +343,12 @@ class Trace:
             self.add("copy", "copyto", np.copyto, (kept,), (TracedArray(owner, memory),))
         return TracedArray(array, self.memories[id(owner)][1])
 
-    def as_input(self, array: Any, name: str, number: int) -> TracedArray:
-        """An array of a tensor from outside, as an input of its own: others may have the same array in this call."""
-        memory = Memory(array, "input", name)
-        self.memories[id(array)], self.inputs[memory] = (array, memory), number
+    def as_input(self, array: Any, slot: Slot) -> TracedArray:
+        """The array of a tensor as an input of its own: others may have the same array in this call."""
+        memory = Memory(array, "input", slot.name)
+        self.memories[id(array)], self.inputs[memory] = (array, memory), slot
         if array.size == 1 and array.dtype.kind == "f":
-            now = self.scalar(array.item(), f"{name}_now", lambda tensors: tensors[number].array.item())
+            now = self.scalar(array.item(), f"{slot.name}_now", lambda tensors: tensors[slot.place].array.item())
             memory.value = now.formula
         return TracedArray(array, memory)
 
