@@ -1,7 +1,5 @@
 """`minigrad.compile`: a step, called as before, that runs as a program once it has been traced."""
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 from collections.abc import Callable
@@ -23,13 +21,8 @@ from minigrad.compiler.tracing.trace import Active, GraphBreak, Trace
 from minigrad.compiler.variant import Variant
 from minigrad.core import LOCAL
 from minigrad.core.grad_mode import UNUSUAL
-from minigrad.nn.modules.module import (
-    GLOBAL_BACKWARD_HOOKS,
-    GLOBAL_BACKWARD_PRE_HOOKS,
-    GLOBAL_FORWARD_HOOKS,
-    GLOBAL_FORWARD_PRE_HOOKS,
-    Module,
-)
+from minigrad.nn.modules import module
+from minigrad.nn.modules.module import Module
 from minigrad.ops.linalg.checks import autocast_is_on
 
 __all__ = ["Compiled", "Explanation", "OptimizedModule", "compile"]
@@ -222,10 +215,10 @@ class OptimizedModule(Module):
     compiled function, unless the module has attributes of these names.
     """
 
-    def __init__(self, module: Module, backend: str, fullgraph: bool) -> None:
+    def __init__(self, mod: Module, backend: str, fullgraph: bool) -> None:
         super().__init__()
-        self.__dict__.update(_compiled=Compiled(module, backend, fullgraph), _options=(backend, fullgraph))
-        self._modules["_orig_mod"] = module
+        self.__dict__.update(_compiled=Compiled(mod, backend, fullgraph), _options=(backend, fullgraph))
+        self._modules["_orig_mod"] = mod
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self.__dict__["_compiled"](*args, **kwargs)
@@ -246,8 +239,8 @@ class OptimizedModule(Module):
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
-        module = own["_modules"]["_orig_mod"]
-        return module if name == "_orig_mod" else getattr(module if hasattr(module, name) else own["_compiled"], name)
+        inner = own["_modules"]["_orig_mod"]
+        return inner if name == "_orig_mod" else getattr(inner if hasattr(inner, name) else own["_compiled"], name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if hasattr(type(self), name):
@@ -272,9 +265,9 @@ def spec_of(tensor: Any) -> Any:
 def unusual() -> bool:
     """Whether something is on that sees each op, or that programs know nothing of: such calls are eager."""
     return bool(LOCAL.observer is not None or LOCAL.saved_tensors_hooks or LOCAL.dispatch_modes or MultiDevice.active
-                or UNUSUAL.on_new_node is not None or LOCAL.graph_task is not None or GLOBAL_FORWARD_HOOKS
-                or GLOBAL_FORWARD_PRE_HOOKS or GLOBAL_BACKWARD_HOOKS or GLOBAL_BACKWARD_PRE_HOOKS
-                or autocast_is_on())
+                or UNUSUAL.on_new_node is not None or LOCAL.graph_task is not None or module.GLOBAL_FORWARD_HOOKS
+                or module.GLOBAL_FORWARD_PRE_HOOKS or module.GLOBAL_BACKWARD_HOOKS
+                or module.GLOBAL_BACKWARD_PRE_HOOKS or autocast_is_on())
 
 
 def compile(fn: Any = None, *, backend: str = "auto", fullgraph: bool = False, dynamic: bool | None = None) -> Any:

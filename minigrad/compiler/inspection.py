@@ -5,8 +5,6 @@ value the same name, so that two programs can be compared line by line. The widg
 object of the compiler.
 """
 
-from __future__ import annotations
-
 import ast
 import linecache
 from collections import Counter
@@ -18,8 +16,6 @@ from minigrad._base.notebook import is_cell
 from minigrad.compiler.program.source import ALIGNED, Lines, Plan, Source
 from minigrad.compiler.program.statements import Program, Statement
 from minigrad.compiler.variant import Variant
-
-__all__ = ["SENTENCES", "graph", "inspection"]
 
 # By pass: what it did, and what is said where there was nothing for it to do.
 SENTENCES = {

@@ -5,8 +5,6 @@ the caller's own, and several calls may wait for their backward passes. Only tem
 memory plan, which all calls share.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -25,7 +23,6 @@ from minigrad.compiler.tracing.trace import Slot
 from minigrad.core import LOCAL, Tensor
 from minigrad.core.tensor import counter_of, materialized, plain
 
-__all__ = ["Variant"]
 
 class FreshMemory(NamedTuple):
     """`views`: what is returned, each with the place of its memory in `fresh`; `fresh`: all memory that outlives a

@@ -30,8 +30,6 @@ import numpy as np
 from minigrad.compiler.program.passes import axes_of, memory_order
 from minigrad.compiler.program.statements import Asked, Formula, Memory, Program, Statement, View
 
-__all__ = ["SUMS", "Access", "Group", "Part", "asked_by", "loop_groups", "sizes_of"]
-
 Cuts = tuple[int, ...]
 
 

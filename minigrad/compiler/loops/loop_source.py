@@ -5,8 +5,6 @@ line of elements; `v1` … are values of one element or of one row. So loops tha
 compiled once, also when the model has ten layers that are alike.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,8 +13,6 @@ import numpy as np
 from minigrad.compiler.loops.grouping import SUMS, Access, Group, Part, asked_by, loop_groups, sizes_of
 from minigrad.compiler.program.passes import PASSES
 from minigrad.compiler.program.statements import Formula, Memory, Program, Statement, View
-
-__all__ = ["WITH_LOOPS", "Loop", "loop_fusion"]
 
 INDICES = "ijklmnopq"
 EXPRESSIONS = {

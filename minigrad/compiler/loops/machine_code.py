@@ -6,8 +6,6 @@ loops with them. None assumes that there is no NaN and no infinity, as `fastmath
 rounded once ("contract"), and sums alone may be taken in another order (`plus`).
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import math

@@ -19,8 +19,6 @@ from numpy.lib.stride_tricks import as_strided
 
 from minigrad.compiler.program.statements import Formula, Memory, Program, Statement, View
 
-__all__ = ["ALIGNED", "Function", "Lines", "Plan", "Source", "rounded", "view"]
-
 ALIGNED = 64  # bytes of a cache line
 
 
@@ -59,10 +57,9 @@ def aligned_size(nbytes: int) -> int:
 def in_place(statement: Statement, memory: Memory) -> bool:
     """Whether a function of elements may write where it reads an operand: each element lies where its result will."""
     out = statement.out
-    read = [v for v in statement.reads() if v.memory is memory]
     return statement.kind == "ufunc" and len(statement.outs) == 1 and out.whole and all(
         v.shape == out.shape and v.strides == out.strides and v.dtype.itemsize == out.dtype.itemsize and v.whole
-        for v in read)
+        for v in statement.reads() if v.memory is memory)
 
 
 def plan_memory(program: Program) -> Plan:

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 from minigrad._base.notebook import is_cell
 
-__all__ = ["NOBODY", "Asked", "Formula", "Memory", "Program", "Statement", "View", "contiguous_strides", "parts_of"]
 
 class Memory:
     """A piece of memory that statements read or write.

@@ -7,8 +7,6 @@ for backward, the backward program the gradients of the inputs. To the caller bo
 `CompiledFunctionBackward`.
 """
 
-from __future__ import annotations
-
 import gc
 import itertools
 from collections import OrderedDict
@@ -30,7 +28,6 @@ from minigrad.core import LOCAL, Node, Tensor, edge_target, engine
 from minigrad.core.tensor import counter_of, extras_of, plain
 from minigrad.history.views import MANY
 
-__all__ = ["CapturedCall"]
 
 class ReturnValue:
     """What a step returns: the views of `tensors`, which the program computes; those with the indices `live` keep

@@ -6,8 +6,6 @@ inputs of the program. Numbers, texts, flags, lengths and identities become guar
 of optimisers that are floats are neither: a program reads them at each call.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import sys
@@ -25,8 +23,6 @@ from minigrad.core.tensor import counter_of, extras_of, materialized
 from minigrad.nn.modules.module import Module
 from minigrad.ops.random import Generator
 from minigrad.optim.optimizer import Optimizer
-
-__all__ = ["PLAIN", "Guards", "Survey", "attached_to", "leaves_of"]
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 # Not looked into: their state is no state of the user's program.

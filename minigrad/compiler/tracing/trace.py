@@ -45,9 +45,6 @@ from minigrad.compiler.program.statements import (
     parts_of,
 )
 
-__all__ = ["AUTOGRAD", "HALF", "RULES", "Active", "GraphBreak", "Slot", "Trace", "TracedArray", "call", "dispatch",
-           "new_array", "plain", "traced_arrays_in"]
-
 PACKAGE = str(Path(__file__).resolve().parents[2]) + "/"
 HERE, OPTIM, ENGINE = PACKAGE + "compiler/", PACKAGE + "optim/", PACKAGE + "core/engine.py"
 CHECKPOINT, RUNS_AGAIN = PACKAGE + "utils/checkpoint/", ("recompute", "backward")  # functions that run a call again
@@ -56,7 +53,6 @@ TYPED = ("<stdin>", "<string>", "<python-input", "<doctest")  # what a user type
 
 
 def callers(frame: FrameType | None) -> Iterator[FrameType]:
-    """A frame, and those that called it."""
     while frame is not None:
         yield frame
         frame = frame.f_back
@@ -162,16 +158,6 @@ OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": opera
 UFUNCS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "**"}
 
 
-def combined_formula(ufunc: str, operands: list[Any], itemsize: int) -> Formula | None:
-    """The formula of what a function of NumPy makes of two numbers, in floats of so many bytes; None if an operand has
-    none."""
-    if ufunc not in UFUNCS or not all(isinstance(v, (bool, int, float, np.generic, Formula)) for v in operands):
-        return None
-    x, y = [v.text if isinstance(v, Formula) else text_of(v if isinstance(v, TracedFloat) else float(v))
-            for v in operands]
-    return Formula(f"({x} {UFUNCS[ufunc]} {y})" if itemsize == 8 else f"rounded({x} {UFUNCS[ufunc]} {y})")
-
-
 def method_of(symbol: str, swapped: bool = False) -> Callable[..., Any]:
     """An operator of two numbers, as a method; the outcome of a comparison becomes a guard."""
     def method(self: TracedFloat, other: Any) -> Any:
@@ -184,6 +170,11 @@ def method_of(symbol: str, swapped: bool = False) -> Callable[..., Any]:
             return value
         return TracedFloat(value, text, self.guard)
     return method
+
+
+def settled(function: Any) -> Callable[..., Any]:
+    """What Python asks of a number, of the number alone."""
+    return lambda self, *args: function(self.plain(), *args)
 
 
 class TracedFloat(float):
@@ -226,18 +217,7 @@ class TracedFloat(float):
         return bool(self != 0.0)
 
     __float__ = plain
-
-    def __int__(self) -> int:
-        return int(self.plain())
-
-    def __round__(self, digits: Any = None) -> Any:
-        return round(self.plain(), digits)
-
-    def __repr__(self) -> str:
-        return repr(self.plain())
-
-    def __format__(self, spec: str) -> str:
-        return format(self.plain(), spec)
+    __int__, __round__, __repr__, __format__ = map(settled, (int, round, repr, format))
 
 
 BASIC = (int, slice, type(None), type(...))
@@ -374,6 +354,8 @@ def plain(value: Any) -> Any:
         return value.value
     if type(value) in (tuple, list):
         return type(value)([plain(part) for part in value])
+    if type(value) is dict:
+        return {key: plain(part) for key, part in value.items()}
     return value_of(value)  # a subclass of float would not take the dtype of the array that it meets
 
 
@@ -418,8 +400,7 @@ def traced_arrays_in(value: Any) -> list[TracedArray]:
 def call(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
     """Call a function of NumPy, and note it as a statement if it makes a new array or changes one."""
     trace = Active.trace
-    real = [plain(a) for a in args], {k: plain(v) for k, v in options.items()}
-    result = function(*real[0], **real[1])
+    result = function(*plain(args), **plain(options))
     if name in ABOUT_TYPES:
         return result
     if name in SHAPED_BY_DATA:
@@ -497,10 +478,8 @@ class TracedArray(NDArrayOperatorsMixin):
         return value
 
     __bool__ = breaking_method("__bool__", "a condition on data")
-    __float__ = breaking_method("__float__", "a number is read from a tensor")
-    __int__ = breaking_method("__int__", "a number is read from a tensor")
-    __index__ = breaking_method("__index__", "a number is read from a tensor")
-    __complex__ = breaking_method("__complex__", "a number is read from a tensor")
+    __float__, __int__, __index__, __complex__ = (breaking_method(name, "a number is read from a tensor") for name in (
+        "__float__", "__int__", "__index__", "__complex__"))
     tolist = breaking_method("tolist", "values are handed to Python")
     __array__ = breaking_method("__array__", "values are handed to NumPy")
 
@@ -554,7 +533,7 @@ class TracedArray(NDArrayOperatorsMixin):
         kind = "product" if ufunc is np.matmul else {"__call__": "ufunc", "reduce": "reduce"}.get(method, "call")
         name = name if method == "__call__" else f"{name}.{method}"
         outs = [trace.outside(o) if isinstance(o, np.ndarray) else o for o in out]
-        result = function(*plain(inputs), **{k: plain(v) for k, v in options.items()}, out=plain(tuple(outs)) or None)
+        result = function(*plain(inputs), **plain(options), out=plain(tuple(outs)) or None)
         results = result if isinstance(result, tuple) else (result,)
         outs = [new_array(each) if o is None else o for o, each in zip(outs or [None] * len(results), results)]
         formula = scalar_formula(name, inputs, outs[0])
@@ -566,18 +545,99 @@ class TracedArray(NDArrayOperatorsMixin):
         return dispatch(function.__name__, function, args, options)
 
 
-RULES: dict[str, Callable[..., Any]] = {}  # by the name of a function of NumPy's (functions.py fills it)
+def fill_rule(number: Any) -> Callable[[str, Any, Any, dict[str, Any]], Any]:
+    """`zeros` and its kind: new memory, and a statement that fills it."""
+    def make(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
+        value = number if number != "given" else args[1] if len(args) > 1 else options["fill_value"]
+        out = new_array(function(*plain(args), **plain(options)))
+        if value is not None:
+            Active.trace.add("fill", "copyto", np.copyto, (value,), [out])
+        return out
+    return make
+
+
+def constant_rule(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
+    """What is made of sizes and numbers alone; of a traced array a copy, or itself."""
+    if traced_arrays_in(args):
+        if not isinstance(args[0], TracedArray):
+            return call(name, function, args, options)
+        x, dtype = args[0], options.get("dtype", args[1] if len(args) > 1 else None)
+        same = dtype is None or x.dtype == dtype
+        if same and name != "array" and (name == "asarray" or x.flags.c_contiguous):
+            return x
+        return x.astype(x.dtype if dtype is None else dtype, order="C" if name == "ascontiguousarray" else "K")
+    made_of = function(*plain(args), **options)
+    return Active.trace.outside(made_of if made_of.base is None else made_of.copy())
+
+
+def where_rule(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
+    if len(args) < 3:
+        return call("nonzero", function, args, options)
+    out = new_array(np.where(*plain(args)))
+    Active.trace.add("ufunc", "where", np.where, args, [out])
+    return out
+
+
+def copyto_rule(name: str, function: Any, args: Any, options: dict[str, Any]) -> None:
+    out, x = args
+    if "where" not in options:
+        out[...] = x
+        return
+    target = out if isinstance(out, TracedArray) else Active.trace.outside(out)
+    np.copyto(target.value, plain(x), where=plain(options["where"]))
+    Active.trace.add("call", "copyto", np.copyto, (x,), [target], {"where": options["where"]}, updates=True)
+
+
+def product_rule(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
+    """`dot` and `matmul`; of vectors too."""
+    a, b = args[:2]
+    out = args[2] if len(args) > 2 else options.get("out")
+    result = function(plain(a), plain(b))
+    if out is not None:
+        out.value[...] = result
+    target = new_array(result) if out is None else out
+    if np.ndim(plain(a)) and np.ndim(plain(b)):
+        Active.trace.add("product", name, function, (a, b), [target])
+    else:
+        Active.trace.add("ufunc", "multiply", np.multiply, (a, b), [target])
+    return target
+
+
+def reduction_rule(ufunc: Any, *names: str) -> Callable[[str, Any, Any, dict[str, Any]], Any]:
+    """`sum` and its kind, as the `reduce` that they are; `names`: of the arguments behind the axis."""
+    def reduced(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
+        x, *others = args
+        return ufunc.reduce(x, **{"axis": None, **dict(zip(("axis", *names), others)), **options})
+    return reduced
+
+
+# By the name of a function of NumPy's: where more is known than that it makes a new array.
+RULES: dict[str, Callable[..., Any]] = {
+    **dict.fromkeys(("zeros", "zeros_like"), fill_rule(0)), **dict.fromkeys(("ones", "ones_like"), fill_rule(1)),
+    **dict.fromkeys(("empty", "empty_like"), fill_rule(None)),
+    **dict.fromkeys(("full", "full_like"), fill_rule("given")),
+    "where": where_rule, "copyto": copyto_rule, "dot": product_rule, "matmul": product_rule,
+    **dict.fromkeys(("asarray", "array", "ascontiguousarray", "arange", "eye", "identity", "tri"), constant_rule),
+    "copy": lambda name, function, args, options: args[0].copy("K"),
+    "sum": reduction_rule(np.add, "dtype", "out", "keepdims"),
+    "prod": reduction_rule(np.multiply, "dtype", "out", "keepdims"),
+    "any": reduction_rule(np.logical_or, "out", "keepdims"), "all": reduction_rule(np.logical_and, "out", "keepdims"),
+    **dict.fromkeys(("max", "amax"), reduction_rule(np.maximum, "out", "keepdims")),
+    **dict.fromkeys(("min", "amin"), reduction_rule(np.minimum, "out", "keepdims"))}
 
 
 def dispatch(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
     """A function of NumPy on traced arrays."""
-    rule: Callable[..., Any] = RULES.get(name, call)
+    rule: Any = RULES.get(name, call)
     return rule(name, function, args, {k: v for k, v in options.items() if k not in ("like", "device")})
 
 
 def scalar_formula(name: str, inputs: Any, out: TracedArray) -> Formula | None:
     """How one number follows from others whose formulas are known: Adam's count, after one was added."""
-    if out.ndim or out.dtype.kind != "f" or len(inputs) != 2:
+    operands: list[Any] = [v.memory.value if isinstance(v, TracedArray) else v for v in inputs]
+    if out.ndim or out.dtype.kind != "f" or len(operands) != 2 or name not in UFUNCS or not all(
+            isinstance(v, (bool, int, float, np.generic, Formula)) for v in operands):
         return None
-    operands = [v.memory.value if isinstance(v, TracedArray) else v for v in inputs]
-    return combined_formula(name, operands, out.dtype.itemsize)
+    x, y = [v.text if isinstance(v, Formula) else text_of(v if isinstance(v, TracedFloat) else float(v))
+            for v in operands]
+    return Formula(f"({x} {UFUNCS[name]} {y})" if out.itemsize == 8 else f"rounded({x} {UFUNCS[name]} {y})")
