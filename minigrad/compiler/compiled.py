@@ -102,8 +102,11 @@ class Compiled:
             if self._calls == 1:  # what a first step makes, such as an optimiser's state, is there when it is traced
                 return self._function(*args, **kwargs)
             if len(self._variants) >= MOST_VARIANTS:
+                last = self._variants[0]
+                mismatch = "its arguments or modes are others" if key != last.key else (
+                    last.guards.failing() or "a number of an optimiser is another")
                 return self._give_up(f"there are {MOST_VARIANTS} programs already, and none holds for this call: "
-                                     f"{self._mismatch(key)}")(*args, **kwargs)
+                                     f"{mismatch}")(*args, **kwargs)
             return self._traced(key, tensors, args, kwargs)
 
     def _traced(self, key: Any, tensors: list[Any], args: Any, kwargs: Any) -> Any:
@@ -144,13 +147,6 @@ class Compiled:
 
     def _name(self) -> str:
         return str(getattr(self._function, "__name__", type(self._function).__name__))
-
-    def _mismatch(self, key: Any) -> str:
-        """Why the program that ran last does not hold."""
-        variant = self._variants[0]
-        if key != variant.key:
-            return "its arguments or modes are others"
-        return variant.guards.failing() or "a number of an optimiser is another"
 
     # to be read
     @property

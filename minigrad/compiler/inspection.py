@@ -58,7 +58,9 @@ def inspection(name: str, backend: str, variant: Variant) -> dict[str, Any]:
     programs = [program for _, program in variant.steps]
     new, owners = dict[Any, int](), variant.trace.calls.owners
     ids_of = [statement_numbers(program, new, len(programs[0].statements)) for program in programs]
-    lines_of = all_lines(variant.source, programs)
+    lines_of: list[Lines] = [variant.source]
+    for program in programs[-2::-1]:  # with the names of the one that runs; what that does not have is named after it
+        lines_of.insert(0, Lines(program, variant.source.functions, variant.source.scalars, lines_of[0]))
     statements: list[dict[str, Any]] = []
     places: dict[Any, int] = {}
     steps: list[dict[str, Any]] = []
@@ -90,23 +92,14 @@ def graph(source: Source) -> list[dict[str, Any]]:
              "line": s.asked.line} for s in source.program.statements]
 
 
-def all_lines(source: Source, programs: Sequence[Program]) -> list[Lines]:
-    """The lines of all programs, with the names of the one that runs; what that does not have is named after it."""
-    found: list[Lines] = [source]
-    for program in programs[-2::-1]:
-        found.append(Lines(program, source.functions, source.scalars, found[-1]))
-    return found[::-1]
-
-
 def record_of(number: int, statement: Statement, code: str, lines: Lines, owners: Sequence[int]) -> dict[str, Any]:
     """A statement: its number, its text, and the numbers of the ops that it is a part of."""
-    loop = statement.function if statement.kind == "loop" else None
     several = statement.function.parts if statement.number < 0 else ()
     parts = [part.statement.number for part in several] or [statement.number]
     found = {"id": number, "code": code, "origin": str(statement.asked),
              "ops": list(dict.fromkeys([owners[part] for part in parts]))}
-    if loop is not None:
-        found |= {"loop": lines.loop_texts()[lines.loop_name(loop)].splitlines(), "parts": parts}
+    if statement.kind == "loop":
+        found |= {"loop": lines.loop_texts()[lines.loop_name(statement.function)].splitlines(), "parts": parts}
     return found
 
 

@@ -176,7 +176,7 @@ class Group:
         if cuts is None:
             return None
         if part.level == "row" and part.sums:  # it is known what a row is, or it may be said
-            along = row_of(part)
+            along = next(cut for cut, step in reversed(list(zip(part.write.cuts, part.write.strides))) if step == 0)
             if row in (None, along):
                 row = along
             else:
@@ -206,11 +206,6 @@ class Group:
                         access.refined(cuts).apart(part.write)):
                     return False
         return True
-
-
-def row_of(part: Part) -> int:
-    """The elements of a row, for a sum along rows."""
-    return next(cut for cut, step in reversed(list(zip(part.write.cuts, part.write.strides))) if step == 0)
 
 
 def part_of(statement: Statement) -> Part | None:
@@ -298,8 +293,8 @@ class Grouping:
         part = part_of(statement)
         at = None if part is None else self.joins(part)
         if at is None:
-            self.items.append(statement if part is None else Group(part.write.cuts, None, []))
-            at = len(self.items) - 1
+            at = len(self.items)
+            self.items.append(statement if part is None else Group(part.write.cuts))
             if part is not None:
                 self.put(at, part)
         if statement.kind in ("call", "draw", "state"):
@@ -329,12 +324,10 @@ class Grouping:
     def put(self, at: int, part: Part) -> bool:
         group = self.items[at]
         assert isinstance(group, Group)
-        found = group.fitted(part)
-        if found is None:
-            return False
-        group.cuts, group.row, part = found
-        group.parts.append(part)
-        return True
+        if found := group.fitted(part):
+            group.cuts, group.row, part = found
+            group.parts.append(part)
+        return found is not None
 
 
 def loop_groups(program: Program) -> Iterator[tuple[Statement | Group, set[Memory]]]:

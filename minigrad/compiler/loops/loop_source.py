@@ -5,7 +5,7 @@ line of elements; `v1` … are values of one element or of one row. So loops tha
 compiled once, also when the model has ten layers that are alike.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ class Loop:
     def __init__(self, group: Group, outside: set[Memory]) -> None:
         self.parts, self.row = [p.refined(group.cuts) for p in group.parts], group.row
         self.cuts, self.sizes = group.cuts, sizes_of(group.cuts)
+        self.indices = INDICES[:len(group.cuts)][::-1]  # their names, the innermost first
         self.inner = 1 if self.row is None else group.cuts.index(self.row) + 1
         self.stored = outside | {p.write.memory for p in self.parts if p.level == "late"}
         self.made: dict[Memory, Part] = {}  # by memory: the last part before this one that writes it
@@ -88,8 +89,7 @@ class Loop:
 
     def index(self, access: Access) -> str:
         """The place of an element in its line of memory."""
-        names = INDICES[:len(self.cuts)][::-1]  # the innermost first
-        terms = [f"{step} * {name}" if step != 1 else name for step, name in zip(access.strides, names) if step][::-1]
+        terms = [f"{step} * {k}" if step != 1 else k for step, k in zip(access.strides, self.indices) if step][::-1]
         if access.offset or not terms:
             terms.append(str(access.offset))
         return " + ".join(terms)
@@ -111,10 +111,8 @@ class Loop:
 
     def row_index(self) -> str:
         """The place in a row."""
-        names = INDICES[:len(self.cuts)][::-1]
-        below = (1, *self.cuts)
-        return " + ".join([name if below[k] == 1 else f"{below[k]} * {name}" for k, name in enumerate(
-            names[:self.inner])][::-1])
+        terms = zip((1, *self.cuts), self.indices[:self.inner])
+        return " + ".join([name if step == 1 else f"{step} * {name}" for step, name in terms][::-1])
 
     def make_scratch(self) -> None:
         """Memory for one row of what a later walk over the row reads again, if it is not written for others anyway."""
@@ -171,29 +169,23 @@ class Loop:
         """The whole function."""
         names = [*self.arrays.values(), *[name for _, name in self.scratch.values()],
                  *[f"s{k + 1}" for k in range(len(self.scalars))]]
-        outer = list(range(len(self.cuts) - 1, self.inner - 1, -1))
         lines = [f"def loop({', '.join(names)}):", *["    " + line for line in self.before]]
         depth = "    "
-        for k in outer:
-            lines.append(f"{depth}for {self.variable(k)} in range({self.sizes[k]}):")
+        for k in range(len(self.cuts) - 1, self.inner - 1, -1):
+            lines.append(f"{depth}for {self.indices[k]} in range({self.sizes[k]}):")
             depth += "    "
         for start, walk, end in zip(self.starts, self.walks, self.ends):
             lines += [depth + line for line in start]
             inside = depth
             for k in range(self.inner - 1, -1, -1) if walk else ():
-                lines.append(f"{inside}for {self.variable(k)} in range({self.count(k)}):")
+                lines.append(f"{inside}for {self.indices[k]} in range({self.count(k)}):")
                 inside += "    "
             lines += [inside + line for line in walk]
             lines += [depth + line for line in end]
-        if not comments:
-            return "\n".join([line.partition("  # ")[0] for line in lines]) + "\n"
-        width = min(max([len(line.partition("  # ")[0]) for line in lines]), 88)
         parts = [line.partition("  # ") for line in lines]
-        return "\n".join([f"{code:<{width}}  # {comment}" if comment else code for code, _, comment in parts]) + "\n"
-
-    def variable(self, k: int) -> str:
-        """The name of the index of a dimension, counted from the innermost."""
-        return INDICES[len(self.cuts) - 1 - k]
+        width = min(max([len(code) for code, _, _ in parts]), 88)
+        return "".join([f"{code:<{width}}  # {comment}\n" if comment and comments else f"{code}\n"
+                        for code, _, comment in parts])
 
     def count(self, k: int) -> str:
         """How often a walk goes round: where all is one line, by its length, so that one loop does for all lengths."""
@@ -252,14 +244,5 @@ def loop_fusion(program: Program) -> Program:
     return program.replaced(found)
 
 
-def with_loops() -> dict[str, Callable[[Program], Program]]:
-    """The passes, with loops made before what helps NumPy alone."""
-    passes: dict[str, Callable[[Program], Program]] = {}
-    for name, apply in PASSES.items():
-        if name == "layouts of operands":
-            passes["loops"] = loop_fusion
-        passes[name] = apply
-    return passes
-
-
-WITH_LOOPS = with_loops()
+AT = list(PASSES).index("layouts of operands")  # from here on they help NumPy alone
+WITH_LOOPS = dict([*list(PASSES.items())[:AT], ("loops", loop_fusion), *list(PASSES.items())[AT:]])

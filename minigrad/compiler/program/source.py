@@ -68,21 +68,22 @@ def plan_memory(program: Program) -> Plan:
     What is kept after the step has memory of its own, and is not part of the plan.
     """
     kept = {v.memory for v in program.kept}
+    used = [list(dict.fromkeys([v.memory for v in statement.uses()])) for statement in program.statements]
     first: dict[Memory, int] = {}
     last: dict[Memory, int] = {}
-    for i, statement in enumerate(program.statements):
-        for view in statement.uses():
-            if view.memory.kind == "temporary" and view.memory not in kept:
-                first.setdefault(view.memory, i)
-                last[view.memory] = i
+    for i, memories in enumerate(used):
+        for memory in memories:
+            if memory.kind == "temporary" and memory not in kept:
+                first.setdefault(memory, i)
+                last[memory] = i
     free: list[tuple[int, int]] = []  # offset and size of gaps
     size = 0
     places: dict[Memory, int] = {}
-    for i, statement in enumerate(program.statements):
-        ending = [m for m in dict.fromkeys([v.memory for v in statement.uses()]) if last.get(m) == i and first[m] < i]
+    for i, (statement, memories) in enumerate(zip(program.statements, used)):
+        ending = [m for m in memories if last.get(m) == i and first[m] < i]
         early = [m for m in ending if in_place(statement, m)]
         free = merge_gaps([*free, *[(places[m], aligned_size(m.nbytes)) for m in early]])
-        for memory in dict.fromkeys([v.memory for v in statement.uses()]):
+        for memory in memories:
             if first.get(memory) == i:
                 places[memory], free, size = allocate(free, size, aligned_size(memory.nbytes))
                 if last[memory] == i:
@@ -154,7 +155,7 @@ class Lines:
 
     def __init__(self, program: Program, functions: Sequence[Function], formulas: Sequence[str],
                  like: Lines | None = None) -> None:
-        self.program, self.functions = program, functions
+        self.program, self.functions, self.scalars = program, functions, list(formulas)
         self.parameters = {v.memory: v for function in functions for v in function.parameters}
         self.names: dict[View, str] = {}
         self.taken: set[str] = set(RESERVED) | set(keyword.kwlist) | set(formulas)
@@ -169,7 +170,6 @@ class Lines:
                 getattr(self, name).update(getattr(like, name))
         for text in program.formulas():
             self.formulas.setdefault(text, f"s{len(self.formulas)}")
-        self.scalars = list(formulas)
         self.calls = [self.line(s) for s in program.statements]  # they name memory, in their order
         for memory in self.parameters:
             self.memory_name(memory)
@@ -251,7 +251,7 @@ class Lines:
             value = args[0]
             same = not isinstance(value, View) or value.dtype == statement.out.dtype
             if kind == "fill" and not isinstance(value, View):
-                return f"{out}.fill({self.text_of(value, None) if isinstance(value, Formula) else self.literal(value)})"
+                return f"{out}.fill({self.text_of(value) if isinstance(value, Formula) else self.literal(value)})"
             return f"copyto({out}, {self.text_of(value)}{'' if same else ', casting=' + repr('unsafe')})"
         if statement.name == "getitem":
             return f"copyto({out}, {self.text_of(args[0])}[{self.index(args[1])}])"
@@ -266,7 +266,8 @@ class Lines:
         if kind == "product" and statement.name != "vecdot":
             return self.product(statement)
         if statement.updates:
-            first = "" if statement.name.endswith(".at") or operands_first(statement) else f"{out}, "
+            named = args and isinstance(args[0], View) and args[0].memory is statement.out.memory
+            first = "" if statement.name.endswith(".at") or (named and statement.name != "copyto") else f"{out}, "
             return f"{self.function(statement)}({first}{', '.join([self.text_of(a) for a in args])}{options})"
         if kind in ("ufunc", "reduce") and statement.name != "where":
             floats = [a.dtype for a in args if isinstance(a, View) and a.dtype.kind == "f"]
@@ -283,7 +284,6 @@ class Lines:
         return self.loops[loop.code][0]
 
     def loop_texts(self) -> dict[str, str]:
-        """By the name of a loop: its source."""
         return {name: loop.text.replace("loop", name, 1) for name, loop in self.loops.values()}
 
     def call(self, statement: Statement, options: str) -> str:
@@ -377,9 +377,3 @@ class Source(Lines):
                 same = (v.shape, v.strides, v.offset, v.dtype) == (array.shape, array.strides, 0, array.dtype)
                 space[name] = array if same else view(array, v.shape, v.strides, v.offset, v.dtype)
         return [FunctionType(code, space, code.co_name) for code in self.codes]
-
-
-def operands_first(statement: Statement) -> bool:
-    """Whether the call names what it changes as its first argument."""
-    first = statement.args[0] if statement.args else None
-    return isinstance(first, View) and first.memory is statement.out.memory and statement.name != "copyto"

@@ -145,19 +145,17 @@ class Statement:
 
     def reads(self) -> list[View]:
         """The views that it reads."""
-        read = [*operands(self.args), *operands(tuple(self.options.values()))]
+        read = [part for part in parts_of((self.args, self.options)) if type(part) is View]
         return [*read, *self.outs] if self.updates else read
 
-    def uses(self) -> Iterator[View]:
+    def uses(self) -> list[View]:
         """The views that it reads or writes."""
-        yield from operands(self.args)
-        yield from operands(tuple(self.options.values()))
-        yield from self.outs
+        return self.reads() if self.updates else [*self.reads(), *self.outs]
 
     def reading(self, change: Callable[[View], View]) -> Statement:
         """The statement with other views among what it reads."""
-        return replace(self, args=substitute(self.args, change),
-                       options={k: substitute(v, change) for k, v in self.options.items()})
+        args, options = mapped((self.args, self.options), lambda part: change(part) if type(part) is View else part)
+        return replace(self, args=args, options=options)
 
     def on(self, change: Callable[[View], View]) -> Statement:
         """The statement with other views."""
@@ -188,8 +186,8 @@ class Program:
 
     def formulas(self) -> list[str]:
         """The texts of the formulas in it, each once."""
-        operands = [(s.args, tuple(s.options.values())) for s in self.statements]
-        return list(dict.fromkeys([part.text for part in parts_of(operands) if type(part) is Formula]))
+        operands = parts_of([(s.args, s.options) for s in self.statements])
+        return list(dict.fromkeys([part.text for part in operands if type(part) is Formula]))
 
     def writes(self) -> dict[Memory, list[int]]:
         """By memory: the numbers of the statements that write it."""
@@ -201,26 +199,19 @@ class Program:
 
 
 def parts_of(value: Any) -> Iterator[Any]:
-    """What an operand is made of, also in tuples and lists."""
-    if type(value) in (tuple, list):
-        for part in value:
+    """What an operand is made of, also in tuples, lists and dictionaries."""
+    if type(value) in (tuple, list, dict):
+        for part in value.values() if type(value) is dict else value:
             yield from parts_of(part)
     else:
         yield value
 
 
-def operands(value: Any) -> Iterator[View]:
-    """The views in an operand."""
-    return (part for part in parts_of(value) if type(part) is View)
-
-
-def substitute(value: Any, change: Callable[[View], View]) -> Any:
-    """An operand with each view replaced."""
-    if type(value) is View:
-        return change(value)
+def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    """An operand with each of its parts replaced, also in tuples, lists and dictionaries."""
     if type(value) in (tuple, list):
-        return type(value)([substitute(part, change) for part in value])
-    return value
+        return type(value)([mapped(part, change) for part in value])
+    return {key: mapped(part, change) for key, part in value.items()} if type(value) is dict else change(value)
 
 
 def contiguous_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:

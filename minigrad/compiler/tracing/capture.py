@@ -77,9 +77,7 @@ class ReturnValue:
             self.trace.stop("a result has attributes, or keeps its gradient")
         if value.array.dtype is BFLOAT16:  # the trace was stopped where it was made
             return lambda tensors, results: value
-        if not isinstance(value.array, TracedArray):
-            value.array = self.trace.outside(np.asarray(value.array))
-        memory, base = value.array.memory, value._base
+        memory, base = self.trace.adopt(value).memory, value._base
         if base is not None and extras_of(value).view.creation == MANY and memory.kind != "input":
             return self.computed(value)  # as in PyTorch the parts that `chunk` gives are no views then
         if memory not in self.shown and base is not None and self.shared.count(memory) > 1:
@@ -162,14 +160,12 @@ def trace_backward(outputs: Sequence[Tensor], slots: Sequence[Slot], tensors: Se
     except Exception as error:  # noqa: BLE001 (whatever it is, eager calls do not run backward here)
         trace.stop(f"its backward pass cannot be traced: {error}")
         return None
-    reached = [(slot, grad.array) for slot, grad in zip(edges.values(), found, strict=True) if grad is not None]
-    if not reached:
+    # each in memory of its own, row by row; passes leave out what is no more than a copy
+    grads = {slot: trace.adopt(t).copy() for slot, t in zip(edges.values(), found, strict=True) if t is not None}
+    if not grads:
         trace.stop("no gradient of a result that requires grad reaches an input")
         return None
-    grads = [  # each in memory of its own, row by row; passes leave out what is no more than a copy
-        (array if isinstance(array, TracedArray) else trace.outside(np.asarray(array))).copy() for _, array in reached]
-    return Backward(tuple([slot for slot, _ in reached]), tuple([t.view_of() for t in tangents]),
-                    tuple([g.view_of() for g in grads]))
+    return Backward(tuple(grads), tuple([t.view_of() for t in tangents]), tuple([g.view_of() for g in grads.values()]))
 
 
 @contextmanager
@@ -303,10 +299,8 @@ class CapturedCall:
                 effects.cleared.append(slot)
             if new is None or new is old:
                 continue
-            if not isinstance(new.array, TracedArray):
-                new.array = self.trace.outside(np.asarray(new.array))
             version = 0 if new._version_counter is None else new._version_counter.value
-            effects.grads.append(NewGrad(slot, version, new.array.view_of()))
+            effects.grads.append(NewGrad(slot, version, self.trace.adopt(new).view_of()))
             if new.array.memory.kind == "input":
                 self.trace.stop("a gradient is a tensor that was there before")
         memories = [v.memory for v in (*self.results.views, *[grad.view for grad in effects.grads])]

@@ -53,24 +53,21 @@ class Guards:
             self.space[name] = value
         return self.names[id(value)]
 
-    def require(self, source: str, text: str) -> None:
-        self.conditions[source] = text
-
     def value(self, source: str, value: Any, text: str) -> None:
         """Require that an expression gives a value: the same object, or an equal number or text of the same type."""
         if value is None or isinstance(value, bool):
-            self.require(f"{source} is {value}", f"{text} is {value}")
+            self.conditions[f"{source} is {value}"] = f"{text} is {value}"
         elif isinstance(value, PLAIN):
             same = f"{source} == {repr(value) if type(value) in PLAIN else self.name_of(value)}"
             if isinstance(value, (float, complex, np.generic)):  # 0.0 equals -0.0, and NaN nothing
                 same = f"repr({source}) == {repr(value)!r}"
-            self.require(f"({source}.__class__ is {self.name_of(type(value))} and {same})", f"{text} is {value!r}")
+            self.conditions[f"({source}.__class__ is {self.name_of(type(value))} and {same})"] = f"{text} is {value!r}"
         else:
-            self.require(f"{source} is {self.name_of(value)}", f"{text} is the same object")
+            self.conditions[f"{source} is {self.name_of(value)}"] = f"{text} is the same object"
 
     def size(self, container: Any, text: str) -> None:
         """Require that a container keeps its length."""
-        self.require(f"len({self.name_of(container)}) == {len(container)}", f"len({text}) is {len(container)}")
+        self.conditions[f"len({self.name_of(container)}) == {len(container)}"] = f"len({text}) is {len(container)}"
 
     def compiled(self) -> Callable[[], bool]:
         """One function that checks all."""
@@ -89,10 +86,7 @@ class Guards:
 
     def failing(self) -> str | None:
         """The text of the first condition that does not hold."""
-        for source, text in self.conditions.items():
-            if not self.check(source)():
-                return text
-        return None
+        return next((text for source, text in self.conditions.items() if not self.check(source)()), None)
 
 
 class Survey:
@@ -130,27 +124,19 @@ class Survey:
         self.seen[id(value)] = value  # the id stays its own as long as it is held
         if isinstance(value, SKIPPED):
             return
-        if isinstance(value, Tensor):
-            self.tensor(value, name)
-        elif isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray):
             self.refused = self.refused or f"{name} is an array of NumPy's: make it a tensor"
         elif isinstance(value, types.MethodType):
             self.visit(value.__func__, name)
             self.visit(value.__self__, f"{name}.__self__")
-        elif isinstance(value, types.FunctionType):
-            self.function(value, name)
-        elif isinstance(value, Module):
-            self.module(value, name)
-        elif isinstance(value, Optimizer):
-            self.optimizer(value, name)
-        elif isinstance(value, Mapping):
-            self.mapping(value, name)
+        elif visit := next((visit for kind, visit in VISITS.items() if isinstance(value, kind)), None):
+            visit(self, value, name)
         elif isinstance(value, (list, tuple, deque)):
             self.guards.size(value, name)
             self.items(enumerate(value), value, name)
         elif isinstance(value, set):
             same = self.guards.name_of(frozenset(value))
-            self.guards.require(f"{self.guards.name_of(value)} == {same}", f"{name} has the elements that it had")
+            self.guards.conditions[f"{self.guards.name_of(value)} == {same}"] = f"{name} has the elements that it had"
         elif isinstance(value, type):
             self.members(value, [n for each in own_classes(value) for n, found in vars(each).items()
                                  if n[:2] != "__" and not (callable(found) and issubclass(value, Module))], name)
@@ -169,16 +155,16 @@ class Survey:
         counter_of(tensor)
         guards, t, extras = self.guards, self.guards.name_of(tensor), tensor._extras
         assert extras is not None
-        guards.require(f"{t}._requires_grad is {tensor._requires_grad}",
-                       f"{name}.requires_grad is {tensor._requires_grad}")
+        flag = tensor._requires_grad
+        guards.conditions[f"{t}._requires_grad is {flag}"] = f"{name}.requires_grad is {flag}"
         e = guards.name_of(extras)
-        guards.require(f"{t}._extras is {e}", f"{name}'s hooks are kept in the same object")
+        guards.conditions[f"{t}._extras is {e}"] = f"{name}'s hooks are kept in the same object"
         for kind in ("hooks", "post_accumulate", "accumulator_hooks"):
             hooks = getattr(extras, kind)
             if hooks is None:
-                guards.require(f"{e}.{kind} is None", f"{name} has no hooks")
+                guards.conditions[f"{e}.{kind} is None"] = f"{name} has no hooks"
             elif kind != "accumulator_hooks":
-                guards.require(f"len({e}.{kind}) == {len(hooks)}", f"{name} has {len(hooks)} hooks")
+                guards.conditions[f"len({e}.{kind}) == {len(hooks)}"] = f"{name} has {len(hooks)} hooks"
                 for hook in hooks.values():
                     self.visit(hook, f"{name}.hook")
         self.items(vars(tensor).items(), vars(tensor), name)
@@ -219,8 +205,8 @@ class Survey:
                 self.visit(option, name)
             elif type(option) is float:
                 self.options[f"{name}_{key}"] = group, key
-                self.guards.require(f"{g}[{key!r}].__class__ is {self.guards.name_of(float)}",
-                                    f"{name}.{key} is a float")
+                is_float = f"{g}[{key!r}].__class__ is {self.guards.name_of(float)}"
+                self.guards.conditions[is_float] = f"{name}.{key} is a float"
             elif isinstance(option, tuple) and option and all(type(v) is float for v in option):
                 self.options[f"{name}_{key}"] = group, key
             elif key not in ("initial_lr", "param_names"):
@@ -293,6 +279,11 @@ class Survey:
             self.guard(source, content, variable)
         for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             self.visit(default, f"{name}.default")
+
+
+VISITS: dict[type, Callable[[Survey, Any, str], None]] = {
+    Tensor: Survey.tensor, types.FunctionType: Survey.function, Module: Survey.module, Optimizer: Survey.optimizer,
+    Mapping: Survey.mapping}
 
 
 def leaves_of(value: Any, tensors: list[Tensor], others: list[Any]) -> Any:

@@ -110,13 +110,13 @@ def traced_draw(here: Any, there: Any, stream: Any, shape: Any, *parameters: Any
     return out
 
 
-def keep_state(stream: Stream, states: dict[str, bytes], name: str) -> Any:
-    states[name] = state_bytes(stream)
+def keep_state(stream: Stream, trace: Trace, name: str) -> Any:
+    trace.states[name] = state_bytes(stream)
     return NOTHING
 
 
-def restore_state(stream: Stream, states: dict[str, bytes], name: str) -> Any:
-    set_state_bytes(stream, states[name])
+def restore_state(stream: Stream, trace: Trace, name: str) -> Any:
+    set_state_bytes(stream, trace.states[name])
     return NOTHING
 
 
@@ -126,7 +126,7 @@ def traced_state_bytes(stream: Stream) -> bytes:
     if Active.here() and stream is DEFAULT and state not in Active.trace.known_states:
         trace = Active.trace
         trace.known_states[state] = name = f"state{len(trace.known_states)}"
-        trace.add("state", "keep_state", keep_state, (stream, trace.states, name), [new_array(NOTHING)])
+        trace.add("state", "keep_state", keep_state, (stream, trace, name), [new_array(NOTHING)])
     return state
 
 
@@ -136,7 +136,7 @@ def traced_set_state_bytes(stream: Stream, state: bytes) -> None:
         trace, name = Active.trace, Active.trace.known_states.get(state)
         if stream is DEFAULT and name is not None:
             end_of_draws(trace)
-            trace.add("state", "restore_state", restore_state, (stream, trace.states, name), [new_array(NOTHING)])
+            trace.add("state", "restore_state", restore_state, (stream, trace, name), [new_array(NOTHING)])
         else:
             trace.stop("a random state is set that the step has not looked at")
         trace.drawn_until = state if stream is DEFAULT else trace.drawn_until
@@ -144,11 +144,11 @@ def traced_set_state_bytes(stream: Stream, state: bytes) -> None:
 
 
 def adopt(args: Any) -> None:
-    """Give operands traced arrays: `zeros` and its kind make arrays of NumPy's on the CPU."""
+    """Give operands traced arrays."""
     for value in args:
         for each in value if isinstance(value, (tuple, list)) else (value,):
-            if isinstance(each, Tensor) and type(each.array) is not TracedArray and each.array.dtype is not BFLOAT16:
-                each.array = Active.trace.outside(np.asarray(each.array))
+            if isinstance(each, Tensor) and each.array.dtype is not BFLOAT16:
+                Active.trace.adopt(each)
 
 
 def noting_op(forward: Any, cls: Any) -> Any:

@@ -42,6 +42,7 @@ from minigrad.compiler.program.statements import (
     Statement,
     View,
     contiguous_strides,
+    mapped,
     parts_of,
 )
 
@@ -267,7 +268,7 @@ class Trace:
     def add(self, kind: str, name: str, function: Any, args: Any, outs: Any, options: dict[str, Any] | None = None,
             updates: bool = False) -> None:
         """Note a call; arguments may be traced arrays, `outs` are."""
-        operands, others = self.operand(tuple(args)), {k: self.operand(v) for k, v in (options or {}).items()}
+        operands, others = mapped((tuple(args), options or {}), self.operand)
         origin = asked() if self.boundary is None else self.calls.recorded(asked())
         self.calls.own(origin)
         self.statements.append(Statement(kind, name, function, operands, tuple([o.view_of() for o in outs]), others,
@@ -300,15 +301,13 @@ class Trace:
         return TracedFloat(value, name, self.guard)
 
     def operand(self, value: Any) -> Any:
-        """An argument of a statement: views for arrays, formulas for traced numbers, the rest as it is."""
+        """A part of an argument: a view for an array, a formula for a traced number, anything else as it is."""
         if isinstance(value, TracedArray):
             return value.view_of()
         if isinstance(value, TracedFloat):
             return value.formula
         if isinstance(value, np.ndarray):
             return self.outside(value).view_of()
-        if type(value) in (tuple, list):
-            return type(value)([self.operand(part) for part in value])
         return value
 
     def outside(self, array: Any) -> TracedArray:
@@ -322,6 +321,13 @@ class Trace:
             kept = TracedArray(constant.array, constant)
             self.add("copy", "copyto", np.copyto, (kept,), (TracedArray(owner, memory),))
         return TracedArray(array, self.memories[id(owner)][1])
+
+    def adopt(self, tensor: Any) -> TracedArray:
+        """The traced array of a tensor, which may have been made as one of NumPy's, as `zeros` and its kind are."""
+        if not isinstance(tensor.array, TracedArray):
+            tensor.array = self.outside(np.asarray(tensor.array))
+        array: TracedArray = tensor.array
+        return array
 
     def as_input(self, array: Any, slot: Slot) -> TracedArray:
         """The array of a tensor as an input of its own: others may have the same array in this call."""
@@ -350,13 +356,8 @@ class Active:
 
 def plain(value: Any) -> Any:
     """An argument with arrays of NumPy's in the place of traced ones."""
-    if isinstance(value, TracedArray):
-        return value.value
-    if type(value) in (tuple, list):
-        return type(value)([plain(part) for part in value])
-    if type(value) is dict:
-        return {key: plain(part) for key, part in value.items()}
-    return value_of(value)  # a subclass of float would not take the dtype of the array that it meets
+    # a subclass of float would not take the dtype of the array that it meets
+    return mapped(value, lambda part: part.value if isinstance(part, TracedArray) else value_of(part))
 
 
 def new_array(array: Any) -> TracedArray:
@@ -405,7 +406,7 @@ def call(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
         return result
     if name in SHAPED_BY_DATA:
         trace.stop(f"the shape that {name} gives depends on data")
-    sources = traced_arrays_in((args, tuple(options.values())))
+    sources = traced_arrays_in((args, options))
     if result is None:  # it has changed its first argument
         first = args[0] if isinstance(args[0], TracedArray) else trace.outside(args[0])
         trace.add("call", name, function, args, [first], options, updates=True)
