@@ -134,7 +134,6 @@ class Compiled:
         return result
 
     def _give_up(self, reason: str) -> Callable[..., Any]:
-        """Run eagerly from now on, after one warning."""
         self._eager = True
         self._breaks = list(dict.fromkeys([*self._breaks, reason]))
         warn(f"minigrad.compile: {self._name()} runs eagerly from now on: {reason}")
@@ -142,7 +141,6 @@ class Compiled:
 
     @property
     def _last(self) -> Variant | None:
-        """The program that ran last."""
         return self._variants[0] if self._variants else None
 
     def _name(self) -> str:
@@ -195,7 +193,6 @@ class Compiled:
         return "\n".join(lines)
 
     def explain(self) -> Explanation:
-        """What became of the calls so far."""
         last, breaks = self._last, tuple(self._breaks)
         if last is None:
             return Explanation(self._calls, 0, 0, 0, self._backend_text, breaks, 0, "")

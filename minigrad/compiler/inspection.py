@@ -104,7 +104,6 @@ def record_of(number: int, statement: Statement, code: str, lines: Lines, owners
 
 
 def sentence(title: str, before: dict[int, int], now: dict[int, int]) -> str:
-    """What a pass has done, by the statements before and after it."""
     if not before:
         return f"As it was traced: {statements_of(len(now))}, one for each call that writes memory."
     removed, made = len(before.keys() - now.keys()), len(now.keys() - before.keys())
@@ -121,7 +120,6 @@ def statements_of(count: int) -> str:
 
 
 def plan_sentence(plan: Plan) -> str:
-    """What the memory plan does, in a sentence."""
     if not plan.held:
         return "Memory plan: there is no temporary to place. This is what runs."
     one = len(plan.held) == 1
@@ -149,8 +147,7 @@ def buffers(lines: Lines, source: Source) -> dict[str, Any]:
         name = lines.by_memory[view.memory]
         if name not in found:
             kind = "kept" if view.memory in kept and view.memory.kind == "temporary" else view.memory.kind
-            found[name] = {"kind": kind, "type": f"{view.dtype.name} {view.shape}",
-                           "bytes": view.memory.nbytes}
+            found[name] = {"kind": kind, "type": f"{view.dtype.name} {view.shape}", "bytes": view.memory.nbytes}
             if view.memory in held:
                 at = held[view.memory]
                 found[name] |= {"place": places[at.offset], "offset": at.offset, "first": at.first, "last": at.last}

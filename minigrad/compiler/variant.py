@@ -79,7 +79,6 @@ class CompiledFunction(AutogradFunction):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-        """Run the backward program."""
         variant, saved = ctx.variant, ctx.saved_tensors
         outs = variant.backward.allocate()
         with variant.lock:  # one program at a time may use the memory of temporaries
@@ -99,12 +98,10 @@ class CompiledFunctionBackward(AutogradFunction):
 
     @staticmethod
     def forward(ctx: Any, found: tuple[Tensor, ...], *inputs: Tensor) -> tuple[Tensor, ...]:
-        """The gradients that were computed."""
         return found
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> None:
-        """Raises PyTorch's error."""
         raise RuntimeError("torch.compile with aot_autograd does not currently support double backward")
 
 
@@ -151,7 +148,6 @@ class Variant:
 
     # the program
     def write(self, captured: CapturedCall, passes: Passes) -> Source:
-        """The source of the program."""
         joint, grads, inputs = captured.backward, self.effects.grads, self.trace.inputs
         kept = (*captured.results.views, *[new.view for new in grads], *(joint.grads if joint is not None else ()))
         traced = Program(tuple(self.trace.statements), kept, self.trace.boundary)
@@ -187,7 +183,6 @@ class Variant:
             self.guards.conditions |= captured.survey.grads
 
     def functions_of(self, parts: Sequence[Program], captured: CapturedCall) -> list[Function]:
-        """The program as functions, and what they are called with."""
         given = {m: View(m, m.array.shape, m.array.strides, 0, m.array.dtype) for m in self.given}
         forward, *rest = parts
         read = {v.memory for part in rest for s in part.statements for v in s.reads()}
@@ -212,7 +207,6 @@ class Variant:
 
     # when it holds
     def pattern_of(self, tensors: Sequence[Tensor]) -> list[Slot | int]:
-        """Which tensor each argument is."""
         first: dict[int, int] = {}
         return [self.slots.get(id(t)) or first.setdefault(id(t), i) for i, t in enumerate(tensors)]
 
@@ -247,7 +241,6 @@ class Variant:
 
     # a run
     def run(self, every: list[Any], scalars: list[float]) -> Any:
-        """Do what the step does, and return what it returns."""
         given = [every[slot.place].array for slot in self.given.values()]
         for slot in self.replaced:  # first, so that the memory can be used again
             every[slot.place]._grad = None
@@ -309,7 +302,6 @@ class Variant:
                 f"{saved} values are saved for it")
 
     def conditions(self) -> list[str]:
-        """The conditions under which it holds, in words."""
         return [*self.guards.conditions.values(), *self.trace.guards]
 
 
@@ -331,5 +323,4 @@ def lies_otherwise(array: Any, then: Any) -> bool:
 
 
 def owner_of(array: Any) -> Any:
-    """The array that owns the memory of this one."""
     return array if array.base is None else array.base

@@ -120,7 +120,6 @@ def note(loop: ConvolutionLoop, a: TracedArray, b: TracedArray, out: TracedArray
 
 
 def flat(array: TracedArray) -> View:
-    """Contiguous elements as one line."""
     view = array.view_of()
     return view._replace(shape=(view.size,), strides=(view.dtype.itemsize,))
 

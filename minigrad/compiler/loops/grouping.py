@@ -21,7 +21,7 @@ and on 65,536 elements can share a loop.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -63,7 +63,6 @@ class Access(NamedTuple):
 
     @property
     def extent(self) -> int:
-        """One more than the last element."""
         return 1 + self.offset + sum([(n - 1) * s for n, s in zip(sizes_of(self.cuts), self.strides)])
 
 
@@ -78,7 +77,6 @@ def meets(distance: int, axes: Sequence[tuple[int, int]]) -> bool:
 
 
 def sizes_of(cuts: Cuts) -> list[int]:
-    """The sizes of the dimensions, the innermost first."""
     return [cut // below for below, cut in zip((1, *cuts[:-1]), cuts)]
 
 
@@ -112,12 +110,6 @@ def access_of(view: View, shape: Sequence[int]) -> tuple[list[int], int] | None:
     return [0] * lead + [0 if n == 1 else s // size for n, s in zip(view.shape, view.strides)], view.offset // size
 
 
-def common_refinement(one: Cuts, other: Cuts) -> Cuts | None:
-    """The common refinement of two divisions of one space."""
-    cuts = tuple(sorted({*one, *other}))
-    return None if any(b % a for a, b in itertools.pairwise(cuts)) else cuts
-
-
 ARITHMETIC = {"add", "subtract", "multiply", "divide", "maximum", "minimum", "negative", "square", "sqrt", "exp",
               "tanh", "log", "absolute"}
 COMPARISONS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
@@ -143,14 +135,10 @@ class Part(NamedTuple):
     def sums(self) -> bool:
         return self.statement.kind == "reduce"
 
-    def refined(self, cuts: Cuts) -> Part:
-        return self._replace(reads=tuple([a.refined(cuts) if isinstance(a, Access) else a for a in self.reads]),
-                             write=self.write.refined(cuts))
-
-    def within(self, row: int) -> Part:
-        """A statement on one number a row, in a loop over rows."""
-        return self._replace(reads=tuple([a.within(row) if isinstance(a, Access) else a for a in self.reads]),
-                             write=self.write.within(row), level="row")
+    def on(self, change: Callable[[Access], Access]) -> Part:
+        """The same on other elements."""
+        return self._replace(reads=tuple([change(a) if isinstance(a, Access) else a for a in self.reads]),
+                             write=change(self.write))
 
 
 @dataclass
@@ -171,9 +159,10 @@ class Group:
         if part.write.cuts[-1] != self.cuts[-1]:
             if row is None or part.sums or part.write.cuts[-1] * row != self.cuts[-1]:
                 return None
-            part = part.within(row)
-        cuts = common_refinement(self.cuts, part.write.cuts)
-        if cuts is None:
+            length = row  # one number a row
+            part = part.on(lambda access: access.within(length))._replace(level="row")
+        cuts = tuple(sorted({*self.cuts, *part.write.cuts}))  # the common refinement, if there is one
+        if any(b % a for a, b in itertools.pairwise(cuts)):
             return None
         if part.level == "row" and part.sums:  # it is known what a row is, or it may be said
             along = next(cut for cut, step in reversed(list(zip(part.write.cuts, part.write.strides))) if step == 0)
@@ -181,7 +170,7 @@ class Group:
                 row = along
             else:
                 part = part._replace(level="late")
-        part = part.refined(cuts)
+        part = part.on(lambda access: access.refined(cuts))
         return (cuts, row, part) if self.readable(part, cuts) and self.writable(part, cuts) else None
 
     def readable(self, part: Part, cuts: Cuts) -> bool:
@@ -349,7 +338,6 @@ def loop_groups(program: Program) -> Iterator[tuple[Statement | Group, set[Memor
 
 
 def statements_of(item: Statement | Group) -> list[Statement]:
-    """The statements of an item."""
     return [item] if isinstance(item, Statement) else [p.statement for p in item.parts]
 
 

@@ -28,7 +28,7 @@ class Loop:
     """A loop: `text` with comments, for the reader; `code` without, for numba; `arrays`: what it is called with."""
 
     def __init__(self, group: Group, outside: set[Memory]) -> None:
-        self.parts, self.row = [p.refined(group.cuts) for p in group.parts], group.row
+        self.parts, self.row = [p.on(lambda access: access.refined(group.cuts)) for p in group.parts], group.row
         self.cuts, self.sizes = group.cuts, sizes_of(group.cuts)
         self.indices = INDICES[:len(group.cuts)][::-1]  # their names, the innermost first
         self.inner = 1 if self.row is None else group.cuts.index(self.row) + 1
@@ -128,7 +128,6 @@ class Loop:
 
     # lines
     def write_part(self, k: int) -> None:
-        """The lines of a statement."""
         part, stage = self.parts[k], self.stages[k]
         memory, dtype = part.write.memory, part.write.dtype
         views = [a.dtype.name for a in part.accesses if a.dtype.kind != "b"]
@@ -166,7 +165,6 @@ class Loop:
             self.ends[stage].append(f"{place} = {value}")
 
     def source(self, comments: bool) -> str:
-        """The whole function."""
         names = [*self.arrays.values(), *[name for _, name in self.scratch.values()],
                  *[f"s{k + 1}" for k in range(len(self.scalars))]]
         lines = [f"def loop({', '.join(names)}):", *["    " + line for line in self.before]]
@@ -194,7 +192,6 @@ class Loop:
 
     # the statement
     def operands(self) -> tuple[tuple[Any, ...], tuple[View, ...]]:
-        """What it is called with: what it reads, and what it writes."""
         read = [self.views[m] for m, name in self.arrays.items() if name[0] == "x"]
         written = [self.views[m] for m, name in self.arrays.items() if name[0] == "y"]
         rows = [line_of(row, self.cuts[self.inner - 1], self.types[m]) for m, (row, _) in self.scratch.items()]
@@ -207,12 +204,10 @@ class Loop:
 
 
 def line_of(memory: Memory, extent: int, dtype: Any) -> View:
-    """The elements of a memory as one line."""
     return View(memory, (extent,), (dtype.itemsize,), 0, dtype)
 
 
 def number(value: Any, dtype: str) -> str:
-    """A number of a dtype."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, bool) or dtype.startswith(("int", "bool")):
         return repr(value)

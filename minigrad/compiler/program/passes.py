@@ -5,7 +5,7 @@ their order, so that what a step writes outside it writes in the order in which 
 may change: their views are given other strides, if all who use them can work with these.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -135,18 +135,18 @@ LAST_OF_JOINT = "copies forwarded"  # then a joint graph is divided: the passes 
 PURE = ("ufunc", "reduce", "product", "copy", "call", "fill")
 
 
+def renaming(names: Mapping[Memory, Memory]) -> Callable[[View], View]:
+    """What puts other memory in the place of some."""
+    return lambda view: view._replace(memory=names.get(view.memory, view.memory))
+
+
 def single_assignment(program: Program) -> Program:
     """A temporary that is written anew as a whole gets new memory, so that each name stands for one value.
 
     `t *= 2` becomes `u = t * 2`; the memory plan may put both in the same place again.
     """
     current: dict[Memory, Memory] = {}
-    written: set[Memory] = set()
-
-    def now(view: View) -> View:
-        return view._replace(memory=current.get(view.memory, view.memory))
-
-    found = []
+    written, found, now = set[Memory](), [], renaming(current)
     for statement in program.statements:
         statement = statement.reading(now)
         outs = []
@@ -239,10 +239,7 @@ def common_subexpression_elimination(program: Program) -> Program:
     def steady(memory: Memory) -> bool:
         return len(writes[memory]) <= (memory.kind == "temporary")
 
-    def now(view: View) -> View:
-        return view._replace(memory=same.get(view.memory, view.memory))
-
-    found = []
+    now, found = renaming(same), []
     for statement in program.statements:
         statement = statement.reading(now)
         seen_again = seen_again if statement.recomputed else {}
@@ -407,7 +404,6 @@ ONES: dict[tuple[int, Any], Any] = {}
 
 
 def ones(n: int, dtype: Any) -> Any:
-    """An array of so many ones."""
     return ONES.setdefault((n, dtype), np.ones(n, dtype))
 
 

@@ -107,7 +107,6 @@ def allocate(free: list[tuple[int, int]], size: int, wanted: int) -> tuple[int, 
 
 
 def merge_gaps(free: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Gaps in order, those that touch as one."""
     found: list[tuple[int, int]] = []
     for offset, size in sorted(free):
         if found and sum(found[-1]) == offset:
@@ -177,7 +176,6 @@ class Lines:
 
     # names
     def unique(self, wanted: str) -> str:
-        """A name that nothing else has."""
         wanted = re.sub(r"\W+", "_", wanted).strip("_") or "x"
         wanted = f"x{wanted}" if wanted[0].isdigit() else wanted
         name, i = wanted, 2
@@ -245,7 +243,6 @@ class Lines:
         return f"{name}.{method}" if method else name
 
     def line(self, statement: Statement) -> str:
-        """A statement as it is written."""
         kind, args, out = statement.kind, statement.args, self.name(statement.out)
         if kind == "copy" or kind == "fill":
             value = args[0]
@@ -347,7 +344,6 @@ class Source(Lines):
         return found
 
     def shown(self, view: View, base: View, name: str) -> str:
-        """A view of what a function is given."""
         if view.T == base:
             return f"{name}.T"
         if view.contiguous and base.contiguous and view.dtype == base.dtype and view.size == base.size:

@@ -34,7 +34,6 @@ class Memory:
         self.value: Formula | None = None  # for one number: how it follows from the inputs of the step
 
     def another(self) -> Memory:
-        """A temporary of the same size."""
         memory = copy(self)
         memory.kind, memory.array, memory.name, memory.value = "temporary", None, "", None
         return memory
@@ -106,7 +105,6 @@ class Asked(NamedTuple):
         return f"{self.op}, {name}:{self.line}{again}" if self.file else self.op
 
     def located(self, reason: str) -> str:
-        """A reason with the place in the user's program."""
         if not self.file:
             return reason
         return f"{reason}, at " + (f"line {self.line} of a cell" if is_cell(self.file) else f"{self.file}:{self.line}")
@@ -140,25 +138,20 @@ class Statement:
 
     @property
     def recomputed(self) -> bool:
-        """Whether a checkpoint computes it again."""
         return self.asked.phase == "recompute"
 
     def reads(self) -> list[View]:
-        """The views that it reads."""
         read = [part for part in parts_of((self.args, self.options)) if type(part) is View]
         return [*read, *self.outs] if self.updates else read
 
     def uses(self) -> list[View]:
-        """The views that it reads or writes."""
         return self.reads() if self.updates else [*self.reads(), *self.outs]
 
     def reading(self, change: Callable[[View], View]) -> Statement:
-        """The statement with other views among what it reads."""
         args, options = mapped((self.args, self.options), lambda part: change(part) if type(part) is View else part)
         return replace(self, args=args, options=options)
 
     def on(self, change: Callable[[View], View]) -> Statement:
-        """The statement with other views."""
         return replace(self.reading(change), outs=tuple([change(v) for v in self.outs]))
 
     def __repr__(self) -> str:
@@ -215,7 +208,6 @@ def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def contiguous_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """The strides of an array that lies row by row."""
     strides, step = [], itemsize
     for n in reversed(shape):
         strides.append(step)

@@ -85,7 +85,6 @@ class ReturnValue:
         return self.view(value, *self.shown[memory]) if memory in self.shown else self.computed(value)
 
     def computed(self, value: Tensor) -> Any:
-        """A result that the program computes."""
         array, index, live = value.array, len(self.views), value._requires_grad and not graph_used_up(value)
         if live and value._current_grad_fn is None:
             self.trace.stop("a result is a leaf that the function makes")

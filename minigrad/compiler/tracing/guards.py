@@ -47,7 +47,6 @@ class Guards:
         self.conditions: dict[str, str] = {}  # source: what it says
 
     def name_of(self, value: Any) -> str:
-        """A name for an object in the source of a condition."""
         if id(value) not in self.names:
             self.names[id(value)] = name = f"v{len(self.space)}"
             self.space[name] = value
@@ -66,11 +65,9 @@ class Guards:
             self.conditions[f"{source} is {self.name_of(value)}"] = f"{text} is the same object"
 
     def size(self, container: Any, text: str) -> None:
-        """Require that a container keeps its length."""
         self.conditions[f"len({self.name_of(container)}) == {len(container)}"] = f"len({text}) is {len(container)}"
 
     def compiled(self) -> Callable[[], bool]:
-        """One function that checks all."""
         return self.check(" and ".join(self.conditions) or "True")
 
     def check(self, source: str) -> Callable[[], bool]:
@@ -85,7 +82,6 @@ class Guards:
         return holds
 
     def failing(self) -> str | None:
-        """The text of the first condition that does not hold."""
         return next((text for source, text in self.conditions.items() if not self.check(source)()), None)
 
 
@@ -235,7 +231,6 @@ class Survey:
                 self.members(kind, list(self.names), name)
 
     def members(self, kind: type, names: list[str], name: str) -> None:
-        """The members of a class that have these names."""
         for each in own_classes(kind):
             for wanted in [n for n in names if n in vars(each)]:
                 member = vars(each)[wanted]
@@ -252,7 +247,6 @@ class Survey:
             self.guard(f"{c}[{k}]", part, f"{name}.{key}" if isinstance(key, str) else f"{name}[{key}]")
 
     def guard(self, source: str, value: Any, name: str) -> None:
-        """Guard what an expression gives, and look at it."""
         if not isinstance(value, types.ModuleType):
             self.guards.value(source, value, name)
             self.visit(value, name)
@@ -326,7 +320,6 @@ def of_library(found: Any) -> bool:
 
 
 def own_classes(kind: type) -> list[type]:
-    """The user's own among a class and its bases."""
     return [each for each in kind.__mro__ if not of_library(each)]
 
 

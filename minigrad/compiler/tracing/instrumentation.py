@@ -20,7 +20,7 @@ from minigrad.autograd import _api
 from minigrad.backends import draws, registry
 from minigrad.backends.registry import HOST
 from minigrad.backends.stream import DEFAULT, Stream
-from minigrad.compiler.tracing.trace import AUTOGRAD, HALF, Active, Slot, Trace, TracedArray, dispatch, new_array, plain
+from minigrad.compiler.tracing.trace import HALF, Active, Slot, Trace, TracedArray, dispatch, new_array, plain
 from minigrad.core import Node, Tensor, engine
 from minigrad.core.engine import start_grads
 from minigrad.core.grad_mode import UNUSUAL
@@ -144,7 +144,6 @@ def traced_set_state_bytes(stream: Stream, state: bytes) -> None:
 
 
 def adopt(args: Any) -> None:
-    """Give operands traced arrays."""
     for value in args:
         for each in value if isinstance(value, (tuple, list)) else (value,):
             if isinstance(each, Tensor) and each.array.dtype is not BFLOAT16:
@@ -157,15 +156,12 @@ def noting_op(forward: Any, cls: Any) -> Any:
         if not Active.here():
             return forward(*args, **options)
         calls = Active.trace.calls
-        before = calls.enter((args[0] if cls is None else cls).op)
-        try:
+        with calls.entered((args[0] if cls is None else cls).op):
             adopt(args)
             result = forward(*args, **options)
             for each in result if isinstance(result, (tuple, list)) else (result,):
                 if isinstance(each, Tensor) and isinstance(each._current_grad_fn, Node):
                     calls.recorders.setdefault(each._current_grad_fn, calls.running)
-        finally:
-            calls.running = before
         return result
     return noted
 
@@ -177,11 +173,8 @@ def noting_nodes(task: Any) -> None:
     evaluate, calls = task.evaluate, Active.trace.calls
 
     def evaluated(task: Any, buffer: Any) -> Any:
-        before = calls.enter(buffer.node.name().removeprefix(AUTOGRAD), buffer.node)
-        try:
+        with calls.entered(buffer.node.name(), buffer.node):
             return evaluate(task, buffer)
-        finally:
-            calls.running = before
 
     task.evaluate = evaluated
 
@@ -282,10 +275,9 @@ def concrete_state(value: Any) -> Any:
     if type(value) in (tuple, list):
         parts = [concrete_state(part) for part in value]
         return type(value)(parts) if any(a is not b for a, b in zip(parts, value)) else value
-    return HOST if isinstance(value, registry.DeviceHandle) and value.backend.array_type is TracedArray else plain(
-        value)
+    traced_device = isinstance(value, registry.DeviceHandle) and value.backend.array_type is TracedArray
+    return HOST if traced_device else plain(value)
 
 
 def kinds_of(cls: type) -> set[type]:
-    """A class and all classes that come from it."""
     return {cls}.union(*map(kinds_of, type.__subclasses__(cls)))

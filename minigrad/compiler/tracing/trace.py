@@ -33,6 +33,7 @@ from numpy.lib.array_utils import byte_bounds
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.lib.stride_tricks import as_strided
 
+from minigrad._base.contexts import contextmanager
 from minigrad._base.notebook import is_cell
 from minigrad.compiler.program.statements import (
     NOBODY,
@@ -116,14 +117,18 @@ class Calls:
         self.owners: list[int] = []  # by statement: the number of its call
         self.recorders: Any = WeakKeyDictionary()  # by node: the number of the call that recorded it
 
-    def enter(self, op: str, node: Any = None) -> int:
-        """Note that an op is called, or that a node runs; gives what `running` is to be again when it has ended."""
+    @contextmanager
+    def entered(self, op: str, node: Any = None) -> Iterator[None]:
+        """A block in which an op runs, or a node, which is noted."""
         before = self.running
         if node is not None or before < 0 or self.found[before].node:  # an op that another one calls is a part of it
             self.running = len(self.found)
             recorded_by = -1 if node is None else self.recorders.get(node, -1)
-            self.found.append(Call(asked()._replace(op=op), node is not None, recorded_by))
-        return before
+            self.found.append(Call(asked()._replace(op=op.removeprefix(AUTOGRAD)), node is not None, recorded_by))
+        try:
+            yield
+        finally:
+            self.running = before
 
     def recorded(self, origin: Asked) -> Asked:
         """Where a statement of a backward pass that nobody has called yet comes from: the line that recorded its node.
@@ -144,12 +149,10 @@ class Calls:
 
 
 def text_of(value: Any) -> str:
-    """A number as a part of a formula."""
     return value.formula.text if isinstance(value, TracedFloat) else repr(value)
 
 
 def value_of(value: Any) -> Any:
-    """A number without its formula."""
     return float.__float__(value) if isinstance(value, TracedFloat) else value
 
 
@@ -350,7 +353,6 @@ class Active:
 
     @classmethod
     def here(cls) -> bool:
-        """Whether this thread traces a step."""
         return cls.thread == get_ident()
 
 
@@ -393,11 +395,6 @@ def traced_result(result: Any, sources: list[TracedArray], note: Callable[[list[
     return wrapped
 
 
-def traced_arrays_in(value: Any) -> list[TracedArray]:
-    """The traced arrays of an argument."""
-    return [part for part in parts_of(value) if isinstance(part, TracedArray)]
-
-
 def call(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
     """Call a function of NumPy, and note it as a statement if it makes a new array or changes one."""
     trace = Active.trace
@@ -406,7 +403,7 @@ def call(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
         return result
     if name in SHAPED_BY_DATA:
         trace.stop(f"the shape that {name} gives depends on data")
-    sources = traced_arrays_in((args, options))
+    sources = [part for part in parts_of((args, options)) if isinstance(part, TracedArray)]
     if result is None:  # it has changed its first argument
         first = args[0] if isinstance(args[0], TracedArray) else trace.outside(args[0])
         trace.add("call", name, function, args, [first], options, updates=True)
@@ -456,7 +453,6 @@ class TracedArray(NDArrayOperatorsMixin):
     base = property(lambda self: None if self.value.base is None else self.memory)
 
     def view_of(self) -> View:
-        """Where it lies."""
         value = self.value
         at = value.__array_interface__["data"][0] - self.memory.address if value.size else 0
         return View(self.memory, value.shape, value.strides, at, value.dtype)
@@ -519,7 +515,6 @@ class TracedArray(NDArrayOperatorsMixin):
         self.memory.value = formula
 
     def __getattr__(self, name: str) -> Any:
-        """Any other method of NumPy's arrays."""
         function = getattr(np.ndarray, name, None)
         if function is None or name.startswith("__"):
             raise AttributeError(f"'TracedArray' object has no attribute '{name}'")
@@ -559,7 +554,7 @@ def fill_rule(number: Any) -> Callable[[str, Any, Any, dict[str, Any]], Any]:
 
 def constant_rule(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
     """What is made of sizes and numbers alone; of a traced array a copy, or itself."""
-    if traced_arrays_in(args):
+    if any(isinstance(part, TracedArray) for part in parts_of(args)):
         if not isinstance(args[0], TracedArray):
             return call(name, function, args, options)
         x, dtype = args[0], options.get("dtype", args[1] if len(args) > 1 else None)
