@@ -71,10 +71,10 @@ Each trick is described in the source, in a NOTE or in the docstring of the code
   the time. [`in_blocks`](../minigrad/ops/_dispatch/elementwise.py#L1) keeps long formulas in the cache: 0.45 of the
   time; softmax by [`powers`](../minigrad/ops/activation/softmax.py#L1) looks for the greatest element only where it
   must: half the time.
-- Memory: [`keep_memory`](../minigrad/backends/heap.py#L1) makes the C library keep the memory that arrays free (NOTE
+- Memory: [`keep_memory`](../minigrad/backends/numpy.py#L1) makes the C library keep the memory that arrays free (NOTE
   7).
 - Importing: [`done`](../minigrad/_base/import_gc.py#L1) ends a period without garbage collection (NOTE 8).
-- Optimisers: [`BlockwiseUpdate`](../minigrad/optim/_blocks.py#L1) runs a rule block by block, in scratch memory.
+- Optimisers: [`BlockwiseUpdate`](../minigrad/optim/_update.py#L1) runs a rule block by block, in scratch memory.
 
 """
 PROFILES = """## Profiles

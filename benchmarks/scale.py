@@ -7,7 +7,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from minigrad.trace.simulation import all_reduce_seconds
-from minigrad_widgets.canvas import to_png
+from minigrad_widgets.pictures.canvas import to_png
 
 __all__ = ["all_gradients"]
 

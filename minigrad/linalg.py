@@ -8,7 +8,7 @@ import numpy as np
 
 from minigrad import return_types
 from minigrad._base.dtype import HALVES
-from minigrad._base.missing import module_getattr
+from minigrad._base.optional import module_getattr
 from minigrad.backends.registry import device_like
 from minigrad.core import Tensor, plain
 from minigrad.ops._dispatch.arg_parser import parse_module_functions
@@ -61,11 +61,8 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 
 def tensorinv(input: Tensor, ind: int = 2) -> Tensor:
-    """The inverse of the linear map that `tensordot` over the dimensions from `ind` on applies with `input`.
-
-    Raises:
-        RuntimeError: if the product of the dimensions before `ind` differs from that of the others.
-    """
+    """The inverse of the linear map that `tensordot` over the dimensions from `ind` on applies with `input`. Raises
+    RuntimeError if the product of the dimensions before `ind` differs from that of the others."""
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
     rows, columns = input.array.shape[:ind], input.array.shape[ind:]

@@ -7,7 +7,7 @@ gamma_function.py and bessel.py.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from minigrad._base.missing import module_getattr
+from minigrad._base.optional import module_getattr
 from minigrad.core import Tensor
 from minigrad.ops._dispatch.arg_parser import parse_module_functions
 from minigrad.ops.activation.basic import Sigmoid

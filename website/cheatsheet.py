@@ -13,7 +13,7 @@ from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure
 
 import minigrad
-from minigrad_widgets.canvas import to_svg
+from minigrad_widgets.pictures.canvas import to_svg
 from website.facts import Table, tables
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "cheatsheet.md"

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.missing import missing
-from minigrad._base.optional import optional
+from minigrad._base.optional import missing, optional
 
 _CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
@@ -104,11 +103,7 @@ def register_bfloat16() -> dtype:
 
 
 def load_bfloat16() -> dtype:
-    """Load `bfloat16`, so that arrays can have it.
-
-    Raises:
-        MissingExtra: if ml_dtypes is not installed.
-    """
+    """Load `bfloat16`, so that arrays can have it. Raises MissingExtra if ml_dtypes is not installed."""
     loaded: dtype = optional("minigrad.ops._dispatch.bfloat16", "bfloat16").bfloat16
     return loaded
 
@@ -172,11 +167,8 @@ def get_default_dtype() -> dtype:
 
 
 def set_default_dtype(d: dtype, /) -> None:
-    """Set the floating-point dtype of Python floats, and of tensors created without a dtype.
-
-    Raises:
-        TypeError: for anything else.
-    """
+    """Set the floating-point dtype of Python floats, and of tensors created without a dtype. Raises TypeError for
+    anything else."""
     if not isinstance(d, dtype):
         raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
     if not d.is_floating_point:
@@ -254,11 +246,7 @@ class Size(tuple[Any, ...]):
 
 
 def whole(sizes: tuple[Any, ...]) -> Size:
-    """A size that consists of integers.
-
-    Raises:
-        TypeError: for any other element.
-    """
+    """A size that consists of integers. Raises TypeError for any other element."""
     for i, each in enumerate(sizes):
         if not hasattr(each, "__index__"):
             raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{type(each).__name__}')")

@@ -54,11 +54,8 @@ def check_data(tensor: Any, new: Any) -> None:
 
 
 def check_grad(tensor: Any, new: Any) -> None:
-    """Check that `new` can become `tensor.grad`: another tensor of the same dtype, device and shape.
-
-    Raises:
-        RuntimeError: PyTorch's, if it does not fit.
-    """
+    """Check that `new` can become `tensor.grad`: another tensor of the same dtype, device and shape. Raises
+    RuntimeError, PyTorch's, if it does not fit."""
     if new is tensor:
         raise RuntimeError("can't assign Variable as its own grad")
     if new.array.dtype != tensor.array.dtype:

@@ -1,6 +1,6 @@
 """Defines arrays of bfloat16, a dtype that NumPy lacks: the upper half of a float32.
 
-`BFloat16Array` takes part in NumPy's dispatch as CuPy's arrays do (NOTE 9 in protocol.py), so the ops run on it
+`BFloat16Array` takes part in NumPy's dispatch as CuPy's arrays do (NOTE 9 in registry.py), so the ops run on it
 unchanged. Functions that compute get the elements in float32 and round the result once; functions that only move
 elements, and views, work on the ml_dtypes array inside. This file is imported when bfloat16 is first used.
 """

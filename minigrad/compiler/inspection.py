@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from minigrad._base.notebook import is_cell
+from minigrad._base.files import is_cell
 from minigrad.compiler.program.source import ALIGNED, Lines, Plan, Source
 from minigrad.compiler.program.statements import Program, Statement
 from minigrad.compiler.variant import Variant

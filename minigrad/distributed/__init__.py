@@ -6,7 +6,7 @@ Nothing here moves bytes: MPI does, through mpi4py (extra `mpi`), which is impor
 
 from typing import Any
 
-from minigrad._base.missing import missing
+from minigrad._base.optional import missing
 from minigrad.distributed._collectives import (
     ReduceOp,
     all_gather,
@@ -26,10 +26,9 @@ from minigrad.distributed._collectives import (
     scatter,
     send,
 )
-from minigrad.distributed._errors import DistBackendError, DistError, DistNetworkError
 from minigrad.distributed._grad_bucket import GradBucket
 from minigrad.distributed._process_group import ProcessGroup
-from minigrad.distributed._work import Work
+from minigrad.distributed._work import DistBackendError, DistError, DistNetworkError, Work
 from minigrad.distributed._world import (
     GroupMember,
     default_pg_timeout,

@@ -16,9 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.distributed._errors import DistBackendError
-from minigrad.distributed._events import note_start
-from minigrad.distributed._work import ANNOUNCEMENT, LEFT, Call, Work, list_of
+from minigrad.distributed._work import ANNOUNCEMENT, LEFT, Call, DistBackendError, Work, list_of, note_start
 
 __all__ = ["NON_MEMBER", "ProcessGroup"]
 
@@ -52,11 +50,8 @@ class ProcessGroup:
 
     def run(self, call: Call, result: list[Any], begin: Callable[[], Any],
             finish: Callable[[Any], None] | None = None) -> Work:
-        """Announce a collective (NOTE 1 in _work.py); it starts when all ranks have announced it.
-
-        Raises:
-            DistBackendError: if an earlier call has timed out.
-        """
+        """Announce a collective (NOTE 1 in _work.py); it starts when all ranks have announced it. Raises
+        DistBackendError if an earlier call has timed out."""
         work, mine = self.new_work(call, result, begin, finish), call.encoded()
         note_start(work)
         with self.lock:

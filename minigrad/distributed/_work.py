@@ -15,11 +15,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from minigrad.distributed._errors import DistBackendError
-from minigrad.distributed._events import note_end, note_wait
+from minigrad.core import LOCAL
 from minigrad.futures import Future
+from minigrad.recording.tracker import NOWHERE
 
-__all__ = ["ANNOUNCEMENT", "LEFT", "Call", "Label", "Work", "list_of"]
+__all__ = ["ANNOUNCEMENT", "LEFT", "Call", "DistBackendError", "DistError", "DistNetworkError", "Label", "Work",
+           "list_of", "note_grad", "note_start"]
+
+class DistError(RuntimeError):
+    """An error of this package."""
+
+
+class DistBackendError(DistError):
+    """Raised if the ranks do not work together: they disagree, one is missing, or MPI has refused a call."""
+
+
+class DistNetworkError(DistError):
+    """Kept for programs that catch it: MPI reports its errors as DistBackendError."""
+
+
+for _error in (DistError, DistBackendError, DistNetworkError):
+    _error.__module__ = "minigrad.distributed"
+
 
 ANNOUNCEMENT = 512  # bytes; longer ones are cut
 LEFT = "left"  # what a rank announces when it leaves the group
@@ -78,10 +95,8 @@ class Work:
     def wait(self, timeout: Any = None) -> bool:
         """Return True when the operation is over.
 
-        `timeout`: a `timedelta`, instead of the group's.
-
-        Raises:
-            DistBackendError: if the ranks make different calls, one has left, or the time is up.
+        `timeout`: a `timedelta`, instead of the group's. Raises DistBackendError if the ranks make different calls, one
+        has left, or the time is up.
         """
         limit = self.group.seconds if timeout is None else timeout.total_seconds()
         note_wait(self)
@@ -153,3 +168,48 @@ def list_of(word: str, numbers: Sequence[int]) -> str:
     """Return "rank 3", "ranks 1 and 2", or "ranks 0, 1 and 2"."""
     *first, last = map(str, numbers)
     return f"{word}s {', '.join(first)} and {last}" if first else f"{word} {last}"
+
+
+# what a recorder gets to know
+def note_start(work: Any) -> None:
+    """Note that this rank has called an operation; `work.recorded` keeps the observer and the number of the call."""
+    observer = LOCAL.observer
+    if observer is not None and hasattr(observer, "log"):
+        number, label = observer.log.calls, work.call.label
+        observer.log.calls, work.recorded = number + 1, (observer, number)
+        facts = {name: getattr(label, name) for name in ("bucket", "parameters") if hasattr(label, name)}
+        if work.group.size() < work.group.mpi.COMM_WORLD.Get_size():
+            facts["group"] = work.group.ranks
+        note(work, "collective_start", op=work.call.what, label=str(label), **facts,
+             size=sum(tensor.array.nbytes for tensor in work.result))
+
+
+def note_wait(work: Any) -> None:
+    """Note that this rank begins to wait for an operation."""
+    if work.recorded is not None:
+        note(work, "collective_wait")
+
+
+def note_end(work: Any) -> None:
+    """Note that an operation is over; a second wait notes nothing."""
+    if work.recorded is not None:
+        note(work, "collective_end", times=work.times, **work.recorded[0].arrived(work.result))
+        work.recorded = None
+
+
+def note_grad(parameter: Any) -> None:
+    """Note that the `.grad` of a parameter was written to, not by an op."""
+    if LOCAL.observer is not None:
+        LOCAL.observer.set_grad(parameter)
+
+
+def note(work: Any, kind: str, times: Any = None, **fields: Any) -> None:
+    """Note an event, unless the recording is over; with its time if the observer measures time."""
+    observer, number = work.recorded
+    if LOCAL.observer is not observer:
+        work.recorded = None
+        return
+    at = observer.builder.where(2) or NOWHERE
+    observer.log.event(kind, at, observer.depth + 1, call=number, **fields)
+    if hasattr(observer, "timed"):
+        observer.timed(times)

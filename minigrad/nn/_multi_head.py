@@ -50,11 +50,8 @@ def check_dims(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Mask
 
 def canonical_mask(mask: Mask, mask_name: str, other_type: dtype | None, other_name: str, target: dtype,
                    check_other: bool = True) -> Mask:
-    """Return a mask as numbers to add to the scores: -inf where a mask of bools is True.
-
-    Raises:
-        AssertionError: for a mask of integers.
-    """
+    """Return a mask as numbers to add to the scores: -inf where a mask of bools is True. Raises AssertionError for a
+    mask of integers."""
     if mask is None:
         return None
     kind = mask.array.dtype.kind
@@ -231,11 +228,8 @@ def multi_head_attention_forward(
     static_k: Tensor | None = None, static_v: Tensor | None = None, average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """Compute what `nn.MultiheadAttention` returns: (output, weights), the latter None unless `need_weights`.
-
-    Raises:
-        AssertionError: for sizes that do not match; RuntimeError for masks that do not.
-    """
+    """Compute what `nn.MultiheadAttention` returns: (output, weights), the latter None unless `need_weights`. Raises
+    AssertionError for sizes that do not match; RuntimeError for masks that do not."""
     batched = check_dims(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
         query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)

@@ -11,7 +11,7 @@ import numpy as np
 
 from minigrad._base.dtype import as_dtype
 from minigrad._base.dtype import dtype as dtype_type
-from minigrad._base.missing import module_getattr
+from minigrad._base.optional import module_getattr
 from minigrad._base.tensor_errors import check_tensor
 from minigrad.backends import draws
 from minigrad.core import Tensor, plain

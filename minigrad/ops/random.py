@@ -23,8 +23,9 @@ from minigrad._base.device import memory_format
 from minigrad._base.dtype import as_dtype, from_numpy_dtype
 from minigrad._base.dtype import dtype as DType
 from minigrad._base.type_name import type_name
-from minigrad.backends import draws, sampling
-from minigrad.backends.philox import Philox, Source
+from minigrad.backends import draws
+from minigrad.backends.curand import Philox, Source
+from minigrad.backends.random import DEFAULT, Stream
 from minigrad.backends.registry import (
     HOST,
     backend_of,
@@ -34,7 +35,6 @@ from minigrad.backends.registry import (
     is_host,
     resolve_device,
 )
-from minigrad.backends.stream import DEFAULT, Stream
 from minigrad.core import Node, Tensor, plain, record1, record2, record_n
 from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import broadcast_shape, op, refuse, tensor_method
@@ -376,7 +376,7 @@ class BernoulliOf(Node, name="Bernoulli", number=1):
 class Poisson(Node):
     @staticmethod
     def forward(a: Tensor, stream: Any) -> Tensor:
-        return record1(Poisson, sampling.poisson(stream, raw(a)), a)
+        return record1(Poisson, draws.poisson(stream, raw(a)), a)
 
     backward = RandomFill.backward
 
@@ -454,7 +454,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     stream = stream_for(input, generator)
     with stream.lock:
-        return plain(sampling.multinomial(stream, chances, num_samples, bool(replacement)))
+        return plain(draws.multinomial(stream, chances, num_samples, bool(replacement)))
 
 
 Where = str | Device | None

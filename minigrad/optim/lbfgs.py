@@ -52,10 +52,7 @@ class LBFGS(Optimizer):
 
     def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]  # here a closure is required
         """Take up to max_iter steps; `closure` recomputes loss and gradients. Returns the loss before the first one.
-
-        Raises:
-            RuntimeError: for a line search other than None and "strong_wolfe".
-        """
+        Raises RuntimeError for a line search other than None and "strong_wolfe"."""
         if len(self.param_groups) != 1:
             raise AssertionError(f"Expected exactly one param_group, but got {len(self.param_groups)}")
         group, closure = self.param_groups[0], enable_grad()(closure)

@@ -33,12 +33,13 @@ from minigrad.nn.parameter import Buffer, Parameter
 from minigrad.serialization.torch_file import (
     NotLoaded,
     add_safe_globals,
+    archive_of,
     clear_safe_globals,
     get_safe_globals,
+    location_text,
     read,
     safe_globals,
 )
-from minigrad.serialization.torch_writer import archive_of, location_text
 
 __all__ = ["LoadError", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
 

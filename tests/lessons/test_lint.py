@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from minigrad_lessons.lint import lint
-from minigrad_widgets.canvas import to_png
+from minigrad_widgets.pictures.canvas import to_png
 from tests.lessons.answers import KEYS
 from tests.lessons.play import Notebook, executed, lesson
 

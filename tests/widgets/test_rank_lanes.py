@@ -8,7 +8,8 @@ import pytest
 
 from minigrad.recorder import Trace
 from minigrad_widgets import RankLanes, inspect
-from minigrad_widgets.rank_lanes import MOST_ROWS, WAIT, in_rows, lane_of
+from minigrad_widgets.lenses.rank_lanes import MOST_ROWS, in_rows, lane_of
+from minigrad_widgets.pictures.rank_lanes import WAIT
 from tests.widgets.rank_traces import rank_of
 
 

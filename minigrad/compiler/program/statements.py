@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from minigrad._base.notebook import is_cell
+from minigrad._base.files import is_cell
 
 
 class Memory:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from minigrad._base.dtype import BFLOAT16, Size
-from minigrad.backends.stream import DEFAULT
+from minigrad.backends.random import DEFAULT
 from minigrad.compiler.program.source import view
 from minigrad.compiler.program.statements import Memory, View
 from minigrad.compiler.tracing.guards import PLAIN, Survey, attached_to, leaves_of

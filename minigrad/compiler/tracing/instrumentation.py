@@ -18,8 +18,8 @@ from minigrad._base.dtype import BFLOAT16
 from minigrad._base.locks import new_lock
 from minigrad.autograd import _api
 from minigrad.backends import draws, registry
+from minigrad.backends.random import DEFAULT, Stream
 from minigrad.backends.registry import HOST
-from minigrad.backends.stream import DEFAULT, Stream
 from minigrad.compiler.tracing.trace import HALF, Active, Slot, Trace, TracedArray, dispatch, new_array, plain
 from minigrad.core import Node, Tensor, engine
 from minigrad.core.engine import start_grads
@@ -36,7 +36,7 @@ class Module:
 
 
 class TracingBackend:
-    """`minigrad.backends.protocol.Backend`, as far as ops ask for it; its device is the CPU."""
+    """`minigrad.backends.registry.Backend`, as far as ops ask for it; its device is the CPU."""
 
     type, array_type, module = "cpu", TracedArray, Module()
     current_device = index_of = fused = fused_rows = capturing = staticmethod(lambda *args: None)  # it has none

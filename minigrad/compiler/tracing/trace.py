@@ -1,7 +1,7 @@
 """Arrays and numbers that note what is done with them: one more backend beside NumPy's and CuPy's.
 
 No op is changed, and no rule per op is written. NumPy hands each call to the type of the array (NEPs 13, 18 and 35), as
-it does with CuPy's arrays (NOTE 9 in minigrad/backends/protocol.py), so that forward passes, formulas, the
+it does with CuPy's arrays (NOTE 9 in minigrad/backends/registry.py), so that forward passes, formulas, the
 engine's sums and optimisers are all seen. A traced step is a real step: it changes what an eager one would change. What
 a program cannot repeat, such as a condition on data, is therefore no error. The step goes on with the real numbers, and
 the trace remembers the reason for which it is of no use (`Trace.broken`).
@@ -34,7 +34,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.lib.stride_tricks import as_strided
 
 from minigrad._base.contexts import contextmanager
-from minigrad._base.notebook import is_cell
+from minigrad._base.files import is_cell
 from minigrad.compiler.program.statements import (
     NOBODY,
     Asked,
@@ -49,7 +49,7 @@ from minigrad.compiler.program.statements import (
 
 PACKAGE = str(Path(__file__).resolve().parents[2]) + "/"
 HERE, OPTIM, ENGINE = PACKAGE + "compiler/", PACKAGE + "optim/", PACKAGE + "core/engine.py"
-CHECKPOINT, RUNS_AGAIN = PACKAGE + "utils/checkpoint/", ("recompute", "backward")  # functions that run a call again
+CHECKPOINT, RUNS_AGAIN = PACKAGE + "utils/checkpoint.py", ("recompute", "backward")  # functions that run a call again
 AUTOGRAD = "torch::autograd::"  # before the names of nodes that belong to no op
 TYPED = ("<stdin>", "<string>", "<python-input", "<doctest")  # what a user types, or runs with -c
 

@@ -27,7 +27,7 @@ from minigrad.core.tensor import plain
 from minigrad.distributed import ReduceOp, all_gather_single, reduce_scatter_single
 from minigrad.distributed._world import group_of
 from minigrad.nn.modules.module import Module
-from minigrad.nn.parallel._outputs import tensors_in
+from minigrad.nn.parallel.distributed import tensors_in
 from minigrad.nn.parameter import Parameter
 
 __all__ = ["FSDPModule", "fully_shard"]

@@ -519,10 +519,8 @@ class Module:
         """Call `hook(module, grad_input, grad_output)` when the inputs' gradients are known; it may return others.
 
         Both are tuples, for the positional arguments and for the outputs, with None for what is not a tensor. The
-        module's inputs and outputs go through nodes for this, and cannot be changed in place.
-
-        Raises:
-            RuntimeError: if this module has a non-full backward hook.
+        module's inputs and outputs go through nodes for this, and cannot be changed in place. Raises RuntimeError if
+        this module has a non-full backward hook.
         """
         set_kind_of_hook(self, True, "on a single Module")
         return add_hook(self._backward_hooks, hook, prepend=prepend)
@@ -530,10 +528,8 @@ class Module:
     def register_backward_hook(self, hook: Hook) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` as a hook of the node that computed the output: the older kind.
 
-        If `forward` runs more than one op, `grad_input` is that of the last one only.
-
-        Raises:
-            RuntimeError: if this module has a full backward hook.
+        If `forward` runs more than one op, `grad_input` is that of the last one only. Raises RuntimeError if this
+        module has a full backward hook.
         """
         set_kind_of_hook(self, False, "on a single Module")
         return add_hook(self._backward_hooks, hook)

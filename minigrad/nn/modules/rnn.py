@@ -160,10 +160,8 @@ class RNNBase(_Recurrent):
         """Return the outputs of all steps, and the last state.
 
         `input`: (time, batch, features), with `batch_first` (batch, time, features), without a batch (time, features),
-        or packed. `hx`: the first state, (layers * directions, batch, size); zeros by default.
-
-        Raises:
-            RuntimeError: if the shapes do not fit; ValueError for other dimensions or another dtype.
+        or packed. `hx`: the first state, (layers * directions, batch, size); zeros by default. Raises RuntimeError if
+        the shapes do not fit; ValueError for other dimensions or another dtype.
         """
         function = FUNCTIONS[self.mode][0]
         options = (self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)

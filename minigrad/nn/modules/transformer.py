@@ -18,8 +18,7 @@ from minigrad.core import Tensor, is_grad_enabled
 from minigrad.nn import functional as F
 from minigrad.nn import init
 from minigrad.nn._multi_head import canonical_mask, dtype_of
-from minigrad.nn.modules.activation import GELU, ReLU
-from minigrad.nn.modules.attention import MultiheadAttention
+from minigrad.nn.modules.activation import GELU, MultiheadAttention, ReLU
 from minigrad.nn.modules.container import ModuleList
 from minigrad.nn.modules.dropout import Dropout
 from minigrad.nn.modules.linear import Linear

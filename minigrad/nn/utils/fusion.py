@@ -63,11 +63,8 @@ def fuse_linear_bn_weights(linear_w: Tensor, linear_b: Tensor | None, bn_rm: Ten
 
 
 def fuse_conv_bn_eval(conv: C, bn: _BatchNorm, transpose: bool = False) -> C:
-    """Return a convolution that does what `conv` and `bn` do in evaluation.
-
-    Raises:
-        AssertionError: if one of them is in training, or `bn` has no running statistics.
-    """
+    """Return a convolution that does what `conv` and `bn` do in evaluation. Raises AssertionError if one of them is in
+    training, or `bn` has no running statistics."""
     mean, variance = statistics(conv, bn)
     fused = copy.deepcopy(conv)
     fused.weight, fused.bias = fuse_conv_bn_weights(fused.weight, fused.bias, mean, variance, bn.eps, bn.weight,

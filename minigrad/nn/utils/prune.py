@@ -380,8 +380,7 @@ def global_unstructured(parameters: Any, pruning_method: type[BasePruningMethod]
 def remove(module: M, name: str) -> M:
     """Make a pruned parameter a plain one again, with zeros where it was pruned.
 
-    Raises:
-        ValueError: if it is not pruned.
+    Raises ValueError if it is not pruned.
     """
     for key, hook in hooks_of(module, name).items():
         hook.remove(module)

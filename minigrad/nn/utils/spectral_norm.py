@@ -104,11 +104,7 @@ def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, 
 
 
 def remove_spectral_norm(module: M, name: str = "weight") -> M:
-    """Undo `spectral_norm`.
-
-    Raises:
-        ValueError: if there is nothing to undo.
-    """
+    """Undo `spectral_norm`. Raises ValueError if there is nothing to undo."""
     hook = remove_hook(module, SpectralNorm, name, "spectral_norm")
     for key, note in list(module._state_dict_hooks.items()):
         if getattr(note, "__self__", None) is hook:

@@ -14,8 +14,8 @@ import numpy as np
 from minigrad._base.dtype import as_dtype
 from minigrad.backends import curand, draws
 from minigrad.backends.numpy import FLOAT32
+from minigrad.backends.random import Stream
 from minigrad.backends.registry import backend_of
-from minigrad.backends.stream import Stream
 from minigrad.core import Node, Tensor, plain, record1
 from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import check_cast, op, promote_scalar

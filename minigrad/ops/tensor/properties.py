@@ -25,7 +25,7 @@ from minigrad._base.dtype import (
 )
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.dtype import promote_types as promoted
-from minigrad._base.missing import missing
+from minigrad._base.optional import missing
 from minigrad._base.type_name import type_name
 from minigrad.backends.registry import device_like
 from minigrad.core import Tensor

@@ -190,10 +190,8 @@ def random_split(dataset: Any, lengths: Sequence[int | float],
                  generator: Generator | None = default_generator) -> list[Subset[Any]]:
     """Cut a data set at random into parts of these lengths, or of these fractions if they add up to 1.
 
-    Fractions are rounded down; the remaining samples go to the parts in turn, one each.
-
-    Raises:
-        ValueError: if the lengths do not add up to that of the data set, or a fraction is not between 0 and 1.
+    Fractions are rounded down; the remaining samples go to the parts in turn, one each. Raises ValueError if the
+    lengths do not add up to that of the data set, or a fraction is not between 0 and 1.
     """
     sizes = lengths
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:

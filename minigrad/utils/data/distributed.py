@@ -14,10 +14,8 @@ class DistributedSampler(Sampler[int]):
     """Every `num_replicas`-th index, starting at this rank's number; all ranks shuffle alike, by `seed` and epoch.
 
     Every rank gets equally many: some indices come twice, or with `drop_last` the last ones are dropped. Call
-    `set_epoch` before each epoch, or all epochs have the same order.
-
-    Raises:
-        ValueError: for a rank outside 0 to `num_replicas - 1`; if one of them is missing and there is no process group.
+    `set_epoch` before each epoch, or all epochs have the same order. Raises ValueError for a rank outside 0 to
+    `num_replicas - 1`; if one of them is missing and there is no process group.
     """
 
     def __init__(self, dataset: Sized, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True,
