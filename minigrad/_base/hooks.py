@@ -59,7 +59,6 @@ class HookDict(dict[int, Hook]):
     __slots__ = ("__weakref__",)
 
     def register(self, hook: Hook) -> RemovableHandle:
-        """Add a hook and return its handle."""
         handle = RemovableHandle(self)
         self[handle.id] = hook
         return handle
@@ -78,7 +77,6 @@ class NodeHooks:
 
 
 def hook_name(hook: Hook) -> str:
-    """The name of a hook in PyTorch's errors."""
     name = getattr(hook, "__name__", None)
     return name if isinstance(name, str) else "<unknown>"
 

@@ -1,6 +1,6 @@
 """Functions of layers: mirrors `torch/nn/functional.py`.
 
-Most are ops in `minigrad.ops`, each a class with its derivative below its forward: activations (activation, rectify,
+Most are ops in `minigrad.ops`, each a class with its derivative below its forward: activations (basic, piecewise,
 smooth, softmax). This file defines those that PyTorch, too, has only here.
 """
 
@@ -213,8 +213,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     else:
         volumes = squares.view(shape[0], 1, shape[1], shape[2], -1)
         means = avg_pool3d(pad(volumes, (0, 0, 0, 0, *around)), (size, 1, 1), stride=1).squeeze(1).view(shape)
-    result: Tensor = input / means.mul(alpha).add(k).pow(beta)
-    return result
+    return input / means.mul(alpha).add(k).pow(beta)
 
 
 # What PyTorch has only in C++, with its errors for arguments of a wrong type; `linear` goes without them, for speed.

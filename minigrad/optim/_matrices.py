@@ -46,7 +46,6 @@ class Adafactor(Optimizer):
                                   "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize})
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change each parameter that has a gradient; `closure` recomputes the loss, which is then returned."""
         return step_of_each(self.param_groups, closure, lambda p, group: update(
             p, -p.grad if group["maximize"] else p.grad, self.state_for(p), group))
 
@@ -65,7 +64,6 @@ class Adafactor(Optimizer):
 
 
 def update(p: Any, g: Any, state: State, group: Group) -> None:
-    """Update one parameter by its gradient."""
     small, smallest_size = group["eps"]
     small = finfo(p.dtype).eps if small is None else small
     state["step"] += 1
@@ -120,11 +118,9 @@ class Muon(Optimizer):
                 raise ValueError(f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}")
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change each parameter that has a gradient; `closure` recomputes the loss, which is then returned."""
         return step_of_each(self.param_groups, closure, self.update)
 
     def update(self, p: Any, group: Group) -> None:
-        """Update one parameter by its gradient."""
         state, g, momentum, lr = self.state[p], p.grad, group["momentum"], plain_number(group["lr"])
         if not state:
             state["momentum_buffer"] = g.new_zeros(g.shape)

@@ -136,9 +136,8 @@ class Optimizer:
     def add_param_group(self, param_group: Group) -> None:
         """Optimise more parameters: a dict with `params` and options.
 
-        Raises:
-            TypeError: if it is not a dict, for a set of parameters, or parameters that are not tensors.
-            ValueError: for results of ops, if some names are missing, or for parameters that are in another group.
+        Raises TypeError if it is not a dict, for a set of parameters, or parameters that are not tensors; ValueError
+        for results of ops, if some names are missing, or for parameters that are in another group.
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
