@@ -25,7 +25,7 @@ from minigrad.core import Node, Tensor, engine
 from minigrad.core.engine import start_grads
 from minigrad.core.grad_mode import UNUSUAL
 from minigrad.core.saved import Packed
-from minigrad.ops._dispatch.op_wrappers import wrap_ops
+from minigrad.ops._dispatch.op_wrappers import OPS
 
 
 class Module:
@@ -212,7 +212,7 @@ def tracing(trace: Trace, slots: Sequence[Slot], tensors: Sequence[Tensor], opti
         for owner, name, value in before:
             setattr(owner, name, value)
         UNUSUAL.pass_wrappers = [each for each in UNUSUAL.pass_wrappers if each is not noting_nodes]
-        wrap_ops(noting_op, False)
+        OPS.wrap(noting_op, False)
         for t, array in arrays:
             if isinstance(t.array, TracedArray) and t.array.value is array:
                 t.array = array
@@ -226,7 +226,7 @@ def tracing(trace: Trace, slots: Sequence[Slot], tensors: Sequence[Tensor], opti
         for owner, name, value in changes:
             setattr(owner, name, value)
         UNUSUAL.pass_wrappers.append(noting_nodes)
-        wrap_ops(noting_op, True)
+        OPS.wrap(noting_op, True)
         for slot, t in zip(slots, tensors, strict=True):
             if not isinstance(t.array, TracedArray):  # a gradient may be known as a tensor, too
                 t.array = trace.as_input(t.array, slot)
