@@ -142,9 +142,9 @@ class Names:
         preview: Data | None = None if index is None else self.data["values"][index]
         return preview
 
-    def text(self, index: int | None) -> str:
+    def text(self, index: int | None, limit: int = 96) -> str:
         """Return a value on one line."""
-        return inline(self.value(index))
+        return inline(self.value(index), limit)
 
     def tensor(self, index: int | None) -> str:
         """Return a tensor's name in the program, else its number in the trace; None is an operand that is no tensor."""

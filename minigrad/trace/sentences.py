@@ -26,7 +26,7 @@ SENTENCES = {
     "checkpoint_begin": "checkpoint {call}, [reentrant|reentrant|non-reentrant]: the first run of {name} begins",
     "checkpoint_end": "checkpoint {call}: the first run ends",
     "backward_start": "backward starts at {roots}[create_graph|, create_graph=True][retain_graph|, retain_graph=True]"
-                      "[needs|; gradients to come: {needs}]",
+                      "; the engine counts the gradients to come",
     "ready": "{node} has all its gradients and joins the ready queue",
     "run": "{node} runs with {gradient}",
     "hook": "{node}: {hook}[name| ({name})][gradient|; the gradient is {gradient}]",
@@ -58,8 +58,8 @@ PARTS = {  # by the name of a list: the fields of an entry, and its sentence
     "rebased": (("tensor", "before", "after"), "{tensor}.grad_fn was {before} and is {after} now"),
     "saved": (("name", "tensor", "value"), "{name}[value| = {value}]"),
     "roots": (("node", "output_nr", "value"), "{node} with {value}"),
-    "needs": (("node", "count"), "{node}: {count}"),
 }
+FEW, SHORT, LONG = 3, 48, 96  # the parts of a list, and the characters of a value beside others, or of its own
 CHOICE, SLOT = re.compile(r"\[(\w+)\|([^|\]]*)\|?([^\]]*)\]"), re.compile(r"\{(\w+)\}")
 
 
@@ -101,11 +101,11 @@ def slot(names: Names, name: str, x: Any) -> str:
     """Return a field of an event as its name says that it is written."""
     if name in PARTS:
         labels, sentence = PARTS[name]
-        return listed([filled(names, sentence, dict(zip(labels, part, strict=True))) for part in x])
+        return listed([filled(names, sentence, dict(zip(labels, part, strict=True))) for part in x], FEW)
     if isinstance(x, (list, tuple)):
         return listed([slot(names, name, each) for each in x])
     if name in NODES:
         return names.node(x)
     if name in TENSORS:
         return names.tensor(x)
-    return names.text(x) if name in VALUES else str(x)
+    return names.text(x, SHORT if name == "value" else LONG) if name in VALUES else str(x)

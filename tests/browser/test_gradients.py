@@ -248,7 +248,7 @@ def test_the_last_step_says_what_every_leaf_got(seen: Page, axe: Axe) -> None:
         root.press(key)
         assert long.evaluate("text => text.scrollHeight <= text.clientHeight + 1"), long.inner_text()
     root.press("End")
-    assert "in-place op" in long.inner_text()
+    assert "is changed in place" in long.inner_text()
     given = root.locator(".mg-details .mg-part", has_text="each .grad at the end")
     assert given.locator("dt").all_inner_texts() == ["linear.bias", "linear.weight"]
     assert axe(seen, 3) == []

@@ -3,6 +3,9 @@ import { inline, listed, nodeName, tensorName, valueOf } from "./format";
 import { NODES, PARTS, SENTENCES, TENSORS, TERMS, UNKNOWN, VALUES } from "./sentences";
 import type { Maybe, Trace, TraceEvent } from "./types";
 
+/** The parts of a list, and the characters of a value beside others, or of its own. */
+const [FEW, SHORT, LONG] = [3, 48, 96];
+
 type Fields = Readonly<Record<string, unknown>>;
 
 /** The fields that a sentence has beside those of its event, or in their place. */
@@ -38,11 +41,12 @@ function filled(trace: Trace, sentence: string, fields: Fields): string {
 function slot(trace: Trace, name: string, x: unknown): string {
   const [labels, sentence] = PARTS[name] ?? [];
   if (Array.isArray(x)) {
-    return listed(x.map((each) => (labels ? filled(trace, sentence ?? "", Object.fromEntries(labels.map((label, at) => [label, each[at]]))) : slot(trace, name, each))));
+    if (!labels) return listed(x.map((each) => slot(trace, name, each)));
+    return listed(x.map((part) => filled(trace, sentence ?? "", Object.fromEntries(labels.map((label, at) => [label, part[at]])))), FEW);
   }
   if (NODES.includes(name)) return nodeName(trace, x as Maybe);
   if (TENSORS.includes(name)) return tensorName(trace, x as Maybe);
-  return VALUES.includes(name) ? inline(valueOf(trace, x as Maybe)) : String(x);
+  return VALUES.includes(name) ? inline(valueOf(trace, x as Maybe), name === "value" ? SHORT : LONG) : String(x);
 }
 
 /** The event's description, without its number. */

@@ -7,7 +7,7 @@ export const SENTENCES: Readonly<Record<string, string>> = {
   mode: "{mode} mode is [on|on|off]",
   checkpoint_begin: "checkpoint {call}, [reentrant|reentrant|non-reentrant]: the first run of {name} begins",
   checkpoint_end: "checkpoint {call}: the first run ends",
-  backward_start: "backward starts at {roots}[create_graph|, create_graph=True][retain_graph|, retain_graph=True][needs|; gradients to come: {needs}]",
+  backward_start: "backward starts at {roots}[create_graph|, create_graph=True][retain_graph|, retain_graph=True]; the engine counts the gradients to come",
   ready: "{node} has all its gradients and joins the ready queue",
   run: "{node} runs with {gradient}",
   hook: "{node}: {hook}[name| ({name})][gradient|; the gradient is {gradient}]",
@@ -39,7 +39,6 @@ export const PARTS: Readonly<Record<string, readonly [readonly string[], string]
   rebased: [["tensor", "before", "after"], "{tensor}.grad_fn was {before} and is {after} now"],
   saved: [["name", "tensor", "value"], "{name}[value| = {value}]"],
   roots: [["node", "output_nr", "value"], "{node} with {value}"],
-  needs: [["node", "count"], "{node}: {count}"],
 };
 export const NODES: readonly string[] = ["node", "to", "before", "after"];
 export const TENSORS: readonly string[] = ["tensor", "base", "inputs"];
