@@ -71,7 +71,11 @@ class Bindings:
         frames.reverse()
         seen = self.count
         for at, each in enumerate(frames):
-            self.come_to(at, each)
+            call = self.running[at] if at < len(self.running) else None
+            if call is not None and call.frame == id(each) and call.last == each.f_lasti and call.code is each.f_code:
+                call.moved = call.anew = False  # as most are: an op runs several others, and a step many functions
+            else:
+                self.come_to(at, each)
         del self.running[len(frames):]
         self.look_into(frames, copies, seen)
         for call in self.running:
