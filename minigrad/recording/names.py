@@ -14,7 +14,7 @@ from weakref import ref
 
 from minigrad.recording.builder import LIBRARIES
 
-__all__ = ["OPTIMIZED", "ModulePaths", "drop_copy", "drop_refilled", "empty", "held_by", "held_inside", "names_in"]
+__all__ = ["OPTIMIZED", "Copies", "ModulePaths", "drop_copy", "drop_refilled", "empty", "held_by", "held_inside", "names_in"]
 
 OPTIMIZED = 0x1  # the flag of a code object whose locals are not a dict: a function's
 DEEPEST = 4  # steps from a variable
@@ -27,6 +27,7 @@ MRO, MEMBERS = type.__dict__["__mro__"].__get__, type.__dict__["__dict__"].__get
 OWN = object.__getattribute__
 TABLES = ("_parameters", "_modules")  # of a module: what is in these is its attribute
 PARTS = (*TABLES, "_buffers")
+Copies = dict[int, dict[str, Any]]  # of the variables of functions, emptied, by id()
 
 
 def running(base: FrameType | None) -> Iterator[FrameType]:
@@ -53,22 +54,22 @@ def drop_copy(frame: FrameType, names: dict[str, Any], more: int = 0) -> bool:
     return True
 
 
-def drop_refilled(copies: list[dict[str, Any]]) -> None:
+def drop_refilled(copies: Copies) -> None:
     """Empty the copies again: Python refills them while a profile function is on. Forget those of ended functions."""
-    for at in reversed(range(len(copies))):
-        names = copies[at]
-        holders = sys.getrefcount(names) - 3  # this function, the list, the call
+    for key in reversed(list(copies)):
+        names = copies[key]
+        holders = sys.getrefcount(names) - 3  # this function, the table, the call
         if holders == 0:
-            del copies[at]
+            del copies[key]
         elif holders == 1 and sys.gettrace() is None:
             names.clear()
 
 
-def empty(frame: FrameType, names: dict[str, Any], copies: list[dict[str, Any]]) -> None:
+def empty(frame: FrameType, names: dict[str, Any], copies: Copies) -> None:
     """Empty the copy of a function's variables, and add it to `copies`; the caller holds it in one variable."""
-    known = id(names) in map(id, copies)
+    known = id(names) in copies
     if drop_copy(frame, names, known + 1) and not known:
-        copies.append(names)
+        copies[id(names)] = names
 
 
 class ModulePaths:
@@ -137,7 +138,7 @@ def contents_of(modules: list[ref[Any]]) -> list[int] | None:
         return None
 
 
-def names_in(base: FrameType | None, wanted: Mapping[int, Any], copies: list[dict[str, Any]],
+def names_in(base: FrameType | None, wanted: Mapping[int, Any], copies: Copies,
              paths: ModulePaths) -> dict[int, tuple[str, bool]]:
     """Return names for objects, by id, and whether each is a path from a module; the outermost variable counts.
 

@@ -21,7 +21,7 @@ from minigrad._base.locks import new_lock
 from minigrad.recording.bindings import Bindings
 from minigrad.recording.builder import Large, Whole
 from minigrad.recording.ledger import GRADIENT, SAVED, WAITING
-from minigrad.recording.names import ModulePaths, drop_refilled, held_by, names_in
+from minigrad.recording.names import Copies, ModulePaths, drop_refilled, held_by, names_in
 
 __all__ = ["CHANGED", "NOWHERE", "OBSERVERS", "RARER", "Log", "TrackedRef", "Tracker"]
 
@@ -89,7 +89,7 @@ class Tracker:
         self.local_names: list[tuple[Any, ...]] = []  # entries that name what variables of functions hold
         self.tries = TRIES
         self.paths = ModulePaths()
-        self.copies: list[dict[str, Any]] = []  # of variables, emptied
+        self.copies: Copies = {}
         self.bindings = Bindings(log, self.tensors)
         self.left, self.limit, self.whole_left = BUDGET, SHOWN, WHOLE_IN_ALL
         self.on_tensor_gone: Any = self.tensor_gone
