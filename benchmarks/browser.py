@@ -33,7 +33,7 @@ from benchmarks.timing import cpu
 from minigrad import nn
 from minigrad.recorder import Trace, record
 from minigrad_widgets import Inspector
-from minigrad_widgets.page import STATIC
+from minigrad_widgets.widget.page import STATIC
 from tests.browser.jupyter import chrome
 from tests.groups import chromium
 

@@ -65,16 +65,16 @@ Each trick is described in the source, in a NOTE or in the docstring of the code
   them into products with ones: 0.2 and 0.7 of the time.
 - Products: [`Addmm`](../minigrad/ops/linalg/matmul.py#L1) with few rows multiplies the other way round: 0.95 of the
   time of an MLP's step.
-- Convolutions: [`Shifted`](../minigrad/ops/nn/windows.py#L1) copies windows in one run; together with the weights'
+- Convolutions: [`Shifted`](../minigrad/ops/nn/fold.py#L1) copies windows in one run; together with the weights'
   gradient computed the faster way round, 0.86 of the time of a CNN's step.
 - Rows: [`normalized`](../minigrad/ops/nn/normalization.py#L1) computes `layer_norm` by products with vectors: 0.7 of
-  the time. [`in_blocks`](../minigrad/ops/_dispatch/blocks.py#L1) keeps long formulas in the cache: 0.45 of the time;
-  softmax by [`powers`](../minigrad/ops/activation/softmax.py#L1) looks for the greatest element only where it must:
-  half the time.
-- Memory: [`keep_memory`](../minigrad/backends/heap.py#L1) makes the C library keep the memory that arrays free (NOTE
+  the time. [`in_blocks`](../minigrad/ops/_dispatch/elementwise.py#L1) keeps long formulas in the cache: 0.45 of the
+  time; softmax by [`powers`](../minigrad/ops/activation/softmax.py#L1) looks for the greatest element only where it
+  must: half the time.
+- Memory: [`keep_memory`](../minigrad/backends/numpy.py#L1) makes the C library keep the memory that arrays free (NOTE
   7).
 - Importing: [`done`](../minigrad/_base/import_gc.py#L1) ends a period without garbage collection (NOTE 8).
-- Optimisers: [`BlockwiseUpdate`](../minigrad/optim/_blocks.py#L1) runs a rule block by block, in scratch memory.
+- Optimisers: [`BlockwiseUpdate`](../minigrad/optim/_update.py#L1) runs a rule block by block, in scratch memory.
 
 """
 PROFILES = """## Profiles

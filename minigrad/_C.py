@@ -8,7 +8,7 @@ import sys
 from types import FrameType
 from typing import Any
 
-from minigrad._base.missing import module_getattr
+from minigrad._base.optional import module_getattr
 from minigrad._base.type_name import type_name
 from minigrad.core import LOCAL, Node, is_grad_enabled
 from minigrad.core.engine import evaluate_function
@@ -52,11 +52,8 @@ def _current_autograd_node() -> Any:
 
 
 def _will_engine_execute_node(node: Any) -> bool:
-    """Whether the running backward pass evaluates this node.
-
-    Raises:
-        RuntimeError: outside a pass, and for an object that is not a node.
-    """
+    """Whether the running backward pass evaluates this node. Raises RuntimeError outside a pass, and for an object that
+    is not a node."""
     if not isinstance(node, Node):
         raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {type_name(node)}")
     if LOCAL.graph_task is None:

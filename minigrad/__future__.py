@@ -1,6 +1,6 @@
 """Behaviour that a later PyTorch may make the default, on request. Mirrors `torch/__future__.py`."""
 
-from minigrad._base.missing import module_getattr
+from minigrad._base.optional import module_getattr
 
 __all__ = ["get_overwrite_module_params_on_conversion", "set_overwrite_module_params_on_conversion"]
 

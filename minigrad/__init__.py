@@ -3,7 +3,7 @@
 `import minigrad as torch`: every public name is where PyTorch has it.
 """
 
-# ruff: noqa: F403 - a reader looks an op up in `minigrad.ops.public`
+# ruff: noqa: F403, F405 - a reader looks an op up in `minigrad.ops.public`, the rest in the `__all__` of each file
 
 import importlib
 from math import e, inf, nan, pi
@@ -14,63 +14,21 @@ from minigrad import backends as backends  # for its `cudnn` and `mps`
 from minigrad import ops as _ops  # it gives Tensor its methods
 from minigrad import random as random  # a module, as `torch.random`
 from minigrad._base import import_gc as _importing
-from minigrad._base.device import (
-    OutOfMemoryError,
-    channels_last,
-    channels_last_3d,
-    contiguous_format,
-    device,
-    get_default_device,
-    layout,
-    memory_format,
-    preserve_format,
-    set_default_device,
-    strided,
-)
-from minigrad._base.dtype import (
-    ABSENT,
-    NOT_HERE,
-    Size,
-    bool,
-    double,
-    dtype,
-    float,
-    float16,
-    float32,
-    float64,
-    half,
-    int,
-    int8,
-    int16,
-    int32,
-    int64,
-    long,
-    short,
-    uint8,
-)
-from minigrad._base.missing import missing
-from minigrad._base.tensor_str import set_printoptions
+from minigrad._base.device import *
+from minigrad._base.dtype import *
+from minigrad._base.dtype import ABSENT, NOT_HERE
+from minigrad._base.optional import missing
+from minigrad._base.tensor_data import set_printoptions
 from minigrad._base.warnings import is_warn_always_enabled, set_warn_always
 from minigrad.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
 from minigrad.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-from minigrad.compat.switches import (
-    _assert as _assert,
-)
-from minigrad.compat.switches import (
-    are_deterministic_algorithms_enabled,
-    get_float32_matmul_precision,
-    get_num_threads,
-    set_float32_matmul_precision,
-    set_flush_denormal,
-    set_num_threads,
-    use_deterministic_algorithms,
-)
-from minigrad.compat.tensor_types import *
-from minigrad.compat.tensor_types import __all__ as _tensor_types
+from minigrad.compat.legacy import *
+from minigrad.compat.legacy import __all__ as _legacy
+from minigrad.compat.legacy import _assert as _assert
 from minigrad.core import Tensor, is_grad_enabled
 from minigrad.core.grad_mode import is_inference_mode_enabled
 from minigrad.ops._dispatch.torch_function import overridable_module as _overridable_module
-from minigrad.ops.random.generator import Generator, default_generator
+from minigrad.ops.random import Generator, default_generator
 from minigrad.ops.tensor.properties import finfo, iinfo
 from minigrad.ops.tensor.storage import UntypedStorage
 
@@ -79,17 +37,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Generator", "OutOfMemoryError", "Size", "Tensor", "UntypedStorage", "__version__",
-    "are_deterministic_algorithms_enabled", "autograd", "bool", "channels_last", "channels_last_3d",
+    "autograd", "bool", "channels_last", "channels_last_3d",
     "contiguous_format", "default_generator", "device", "double", "dtype", "e", "enable_grad", "finfo", "float",
-    "float16", "float32", "float64", "get_default_device", "get_float32_matmul_precision", "get_num_threads", "half",
+    "float16", "float32", "float64", "get_default_device", "half",
     "iinfo", "inf", "inference_mode", "int", "int16", "int32", "int64", "int8", "is_anomaly_check_nan_enabled",
     "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled",
     "is_warn_always_enabled", "layout", "long", "memory_format", "nan", "newaxis", "no_grad", "pi", "preserve_format",
-    "random", "set_anomaly_enabled", "set_default_device", "set_float32_matmul_precision", "set_flush_denormal",
-    "set_grad_enabled", "set_num_threads", "set_printoptions", "set_warn_always", "short", "strided", "uint8",
-    "use_deterministic_algorithms",
+    "random", "set_anomaly_enabled", "set_default_device",
+    "set_grad_enabled", "set_printoptions", "set_warn_always", "short", "strided", "uint8",
     *_ops.FUNCTIONS,
-    *_tensor_types,
+    *_legacy,
 ]
 globals().update(_ops.FUNCTIONS)  # the functions of `minigrad.ops.public`, wrapped in PyTorch's argument parsing
 _overridable_module(vars(autograd), ("backward", "grad"))
@@ -101,9 +58,6 @@ LATER = ("_C", "__future__", "accelerator", "amp", "compiler", "cpu", "cuda", "d
          "special", "testing", "utils")
 LATER_NAMES = {"GradScaler": "amp", "autocast": "amp", "bfloat16": "ops._dispatch.bfloat16", "compile": "compiler",
                "load": "serialization", "save": "serialization", "is_storage": "ops.tensor.storage",
-               **dict.fromkeys(("get_deterministic_debug_mode", "get_num_interop_threads",
-                                "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode",
-                                "set_num_interop_threads"), "compat.switches"),
                **dict.fromkeys(("autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
                                 "get_autocast_dtype", "is_autocast_cache_enabled", "is_autocast_enabled",
                                 "set_autocast_cache_enabled", "set_autocast_dtype", "set_autocast_enabled"),

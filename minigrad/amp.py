@@ -30,7 +30,7 @@ from minigrad.ops.autocast_mode import (
     is_autocast_enabled,
     set_autocast_enabled,
 )
-from minigrad.ops.factory.values import tensor
+from minigrad.ops.factory import tensor
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
@@ -231,11 +231,8 @@ class GradScaler:
                                  "scaler.scale(loss or outputs) earlier in the iteration.")
 
     def unscale_(self, optimizer: Any) -> None:
-        """Divide the gradients of an optimizer's parameters by the scale, in place: before they are clipped.
-
-        Raises:
-            RuntimeError: for a second call since `update`, and after `step`.
-        """
+        """Divide the gradients of an optimizer's parameters by the scale, in place: before they are clipped. Raises
+        RuntimeError for a second call since `update`, and after `step`."""
         if not self._enabled:
             return
         self._check_started("unscale_")
@@ -255,11 +252,8 @@ class GradScaler:
         self._stages[id(optimizer)] = "unscaled"
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """Unscale the gradients, unless that was done, and step the optimizer if they are finite.
-
-        Raises:
-            RuntimeError: for a second call since `update`, and for a closure.
-        """
+        """Unscale the gradients, unless that was done, and step the optimizer if they are finite. Raises RuntimeError
+        for a second call since `update`, and for a closure."""
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
@@ -277,11 +271,8 @@ class GradScaler:
         return result
 
     def update(self, new_scale: Any = None) -> None:
-        """Grow or shrink the scale by the steps since the last update; or set it.
-
-        Raises:
-            AssertionError: if nothing was scaled or unscaled, or if the new scale is not a single number.
-        """
+        """Grow or shrink the scale by the steps since the last update; or set it. Raises AssertionError if nothing was
+        scaled or unscaled, or if the new scale is not a single number."""
         if not self._enabled:
             return
         self._check_started("update")
@@ -330,11 +321,7 @@ class GradScaler:
                 "growth_interval": self._growth_interval, "_growth_tracker": self._tracker}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore the result of `state_dict`.
-
-        Raises:
-            RuntimeError: for the state of a disabled scaler.
-        """
+        """Restore the result of `state_dict`. Raises RuntimeError for the state of a disabled scaler."""
         if not self._enabled:
             return
         if not state_dict:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from minigrad._base.missing import missing
+from minigrad._base.optional import missing
 from minigrad.ops import FUNCTIONS
 
 NAMES = ("atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",

@@ -32,11 +32,7 @@ class Future:
         return self._done
 
     def wait(self) -> Any:
-        """Wait for the value and return it.
-
-        Raises:
-            RuntimeError: if nothing will ever set it.
-        """
+        """Wait for the value and return it. Raises RuntimeError if nothing will ever set it."""
         if not self._done:
             if self._arrive is None:
                 raise RuntimeError("this Future has no value, and nothing will set it: call set_result() first")
@@ -50,11 +46,7 @@ class Future:
         return self._value
 
     def set_result(self, result: Any) -> None:
-        """Set the value.
-
-        Raises:
-            RuntimeError: if it is already set.
-        """
+        """Set the value. Raises RuntimeError if it is already set."""
         if self._done:
             raise RuntimeError("Attempting to mark a completed Future as complete again. Note that a Future can only "
                                "be marked completed once.")

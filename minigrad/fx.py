@@ -8,8 +8,7 @@ __all__ = ["wrap"]
 def wrap(fn_or_name: Any) -> Any:
     """Return the function, or the name of one, unchanged: there is no tracer.
 
-    Raises:
-        RuntimeError: for any other object.
+    Raises RuntimeError for any other object.
     """
     if not callable(fn_or_name) and not isinstance(fn_or_name, str):
         raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")

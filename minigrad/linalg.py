@@ -8,24 +8,21 @@ import numpy as np
 
 from minigrad import return_types
 from minigrad._base.dtype import HALVES
-from minigrad._base.missing import module_getattr
+from minigrad._base.optional import module_getattr
 from minigrad.backends.registry import device_like
 from minigrad.core import Tensor, plain
 from minigrad.ops._dispatch.arg_parser import parse_module_functions
 from minigrad.ops.linalg.checks import LinAlgError, floating
-from minigrad.ops.linalg.cholesky_qr import cholesky_ex
-from minigrad.ops.linalg.cholesky_qr import linalg_cholesky as cholesky
-from minigrad.ops.linalg.cholesky_qr import linalg_qr as qr
-from minigrad.ops.linalg.lstsq import lstsq
-from minigrad.ops.linalg.lu import linalg_lu_solve as lu_solve
-from minigrad.ops.linalg.lu import lu, lu_factor, lu_factor_ex
-from minigrad.ops.linalg.matmul import matmul
+from minigrad.ops.linalg.factorizations import cholesky_ex, lu, lu_factor, lu_factor_ex
+from minigrad.ops.linalg.factorizations import linalg_cholesky as cholesky
+from minigrad.ops.linalg.factorizations import linalg_lu_solve as lu_solve
+from minigrad.ops.linalg.factorizations import linalg_qr as qr
+from minigrad.ops.linalg.matmul import matmul, vdot
+from minigrad.ops.linalg.matmul import vector_cross as cross
 from minigrad.ops.linalg.matrix_functions import matrix_exp, matrix_power, multi_dot
 from minigrad.ops.linalg.norms import cond, matrix_norm, vector_norm
 from minigrad.ops.linalg.norms import linalg_norm as norm
-from minigrad.ops.linalg.products import vdot
-from minigrad.ops.linalg.products import vector_cross as cross
-from minigrad.ops.linalg.solve import det, inv_ex, signed, solve, solve_ex, solve_triangular
+from minigrad.ops.linalg.solve import det, inv_ex, lstsq, signed, solve, solve_ex, solve_triangular
 from minigrad.ops.linalg.solve import inverse as inv
 from minigrad.ops.linalg.spectral import eigh, eigvalsh, matrix_rank, pinv, svdvals
 from minigrad.ops.linalg.spectral import linalg_svd as svd
@@ -64,11 +61,8 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 
 def tensorinv(input: Tensor, ind: int = 2) -> Tensor:
-    """The inverse of the linear map that `tensordot` over the dimensions from `ind` on applies with `input`.
-
-    Raises:
-        RuntimeError: if the product of the dimensions before `ind` differs from that of the others.
-    """
+    """The inverse of the linear map that `tensordot` over the dimensions from `ind` on applies with `input`. Raises
+    RuntimeError if the product of the dimensions before `ind` differs from that of the others."""
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
     rows, columns = input.array.shape[:ind], input.array.shape[ind:]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
 
-from minigrad._base.missing import module_getattr
+from minigrad._base.optional import module_getattr
 from minigrad.core import Tensor
 from minigrad.ops._dispatch.torch_function import (
     STATE,
@@ -36,11 +36,8 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
 
 def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any,
                           **kwargs: Any) -> Any:
-    """Ask the classes of `relevant_args` for the result of `public_api(*args, **kwargs)`.
-
-    Raises:
-        TypeError: if none answers.
-    """
+    """Ask the classes of `relevant_args` for the result of `public_api(*args, **kwargs)`. Raises TypeError if none
+    answers."""
     mode = STATE.modes[-1] if STATE.modes else None
     return handle(public_api, (mode, overloaded(relevant_args)), args, kwargs, in_python=True)
 

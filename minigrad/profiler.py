@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from minigrad._base.missing import module_getattr
+from minigrad._base.optional import module_getattr
 from minigrad._base.warnings import warn_once
 from minigrad.autograd.profiler import profile as one_profile
 from minigrad.autograd.profiler import record_function
@@ -177,11 +177,7 @@ class profile:
             self.on_trace_ready(self)
 
     def finished(self) -> one_profile:
-        """The profile of the last recorded steps.
-
-        Raises:
-            AssertionError: if there is none.
-        """
+        """The profile of the last recorded steps. Raises AssertionError if there is none."""
         if self.profiler is None:
             raise AssertionError("Profiler must be initialized before this: no step was recorded.")
         return self.profiler

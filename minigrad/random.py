@@ -10,7 +10,7 @@ from typing import Any
 from minigrad._base.contexts import contextmanager, ensure
 from minigrad._base.device import device
 from minigrad.backends.registry import resolve_device
-from minigrad.ops.random.generator import (
+from minigrad.ops.random import (
     Generator,
     default_generator,
     device_states,

@@ -7,7 +7,7 @@ gamma_function.py and bessel.py.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from minigrad._base.missing import module_getattr
+from minigrad._base.optional import module_getattr
 from minigrad.core import Tensor
 from minigrad.ops._dispatch.arg_parser import parse_module_functions
 from minigrad.ops.activation.basic import Sigmoid
@@ -15,8 +15,7 @@ from minigrad.ops.activation.softmax import log_softmax, softmax
 from minigrad.ops.pointwise.rounding import RoundDecimals
 from minigrad.ops.pointwise.unary import exp2, expm1, log1p, sinc
 from minigrad.ops.reduce.sums import logsumexp
-from minigrad.ops.special.binary import xlog1py, xlogy, zeta
-from minigrad.ops.special.unary import (
+from minigrad.ops.special.functions import (
     SpecialEntr,
     SpecialErfcx,
     SpecialI0E,
@@ -34,6 +33,9 @@ from minigrad.ops.special.unary import (
     mvlgamma,
     ndtr,
     polygamma,
+    xlog1py,
+    xlogy,
+    zeta,
 )
 
 __all__ = ["digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammaln", "i0", "i0e",

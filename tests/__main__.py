@@ -4,6 +4,8 @@ Each stage is a program of its own, so that one cannot spoil the next. The end i
 group, and minutes per stage. The exit status is 0 if every stage passed. A group that lacks what it needs (PyTorch, a
 browser, node, MPI) skips and says so; `MINIGRAD_REQUIRE=torch,browser,node,mpi` makes such a skip a failure.
 
+`python -m tests versions 2.6.0 newest` runs some of the tests with other versions of PyTorch (tests/torch_versions.py).
+
 A group runs in two processes at once, which pytest-xdist starts: `--workers 8` asks for more, `--workers 0` for one.
 """
 
@@ -19,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
+from tests import torch_versions
 from tests.groups import required
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -61,6 +64,9 @@ class Result:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the stages that are named, or all; print the table."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["versions"]:
+        return torch_versions.main(arguments[1:])
     parser = argparse.ArgumentParser(prog="python -m tests", description="Runs the checks of minigrad.")
     parser.add_argument("stage", nargs="*", choices=[[], *TOOLS, *TESTS], help="default: all of them, in this order")
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="processes for a group (default: 2)")

@@ -20,6 +20,7 @@ import pytest
 from minigrad.distributed.launch import mpiexec
 
 GROUPS = ("torch", "browser", "node", "mpi")
+OLDEST_TORCH = (2, 6)
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
@@ -46,6 +47,17 @@ def require(group: str, ok: object, why: str) -> None:
 def has_torch() -> bool:
     """Whether the PyTorch that minigrad is compared with is installed: other versions have other error texts."""
     return installed("torch").startswith("2.13.")
+
+
+def has_any_torch() -> bool:
+    """Whether a PyTorch is installed that the reader and the doctor support, as docs/differences.md lists them."""
+    return torch_version() >= OLDEST_TORCH
+
+
+def torch_version() -> tuple[int, int]:
+    """The version of the installed PyTorch, as (2, 13); zeros without one."""
+    major, _, rest = installed("torch").partition(".")
+    return (int(major), int(rest.partition(".")[0])) if major else (0, 0)
 
 
 def has_mpi() -> bool:

@@ -187,7 +187,7 @@ def stray_addresses(root: Path, names: list[str]) -> list[str]:
     but for the site's page that copied links lead to."""
     host, owner, repository = address_of(root).removeprefix("https://").split("/")
     known = (f"https://{host}/{owner}/{repository}", f"https://mybinder.org/v2/gh/{owner}/{repository}/")
-    player = ("widgets/minigrad_widgets/page.py", f"https://{owner}.github.io/{repository}/play.html")
+    player = ("widgets/minigrad_widgets/widget/page.py", f"https://{owner}.github.io/{repository}/play.html")
     found = []
     for name, text in texts(root, names):
         if name == "pyproject.toml" or _is_made(name):

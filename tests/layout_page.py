@@ -24,10 +24,11 @@ HEAD = """# Where a PyTorch name is
 Two steps lead to the file of a name.
 
 1. **The namespace and the kind give the folder.** `torch.nn.Name` is in `minigrad/nn/modules`, `torch.optim.Name` in
-   `minigrad/optim`. A function or a method is in a folder of `minigrad/ops`: `pointwise`, `reduce`, `shape`, `index`,
-   `linalg`, `activation`, `nn` (layers and losses as functions), `factory` (new tensors), `random`, `special`, or
-   `tensor` (what a tensor is and how it is copied). Real parts and conjugates are in `minigrad/compat/complex.py`; what
-   `torch.linalg` and `torch.special` compose from ops is in `minigrad/linalg.py` and `minigrad/special.py`.
+   `minigrad/optim`. A function or a method is in a folder or a file of `minigrad/ops`: `pointwise`, `reduce`,
+   `shape`, `index`, `linalg`, `activation`, `nn` (layers and losses as functions), `factory` (new tensors), `random`,
+   `special`, or `tensor` (what a tensor is and how it is copied). Real parts and conjugates are in
+   `minigrad/compat/complex.py`; what `torch.linalg` and `torch.special` compose from ops is in `minigrad/linalg.py`
+   and `minigrad/special.py`.
 2. **The name or its family gives the file.** If the folder has a file with the name of the op (`einsum.py`), it is that
    one. Otherwise, it is the file of the family, in the index below: `cos` is with the other functions that nearly every
    program uses, in `pointwise/elementary.py`.

@@ -12,7 +12,7 @@ from pathlib import Path
 from sphinx.cmd.build import build_main
 
 from minigrad import __version__
-from minigrad_widgets.page import player_page
+from minigrad_widgets.widget.page import player_page
 from website import api, pages
 from website.cheatsheet import write_sheet
 from website.front import front_page

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from minigrad.recorder import Trace, record
 from minigrad_widgets import Inspector
-from minigrad_widgets.inspector import STATE
 from website.lessons import live, player
 from website.pages import REPOSITORY
 
@@ -82,5 +81,5 @@ def recorded() -> Trace:
 def front_page() -> str:
     """The page in Markdown."""
     inspector = Inspector(recorded())
-    state = {name: getattr(inspector, name) for name in STATE}
+    state = {name: getattr(inspector, name) for name in Inspector.STATE}
     return TEXT.format(repository=REPOSITORY, inspector=live("front", state, inspector.text), player=player("_static/"))

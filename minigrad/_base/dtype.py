@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.missing import missing
-from minigrad._base.optional import optional
+from minigrad._base.optional import missing, optional
+
+__all__ = ["Size", "bool", "double", "dtype", "float", "float16", "float32", "float64", "half", "int", "int16", "int32",
+           "int64", "int8", "long", "short", "uint8"]
 
 _CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
@@ -52,7 +54,6 @@ class dtype:
     is_complex: builtins.bool
 
     def __new__(cls, *args: Any, **kwargs: Any) -> dtype:
-        """Refuse to create dtypes elsewhere."""
         raise TypeError("cannot create 'torch.dtype' instances")
 
     def __repr__(self) -> str:
@@ -104,11 +105,7 @@ def register_bfloat16() -> dtype:
 
 
 def load_bfloat16() -> dtype:
-    """Load `bfloat16`, so that arrays can have it.
-
-    Raises:
-        MissingExtra: if ml_dtypes is not installed.
-    """
+    """Load `bfloat16`, so that arrays can have it. Raises MissingExtra if ml_dtypes is not installed."""
     loaded: dtype = optional("minigrad.ops._dispatch.bfloat16", "bfloat16").bfloat16
     return loaded
 
@@ -172,11 +169,8 @@ def get_default_dtype() -> dtype:
 
 
 def set_default_dtype(d: dtype, /) -> None:
-    """Set the floating-point dtype of Python floats, and of tensors created without a dtype.
-
-    Raises:
-        TypeError: for anything else.
-    """
+    """Set the floating-point dtype of Python floats, and of tensors created without a dtype. Raises TypeError for
+    anything else."""
     if not isinstance(d, dtype):
         raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
     if not d.is_floating_point:
@@ -242,10 +236,10 @@ class Size(tuple[Any, ...]):
     def __add__(self, other: Any) -> Size:
         if not isinstance(other, tuple):
             raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
-        return whole((*self, *other))
+        return size_of_integers((*self, *other))
 
     def __radd__(self, other: Any) -> Size:
-        return whole((*other, *self)) if isinstance(other, tuple) else NotImplemented
+        return size_of_integers((*other, *self)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, count: Any) -> Size:
         return Size(tuple(self) * count)
@@ -253,12 +247,8 @@ class Size(tuple[Any, ...]):
     __rmul__ = __mul__
 
 
-def whole(sizes: tuple[Any, ...]) -> Size:
-    """A size that consists of integers.
-
-    Raises:
-        TypeError: for any other element.
-    """
+def size_of_integers(sizes: tuple[Any, ...]) -> Size:
+    """A size that consists of integers. Raises TypeError for any other element."""
     for i, each in enumerate(sizes):
         if not hasattr(each, "__index__"):
             raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{type(each).__name__}')")

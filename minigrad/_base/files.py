@@ -1,11 +1,11 @@
-"""Writes files completely or not at all, for traces, pages, tensors and lessons."""
+"""Writes files completely or not at all, and distinguishes the code of notebook cells from that of files."""
 
 import os
 import stat
 from collections.abc import Callable
 from contextlib import suppress
 
-__all__ = ["replace_file"]
+__all__ = ["is_cell", "replace_file"]
 
 
 def replace_file(path: str | os.PathLike[str], content: str | bytes | Callable[[str], None]) -> None:
@@ -44,3 +44,9 @@ def replace_file(path: str | os.PathLike[str], content: str | bytes | Callable[[
         with suppress(FileNotFoundError):
             os.remove(unfinished)
         raise
+
+
+def is_cell(file: str) -> bool:
+    """Whether a code object's file name is that of a cell: in a kernel a temporary file that does not exist, in
+    IPython's terminal a name in angle brackets."""
+    return "ipykernel_" in file or file.startswith("<ipython-input")

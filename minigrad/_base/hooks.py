@@ -59,7 +59,6 @@ class HookDict(dict[int, Hook]):
     __slots__ = ("__weakref__",)
 
     def register(self, hook: Hook) -> RemovableHandle:
-        """Add a hook and return its handle."""
         handle = RemovableHandle(self)
         self[handle.id] = hook
         return handle
@@ -78,17 +77,13 @@ class NodeHooks:
 
 
 def hook_name(hook: Hook) -> str:
-    """The name of a hook in PyTorch's errors."""
     name = getattr(hook, "__name__", None)
     return name if isinstance(name, str) else "<unknown>"
 
 
 def check_result(result: Any, grad: Any, hook: Hook) -> Any:
-    """Return the gradient after a hook: its `result`, or `grad` if it returned None.
-
-    Raises:
-        RuntimeError, TypeError: PyTorch's, for a result that cannot replace `grad`.
-    """
+    """Return the gradient after a hook: its `result`, or `grad` if it returned None. Raises RuntimeError or TypeError,
+    PyTorch's, for a result that cannot replace `grad`."""
     if result is None or result is grad:
         return grad
     if grad is None:
@@ -118,10 +113,7 @@ def check_results(results: Any, grads: tuple[Any, ...], hook: Hook) -> tuple[Any
 
 
 def call_post_accumulate(hook: Hook, leaf: Any) -> None:
-    """Call a post-accumulate hook, which must return None or the leaf.
-
-    Raises:
-        RuntimeError: PyTorch's, for anything else.
-    """
+    """Call a post-accumulate hook, which must return None or the leaf. Raises RuntimeError, PyTorch's, for anything
+    else."""
     if check_result(hook(leaf), leaf, hook) is not leaf:
         raise RuntimeError("Tensor post accumulate grad hooks should return None.")

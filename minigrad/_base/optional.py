@@ -1,10 +1,12 @@
-"""Imports an optional package by name; if it is missing, the error names the extra that installs it.
+"""What may be missing: packages that an extra installs, and names of PyTorch's that minigrad does not have.
 
 The one file that imports inside a function.
 """
 
 import importlib
+from collections.abc import Callable
 from types import ModuleType
+from typing import Any, NoReturn
 
 
 class MissingExtra(ModuleNotFoundError):
@@ -21,3 +23,18 @@ def optional(name: str, extra: str) -> ModuleType:
             raise
         text = f'{missing.name} is not installed. It comes with: python -m pip install "minigrad-kit[{extra}]"'
         raise MissingExtra(text, name=missing.name) from missing
+
+
+ELSEWHERE = (
+    "\n\nIf PyTorch has it, minigrad does not: docs/coverage.md says why. Run this part with PyTorch itself; "
+    "minigrad_widgets.inspect shows its graphs as well.")
+
+
+def missing(owner: str, name: str, reason: str = "") -> NoReturn:
+    """Raise the AttributeError of a module or an object, with advice, or with the `reason` why the name is missing."""
+    raise AttributeError(f"{owner} has no attribute '{name}'{reason or ELSEWHERE}", name=name)
+
+
+def module_getattr(module: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a module."""
+    return lambda name: missing(f"module '{module}'", name)

@@ -41,12 +41,8 @@ def check_tensor(value: Any, name: str, argument: str = "input", position: int =
 
 
 def check_data(tensor: Any, new: Any) -> None:
-    """Check that `new` can become `tensor.data`.
-
-    Raises:
-        TypeError: if it is not a tensor.
-        RuntimeError: for integers if the tensor requires grad.
-    """
+    """Check that `new` can become `tensor.data`. Raises TypeError if it is not a tensor; RuntimeError for integers if
+    the tensor requires grad."""
     if not hasattr(new, "array"):
         raise TypeError(f"Variable data has to be a tensor, but got {type_name(new)}")
     if tensor._requires_grad and new.array.dtype.kind != "f":
@@ -54,11 +50,8 @@ def check_data(tensor: Any, new: Any) -> None:
 
 
 def check_grad(tensor: Any, new: Any) -> None:
-    """Check that `new` can become `tensor.grad`: another tensor of the same dtype, device and shape.
-
-    Raises:
-        RuntimeError: PyTorch's, if it does not fit.
-    """
+    """Check that `new` can become `tensor.grad`: another tensor of the same dtype, device and shape. Raises
+    RuntimeError, PyTorch's, if it does not fit."""
     if new is tensor:
         raise RuntimeError("can't assign Variable as its own grad")
     if new.array.dtype != tensor.array.dtype:

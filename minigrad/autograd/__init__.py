@@ -3,7 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from minigrad._base.missing import module_getattr
+from minigrad._base.optional import module_getattr
 from minigrad.autograd import device_passes as _device_passes  # noqa: F401 -- it waits for a second device
 from minigrad.autograd import functional, graph
 from minigrad.autograd._api import backward, grad

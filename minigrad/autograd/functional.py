@@ -15,7 +15,7 @@ from typing import Any
 from minigrad.autograd._api import grad
 from minigrad.autograd.grad_mode import enable_grad
 from minigrad.core import Tensor
-from minigrad.ops.factory.sizes import zeros_like
+from minigrad.ops.factory import zeros_like
 from minigrad.ops.shape.join import stack
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]

@@ -17,7 +17,7 @@ from minigrad.autograd.functional import units
 from minigrad.backends import draws
 from minigrad.backends.registry import device_like, moved
 from minigrad.core import Node, Tensor, materialized, plain, record1
-from minigrad.ops.factory.sizes import zeros_like
+from minigrad.ops.factory import zeros_like
 from minigrad.ops.shape.join import stack
 
 __all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian",

@@ -22,7 +22,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from minigrad._base.missing import module_getattr
+from minigrad._base.optional import module_getattr
 from minigrad.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg, Interval
 from minigrad.core import Node, Tensor
 from minigrad.core.grad_mode import UNUSUAL

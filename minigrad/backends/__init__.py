@@ -5,5 +5,4 @@
 
 from minigrad.backends import cuda as cuda
 from minigrad.backends import cudnn as cudnn
-from minigrad.backends import heap as heap
 from minigrad.backends import mps as mps

@@ -55,7 +55,7 @@ template <typename Join> __device__ T joined(T value, Join join) {
 __device__ T greatest_of(T value) { return joined(value, [](T a, T b) { return fmax(a, b); }); }
 __device__ T sum_of(T value) { return joined(value, [](T a, T b) { return a + b; }); }
 """
-# The ten rounds of `minigrad.backends.philox.philox`: 60 passes as array code. The thread's number is the upper half
+# The ten rounds of `minigrad.backends.curand.philox`: 60 passes as array code. The thread's number is the upper half
 # of the counter, the call the lower.
 PHILOX = Kernel("uint64 call, uint64 thread, uint64 key", "uint64 x, uint64 y, uint64 z, uint64 w", """
 unsigned int a = call, b = call >> 32, c = thread, d = thread >> 32, low = key, high = key >> 32;

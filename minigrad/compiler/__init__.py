@@ -2,4 +2,4 @@
 
 from minigrad.compiler.compiled import Compiled as Compiled
 from minigrad.compiler.compiled import compile as compile
-from minigrad.compiler.tracer import GraphBreak as GraphBreak
+from minigrad.compiler.tracing.trace import GraphBreak as GraphBreak

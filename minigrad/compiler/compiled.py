@@ -12,15 +12,15 @@ from minigrad._base.locks import new_lock
 from minigrad._base.optional import optional
 from minigrad._base.warnings import warn
 from minigrad.backends.registry import MultiDevice
-from minigrad.compiler.capture import Captured
-from minigrad.compiler.convolution import as_product, whole
 from minigrad.compiler.inspection import graph, inspection
-from minigrad.compiler.loop_source import WITH_LOOPS
-from minigrad.compiler.passes import PASSES
-from minigrad.compiler.tracer import Active, GraphBreak, Trace
-from minigrad.compiler.tracing import TRACING
+from minigrad.compiler.loops.convolution import as_product, whole
+from minigrad.compiler.loops.loop_source import WITH_LOOPS
+from minigrad.compiler.program.passes import PASSES
+from minigrad.compiler.tracing.capture import CapturedCall
+from minigrad.compiler.tracing.guards import Survey, leaves_of
+from minigrad.compiler.tracing.instrumentation import TRACING
+from minigrad.compiler.tracing.trace import Active, GraphBreak, Trace
 from minigrad.compiler.variant import Variant
-from minigrad.compiler.world import World, leaves_of
 from minigrad.core import LOCAL
 from minigrad.core.grad_mode import UNUSUAL
 from minigrad.nn.modules.module import (
@@ -117,7 +117,7 @@ class Compiled:
         """Trace this call; give its result, and keep its program."""
         composite, passes = BACKENDS[self._backend]
         with TRACING:
-            captured = Captured(World(self._function, args, kwargs), Trace(self._fullgraph, composite))
+            captured = CapturedCall(Survey(self._function, args, kwargs), Trace(self._fullgraph, composite))
             result, trace = captured.run(self._function, args, kwargs), captured.trace
             variant = Variant(captured, key, tensors, passes, self._lock) if captured.whole else None
         if variant is not None and captured.backward is not None:

@@ -14,10 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from minigrad._base.notebook import is_cell
-from minigrad.compiler.memory import ALIGNED, Plan
-from minigrad.compiler.program import Program, Statement
-from minigrad.compiler.source import Lines, Source
+from minigrad._base.files import is_cell
+from minigrad.compiler.program.source import ALIGNED, Lines, Plan, Source
+from minigrad.compiler.program.statements import Program, Statement
 from minigrad.compiler.variant import Variant
 
 __all__ = ["SENTENCES", "graph", "inspection"]
@@ -46,7 +45,7 @@ SENTENCES = {
 }
 
 
-def numbered(program: Program, new: dict[Any, int], traced: int) -> list[int]:
+def statement_numbers(program: Program, new: dict[Any, int], traced: int) -> list[int]:
     """The number of each statement in the trace; of several that have come from one the last keeps it. What a pass has
     made gets a number behind those that were `traced`, which is kept in `new`."""
     found, seen = [], Counter[int]()
@@ -62,7 +61,7 @@ def inspection(name: str, backend: str, variant: Variant) -> dict[str, Any]:
     """The record of a program; docs/compiler.md describes it."""
     programs = [program for _, program in variant.steps]
     new, owners = dict[Any, int](), variant.trace.calls.owners
-    ids_of = [numbered(program, new, len(programs[0].statements)) for program in programs]
+    ids_of = [statement_numbers(program, new, len(programs[0].statements)) for program in programs]
     lines_of = all_lines(variant.source, programs)
     statements: list[dict[str, Any]] = []
     places: dict[Any, int] = {}
@@ -74,15 +73,15 @@ def inspection(name: str, backend: str, variant: Variant) -> dict[str, Any]:
             key = number, code, str(statement.asked)
             if key not in places:
                 places[key] = len(statements)
-                statements.append(described(number, statement, code, lines, owners))
+                statements.append(record_of(number, statement, code, lines, owners))
             now[number] = places[key]
         steps.append({"name": title, "sentence": sentence(title, before, now), "statements": list(now.values()),
-                      **counted(program)})
+                      **temporaries_of(program)})
         before = now
     plan = variant.source.plan
-    steps.append({**steps[-1], "name": "memory plan", "sentence": planned(plan), "bytes": plan.size,
+    steps.append({**steps[-1], "name": "memory plan", "sentence": plan_sentence(plan), "bytes": plan.size,
                   "buffers": len({h.offset for h in plan.held})})
-    files, ops = called(variant)
+    files, ops = files_and_ops(variant)
     head = [line for each in variant.source.heads for line in each]
     return {"name": name, "backend": backend, "files": files, "ops": ops, "head": head,
             "statements": statements, "steps": steps, **buffers(lines_of[0], variant.source)}
@@ -103,7 +102,7 @@ def all_lines(source: Source, programs: Sequence[Program]) -> list[Lines]:
     return found[::-1]
 
 
-def described(number: int, statement: Statement, code: str, lines: Lines, owners: Sequence[int]) -> dict[str, Any]:
+def record_of(number: int, statement: Statement, code: str, lines: Lines, owners: Sequence[int]) -> dict[str, Any]:
     """A statement: its number, its text, and the numbers of the ops that it is a part of."""
     loop = statement.function if statement.kind == "loop" else None
     several = statement.function.parts if statement.number < 0 else ()
@@ -132,7 +131,7 @@ def statements_of(count: int) -> str:
     return f"{count:,} statement{'' if count == 1 else 's'}"
 
 
-def planned(plan: Plan) -> str:
+def plan_sentence(plan: Plan) -> str:
     """What the memory plan does, in a sentence."""
     if not plan.held:
         return "Memory plan: there is no temporary to place. This is what runs."
@@ -143,7 +142,7 @@ def planned(plan: Plan) -> str:
             "This is what runs.")
 
 
-def counted(program: Program) -> dict[str, int]:
+def temporaries_of(program: Program) -> dict[str, int]:
     """How many temporaries a program has, and their bytes; what is kept after the step apart."""
     kept = {view.memory for view in program.kept}
     found = {view.memory for s in program.statements for view in s.uses()
@@ -169,7 +168,7 @@ def buffers(lines: Lines, source: Source) -> dict[str, Any]:
     return {"names": {name: lines.by_memory[view.memory] for view, name in lines.names.items()}, "buffers": found}
 
 
-def called(variant: Variant) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def files_and_ops(variant: Variant) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The files with the functions whose lines call ops, and the ops in order."""
     calls = variant.trace.calls.found
     lines: dict[str, set[int]] = {}

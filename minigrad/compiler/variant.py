@@ -1,26 +1,114 @@
-"""A program that is ready to run: when it holds, what memory it works on, and what a run leaves behind."""
+"""A program that is ready to run: when it holds, what memory it works on, and what a run leaves behind.
+
+Results, gradients, and what a backward program needs of its forward program, lie in new memory at each call: they are
+the caller's own, and several calls may wait for their backward passes. Only temporaries lie in the buffer of the
+memory plan, which all calls share.
+"""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from operator import is_
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from minigrad._base.optional import optional
-from minigrad.compiler.capture import Captured
-from minigrad.compiler.joint import CompiledFunction, partitioned
-from minigrad.compiler.outputs import allocator, outputs_of
-from minigrad.compiler.passes import LAST_OF_JOINT
-from minigrad.compiler.program import Memory, Program, View
-from minigrad.compiler.source import Function, Source, rounded
-from minigrad.compiler.world import World
-from minigrad.core import Tensor
-from minigrad.core.tensor import counter_of
+from minigrad.autograd.function import Function as AutogradFunction
+from minigrad.compiler.program.passes import LAST_OF_JOINT, partition
+from minigrad.compiler.program.source import Function, Source, rounded, view
+from minigrad.compiler.program.statements import Memory, Program, View
+from minigrad.compiler.tracing.capture import CapturedCall
+from minigrad.compiler.tracing.guards import Survey
+from minigrad.core import LOCAL, Tensor
+from minigrad.core.tensor import counter_of, materialized, plain
 
 __all__ = ["Variant"]
 
+class FreshMemory(NamedTuple):
+    """`views`: what is returned, each with the place of its memory in `fresh`; `fresh`: all memory that outlives a
+    call, each as a view of all of it; `allocate` makes arrays for these."""
+
+    views: tuple[tuple[int, View], ...]
+    fresh: tuple[View, ...]
+    allocate: Callable[[], list[Any]]
+
+    def tensors(self, arrays: Sequence[Any]) -> list[Tensor]:
+        """The views as tensors; those of the same memory share a version counter."""
+        found, first = [], dict[int, Tensor]()
+        for k, each in self.views:
+            tensor = plain(arrays[k] if each is self.fresh[k] else view(
+                arrays[k], each.shape, each.strides, each.offset, each.dtype))
+            if first.setdefault(k, tensor) is not tensor:
+                tensor._version_counter = counter_of(first[k])
+            found.append(tensor)
+        return found
+
+
+def fresh_memory_of(program: Program, count: int, saved: Collection[Memory]) -> FreshMemory:
+    """What a program keeps; the first `count` views are returned, and the memories that are `saved` for backward."""
+    bases = {v.memory: View(v.memory, (v.memory.nbytes,), (1,), 0, np.dtype(np.uint8)) for v in program.kept}
+    uses = [*program.kept, *[v for s in program.statements for v in s.uses()]]
+    bases |= {v.memory: v for v in reversed(uses) if v.memory in bases and v.whole}  # else its bytes
+    places = {memory: k for k, memory in enumerate(bases)}
+    views = [*program.kept[:count], *[v for v in bases.values() if v.memory in saved]]
+    return FreshMemory(tuple([(places[v.memory], v) for v in views]), tuple(bases.values()), allocator(bases.values()))
+
+
+def allocator(views: Iterable[View]) -> Callable[[], list[Any]]:
+    """What makes new arrays that lie as these views do, each of which shows all of its memory."""
+    found = [(v.shape, v.dtype, None if v.contiguous else v.strides) for v in views]
+    return lambda: [np.empty(shape, dtype) if strides is None else np.ndarray(
+        shape, dtype, np.empty(math.prod(shape), dtype), 0, strides) for shape, dtype, strides in found]
+
+
 Passes = dict[str, Callable[[Program], Program]]
+
+
+class CompiledFunction(AutogradFunction):
+    """The node of a compiled call: its backward runs the backward program."""
+
+    @staticmethod
+    def forward(ctx: Any, variant: Any, results: Sequence[Tensor], saved: Sequence[Tensor], scalars: Sequence[Any],
+                *inputs: Tensor) -> tuple[Tensor, ...]:
+        """Save what the backward program reads."""
+        ctx.variant, ctx.program, ctx.scalars = variant, variant.functions[1], scalars
+        ctx.states = dict(variant.trace.states)
+        ctx.save_for_backward(*saved)
+        ctx.mark_non_differentiable(*[t for k, t in enumerate(results) if k not in variant.live])
+        return tuple(results)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        """Run the backward program."""
+        variant, saved = ctx.variant, ctx.saved_tensors
+        outs = variant.new_grads()
+        with variant.lock:  # one program at a time may use the memory of temporaries
+            variant.trace.states.update(ctx.states)
+            ctx.program(*[materialized(saved[k]) for k in variant.passed],
+                        *[np.asarray(grads[k].array, order="C") for k in variant.live], *outs, *ctx.scalars)
+        found = tuple([plain(array) for array in outs])
+        if LOCAL.grad_enabled:  # the pass is recorded: what is there to say of it comes when somebody differentiates it
+            inputs = [edge if isinstance(edge, Tensor) else edge.result(array, output_nr)
+                      for edge, output_nr, array in zip(ctx.next, ctx.output_nrs(), outs, strict=True)]
+            found = CompiledFunctionBackward.apply(found, *inputs)
+        return None, None, None, None, *found
+
+
+class CompiledFunctionBackward(AutogradFunction):
+    """What the gradients come from in a recorded pass: it has no derivative."""
+
+    @staticmethod
+    def forward(ctx: Any, found: tuple[Tensor, ...], *inputs: Tensor) -> tuple[Tensor, ...]:
+        """The gradients that were computed."""
+        return found
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> None:
+        """Raises PyTorch's error."""
+        raise RuntimeError("torch.compile with aot_autograd does not currently support double backward")
 
 
 class Variant:
@@ -31,7 +119,7 @@ class Variant:
     was traced, and after each pass.
     """
 
-    def __init__(self, captured: Captured, key: Any, tensors: Sequence[Tensor], passes: Passes, lock: Any) -> None:
+    def __init__(self, captured: CapturedCall, key: Any, tensors: Sequence[Tensor], passes: Passes, lock: Any) -> None:
         world, self.trace, self.guards = captured.world, captured.trace, captured.world.guards
         self.held = world.seen  # the key has the ids of arguments that are no tensors
         self.key, self.lock, self.backward = key, lock, captured.backward
@@ -59,7 +147,7 @@ class Variant:
         backward = self.backward.grads if self.backward is not None else ()
         kept = (*views, *[v for _, _, v in self.grads], *backward)
         traced = Program(tuple(self.trace.statements), kept, self.trace.boundary)
-        self.steps, parts = shortened(traced, passes, self.results)
+        self.steps, parts = run_passes(traced, passes, self.results)
         program, inputs = self.steps[-1][1], self.trace.inputs
         used = {v.memory for s in program.statements for v in s.uses()}
         self.given = {m: k for m, k in inputs.items() if self.is_given(k) and (m in used or k < self.count)}
@@ -72,7 +160,7 @@ class Variant:
         scalars = [name for name in self.trace.scalars if re.search(rf"\b{name}\b", formulas)]
         source = Source(program, self.functions_of(parts), scalars)
         if source.loops:
-            machine_code = optional("minigrad.compiler.machine_code", "fast")
+            machine_code = optional("minigrad.compiler.loops.machine_code", "fast")
             source.constants.update(machine_code.functions_of(dict(source.loops.values())))
         return source
 
@@ -82,7 +170,7 @@ class Variant:
         replaced = owner in self.cleared or any(i == owner for i, _, _ in self.grads)
         return owner >= len(self.outside) or (number >= self.count and replaced)
 
-    def look_at_grads(self, world: World) -> None:
+    def look_at_grads(self, world: Survey) -> None:
         """Find the gradients that the program is given, and those that it reads at all, which a call need not hold
         otherwise; whether there are any is guarded where it matters."""
         self.given_grads = [(k, m.array) for m, k in self.given.items() if k >= self.count]
@@ -97,7 +185,7 @@ class Variant:
         given = {m: View(m, m.array.shape, m.array.strides, 0, m.array.dtype) for m in self.given}
         forward, *rest = parts
         read = {v.memory for part in rest for s in part.statements for v in s.reads()}
-        self.outputs = outputs_of(forward, self.results + len(self.grads), read)
+        self.outputs = fresh_memory_of(forward, self.results + len(self.grads), read)
         if self.backward is None:
             return [Function("step", forward.statements, [*given.values(), *self.outputs.fresh])]
         inputs = [m for m in self.trace.inputs if m in read]
@@ -126,11 +214,11 @@ class Variant:
             return None
         every: list[Any] = [*self.outside, *[tensors[i] for i in self.firsts]]
         every += [None if i is None else every[i]._grad for i in self.old_grads]  # guards have seen that they are there
-        if self.overlap(every) or any(unlike(every[k].array, then) for k, then in self.given_grads):
+        if self.overlap(every) or any(lies_otherwise(every[k].array, then) for k, then in self.given_grads):
             return None
         arrays = [every[k].array for k in self.staying.values()]
         if not all(map(is_, arrays, self.arrays)):
-            if any(map(unlike, arrays, self.arrays)):
+            if any(map(lies_otherwise, arrays, self.arrays)):
                 return None
             self.bind(arrays)
         scalars = self.scalars_of(every)
@@ -216,19 +304,19 @@ class Variant:
         return [*self.guards.conditions.values(), *self.trace.guards]
 
 
-def shortened(program: Program, passes: Passes, results: int) -> tuple[list[tuple[str, Program]], list[Program]]:
+def run_passes(program: Program, passes: Passes, results: int) -> tuple[list[tuple[str, Program]], list[Program]]:
     """The program as it was traced, and after each pass; at last its parts, which are two of a joint graph."""
     steps, parts = [("traced", program)], [program]
     for name, apply in passes.items():
         parts = [apply(part) for part in parts]
         if name == LAST_OF_JOINT and program.boundary is not None:
-            parts = list(partitioned(parts[0], results))
+            parts = list(partition(parts[0], results))
         steps.append((name, Program(tuple([s for part in parts for s in part.statements]),
                                     tuple([v for part in parts for v in part.kept]))))
     return steps, parts
 
 
-def unlike(array: Any, then: Any) -> bool:
+def lies_otherwise(array: Any, then: Any) -> bool:
     """Whether an array lies otherwise than the one with which a program was made."""
     return (array.shape, array.strides, array.dtype) != (then.shape, then.strides, then.dtype)
 

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minigrad._base.hooks import HookDict, NodeHooks, RemovableHandle
-from minigrad._base.tensor_data import TensorData
+from minigrad._base.tensor_data import TensorData, tensor_repr
 from minigrad._base.tensor_errors import DETACH_IT, DETACH_VIEW, NO_LEAF, NON_LEAF_GRAD, SCALAR, check_data, check_grad
-from minigrad._base.tensor_str import tensor_repr
 from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn_once
 from minigrad.core.grad_mode import LOCAL, UNUSUAL

@@ -15,11 +15,10 @@ from typing import Any
 from minigrad._base.device import NO_GPU, OutOfMemoryError
 from minigrad._base.device import device as Device
 from minigrad.backends import registry
-from minigrad.backends.protocol import Backend
+from minigrad.backends.registry import Backend
 from minigrad.core import Tensor
-from minigrad.cuda.graphed_callables import make_graphed_callables
-from minigrad.cuda.graphs import CUDAGraph, graph
-from minigrad.ops.random.generator import default_of, manual_seed_of_devices
+from minigrad.cuda.graphs import CUDAGraph, graph, make_graphed_callables
+from minigrad.ops.random import default_of, manual_seed_of_devices
 
 __all__ = ["CUDAGraph", "Event", "OutOfMemoryError", "current_device", "device", "device_count", "empty_cache",
            "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state", "get_rng_state_all",
@@ -34,8 +33,7 @@ Where = Device | str | int | None
 def backend() -> Backend:
     """The backend of the GPUs.
 
-    Raises:
-        AssertionError: if there is none, with PyTorch's message for a build without CUDA.
+    Raises AssertionError if there is none, with PyTorch's message for a build without CUDA.
     """
     if not device_count():
         raise AssertionError(f"Torch not compiled with CUDA enabled{NO_GPU}")
@@ -131,11 +129,8 @@ class Event:
         self.event = self.backend.event(enable_timing, blocking)
 
     def record(self, stream: None = None) -> None:
-        """Record the point after the work submitted so far.
-
-        Raises:
-            NotImplementedError: for a stream: there is only the current one.
-        """
+        """Record the point after the work submitted so far. Raises NotImplementedError for a stream: there is only the
+        current one."""
         if stream is not None:
             raise NotImplementedError("events can only be recorded on the current stream\n\nOmit `stream`.")
         self.event.record()
@@ -150,11 +145,8 @@ class Event:
         return bool(self.event.done)
 
     def elapsed_time(self, end_event: Event) -> float:
-        """The milliseconds from this event to a later one.
-
-        Raises:
-            ValueError: if either was created without `enable_timing`, was not recorded, or has not been reached.
-        """
+        """The milliseconds from this event to a later one. Raises ValueError if either was created without
+        `enable_timing`, was not recorded, or has not been reached."""
         if not (self.timed and end_event.timed):
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
         if not (self.recorded and end_event.recorded):

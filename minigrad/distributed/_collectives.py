@@ -14,14 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core import Tensor
-from minigrad.core.tensor import materialized
-from minigrad.distributed._errors import DistBackendError
+from minigrad.core import Tensor, materialized
 from minigrad.distributed._process_group import NON_MEMBER
-from minigrad.distributed._work import Call, Work
+from minigrad.distributed._work import Call, DistBackendError, Work
 from minigrad.distributed._world import get_group_rank, group_of
 
-__all__ = ["RedOpType", "ReduceOp", "all_gather", "all_gather_into_tensor", "all_gather_single",
+__all__ = ["ReduceOp", "all_gather", "all_gather_into_tensor", "all_gather_single",
            "all_reduce", "all_to_all_single", "barrier", "broadcast", "gather", "irecv", "isend", "recv", "reduce",
            "reduce_scatter_single", "reduce_scatter_tensor", "scatter", "send"]
 
@@ -173,11 +171,8 @@ def reduce(tensor: Tensor, dst: int | None = None, op: Any = ReduceOp.SUM, group
 
 
 def in_a_row(tensors: Sequence[Tensor], like: Memory, count: int, name: str) -> tuple[Any, Callable[[Any], None]]:
-    """Return contiguous memory for one tensor of each rank, and a function that copies it to `tensors`.
-
-    Raises:
-        RuntimeError: unless there are as many as ranks, each like what a rank sends.
-    """
+    """Return contiguous memory for one tensor of each rank, and a function that copies it to `tensors`. Raises
+    RuntimeError unless there are as many as ranks, each like what a rank sends."""
     parts = [Memory(tensor, name) for tensor in tensors]
     if len(parts) != count:
         raise RuntimeError(f"invalid output tensor list at index 0 (expected length {count}, got {len(parts)})")
@@ -315,11 +310,8 @@ def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: list[in
 
 
 def splits(sizes: list[int] | None, tensor: Tensor, size: int) -> list[int]:
-    """Return how many rows go to each rank, or come from it: equally many by default.
-
-    Raises:
-        RuntimeError: if they do not add up to those of the tensor.
-    """
+    """Return how many rows go to each rank, or come from it: equally many by default. Raises RuntimeError if they do
+    not add up to those of the tensor."""
     rows = len(tensor)
     if sizes:
         if len(sizes) != size:

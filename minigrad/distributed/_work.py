@@ -15,11 +15,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from minigrad.distributed._errors import DistBackendError
-from minigrad.distributed._events import note_end, note_wait
+from minigrad.core import LOCAL
 from minigrad.futures import Future
+from minigrad.recording.tracker import NOWHERE
 
-__all__ = ["ANNOUNCEMENT", "LEFT", "Call", "Label", "Work", "list_of"]
+__all__ = ["ANNOUNCEMENT", "LEFT", "Call", "DistBackendError", "DistError", "DistNetworkError", "Label", "Work",
+           "list_of", "note_grad", "note_start"]
+
+class DistError(RuntimeError):
+    """An error of this package."""
+
+
+class DistBackendError(DistError):
+    """Raised if the ranks do not work together: they disagree, one is missing, or MPI has refused a call."""
+
+
+class DistNetworkError(DistError):
+    """Kept for programs that catch it: MPI reports its errors as DistBackendError."""
+
+
+for _error in (DistError, DistBackendError, DistNetworkError):
+    _error.__module__ = "minigrad.distributed"
+
 
 ANNOUNCEMENT = 512  # bytes; longer ones are cut
 LEFT = "left"  # what a rank announces when it leaves the group
@@ -42,14 +59,13 @@ class Call:
     sends: Sequence[int] = ()  # for an all-to-all: how many rows go to each rank,
     receives: Sequence[int] = ()  # and how many come from each
 
-    def encoded(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """Return it as bytes of a fixed length."""
         rows = [",".join(map(str, counts)) for counts in (self.sends, self.receives)]
         return "\0".join([self.what, *rows, self.label, ""]).encode()[:ANNOUNCEMENT].ljust(ANNOUNCEMENT, b"\0")
 
     @classmethod
-    def decoded(cls, data: bytes | bytearray) -> Call:
-        """Return the call that `encoded` encoded."""
+    def from_bytes(cls, data: bytes | bytearray) -> Call:
         what, sends, receives, label = [*data.decode(errors="replace").split("\0"), "", "", ""][:4]
         return cls(what, label, *[[int(n) for n in counts.split(",") if n] for counts in (sends, receives)])
 
@@ -78,10 +94,8 @@ class Work:
     def wait(self, timeout: Any = None) -> bool:
         """Return True when the operation is over.
 
-        `timeout`: a `timedelta`, instead of the group's.
-
-        Raises:
-            DistBackendError: if the ranks make different calls, one has left, or the time is up.
+        `timeout`: a `timedelta`, instead of the group's. Raises DistBackendError if the ranks make different calls, one
+        has left, or the time is up.
         """
         limit = self.group.seconds if timeout is None else timeout.total_seconds()
         note_wait(self)
@@ -97,11 +111,9 @@ class Work:
         return self.done
 
     def is_success(self) -> bool:
-        """Return whether it has ended without an error."""
         return self.is_completed() and self.error is None
 
     def exception(self) -> Exception | None:
-        """Return the error with which it ended, if any."""
         return self.error
 
     def get_future(self) -> Future:
@@ -115,7 +127,7 @@ class Work:
     def disagreement(self) -> Exception | None:
         """Return the error in the announcements so far, if any. All ranks find the same, from the same messages."""
         rank = self.group.rank()
-        calls = {other: Call.decoded(data) for other, data in self.heard.items() if data[0]}
+        calls = {other: Call.from_bytes(data) for other, data in self.heard.items() if data[0]}
         for other, call in calls.items():
             if call.what == LEFT:
                 return DistBackendError(
@@ -131,7 +143,6 @@ class Work:
         return None
 
     def too_late(self, seconds: float) -> Exception:
-        """Return the error for a timeout."""
         missing = self.missing()
         if self.started or not missing:
             why = "all ranks have called it, but it has not ended."
@@ -142,7 +153,6 @@ class Work:
 
 
 def mismatch(one: int, a: Call, two: int, b: Call) -> Exception:
-    """Return the error for two ranks that make different calls."""
     return DistBackendError(
         f"Detected mismatch between collectives on ranks. Rank {one} is running collective: {a}, but Rank {two} is "
         f"running collective: {b}.\n\nAll ranks of a group must make the same calls, in the same order, with the same "
@@ -153,3 +163,47 @@ def list_of(word: str, numbers: Sequence[int]) -> str:
     """Return "rank 3", "ranks 1 and 2", or "ranks 0, 1 and 2"."""
     *first, last = map(str, numbers)
     return f"{word}s {', '.join(first)} and {last}" if first else f"{word} {last}"
+
+
+# what a recorder gets to know
+def note_start(work: Any) -> None:
+    """Note that this rank has called an operation; `work.recorded` keeps the observer and the number of the call."""
+    observer = LOCAL.observer
+    if observer is not None and hasattr(observer, "log"):
+        number, label = observer.log.calls, work.call.label
+        observer.log.calls, work.recorded = number + 1, (observer, number)
+        facts = {name: getattr(label, name) for name in ("bucket", "parameters") if hasattr(label, name)}
+        if work.group.size() < work.group.mpi.COMM_WORLD.Get_size():
+            facts["group"] = work.group.ranks
+        note(work, "collective_start", op=work.call.what, label=str(label), **facts,
+             size=sum(tensor.array.nbytes for tensor in work.result))
+
+
+def note_wait(work: Any) -> None:
+    if work.recorded is not None:
+        note(work, "collective_wait")
+
+
+def note_end(work: Any) -> None:
+    """Note that an operation is over; a second wait notes nothing."""
+    if work.recorded is not None:
+        note(work, "collective_end", times=work.times, **work.recorded[0].arrived(work.result))
+        work.recorded = None
+
+
+def note_grad(parameter: Any) -> None:
+    """Note that the `.grad` of a parameter was written to, not by an op."""
+    if LOCAL.observer is not None:
+        LOCAL.observer.set_grad(parameter)
+
+
+def note(work: Any, kind: str, times: Any = None, **fields: Any) -> None:
+    """Note an event, unless the recording is over; with its time if the observer measures time."""
+    observer, number = work.recorded
+    if LOCAL.observer is not observer:
+        work.recorded = None
+        return
+    at = observer.builder.where(2) or NOWHERE
+    observer.log.event(kind, at, observer.depth + 1, call=number, **fields)
+    if hasattr(observer, "timed"):
+        observer.timed(times)

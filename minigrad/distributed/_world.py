@@ -20,7 +20,7 @@ from minigrad.distributed._work import Call
 from minigrad.trace.data import PROCESS
 
 __all__ = ["GroupMember", "default_pg_timeout", "destroy_process_group", "get_backend", "get_global_rank",
-           "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size", "group", "group_of",
+           "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size", "group",
            "init_process_group", "is_available", "is_gloo_available", "is_initialized", "is_mpi_available",
            "is_nccl_available", "new_group"]
 
@@ -146,22 +146,15 @@ def leave_all() -> None:
 
 
 def seconds_of(timeout: Any) -> float:
-    """Return a time limit in seconds.
-
-    Raises:
-        TypeError: if it is not a `timedelta`.
-    """
+    """Return a time limit in seconds. Raises TypeError if it is not a `timedelta`."""
     if not isinstance(timeout, timedelta):
         raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
     return timeout.total_seconds()
 
 
 def destroy_process_group(group: Any = None) -> None:
-    """Leave a group; without an argument, all groups. All its ranks should do so.
-
-    Raises:
-        AssertionError: if there is none.
-    """
+    """Leave a group; without an argument, all groups. All its ranks should do so. Raises AssertionError if there is
+    none."""
     if group is None or (EVERYBODY and group is EVERYBODY[0]):
         if not EVERYBODY:
             raise AssertionError("Process group cannot be None")
@@ -174,11 +167,7 @@ def destroy_process_group(group: Any = None) -> None:
 
 
 def group_of(group: Any) -> Any:
-    """Return the given group, by default the one of all ranks.
-
-    Raises:
-        ValueError: if there is no default group.
-    """
+    """Return the given group, by default the one of all ranks. Raises ValueError if there is no default group."""
     if group is None:
         if not EVERYBODY:
             raise ValueError(NOT_INITIALIZED)
@@ -207,11 +196,7 @@ def get_process_group_ranks(group: Any = None) -> list[int]:
 
 
 def get_group_rank(group: Any, global_rank: int) -> int:
-    """Return the rank inside a group of a rank of the default group.
-
-    Raises:
-        ValueError: if it is not in the group.
-    """
+    """Return the rank inside a group of a rank of the default group. Raises ValueError if it is not in the group."""
     ranks = group_of(group).ranks
     if global_rank not in ranks:
         raise ValueError(f"Global rank {global_rank} is not part of group {group}")
@@ -219,11 +204,7 @@ def get_group_rank(group: Any, global_rank: int) -> int:
 
 
 def get_global_rank(group: Any, group_rank: int) -> int:
-    """Return the rank in the default group of a rank of a group.
-
-    Raises:
-        ValueError: if the group has no such rank.
-    """
+    """Return the rank in the default group of a rank of a group. Raises ValueError if the group has no such rank."""
     ranks = group_of(group).ranks
     if not 0 <= group_rank < len(ranks):
         raise ValueError(f"Group rank {group_rank} is not part of group {group}")
@@ -234,10 +215,7 @@ def new_group(ranks: Sequence[int] | None = None, timeout: timedelta | None = No
               pg_options: Any = None, use_local_synchronization: bool = False, group_desc: str | None = None,
               device_id: Any = None, sort_ranks: bool = True) -> Any:
     """Make a group of some ranks. All ranks of the default group must call it, even those that will not be in it.
-
-    Raises:
-        ValueError: for ranks that the default group does not have, or that are given twice.
-    """
+    Raises ValueError for ranks that the default group does not have, or that are given twice."""
     world = group_of(None)
     chosen = list(world.ranks) if ranks is None else sorted(ranks) if sort_ranks else list(ranks)
     if len(chosen) > world.size():

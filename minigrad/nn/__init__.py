@@ -4,7 +4,7 @@
 
 from typing import TYPE_CHECKING
 
-from minigrad._base.missing import module_getattr
+from minigrad._base.optional import module_getattr
 from minigrad.nn import functional, init, modules, parallel, parameter, utils
 from minigrad.nn.modules import *
 from minigrad.nn.parallel import DataParallel

@@ -50,11 +50,8 @@ def check_dims(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Mask
 
 def canonical_mask(mask: Mask, mask_name: str, other_type: dtype | None, other_name: str, target: dtype,
                    check_other: bool = True) -> Mask:
-    """Return a mask as numbers to add to the scores: -inf where a mask of bools is True.
-
-    Raises:
-        AssertionError: for a mask of integers.
-    """
+    """Return a mask as numbers to add to the scores: -inf where a mask of bools is True. Raises AssertionError for a
+    mask of integers."""
     if mask is None:
         return None
     kind = mask.array.dtype.kind
@@ -75,8 +72,7 @@ def dtype_of(mask: Mask) -> dtype | None:
 def split_projections(projected: Tensor, count: int) -> Tensor:
     """Split projections that one product computed side by side, along a new first dimension."""
     size = projected.shape[-1] // count
-    result: Tensor = projected.unflatten(-1, (count, size)).unsqueeze(0).transpose(0, -2).squeeze(-2).contiguous()
-    return result
+    return projected.unflatten(-1, (count, size)).unsqueeze(0).transpose(0, -2).squeeze(-2).contiguous()
 
 
 def in_projection_packed(q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None) -> Three:
@@ -165,8 +161,7 @@ def with_bias(k: Tensor, v: Tensor, bias_k: Tensor | None, bias_v: Tensor | None
 
 def split_heads(x: Tensor, count: int, size: int) -> Tensor:
     """(time, batch, features) as (batch * heads, time, size)."""
-    heads: Tensor = x.view(x.shape[0], count, size).transpose(0, 1)
-    return heads
+    return x.view(x.shape[0], count, size).transpose(0, 1)
 
 
 def with_zeros(x: Tensor) -> Tensor:
@@ -206,8 +201,7 @@ def fused_attention(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout_p: floa
                 mask.view(batch, heads, -1, k.shape[1]))
     q, k, v = [x.view(batch, heads, x.shape[1], size) for x in (q, k, v)]
     output = scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
-    flat: Tensor = output.permute(2, 0, 1, 3).contiguous().view(batch * rows, heads * size)
-    return flat
+    return output.permute(2, 0, 1, 3).contiguous().view(batch * rows, heads * size)
 
 
 def to_float(attn_mask: Mask, key_padding_mask: Mask, kind: dtype, need_weights: bool,
@@ -231,11 +225,8 @@ def multi_head_attention_forward(
     static_k: Tensor | None = None, static_v: Tensor | None = None, average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """Compute what `nn.MultiheadAttention` returns: (output, weights), the latter None unless `need_weights`.
-
-    Raises:
-        AssertionError: for sizes that do not match; RuntimeError for masks that do not.
-    """
+    """Compute what `nn.MultiheadAttention` returns: (output, weights), the latter None unless `need_weights`. Raises
+    AssertionError for sizes that do not match; RuntimeError for masks that do not."""
     batched = check_dims(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
         query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)

@@ -1,6 +1,6 @@
 """Functions of layers: mirrors `torch/nn/functional.py`.
 
-Most are ops in `minigrad.ops`, each a class with its derivative below its forward: activations (activation, rectify,
+Most are ops in `minigrad.ops`, each a class with its derivative below its forward: activations (basic, piecewise,
 smooth, softmax). This file defines those that PyTorch, too, has only here.
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from minigrad._base.dtype import as_dtype
 from minigrad._base.dtype import dtype as dtype_type
-from minigrad._base.missing import module_getattr
+from minigrad._base.optional import module_getattr
 from minigrad._base.tensor_errors import check_tensor
 from minigrad.backends import draws
 from minigrad.core import Tensor, plain
@@ -53,10 +53,43 @@ from minigrad.ops.activation.smooth import (
     softsign,
     tanhshrink,
 )
-from minigrad.ops.linalg.distance import cosine_similarity, pairwise_distance
 from minigrad.ops.linalg.matmul import linear
-from minigrad.ops.linalg.norms import normalize
-from minigrad.ops.nn.adaptive_pool import (
+from minigrad.ops.linalg.norms import cosine_similarity, normalize, pairwise_distance
+from minigrad.ops.nn.attention import scaled_dot_product_attention
+from minigrad.ops.nn.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
+from minigrad.ops.nn.cross_entropy import cross_entropy, nll_loss
+from minigrad.ops.nn.cross_entropy import ctc_loss_of as ctc_loss
+from minigrad.ops.nn.dropout import alpha_dropout_of as alpha_dropout
+from minigrad.ops.nn.dropout import dropout1d, dropout2d, dropout3d
+from minigrad.ops.nn.dropout import dropout_of as dropout
+from minigrad.ops.nn.dropout import feature_alpha_dropout_of as feature_alpha_dropout
+from minigrad.ops.nn.embedding import bilinear, embedding_bag
+from minigrad.ops.nn.embedding import embedding_of as embedding
+from minigrad.ops.nn.fold import channel_shuffle, fold, pixel_shuffle, pixel_unshuffle, unfold
+from minigrad.ops.nn.interpolate import affine_grid, grid_sample, interpolate
+from minigrad.ops.nn.loss import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cosine_embedding_loss,
+    gaussian_nll_loss,
+    hinge_embedding_loss,
+    huber_loss,
+    kl_div,
+    l1_loss,
+    margin_ranking_loss,
+    mse_loss,
+    multi_margin_loss,
+    multilabel_margin_loss,
+    multilabel_soft_margin_loss,
+    poisson_nll_loss,
+    smooth_l1_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
+)
+from minigrad.ops.nn.normalization import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
+from minigrad.ops.nn.pad import pad
+from minigrad.ops.nn.pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
     adaptive_avg_pool3d,
@@ -65,52 +98,23 @@ from minigrad.ops.nn.adaptive_pool import (
     adaptive_max_pool2d_with_indices,
     adaptive_max_pool3d,
     adaptive_max_pool3d_with_indices,
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    lp_pool1d,
+    lp_pool2d,
+    lp_pool3d,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+    max_unpool1d,
+    max_unpool2d,
+    max_unpool3d,
 )
-from minigrad.ops.nn.adaptive_pool import adaptive_max_pool1d_of as adaptive_max_pool1d
-from minigrad.ops.nn.attention import scaled_dot_product_attention
-from minigrad.ops.nn.batch_norm import batch_norm, instance_norm
-from minigrad.ops.nn.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
-from minigrad.ops.nn.cross_entropy import cross_entropy, nll_loss
-from minigrad.ops.nn.ctc import ctc_loss_of as ctc_loss
-from minigrad.ops.nn.dropout import alpha_dropout_of as alpha_dropout
-from minigrad.ops.nn.dropout import dropout1d, dropout2d, dropout3d
-from minigrad.ops.nn.dropout import dropout_of as dropout
-from minigrad.ops.nn.dropout import feature_alpha_dropout_of as feature_alpha_dropout
-from minigrad.ops.nn.embedding import bilinear
-from minigrad.ops.nn.embedding import embedding_of as embedding
-from minigrad.ops.nn.embedding_bag import embedding_bag
-from minigrad.ops.nn.fold import channel_shuffle, fold, pixel_shuffle, pixel_unshuffle, unfold
-from minigrad.ops.nn.grid_sample import affine_grid, grid_sample
-from minigrad.ops.nn.interpolate import interpolate
-from minigrad.ops.nn.loss import (
-    binary_cross_entropy,
-    binary_cross_entropy_with_logits,
-    huber_loss,
-    l1_loss,
-    mse_loss,
-    smooth_l1_loss,
-    soft_margin_loss,
-)
-from minigrad.ops.nn.margin_loss import (
-    cosine_embedding_loss,
-    gaussian_nll_loss,
-    hinge_embedding_loss,
-    kl_div,
-    margin_ranking_loss,
-    multi_margin_loss,
-    multilabel_margin_loss,
-    multilabel_soft_margin_loss,
-    poisson_nll_loss,
-    triplet_margin_loss,
-    triplet_margin_with_distance_loss,
-)
-from minigrad.ops.nn.normalization import group_norm, layer_norm, rms_norm
-from minigrad.ops.nn.pad import pad
-from minigrad.ops.nn.pool import avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d
-from minigrad.ops.nn.unpool import lp_pool1d, lp_pool2d, lp_pool3d, max_unpool1d, max_unpool2d, max_unpool3d
+from minigrad.ops.nn.pooling import adaptive_max_pool1d_of as adaptive_max_pool1d
 from minigrad.ops.pointwise import elementary
 from minigrad.ops.pointwise.inplace import relu_
-from minigrad.ops.random.generator import stream_beside
+from minigrad.ops.random import stream_beside
 from minigrad.ops.reduce.count import one_hot
 
 __all__ = [
@@ -209,8 +213,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     else:
         volumes = squares.view(shape[0], 1, shape[1], shape[2], -1)
         means = avg_pool3d(pad(volumes, (0, 0, 0, 0, *around)), (size, 1, 1), stride=1).squeeze(1).view(shape)
-    result: Tensor = input / means.mul(alpha).add(k).pow(beta)
-    return result
+    return input / means.mul(alpha).add(k).pow(beta)
 
 
 # What PyTorch has only in C++, with its errors for arguments of a wrong type; `linear` goes without them, for speed.

@@ -16,8 +16,7 @@ from minigrad.backends.registry import device_like
 from minigrad.core import Tensor
 from minigrad.core import constant as leaf_of
 from minigrad.ops._dispatch.arg_parser import guardable
-from minigrad.ops.random.factory import randperm
-from minigrad.ops.random.generator import Generator
+from minigrad.ops.random import Generator, randperm
 
 __all__ = [
     "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_",
@@ -32,10 +31,7 @@ FAR = "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distrib
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """Return the gain that makes up for a nonlinearity: linear 1, tanh 5/3, relu √2, leaky_relu √(2 / (1 + slope²)).
-
-    Raises:
-        ValueError: for any other nonlinearity, or a slope that is not a number.
-    """
+    Raises ValueError for any other nonlinearity, or a slope that is not a number."""
     if nonlinearity in LINEAR:
         return 1
     if nonlinearity == "tanh":
@@ -126,11 +122,8 @@ def zeros_(tensor: Tensor) -> Tensor:
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Fill a matrix with ones on the diagonal and zeros elsewhere: a Linear layer then returns its input.
-
-    Raises:
-        ValueError: unless the tensor is a matrix.
-    """
+    """Fill a matrix with ones on the diagonal and zeros elsewhere: a Linear layer then returns its input. Raises
+    ValueError unless the tensor is a matrix."""
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     with no_grad():
@@ -139,11 +132,8 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Fill the weight of a convolution so that it passes on as many input channels as it can, in each group.
-
-    Raises:
-        ValueError: unless it has 3, 4 or 5 dimensions, and its channels divide into the groups.
-    """
+    """Fill the weight of a convolution so that it passes on as many input channels as it can, in each group. Raises
+    ValueError unless it has 3, 4 or 5 dimensions, and its channels divide into the groups."""
     if tensor.ndim not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
     channels, *rest = tensor.shape
@@ -168,30 +158,21 @@ def fans(tensor: Tensor) -> tuple[int, int]:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill uniformly from [-bound, bound), bound = gain √(6 / (fan_in + fan_out)) (Glorot and Bengio 2010).
-
-    Raises:
-        ValueError: for a tensor of fewer than two dimensions.
-    """
+    """Fill uniformly from [-bound, bound), bound = gain √(6 / (fan_in + fan_out)) (Glorot and Bengio 2010). Raises
+    ValueError for a tensor of fewer than two dimensions."""
     bound = math.sqrt(3.0) * (gain * math.sqrt(2.0 / float(sum(fans(tensor)))))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill with normal numbers, std = gain √(2 / (fan_in + fan_out)) (Glorot and Bengio 2010).
-
-    Raises:
-        ValueError: for a tensor of fewer than two dimensions.
-    """
+    """Fill with normal numbers, std = gain √(2 / (fan_in + fan_out)) (Glorot and Bengio 2010). Raises ValueError for a
+    tensor of fewer than two dimensions."""
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(sum(fans(tensor)))), generator)
 
 
 def he_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | None:
-    """Return gain / √fan; None, with a warning, if there is nothing to fill.
-
-    Raises:
-        ValueError: for a tensor of fewer than two dimensions, or another mode.
-    """
+    """Return gain / √fan; None, with a warning, if there is nothing to fill. Raises ValueError for a tensor of fewer
+    than two dimensions, or another mode."""
     if 0 in tensor.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
         return None
@@ -204,22 +185,16 @@ def he_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | No
 
 def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
                      generator: Generator | None = None) -> Tensor:
-    """Fill uniformly from [-bound, bound), bound = gain √(3 / fan) (He et al. 2015).
-
-    Raises:
-        ValueError: for a tensor of fewer than two dimensions, or another mode.
-    """
+    """Fill uniformly from [-bound, bound), bound = gain √(3 / fan) (He et al. 2015). Raises ValueError for a tensor of
+    fewer than two dimensions, or another mode."""
     std = he_std(tensor, a, mode, nonlinearity)
     return tensor if std is None else uniform_(tensor, -math.sqrt(3.0) * std, math.sqrt(3.0) * std, generator)
 
 
 def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
                     generator: Generator | None = None) -> Tensor:
-    """Fill with normal numbers, std = gain / √fan (He et al. 2015).
-
-    Raises:
-        ValueError: for a tensor of fewer than two dimensions, or another mode.
-    """
+    """Fill with normal numbers, std = gain / √fan (He et al. 2015). Raises ValueError for a tensor of fewer than two
+    dimensions, or another mode."""
     std = he_std(tensor, a, mode, nonlinearity)
     return tensor if std is None else normal_(tensor, 0, std, generator)
 
@@ -228,10 +203,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     """Fill with a matrix whose rows or columns, whichever are fewer, are orthonormal (Saxe et al. 2013).
 
     All dimensions but the first count as one. The matrix is Q of a QR decomposition of normal numbers, with the signs
-    of the diagonal of R.
-
-    Raises:
-        ValueError: for a tensor of fewer than two dimensions.
+    of the diagonal of R. Raises ValueError for a tensor of fewer than two dimensions.
     """
     if tensor.ndim < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
@@ -250,11 +222,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
-    """Fill a matrix with normal numbers, then set a share `sparsity` of each column to zero (Martens 2010).
-
-    Raises:
-        ValueError: unless the tensor is a matrix.
-    """
+    """Fill a matrix with normal numbers, then set a share `sparsity` of each column to zero (Martens 2010). Raises
+    ValueError unless the tensor is a matrix."""
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, columns = tensor.shape

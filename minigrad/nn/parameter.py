@@ -8,7 +8,7 @@ import numpy as np
 
 from minigrad.core import Tensor, plain
 from minigrad.ops._dispatch.torch_function import disabled
-from minigrad.ops.factory.sizes import empty
+from minigrad.ops.factory import empty
 from minigrad.ops.tensor.properties import make_subclass
 from minigrad.ops.tensor.storage import rebuild, rebuild_args
 

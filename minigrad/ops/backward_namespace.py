@@ -8,7 +8,7 @@ from minigrad.core import Tensor, plain
 from minigrad.ops._dispatch.op_wrappers import bind_forwards
 from minigrad.ops.activation import basic as activation
 from minigrad.ops.index import indexing as index
-from minigrad.ops.index.index_put import IndexPut
+from minigrad.ops.index.indexing import IndexPut
 from minigrad.ops.linalg import matmul as linalg
 from minigrad.ops.pointwise import elementary, power
 from minigrad.ops.pointwise.where import Masked, Where

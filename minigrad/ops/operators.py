@@ -8,12 +8,12 @@ from typing import Any
 
 from minigrad.backends.registry import MultiDevice
 from minigrad.core import Tensor
+from minigrad.ops import factory
 from minigrad.ops._dispatch.device_guard import guarded
 from minigrad.ops._dispatch.op_wrappers import BOUND, REBOUND, bind_forwards
 from minigrad.ops._dispatch.registration import DIRECT_METHODS, METHODS
 from minigrad.ops._dispatch.torch_function import begin, default
-from minigrad.ops.factory import values
-from minigrad.ops.index import index_put, indexing
+from minigrad.ops.index import indexing
 from minigrad.ops.linalg import matmul
 from minigrad.ops.pointwise import aliases, arithmetic, bitwise, compare, division, elementary, functions, inplace
 from minigrad.ops.shape import flip
@@ -42,9 +42,9 @@ OPERATORS: dict[str, Any] = {
         ("__iand__", "bitwise_and_"), ("__ior__", "bitwise_or_"), ("__ixor__", "bitwise_xor_"),
         ("__ilshift__", "bitwise_left_shift_"), ("__irshift__", "bitwise_right_shift_"),
         ("__ifloordiv__", "floor_divide_"), ("__imod__", "remainder_"))},
-    "__getitem__": indexing.getitem, "__setitem__": index_put.setitem, "__contains__": properties.contains,
+    "__getitem__": indexing.getitem, "__setitem__": indexing.setitem, "__contains__": properties.contains,
     "__reversed__": flip.reversed_,
-    "__new__": values.construct, "__array__": storage.as_array, "__array_wrap__": storage.wrapped,
+    "__new__": factory.construct, "__array__": storage.as_array, "__array_wrap__": storage.wrapped,
     "__deepcopy__": storage.deepcopy, "__reduce_ex__": storage.reduce_ex, "__setstate__": storage.setstate,
     "__dir__": properties.listed, "type": properties.type_of,
     "_make_subclass": staticmethod(properties.make_subclass), "__init_subclass__": classmethod(begin),

@@ -2,17 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from minigrad._base.missing import module_getattr
+from minigrad._base.optional import module_getattr
 from minigrad.optim import lr_scheduler, swa_utils
+from minigrad.optim._matrices import Adafactor, Muon
 from minigrad.optim.adadelta import Adadelta
-from minigrad.optim.adafactor import Adafactor
 from minigrad.optim.adagrad import Adagrad
 from minigrad.optim.adam import Adam
 from minigrad.optim.adamax import Adamax
 from minigrad.optim.adamw import AdamW
 from minigrad.optim.asgd import ASGD
 from minigrad.optim.lbfgs import LBFGS
-from minigrad.optim.muon import Muon
 from minigrad.optim.nadam import NAdam
 from minigrad.optim.optimizer import Optimizer
 from minigrad.optim.radam import RAdam

@@ -1,10 +1,16 @@
 """Takes the steps of optimisers with an elementwise rule: all but LBFGS.
 
 PyTorch writes each rule three times (`_single_tensor_…`, `_multi_tensor_…`, fused). Here a subclass of
-`ElementwiseOptimizer` writes it once, as `update`, with the methods of Tensor. It runs on tensors when autograd
-(`differentiable=True`) or a recorder must see each operation, else on `Block`s of the same arrays, in place. For GPUs a
-few rules also exist as one kernel (`ElementwiseOptimizer.kernel`), which a test compares with the rule.
+`ElementwiseOptimizer` writes it once, as `update`, with the methods of Tensor: `v.mul_(beta).add_((1 - beta) * g * g)`.
+It runs on tensors when autograd (`differentiable=True`) or a recorder must see each operation. Then each operation
+makes a new array, and reads memory from one end to the other. Else it runs on `Block`s of the same arrays, in place. A
+block has the same methods but is a part of an array, small enough to stay in the cache while the whole rule runs on it.
+Its operators write into scratch memory, which is free again as soon as nothing holds the result: a rule of any length
+needs two or three arrays. For GPUs a few rules also exist as one kernel (`ElementwiseOptimizer.kernel`), which a test
+compares with the rule.
 """
+
+from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Sequence
@@ -17,9 +23,11 @@ from minigrad._base.warnings import warn
 from minigrad.autograd.grad_mode import enable_grad, no_grad
 from minigrad.backends.registry import BACKEND_OF, BACKENDS, HOST, MultiDevice, count, device_guard, device_like
 from minigrad.core import LOCAL, Tensor, constant, counter_of, plain
-from minigrad.optim._blocks import FAST_DTYPES, BlockwiseUpdate, Scratch
-from minigrad.optim.optimizer import Group, Optimizer, State
+from minigrad.optim.optimizer import SCALAR_STATE, Group, Optimizer, State
 
+BLOCK = 1 << 19  # bytes: parameter, gradient, state and results then fit into a typical L3 cache; measured
+MAX_CACHED = 32  # how many shapes, or numbers, are kept
+FAST_DTYPES = (np.dtype("float32"), np.dtype("float64"))
 OPERATIONS: dict[str, Callable[[Any, float], Any]] = {
     "add_": operator.add, "mul_": operator.mul, "fill_": lambda old, new: new}
 NO_STEPS = ("\n\nIts steps depend on how many there were, which Python counts: every replay would be the same step. "
@@ -32,6 +40,236 @@ FLAGS = {"amsgrad": False, "nesterov": False, "momentum": 0, "centered": False, 
 FUSED_CONFLICTS = {"differentiable": "`fused` does not support `differentiable`",
                    "foreach": "`fused` and `foreach` cannot be `True` together."}
 OPTION_NAMES = {"lr": "learning rate", "eps": "epsilon value"}
+
+
+class Numbers(dict[float, Any]):
+    """Numbers as arrays without dimensions, of one dtype, which ufuncs accept faster."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = dtype
+
+    def __missing__(self, value: float) -> Any:
+        array = self[value] = np.array(value, self.dtype)
+        return array
+
+
+class Scratch:
+    """Memory for results, of one shape and dtype at a time, and numbers of that dtype."""
+
+    def __init__(self) -> None:
+        self.pools: dict[Any, list[Any]] = {}
+        self.numbers_of: dict[str, Numbers] = {}
+        self.begin(np.empty(()))
+
+    def begin(self, like: Any) -> None:
+        """Use this array's shape and dtype for all results from now on."""
+        kind = like.dtype.char
+        pool, numbers = self.pools.get((like.shape, kind)), self.numbers_of.get(kind)
+        if pool is None:
+            if len(self.pools) > MAX_CACHED:
+                self.pools.clear()
+            pool = self.pools[like.shape, kind] = []
+        if numbers is None or len(numbers) > MAX_CACHED:
+            numbers = self.numbers_of[kind] = Numbers(like.dtype)
+        self.like, self.pool, self.numbers = like, pool, numbers
+
+
+def binary(ufunc: Any) -> Callable[[Block, Any], Block]:
+    """Make a method that returns `ufunc(self, other)` in scratch memory."""
+
+    def method(self: Block, other: Any) -> Block:
+        result = Result(self.scratch)
+        ufunc(self.array, other.array if isinstance(other, Block) else self.scratch.numbers[other], result.array)
+        return result
+
+    return method
+
+
+def unary(ufunc: Any) -> Callable[[Block], Block]:
+    """Make a method that returns `ufunc(self)` in scratch memory."""
+
+    def method(self: Block) -> Block:
+        result = Result(self.scratch)
+        ufunc(self.array, result.array)
+        return result
+
+    return method
+
+
+def in_place(ufunc: Any) -> Callable[[Block, Any], Block]:
+    """Make a method that sets `self` to `ufunc(self, other)`."""
+
+    def method(self: Block, other: Any) -> Block:
+        ufunc(self.array, other.array if isinstance(other, Block) else self.scratch.numbers[other], out=self.array)
+        self.writes += 1
+        return self
+
+    return method
+
+
+class Block:
+    """A part of an array; `writes` counts the operations that have changed it."""
+
+    __slots__ = ("array", "scratch", "writes")
+
+    def __init__(self, array: Any, scratch: Scratch) -> None:
+        self.array, self.scratch, self.writes = array, scratch, 0
+
+    # into scratch memory
+    __add__ = binary(np.add)
+    __sub__ = binary(np.subtract)
+    __mul__ = __rmul__ = binary(np.multiply)
+    __truediv__ = binary(np.divide)
+    __neg__ = unary(np.negative)
+    sqrt = unary(np.sqrt)
+    abs = unary(np.abs)
+    sign = unary(np.sign)
+    clone = unary(np.positive)
+
+    def maximum(self, other: Block) -> Block:
+        """Return the elementwise maximum. Not `binary`: NumPy wants this output by name."""
+        result = Result(self.scratch)
+        np.maximum(self.array, other.array, out=result.array)
+        return result
+
+    def masked_fill(self, mask: Any, value: float) -> Block:
+        return self.clone().masked_fill_(mask, value)
+
+    # masks: new arrays of bools
+    def gt(self, other: float) -> Any:
+        return self.array > other
+
+    def lt(self, other: float) -> Any:
+        return self.array < other
+
+    def eq(self, other: float) -> Any:
+        return self.array == other
+
+    # in place
+    sub_ = in_place(np.subtract)
+    mul_ = in_place(np.multiply)
+    plus_ = in_place(np.add)
+
+    def add_(self, other: Any, alpha: float = 1) -> Block:
+        """`self += alpha * other`."""
+        return self.plus_(other if alpha == 1 else alpha * other)
+
+    def lerp_(self, end: Block, weight: float) -> Block:
+        """`self += weight * (end - self)`, as exact as `Tensor.lerp_`."""
+        difference = end - self
+        if weight < 0.5:
+            return self.plus_(difference.mul_(weight))
+        np.subtract(end.array, difference.mul_(1 - weight).array, self.array)
+        self.writes += 1
+        return self
+
+    def copy_(self, other: Block) -> Block:
+        self.array[...] = other.array
+        self.writes += 1
+        return self
+
+    def clamp_(self, low: float, high: float) -> Block:
+        np.maximum(self.array, low, out=self.array)
+        np.minimum(self.array, high, out=self.array)
+        self.writes += 1
+        return self
+
+    def masked_fill_(self, mask: Any, value: float) -> Block:
+        np.copyto(self.array, value, where=mask)
+        self.writes += 1
+        return self
+
+
+class Result(Block):
+    """A block in scratch memory, which becomes free when the block is deleted."""
+
+    __slots__ = ("pool",)
+
+    def __init__(self, scratch: Scratch) -> None:
+        pool = scratch.pool
+        self.array = pool.pop() if pool else np.empty_like(scratch.like)
+        self.scratch, self.writes = scratch, 0
+        self.pool = pool
+
+    def __del__(self) -> None:
+        if hasattr(self, "pool"):  # an interrupt may have ended `__init__`
+            self.pool.append(self.array)
+
+
+class BlockwiseUpdate:
+    """Runs an update rule on a parameter and its state, block by block; `SCALAR_STATE` is the same for all blocks.
+
+    It can be reused as long as the tensors keep their arrays. It does not handle arrays with gaps or of another type,
+    other dtypes, or tensors of inference mode: for these the rule runs on the tensors themselves.
+    """
+
+    def __init__(self, p: Tensor, state: dict[str, Any], scratch: Scratch) -> None:
+        self.scratch, self.size = scratch, len(state)
+        self.tensors = [(k, v, v.array) for k, v in state.items() if isinstance(v, Tensor)]
+        keys = [k for k, _, _ in self.tensors if k not in SCALAR_STATE]
+        changed = [p, *[state[k] for k in keys]]
+        self.like = p.array
+        self.possible = bool(self.like.size) and all(self.can_write(t) for t in changed)
+        self.counters = [counter_of(t) for t in changed] if self.possible else []
+        self.blocks = [Block(t.array, scratch) for t in changed]
+        self.block_state = {**state, **dict(zip(keys, self.blocks[1:]))}
+        self.grad = Block(self.like, scratch)
+
+    def can_write(self, t: Tensor) -> bool:
+        """Return whether the rule can write to a tensor's array directly."""
+        a = t.array
+        simple = type(a) is np.ndarray and a.flags.c_contiguous and a.flags.writeable and a.dtype in FAST_DTYPES
+        return simple and self.is_like_parameter(a) and (t._extras is None or not t._extras.inference)
+
+    def is_like_parameter(self, array: Any) -> bool:
+        like = self.like
+        return isinstance(array, (np.ndarray, np.generic)) and array.dtype is like.dtype and array.shape == like.shape
+
+    def stale(self, p: Tensor, state: dict[str, Any]) -> bool:
+        """Return whether a tensor or its array has been replaced since."""
+        if p.array is not self.like or len(state) != self.size:
+            return True
+        for key, t, array in self.tensors:
+            if state.get(key) is not t or t.array is not array:
+                return True
+        return False
+
+    def can_run(self, g: Any) -> bool:
+        """Return whether it can run now with this gradient, whose memory may be in any order."""
+        if not self.possible or not self.is_like_parameter(g):
+            return False
+        for counter in self.counters:
+            if counter.before_write is not None:
+                return False
+        return True
+
+    def run(self, rule: Callable[..., None], g: Any, group: dict[str, Any]) -> None:
+        """Run the rule on all blocks; each of its operations counts as one change of a tensor, as on tensors."""
+        blocks = self.blocks
+        for block in blocks:
+            block.writes = 0
+        self.grad.array = g
+        if g.nbytes <= BLOCK:
+            self.scratch.begin(self.like)
+            rule(blocks[0], self.grad, self.block_state, group)
+        else:
+            self.run_parts(rule, g, group)
+        for counter, block in zip(self.counters, blocks):
+            counter.value += block.writes
+
+    def run_parts(self, rule: Callable[..., None], g: Any, group: dict[str, Any]) -> None:
+        """Run the rule on parts of the flattened arrays, or of their rows if the gradient is not contiguous."""
+        blocks = [self.grad, *self.blocks]
+        arrays = [g, *[b.array for b in self.blocks]]
+        parts = [a.reshape(-1) for a in arrays] if g.flags.c_contiguous else arrays
+        rows = max(1, BLOCK * len(parts[0]) // g.nbytes)
+        for start in range(0, len(parts[0]), rows):
+            for block, part in zip(blocks, parts):
+                block.array, block.writes = part[start:start + rows], 0
+            self.scratch.begin(self.grad.array)
+            rule(self.blocks[0], self.grad, self.block_state, group)
+        for block, array in zip(blocks, arrays):
+            block.array = array
 
 
 class Kernel(NamedTuple):
@@ -64,7 +302,6 @@ def run_kernel(kernel: Kernel | None, p: Tensor, g: Tensor, state: dict[str, Any
 
 
 def has_same_layout(t: Any, p: Tensor) -> bool:
-    """Return whether a tensor has the parameter's type, dtype, shape and device."""
     a, like = t.array, p.array
     return (type(a) is type(like) and a.dtype == like.dtype and a.shape == like.shape
             and BACKEND_OF[type(like)].index_of(a) == BACKEND_OF[type(like)].index_of(like))
@@ -124,13 +361,12 @@ def change_scalar(t: Tensor, name: str, value: Any) -> None:
         getattr(t, name)(value)
 
 
-def filled(p: Tensor, value: Any) -> Tensor:
+def state_like(p: Tensor, value: Any) -> Tensor:
     """Return a state tensor like `p`, filled with one value."""
     return constant(np.full_like(p.array, plain_number(value)))
 
 
 def count_dtype(fused: Any = None) -> Any:
-    """Return the dtype of a count of steps."""
     return np.dtype("float64" if default_float().name == "float64" and not fused else "float32")
 
 
@@ -178,7 +414,6 @@ class ElementwiseOptimizer(Optimizer):
                 state["step"] = plain(np.array(state["step"], count_dtype()))
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change each parameter that has a gradient; `closure` recomputes the loss, which is then returned."""
         loss = None
         if self.param_groups[0].get("capturable"):
             self.warn_if_not_captured()
@@ -205,7 +440,6 @@ class ElementwiseOptimizer(Optimizer):
             self._warned_capturable_if_run_uncaptured = True
 
     def step_one(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
-        """Update one parameter by its gradient."""
         backend = BACKEND_OF.get(type(p.array))
         if group.get("capturable"):
             if backend is None or type(state["step"].array) is not backend.array_type:
@@ -223,7 +457,7 @@ class ElementwiseOptimizer(Optimizer):
     # defined by a subclass
     def init_state(self, p: Tensor, group: Group) -> State:
         """Return the state of a parameter before its first step."""
-        return {"step": scalar_state(p, group), **{name: filled(p, 0) for name in self.averages}}
+        return {"step": scalar_state(p, group), **{name: state_like(p, 0) for name in self.averages}}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         """Apply the rule: change `p` and `state` by the gradient `g`; all are tensors, or all are blocks.

@@ -16,7 +16,6 @@ from minigrad._base.hooks import RemovableHandle
 from minigrad._base.warnings import warn
 from minigrad.core import LOCAL, Tensor
 from minigrad.ops.tensor.properties import typename
-from minigrad.optim._blocks import SCALAR_STATE
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -31,6 +30,7 @@ DUPLICATES = ("optimizer contains a parameter group with duplicate parameters; i
               "see github.com/pytorch/pytorch/issues/40967 for more information")
 UNORDERED = ("optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets "
              "will change between runs. Please use a list instead.")
+SCALAR_STATE = ("step", "mu_product", "eta", "mu")  # one number each in a state, whatever the parameter's shape
 OTHER_SIZE = "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
 
 
@@ -136,9 +136,8 @@ class Optimizer:
     def add_param_group(self, param_group: Group) -> None:
         """Optimise more parameters: a dict with `params` and options.
 
-        Raises:
-            TypeError: if it is not a dict, for a set of parameters, or parameters that are not tensors.
-            ValueError: for results of ops, if some names are missing, or for parameters that are in another group.
+        Raises TypeError if it is not a dict, for a set of parameters, or parameters that are not tensors; ValueError
+        for results of ops, if some names are missing, or for parameters that are in another group.
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
@@ -207,11 +206,8 @@ class Optimizer:
         return result
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load a state and options; state tensors are converted to the dtypes of their parameters.
-
-        Raises:
-            ValueError: if the number or lengths of the groups differ from those here; nothing is changed then.
-        """
+        """Load a state and options; state tensors are converted to the dtypes of their parameters. Raises ValueError if
+        the number or lengths of the groups differ from those here; nothing is changed then."""
         state_dict = state_dict.copy()
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
             changed = hook(self, state_dict)

@@ -9,7 +9,7 @@ import os
 import sys
 from typing import Any
 
-from minigrad._base.notebook import is_cell
+from minigrad._base.files import is_cell
 from minigrad.trace.schema import Parts
 
 __all__ = ["CELL", "LIBRARIES", "Builder", "Large", "Whole"]

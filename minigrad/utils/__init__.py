@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from minigrad._base.missing import module_getattr
+from minigrad._base.optional import module_getattr
 from minigrad.utils import checkpoint, data, hooks
 
 __all__ = ["checkpoint", "data", "hooks"]

@@ -14,7 +14,7 @@ Line = tuple[str, str]  # a tone (good, bad, refused, code, quiet or nothing), a
 
 @dataclass(frozen=True)
 class Face:
-    """What stands on a card; `minigrad_widgets.question_card` says what each part means.
+    """What stands on a card; `minigrad_widgets.widget.question_card` says what each part means.
 
     `head` begins the text form, `how` ends it: it says how to answer where nothing can be clicked.
     """
@@ -60,7 +60,7 @@ class Shown:
     def show(self) -> None:
         """Put it on display: as a widget, as its text where there are none, printed where there is no notebook."""
         try:
-            made = optional("minigrad_widgets.question_card", "lessons").QuestionCard
+            made = optional("minigrad_widgets.widget.question_card", "lessons").QuestionCard
         except MissingExtra:
             made = None
         if not hasattr(builtins, "get_ipython"):  # that name is there while IPython runs a cell

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.recorder import Trace
+from minigrad_widgets.lenses.checkpoints import KINDS, spans
 from minigrad_widgets.text import Words, brief, piled
-from minigrad_widgets.timeline import KINDS, spans
 
 Drawn = dict[str, Any]
 XP = {"recorded": "", "ready": "ready", "running": "runs", "done": "done", "again": "recomputed"}

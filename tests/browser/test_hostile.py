@@ -16,7 +16,7 @@ from playwright.sync_api import Locator, Page
 
 from minigrad.recorder import Trace
 from minigrad_widgets import Inspector, compare
-from minigrad_widgets.page import write_page
+from minigrad_widgets.widget.page import write_page
 from tests.browser.fixtures import Opened
 from tests.widgets import hostile, synthetic
 

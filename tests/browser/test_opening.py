@@ -18,8 +18,8 @@ import nbformat
 from PIL import Image, ImageChops
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
-from minigrad_widgets.canvas import STRIP, with_note
-from minigrad_widgets.widget import STILL
+from minigrad_widgets.pictures.sketch import STRIP, with_note
+from minigrad_widgets.widget.base import STILL
 from tests.browser.book import await_widgets
 from tests.browser.fixtures import Axe, keep, ran
 from tests.browser.jupyter import PATIENCE, Lab, await_idle, open_notebook, run_all, saved
@@ -265,9 +265,7 @@ def test_the_picture_in_a_notebook_that_is_not_trusted_says_that_the_cell_must_r
     picture.wait_for(timeout=PATIENCE * 1000)
     assert tab.locator(".mg-root").count() == 0
     image = Image.open(BytesIO(b64decode((picture.get_attribute("src") or "").partition(",")[2]))).convert("RGB")
-    blank = BytesIO()
-    Image.new("RGB", (image.width, image.height - STRIP), "white").save(blank, "PNG")
-    wanted = Image.open(BytesIO(with_note(blank.getvalue(), STILL))).convert("RGB")
+    wanted = with_note(Image.new("RGB", (image.width, image.height - STRIP), "white"), STILL)
     assert image.size == wanted.size
     strip = (0, image.height - STRIP, image.width, image.height)
     bands = ImageChops.difference(image.crop(strip), wanted.crop(strip)).getextrema()

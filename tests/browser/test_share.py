@@ -19,7 +19,7 @@ from playwright.sync_api import BrowserContext, Locator, Page
 
 from minigrad.recorder import Trace
 from minigrad_widgets import Inspector
-from minigrad_widgets.page import PLAYER, player_page
+from minigrad_widgets.widget.page import PLAYER, player_page
 from tests.browser.fixtures import Axe, keep, ran
 from tests.browser.jupyter import Lab
 from tests.widgets import hostile, synthetic

@@ -24,7 +24,7 @@ __all__ = ["StandIn"]
 
 
 class StandIn:
-    """`minigrad.backends.protocol.Backend`: two devices of type cuda that are none."""
+    """`minigrad.backends.registry.Backend`: two devices of type cuda that are none."""
 
     type = "cuda"
     array_type = Strict

@@ -13,7 +13,7 @@ from minigrad._base.device import out_of_memory
 from minigrad.backends import registry
 from minigrad.nn import functional
 from minigrad.ops.nn import resample
-from minigrad.ops.random.generator import OnDevices
+from minigrad.ops.random import OnDevices
 
 
 @pytest.fixture(autouse=True)

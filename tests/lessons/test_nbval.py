@@ -30,7 +30,7 @@ NO_CARDS = """import importlib.abc, sys
 
 class Hidden(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if name == "minigrad_widgets.question_card":
+        if name == "minigrad_widgets.widget.question_card":
             raise ModuleNotFoundError("anywidget is hidden", name="anywidget")
 
 sys.meta_path.insert(0, Hidden())

@@ -26,23 +26,6 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the sdist, and the wheel built from it."""
-    folder = tmp_path_factory.mktemp("dist")
-    # Without isolation: the build backend is part of the test extra, and needs no second download.
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return folder
-
-
-@pytest.fixture(scope="module")
-def wheel(built: Path) -> Path:
-    (found,) = built.glob("*.whl")
-    return found
-
-
-@pytest.fixture(scope="module")
 def in_wheel(wheel: Path) -> dict[str, int]:
     """The size of each file in the wheel."""
     with zipfile.ZipFile(wheel) as archive:

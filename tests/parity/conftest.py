@@ -7,9 +7,9 @@ import pytest
 import minigrad
 from minigrad.backends import registry
 from tests.parity import seen
-from tests.parity.reference import torch
+from tests.parity.reference import any_torch, torch
 
-__all__ = ["every_warning", "torch"]
+__all__ = ["any_torch", "every_warning", "torch"]
 
 
 @pytest.fixture(autouse=True, scope="session")

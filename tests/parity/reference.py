@@ -7,7 +7,7 @@ import os
 import pytest
 from hypothesis import settings
 
-from tests.groups import has_torch, require
+from tests.groups import has_any_torch, has_torch, require
 
 # The same examples in every run, so that a red run can be repeated; more of them by hand:
 # MINIGRAD_EXAMPLES=1000 python -m pytest tests/unit tests/parity
@@ -20,4 +20,11 @@ settings.load_profile("minigrad")
 def torch():
     """PyTorch 2.13; without it the test skips."""
     require("torch", has_torch(), "PyTorch 2.13 is not installed")
+    return pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="session")
+def any_torch():
+    """A PyTorch from 2.6 on, for what is not compared with minigrad; without it the test skips."""
+    require("torch", has_any_torch(), "PyTorch 2.6 or newer is not installed")
     return pytest.importorskip("torch")

@@ -85,7 +85,7 @@ def test_an_unserializable_hook_gives_no_warning(torch, recwarn):
 
 
 def test_ops_side_by_side_are_counted_once(monkeypatch):
-    monkeypatch.setattr(importlib.import_module("minigrad.compat.switches").Switches, "interop_threads", 0)
+    monkeypatch.setattr(importlib.import_module("minigrad.compat.legacy").Switches, "interop_threads", 0)
     assert minigrad.get_num_interop_threads() >= 1
     minigrad.set_num_interop_threads(3)
     assert minigrad.get_num_interop_threads() == 3

@@ -27,7 +27,7 @@ def plainly(text):
 
 @pytest.mark.torch
 @pytest.mark.parametrize("name", names())
-def test_pytorch_still_prints_it(torch, name):
+def test_pytorch_still_prints_it(any_torch, name):
     assert difference(plainly(expected(name)), plainly(run(name, library("torch")))) == ""
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import minigrad
 from minigrad.serialization import LoadError
-from minigrad.serialization.torch_writer import torch_name
+from minigrad.serialization.torch_file import torch_name
 
 pytestmark = pytest.mark.torch
 DTYPES = ["float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64", "bool"]

@@ -16,7 +16,7 @@ import numpy as np
 import minigrad
 from minigrad._base.device import Default
 from minigrad._base.locks import locks
-from minigrad._base.tensor_str import get_printoptions
+from minigrad._base.tensor_data import get_printoptions
 from minigrad.autograd.anomaly_mode import ANOMALY
 from minigrad.autograd.graph import MUTATION
 from minigrad.core import LOCAL

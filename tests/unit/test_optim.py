@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.optim import _blocks
+from minigrad.optim import _update
 from minigrad.recorder import record
 
 RULES = [
@@ -42,7 +42,7 @@ def arrays(optimizer, p):
 @pytest.mark.parametrize(("name", "options"), RULES, ids=IDS)
 @pytest.mark.parametrize(("shape", "order"), [((7, 5), "C"), ((7, 5), "F"), ((), "C")])
 def test_blocks_give_what_tensors_give_bit_for_bit(monkeypatch, name, options, shape, order):
-    monkeypatch.setattr(_blocks, "BLOCK", 64)
+    monkeypatch.setattr(_update, "BLOCK", 64)
     ends = []
     for recorded in (False, True):
         p = leaf(shape)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import minigrad
 from minigrad.serialization import LoadError
-from minigrad.serialization.torch_writer import archive_of
+from minigrad.serialization.torch_file import archive_of
 
 pytest.importorskip("safetensors", reason="save and load need the extra io")
 

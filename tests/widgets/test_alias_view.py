@@ -11,7 +11,7 @@ import pytest
 import minigrad
 from minigrad.recorder import Trace, record
 from minigrad_widgets import AliasView
-from minigrad_widgets.alias_view import status
+from minigrad_widgets.lenses.alias_view import status
 from tests.groups import has_torch, require
 
 OPS: dict[str, Callable[[Any], Any]] = {

@@ -10,8 +10,8 @@ import minigrad as torch
 from minigrad import nn
 from minigrad.recorder import Trace, record
 from minigrad_widgets import Inspector
-from minigrad_widgets.folding import Folding, opening, owners, repetition
-from minigrad_widgets.layout import compute_layout
+from minigrad_widgets.graph.folding import Folding, opening, owners, repetition
+from minigrad_widgets.graph.layout import compute_layout
 
 
 def sequential(layers: int) -> Trace:

@@ -22,8 +22,8 @@ from minigrad_widgets import (
     StateExplorer,
     explore,
 )
-from minigrad_widgets.question_card import QuestionCard
-from minigrad_widgets.widget import Widget
+from minigrad_widgets.widget.base import Widget
+from minigrad_widgets.widget.question_card import QuestionCard
 from tests.reliability.soak import million_events
 from tests.widgets.programs import compiled
 from tests.widgets.rank_traces import rank_of

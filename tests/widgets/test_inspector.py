@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from base64 import b64decode
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import traitlets
 from PIL import Image
@@ -17,7 +20,7 @@ import minigrad as torch
 from minigrad import nn
 from minigrad.recorder import Trace, record
 from minigrad_widgets import Inspector, compare
-from minigrad_widgets.page import PLAYER
+from minigrad_widgets.widget.page import PLAYER
 from tests.widgets import synthetic
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -109,6 +112,13 @@ def test_the_bundle_is_widget_picture_and_text(trace: Trace) -> None:
         assert noted.convert("RGB").crop((0, 0, *plain.size)).getcolors() is not None
 
 
+def test_showing_a_graph_loads_no_matplotlib() -> None:
+    program = ("import sys, minigrad as torch\nfrom minigrad_widgets import inspect\n"
+               "shown = inspect((torch.ones(2, requires_grad=True) ** 2).sum())\n"
+               "assert 'image/png' in shown._repr_mimebundle_()[0]\nprint('matplotlib' in sys.modules)")
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "False\n"
+
+
 def test_text_and_picture_are_the_same_every_time(trace: Trace) -> None:
     one, other = Inspector(trace, step=9), Inspector(Trace.from_json(trace.to_json()), step=9)
     assert one.text == other.text
@@ -140,7 +150,7 @@ def test_what_runs_is_blue_in_the_picture(trace: Trace) -> None:
 
     def blue(step: int) -> int:
         inspector.step = step
-        pixels = Image.open(BytesIO(inspector.to_png())).convert("RGB").get_flattened_data()
+        pixels = np.asarray(Image.open(BytesIO(inspector.to_png())).convert("RGB")).reshape(-1, 3).astype(int)
         return sum(abs(r) + abs(g - 0x72) + abs(b - 0xB2) < 12 for r, g, b in pixels)
 
     runs = next(step for step, event in enumerate(trace.events) if event["kind"] == "run")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from minigrad_widgets.geometry import HEIGHT, width_of, wires
-from minigrad_widgets.layout import compute_layout
+from minigrad_widgets.graph.geometry import HEIGHT, width_of, wires
+from minigrad_widgets.graph.layout import compute_layout
 from tests.widgets import layout_graphs, synthetic
 
 

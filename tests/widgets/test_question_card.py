@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad_widgets.question_card import QuestionCard
+from minigrad_widgets.widget.question_card import QuestionCard
 
 
 def judge(answer: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 
 import minigrad
 from minigrad_widgets import StateExplorer, explore
-from minigrad_widgets.states import ATTRIBUTES, CALLS
+from minigrad_widgets.lenses.state_explorer import ATTRIBUTES, CALLS
 from tests.groups import has_torch, require
 
 BACKWARD = "t.sum().backward(retain_graph=True)"

@@ -1,27 +1,49 @@
 """The inspectors of minigrad: they turn traces into pictures to step through, and record nothing themselves.
 
-`inspect` calls the recorder and shows the result; `explain` and `checkup` say what is wrong with a program. In a
-notebook, importing this package registers `%%inspect` and `%%explain`.
+`inspect` calls the recorder and shows the result; `explain` and `checkup` say what is wrong with a program, and need no
+notebook. In a notebook, importing this package registers `%%inspect` and `%%explain`.
+
+A name is loaded when it is first used: the doctor runs where no widget is installed, and a program that shows nothing
+does not wait for what draws. `__init__.pyi` says the same to type checkers; a test compares the two.
 """
 
-from IPython.core.getipython import get_ipython
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
-from minigrad_widgets.alias_view import AliasView
-from minigrad_widgets.comparison import Comparison, compare
-from minigrad_widgets.compiled_step import CompiledStep
-from minigrad_widgets.doctor import checkup
-from minigrad_widgets.doctor_card import explain
-from minigrad_widgets.inspector import Inspector
-from minigrad_widgets.parameter_ledger import ParameterLedger
-from minigrad_widgets.rank_lanes import RankLanes
-from minigrad_widgets.show import inspect, load_ipython_extension
-from minigrad_widgets.state_card import StateCard, state_card
-from minigrad_widgets.state_explorer import StateExplorer
-from minigrad_widgets.states import explore
+from minigrad._base.optional import optional
+from minigrad.recorder import register_library
+from minigrad_widgets.notebook import running_shell
 
-__all__ = ["AliasView", "Comparison", "CompiledStep", "Inspector", "ParameterLedger", "RankLanes", "StateCard",
-           "StateExplorer", "checkup", "compare", "explain", "explore", "inspect", "load_ipython_extension",
-           "state_card"]
+MODULES = {
+    "AliasView": "lenses.alias_view", "Comparison": "lenses.checkpoints", "CompiledStep": "lenses.compiled_step",
+    "Inspector": "inspector.inspector", "ParameterLedger": "lenses.parameter_ledger", "RankLanes": "lenses.rank_lanes",
+    "StateCard": "lenses.state_card", "StateExplorer": "lenses.state_explorer", "checkup": "doctor",
+    "compare": "lenses.checkpoints", "explain": "notebook.explain", "explore": "lenses.state_explorer",
+    "inspect": "inspector.inspect", "state_card": "lenses.state_card",
+}
+__all__ = [*MODULES, "load_ipython_extension"]
 
-if (shell := get_ipython()) is not None:
+register_library(str(Path(__file__).parent))
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name; if it needs a package that is not installed, the error says which extra brings it."""
+    if name not in MODULES:
+        raise AttributeError(f"module 'minigrad_widgets' has no attribute '{name}'", name=name)
+    found = getattr(optional(f"minigrad_widgets.{MODULES[name]}", "widgets"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Register `%%inspect` and `%%explain`: for `%load_ext minigrad_widgets`, and when a notebook imports this."""
+    import_module("minigrad_widgets.notebook.magics").register(shell)
+
+
+if (shell := running_shell()) is not None:
     load_ipython_extension(shell)

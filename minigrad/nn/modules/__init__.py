@@ -3,7 +3,6 @@
 # ruff: noqa: F403, F405 - the `__all__` of each file says what is public
 
 from minigrad.nn.modules.activation import *
-from minigrad.nn.modules.attention import *
 from minigrad.nn.modules.batchnorm import *
 from minigrad.nn.modules.channelshuffle import *
 from minigrad.nn.modules.container import *

@@ -12,7 +12,7 @@ from minigrad.core import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn.modules.normalization import _Affine
 from minigrad.nn.modules.utils import attributes
-from minigrad.ops.factory.sizes import ones, zeros
+from minigrad.ops.factory import ones, zeros
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d"]
 

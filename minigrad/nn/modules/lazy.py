@@ -25,7 +25,7 @@ from minigrad.nn.modules.instancenorm import InstanceNorm1d, InstanceNorm2d, Ins
 from minigrad.nn.modules.linear import Linear
 from minigrad.nn.modules.module import Module
 from minigrad.nn.parameter import Uninitialized, UninitializedBuffer, UninitializedParameter
-from minigrad.ops.factory.sizes import zeros
+from minigrad.ops.factory import zeros
 
 __all__ = ["LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d",
            "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d", "LazyInstanceNorm1d",

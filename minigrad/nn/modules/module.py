@@ -21,7 +21,7 @@ from minigrad.autograd.grad_mode import no_grad
 from minigrad.core import LOCAL, Tensor
 from minigrad.nn.modules._backward_hook import BackwardHook
 from minigrad.nn.parameter import Buffer, Parameter
-from minigrad.ops.factory.sizes import empty_like
+from minigrad.ops.factory import empty_like
 from minigrad.ops.tensor.copy import parse_to
 from minigrad.ops.tensor.properties import typename
 from minigrad.recording.observer import WATCHING
@@ -363,11 +363,8 @@ class Module:
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that is part of the module's state but not a parameter; `to` moves it with the module.
 
-        `persistent`: whether it is part of `state_dict()`.
-
-        Raises:
-            KeyError: if the name is empty, has a dot or is taken.
-            TypeError: if it is not a tensor.
+        `persistent`: whether it is part of `state_dict()`. Raises KeyError if the name is empty, has a dot or is taken;
+        TypeError if it is not a tensor.
         """
         if "_buffers" not in self.__dict__:
             raise AttributeError(TOO_EARLY.format("buffer"))
@@ -382,12 +379,8 @@ class Module:
             self._non_persistent_buffers_set.add(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Add a module, or None, under the name of an attribute.
-
-        Raises:
-            KeyError: if the name is empty, has a dot or is taken.
-            TypeError: if it is not a Module.
-        """
+        """Add a module, or None, under the name of an attribute. Raises KeyError if the name is empty, has a dot or is
+        taken; TypeError if it is not a Module."""
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{typename(module)} is not a Module subclass")
         check_name(self, "module", name, self._modules)
@@ -519,10 +512,8 @@ class Module:
         """Call `hook(module, grad_input, grad_output)` when the inputs' gradients are known; it may return others.
 
         Both are tuples, for the positional arguments and for the outputs, with None for what is not a tensor. The
-        module's inputs and outputs go through nodes for this, and cannot be changed in place.
-
-        Raises:
-            RuntimeError: if this module has a non-full backward hook.
+        module's inputs and outputs go through nodes for this, and cannot be changed in place. Raises RuntimeError if
+        this module has a non-full backward hook.
         """
         set_kind_of_hook(self, True, "on a single Module")
         return add_hook(self._backward_hooks, hook, prepend=prepend)
@@ -530,10 +521,8 @@ class Module:
     def register_backward_hook(self, hook: Hook) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` as a hook of the node that computed the output: the older kind.
 
-        If `forward` runs more than one op, `grad_input` is that of the last one only.
-
-        Raises:
-            RuntimeError: if this module has a full backward hook.
+        If `forward` runs more than one op, `grad_input` is that of the last one only. Raises RuntimeError if this
+        module has a full backward hook.
         """
         set_kind_of_hook(self, False, "on a single Module")
         return add_hook(self._backward_hooks, hook)
@@ -573,8 +562,7 @@ class Module:
 
         def moved(t: Tensor) -> Tensor:
             options = {} if format is None or t.ndim not in (4, 5) else {"memory_format": format}
-            result: Tensor = t.to(device, dtype if t.is_floating_point() else None, **options)
-            return result
+            return t.to(device, dtype if t.is_floating_point() else None, **options)
 
         return self._apply(moved)
 
@@ -626,9 +614,8 @@ class Module:
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
         """Put a module where a dotted name says; with `strict`, only in place of another.
 
-        Raises:
-            AttributeError: if there is no module to put it into, or, with `strict`, none to replace.
-            ValueError: for an empty name, or what is not a module.
+        Raises AttributeError if there is no module to put it into, or, with `strict`, none to replace; ValueError for
+        an empty name, or what is not a module.
         """
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
@@ -655,8 +642,7 @@ class Module:
         module, name = self._owner(target)
         if name not in module._buffers:
             raise AttributeError(f"`{name}` is not a buffer")
-        buffer: Tensor = getattr(module, name)
-        return buffer
+        return getattr(module, name)
 
     def _owner(self, target: str) -> tuple[Module, str]:
         """Return the module in which a dotted name ends, and the name of the attribute there."""
@@ -850,11 +836,8 @@ class Module:
 
         `strict`: the names must be the same on both sides. `assign`: the tensors replace the present ones instead of
         being copied into them. Returns `missing_keys` and `unexpected_keys`. After an error all tensors are as they
-        were (in PyTorch those that fit have been loaded).
-
-        Raises:
-            RuntimeError: with a list of all names and shapes that do not fit.
-            TypeError: if `state_dict` is not a mapping.
+        were (in PyTorch those that fit have been loaded). Raises RuntimeError with a list of all names and shapes that
+        do not fit; TypeError if `state_dict` is not a mapping.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")

@@ -15,8 +15,8 @@ from minigrad.nn import init
 from minigrad.nn.modules.utils import Family, empty_parameter
 from minigrad.nn.parameter import Parameter
 from minigrad.nn.utils.rnn import PackedSequence
-from minigrad.ops.factory.sizes import zeros
-from minigrad.ops.index.index_select import index_select
+from minigrad.ops.factory import zeros
+from minigrad.ops.index.scatter_gather import index_select
 from minigrad.ops.linalg.checks import autocast_is_on
 from minigrad.ops.nn.rnn import gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell
 
@@ -150,7 +150,6 @@ class RNNBase(_Recurrent):
         return tuple([index_select(v, 1, permutation) for v in hx]) if self.pair else index_select(hx, 1, permutation)
 
     def zero_state(self, input: Tensor, batch_sizes: Tensor | None) -> Any:
-        """Return a state of zeros."""
         shape = self.get_expected_hidden_size(input, batch_sizes)
         dtype, device = input.dtype, input.device
         h = zeros(shape, dtype=dtype, device=device)
@@ -160,10 +159,8 @@ class RNNBase(_Recurrent):
         """Return the outputs of all steps, and the last state.
 
         `input`: (time, batch, features), with `batch_first` (batch, time, features), without a batch (time, features),
-        or packed. `hx`: the first state, (layers * directions, batch, size); zeros by default.
-
-        Raises:
-            RuntimeError: if the shapes do not fit; ValueError for other dimensions or another dtype.
+        or packed. `hx`: the first state, (layers * directions, batch, size); zeros by default. Raises RuntimeError if
+        the shapes do not fit; ValueError for other dimensions or another dtype.
         """
         function = FUNCTIONS[self.mode][0]
         options = (self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
@@ -344,5 +341,4 @@ class GRUCell(_GatedCell, gates=3):
     """One step of a GRU."""
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Any:
-        """Return the next hidden state."""
         return self.step(gru_cell, input, None if hx is None else (hx,), ("hidden",))

@@ -12,7 +12,7 @@ from minigrad._base.dtype import dtype as dtype_type
 from minigrad.nn import init
 from minigrad.nn.modules.module import Module
 from minigrad.nn.parameter import Parameter
-from minigrad.ops.factory.sizes import empty
+from minigrad.ops.factory import empty
 
 
 def _ntuple(n: int) -> Callable[[Any], tuple[Any, ...]]:

@@ -3,7 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from minigrad._base.missing import missing
+from minigrad._base.optional import missing
 from minigrad.nn.parallel.data_parallel import DataParallel
 
 if TYPE_CHECKING:

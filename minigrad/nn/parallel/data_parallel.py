@@ -12,11 +12,8 @@ SEVERAL = ("minigrad does not split batches among GPUs.\n\nCall the module itsel
 
 
 class DataParallel(Module):
-    """Calls `module`. Its parameters are those of `module`, with names that begin with "module.".
-
-    Raises:
-        RuntimeError: if there are several GPUs, among which PyTorch would split the batch.
-    """
+    """Calls `module`. Its parameters are those of `module`, with names that begin with "module.". Raises RuntimeError
+    if there are several GPUs, among which PyTorch would split the batch."""
 
     def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0) -> None:
         super().__init__()

@@ -20,18 +20,35 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core import Tensor, is_grad_enabled
+from minigrad._base.nested import leaves, mapped
+from minigrad.autograd.function import Function
+from minigrad.core import Tensor, is_grad_enabled, plain
 from minigrad.core.reentrant import queue_callback
-from minigrad.core.tensor import plain
 from minigrad.distributed import all_gather_single, all_reduce, broadcast
-from minigrad.distributed._events import note_grad
 from minigrad.distributed._grad_bucket import MIB, GradBucket, assign_buckets
+from minigrad.distributed._work import note_grad
 from minigrad.distributed._world import group_of
 from minigrad.nn.modules.module import Module
-from minigrad.nn.parallel._outputs import reached_from, tensors_in, through_sink
-from minigrad.nn.parallel._texts import NO_FUTURE, NO_HOOK, NOTHING_TO_DO, SECOND_HOOK, TWICE, UNFINISHED
 
 __all__ = ["DistributedDataParallel"]
+
+NOTHING_TO_DO = (
+    "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a gradient.")
+UNFINISHED = (
+    "Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that "
+    "your module has parameters that were not used in producing loss. You can enable unused parameter detection by "
+    "passing the keyword argument `find_unused_parameters=True` to `torch.nn.parallel.DistributedDataParallel`, and by "
+    "\nmaking sure all `forward` function outputs participate in calculating loss. \nParameters which did not receive "
+    "grad for rank {}: {}")
+TWICE = (
+    "Expected to mark a variable ready only once. This error is caused by one of the following reasons: 1) Use of a "
+    "module parameter outside the `forward` function. 2) Reused parameters in multiple reentrant backward passes. For "
+    "example, if you use multiple `checkpoint` functions to wrap the same part of your model, it would result in the "
+    "same set of parameters been used by different reentrant backward passes multiple times. \nParameter {} had been "
+    "marked as ready before.")
+NO_HOOK = "Communication hook must be callable."
+SECOND_HOOK = "register_comm_hook or register_builtin_comm_hook can only be called once."
+NO_FUTURE = "DDP communication hook's callback must return a torch.futures.Future object, but got {}"
 
 
 class DistributedDataParallel(Module):
@@ -248,3 +265,45 @@ class Reducer:
             self.futures.append(self.send(bucket))
         self.order = self.order or list(range(len(self.named)))
         self.receive()
+
+
+class Sink(Function):
+    """Passes all outputs on, so that the parameters of one without influence on the loss still get a None."""
+
+    @staticmethod
+    def forward(ctx: Any, *outputs: Tensor) -> Any:
+        ctx.set_materialize_grads(False)
+        return tuple(output.clone() for output in outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return grads
+
+
+def through_sink(output: Any) -> Any:
+    """Return an output whose tensors have gone through one Sink."""
+    through = dict[int, Any]()
+    inner = [each for each in tensors_in(output) if each.grad_fn is not None]
+    if inner:
+        through = dict(zip(map(id, inner), Sink.apply(*inner), strict=True))
+    return mapped(lambda each: through.get(id(each), each), output)
+
+
+def tensors_in(output: Any) -> Iterator[Tensor]:
+    """Yield the tensors in lists, tuples and dicts, at any depth."""
+    return (each for each in leaves(output) if isinstance(each, Tensor))
+
+
+def reached_from(outputs: Iterable[Tensor], named: Sequence[tuple[str, Tensor]]) -> set[int]:
+    """Return the indices of the parameters that the graph of these outputs reaches."""
+    known, seen, outputs = {id(p): i for i, (_, p) in enumerate(named)}, set[Any](), list(outputs)
+    found = {known[id(each)] for each in outputs if id(each) in known}
+    stack = [each.grad_fn for each in outputs if each.grad_fn is not None]
+    while stack:
+        for node, _ in stack.pop().next_functions:
+            if node is not None and node not in seen:
+                seen.add(node)
+                stack.append(node)
+                if id(getattr(node, "variable", None)) in known:
+                    found.add(known[id(node.variable)])
+    return found

@@ -3,7 +3,7 @@
 import importlib
 from typing import Any
 
-from minigrad._base.missing import missing
+from minigrad._base.optional import missing
 from minigrad.nn.utils import rnn
 from minigrad.nn.utils.clip_grad import (
     clip_grad_norm,

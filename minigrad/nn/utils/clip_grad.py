@@ -7,7 +7,7 @@ from types import GeneratorType
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.core import Tensor
 from minigrad.linalg import vector_norm
-from minigrad.ops.factory.sizes import zeros
+from minigrad.ops.factory import zeros
 from minigrad.ops.pointwise.minmax import clamp
 from minigrad.ops.shape.join import stack
 
@@ -35,11 +35,8 @@ def on_device_of(like: Tensor, norm: Tensor) -> Tensor:
 
 def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False,
                    foreach: bool | None = None) -> Tensor:
-    """Return the norm of all tensors as one vector: the norm of their norms. `foreach` changes nothing here.
-
-    Raises:
-        RuntimeError: if it is infinite or NaN, and `error_if_nonfinite`.
-    """
+    """Return the norm of all tensors as one vector: the norm of their norms. `foreach` changes nothing here. Raises
+    RuntimeError if it is infinite or NaN, and `error_if_nonfinite`."""
     tensors, order = as_list(tensors), float(norm_type)
     if not tensors:
         return zeros(())
@@ -61,11 +58,8 @@ def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tens
 
 def clip_grad_norm_(parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
                     foreach: bool | None = None) -> Tensor:
-    """Scale the gradients so that their norm as one vector is at most `max_norm`; return the norm before.
-
-    Raises:
-        RuntimeError: if it is infinite or NaN, and `error_if_nonfinite`.
-    """
+    """Scale the gradients so that their norm as one vector is at most `max_norm`; return the norm before. Raises
+    RuntimeError if it is infinite or NaN, and `error_if_nonfinite`."""
     tensors = as_list(parameters)
     if isinstance(parameters, GeneratorType) and not tensors:
         warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)

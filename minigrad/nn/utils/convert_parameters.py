@@ -15,11 +15,8 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Make the parameters views of a vector, one part after the other.
-
-    Raises:
-        TypeError: if it is not a tensor; RuntimeError if it is too short.
-    """
+    """Make the parameters views of a vector, one part after the other. Raises TypeError if it is not a tensor;
+    RuntimeError if it is too short."""
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {type_name(vec)}")
     start = 0

@@ -14,7 +14,7 @@ from minigrad.nn.modules.batchnorm import _BatchNorm
 from minigrad.nn.modules.conv import _ConvNd
 from minigrad.nn.modules.linear import Linear
 from minigrad.nn.parameter import Parameter
-from minigrad.ops.factory.sizes import ones_like, zeros_like
+from minigrad.ops.factory import ones_like, zeros_like
 from minigrad.ops.pointwise.unary import rsqrt
 
 __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]
@@ -48,9 +48,8 @@ def fuse_conv_bn_weights(conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, b
                          bn_w: Tensor | None, bn_b: Tensor | None, transpose: bool = False) -> Fused:
     """Return the weight and bias of a convolution that does what a convolution and a batch norm did.
 
-    Args:
-        bn_rm: the running mean, and `bn_rv` the running variance, of each output channel.
-        transpose: whether the convolution is transposed: its output channels are dimension 1 of its weight.
+    `bn_rm`: the running mean, and `bn_rv` the running variance, of each output channel. `transpose`: whether the
+    convolution is transposed: its output channels are dimension 1 of its weight.
     """
     shape = ((1, -1) if transpose else (-1, 1)) + (1,) * (conv_w.ndim - 2)
     return fused_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, shape)
@@ -63,11 +62,8 @@ def fuse_linear_bn_weights(linear_w: Tensor, linear_b: Tensor | None, bn_rm: Ten
 
 
 def fuse_conv_bn_eval(conv: C, bn: _BatchNorm, transpose: bool = False) -> C:
-    """Return a convolution that does what `conv` and `bn` do in evaluation.
-
-    Raises:
-        AssertionError: if one of them is in training, or `bn` has no running statistics.
-    """
+    """Return a convolution that does what `conv` and `bn` do in evaluation. Raises AssertionError if one of them is in
+    training, or `bn` has no running statistics."""
     mean, variance = statistics(conv, bn)
     fused = copy.deepcopy(conv)
     fused.weight, fused.bias = fuse_conv_bn_weights(fused.weight, fused.bias, mean, variance, bn.eps, bn.weight,

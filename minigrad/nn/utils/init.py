@@ -10,11 +10,8 @@ __all__ = ["skip_init"]
 
 
 def skip_init(module_cls: type[Module], *args: Any, **kwargs: Any) -> Module:
-    """Return a module with uninitialised parameters: making it draws no random numbers.
-
-    Raises:
-        RuntimeError: for a class that is not a module, or one that takes no `device`.
-    """
+    """Return a module with uninitialised parameters: making it draws no random numbers. Raises RuntimeError for a class
+    that is not a module, or one that takes no `device`."""
     if not issubclass(module_cls, Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")
     if "device" not in inspect.signature(module_cls).parameters:

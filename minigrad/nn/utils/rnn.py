@@ -12,9 +12,9 @@ import numpy as np
 
 from minigrad._base.dtype import int64
 from minigrad.core import Tensor, plain
-from minigrad.ops.factory.values import as_tensor
-from minigrad.ops.index.index_select import index_select
-from minigrad.ops.nn.packed_sequence import pack, pad, pad_all
+from minigrad.ops.factory import as_tensor
+from minigrad.ops.index.scatter_gather import index_select
+from minigrad.ops.nn.rnn import pack, pad, pad_all
 from minigrad.ops.reduce.sort import sort
 
 __all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
@@ -96,10 +96,8 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor | Sequence[int], batch_f
                          enforce_sorted: bool = True) -> PackedSequence:
     """Pack padded sequences of these lengths; `input` is (time, batch, …), with `batch_first` (batch, time, …).
 
-    `enforce_sorted`: the sequences are in descending order of length; else they are sorted first.
-
-    Raises:
-        RuntimeError: if there is nothing to pack, or the lengths do not match or do not descend.
+    `enforce_sorted`: the sequences are in descending order of length; else they are sorted first. Raises RuntimeError
+    if there is nothing to pack, or the lengths do not match or do not descend.
     """
     long = lengths.long() if isinstance(lengths, Tensor) else as_tensor(lengths, dtype=int64, device="cpu")
     if enforce_sorted:
@@ -113,10 +111,7 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor | Sequence[int], batch_f
 def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0,
                         total_length: int | None = None) -> tuple[Tensor, Tensor]:
     """Return the padded tensor, (time, batch, …) or with `batch_first` (batch, time, …), and its sequences' lengths.
-
-    Raises:
-        ValueError: if `total_length`, to which they are padded, is less than the longest length.
-    """
+    Raises ValueError if `total_length`, to which they are padded, is less than the longest length."""
     sizes = sequence.batch_sizes.tolist()
     longest = len(sizes)
     if total_length is not None and total_length < longest:
@@ -133,10 +128,7 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, pad
 def pad_sequence(sequences: Tensor | Iterable[Tensor], batch_first: bool = False, padding_value: float = 0.0,
                  padding_side: str = "right") -> Tensor:
     """Pad sequences of shape (length, …) to one tensor, (longest, count, …) or with `batch_first` (count, longest, …).
-
-    Raises:
-        RuntimeError: if there are none, or their other dimensions differ.
-    """
+    Raises RuntimeError if there are none, or their other dimensions differ."""
     if not isinstance(sequences, Iterable):
         raise RuntimeError("pad_sequence: Expected iterable for input sequences, but got arg of type: "
                            f"{type(sequences)}")

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from minigrad.core import Tensor
 from minigrad.nn.modules.module import Module
 from minigrad.nn.parameter import Parameter
-from minigrad.ops.nn.weight_norm import lengths, normalised
+from minigrad.ops.nn.normalization import lengths, normalised
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
@@ -37,10 +37,7 @@ class WeightNorm:
 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """Replace a parameter by two: the lengths `name_g` along `dim` (None: one length), and the direction `name_v`.
-
-    Raises:
-        RuntimeError: if this parameter is already normalised.
-    """
+    Raises RuntimeError if this parameter is already normalised."""
     warnings.warn(DEPRECATED, FutureWarning, stacklevel=2)
     if any(isinstance(hook, WeightNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
         raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
@@ -55,11 +52,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
 
 
 def remove_weight_norm(module: M, name: str = "weight") -> M:
-    """Undo `weight_norm`.
-
-    Raises:
-        ValueError: if there is nothing to undo.
-    """
+    """Undo `weight_norm`. Raises ValueError if there is nothing to undo."""
     remove_hook(module, WeightNorm, name, "weight_norm")
     return module
 

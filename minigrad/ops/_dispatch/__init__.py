@@ -3,26 +3,34 @@
 from minigrad.ops._dispatch.device_guard import same_device, together, where_is
 from minigrad.ops._dispatch.elementwise import (
     ByNumber,
+    OfInput,
     OfOne,
+    OfResult,
     OfTwo,
+    Scaled,
     binary_function,
     check_kind,
     needed_by_product,
+    refuse,
     unary_function,
     underived,
+    widely,
+    widened,
 )
 from minigrad.ops._dispatch.registration import op, tensor_method
-from minigrad.ops._dispatch.scalars import Operand, as_operand, check_scale, number_in
-from minigrad.ops._dispatch.templates import OfInput, OfResult, Scaled, refuse, widely, widened
 from minigrad.ops._dispatch.type_promotion import (
     NO_BOOLS_MINUS,
+    Operand,
+    as_operand,
     broadcast_and_promote,
     broadcast_and_promote_all,
     broadcast_shape,
     check_cast,
     check_minus,
+    check_scale,
     floating,
     input_metadata_of,
+    number_in,
     promote_scalar,
 )
 

@@ -4,32 +4,29 @@ An op is a plain function, and is first called with the arguments as they are. O
 against PyTorch's signatures (signatures.py). If they match but were written differently (NumPy's names, `out=`, a
 number in place of a tensor), the function is called again with its own parameters. If they do not match, PyTorch's
 TypeError is raised. If they matched as they were, the op itself raised the error, and it propagates.
+
+Every function with `out` in PyTorch has it here, by one rule, which mirrors PyTorch's `resize_output`: autograd records
+nothing, and the tensor takes the result's shape but keeps its own dtype, to which the result must be convertible.
 """
 
 import functools
 import inspect
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
-from minigrad._base.dtype import from_numpy_dtype
+from minigrad._base.dtype import as_dtype, from_numpy_dtype
 from minigrad._base.tensor_errors import check_tensor
-from minigrad._base.warnings import warn_once
+from minigrad._base.warnings import warn, warn_once
 from minigrad.backends.registry import MultiDevice
-from minigrad.core import Tensor
+from minigrad.core import LOCAL, Tensor, counter_of, materialized
+from minigrad.core.saved import refuse_outside_inference_mode
+from minigrad.history.inplace import check_memory, check_written
 from minigrad.ops._dispatch.device_guard import guarded
-from minigrad.ops._dispatch.out import delivered
-from minigrad.ops._dispatch.scalars import as_operand
 from minigrad.ops._dispatch.signatures import Signature, is_number, matched, printed_type, signatures_of
-from minigrad.ops._dispatch.torch_function import (
-    FUNCTIONS_IN_PYTHON,
-    WITHOUT,
-    Overriding,
-    follow,
-    overridable,
-    to_ask,
-)
+from minigrad.ops._dispatch.torch_function import FUNCTIONS_IN_PYTHON, WITHOUT, Overriding, follow, overridable, to_ask
+from minigrad.ops._dispatch.type_promotion import as_operand
 
 Function = Callable[..., Any]
 # What Python, NumPy and the ops raise for arguments of a wrong type, and for other mistakes, whose errors propagate.
@@ -222,3 +219,49 @@ def plain_values(signature: Signature, found: dict[str, Any]) -> dict[str, Any]:
         elif kind == "ScalarType" and value in PYTHONS:
             values[name] = PYTHONS[value]
     return values
+
+
+RESIZED = (
+    "An output with one or more elements was resized since it had shape {}, which does not match the required output "
+    "shape {}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they "
+    "have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
+    "t.resize_(0)."
+)
+
+
+def delivered(name: str, out: Any, args: Sequence[Any], compute: Callable[[], Any]) -> Any:
+    """Write the result into the tensors of `out`, and return them.
+
+    Raises:
+        RuntimeError: if an argument requires grad, the result cannot be converted to the dtype of its tensor, or
+            memory is shared in a way that would change what is read.
+    """
+    outs = out if isinstance(out, (tuple, list)) else (out,)
+    tensors = [v for each in args for v in (each if isinstance(each, (tuple, list)) else (each,))
+               if isinstance(v, Tensor)]
+    if LOCAL.recording and any(v._requires_grad for v in (*tensors, *outs)):
+        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but "
+                           "one of the arguments requires grad.")
+    result = compute()
+    results = result if isinstance(result, tuple) else (result,)
+    for target, value in zip(outs, results, strict=True):
+        write(target, value, tensors)
+    return type(result)(outs) if isinstance(result, tuple) else out
+
+
+def write(target: Tensor, value: Tensor, inputs: Sequence[Tensor]) -> None:
+    """Write one result into one tensor, which takes its shape."""
+    refuse_outside_inference_mode(target)
+    counter = counter_of(target)  # before anything is written: see track.py, NOTE 2
+    if target.array.shape != value.array.shape:
+        if target.array.size and inputs:  # factories, which have no tensor inputs, resize without a warning
+            warn(RESIZED.format(list(target.array.shape), list(value.array.shape)))
+        array = as_dtype(value.array, target.array.dtype)
+        check_written(array, value)
+        target.array = array
+    else:
+        array = materialized(target)
+        check_written(array, value)
+        check_memory(array, tuple(v for v in inputs if v is not target), constant=False)
+        array[...] = value.array
+    counter.value += 1

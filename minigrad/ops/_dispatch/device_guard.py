@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.device import Default, device
-from minigrad.backends.protocol import Backend
-from minigrad.backends.registry import BACKEND_OF, BACKENDS, MultiDevice, check_devices, device_like
+from minigrad.backends.registry import BACKEND_OF, BACKENDS, Backend, MultiDevice, check_devices, device_like
 from minigrad.core import Node, Tensor
 from minigrad.ops._dispatch.op_wrappers import wrap_ops
 

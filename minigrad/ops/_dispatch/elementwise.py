@@ -1,22 +1,141 @@
-"""The forms that pointwise ops share: a function of one tensor, of two, of a tensor and a number,
-and one without a derivative.
+"""The forms that ops share: a function of one tensor, of two, of a tensor and a number, one without a derivative.
 
-A class of this kind names its function (`of`) and what it saves (`saves`); its body holds the derivative. What the
-forward does with the function is written here, once.
+A class of such a form says only what it computes (`of` or `values`, on arrays) and what it saves (`saves`); its body
+holds the derivative, `backward`. What the forward does with the function is written here, once. Long formulas run block
+by block (`in_blocks`), so that intermediate results stay in the processor's cache.
 """
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NoReturn, Protocol
 
-from minigrad._base.dtype import HALVES
+import numpy as np
+
+from minigrad._base.dtype import HALVES, as_dtype, from_numpy_dtype
+from minigrad.backends.numpy import FLOAT32
 from minigrad.core import Node, Tensor, record1, record2, record_n
 from minigrad.core.graph import MAX_SEQUENCE_NR
 from minigrad.core.saved import NothingSaved
-from minigrad.ops._dispatch.templates import refuse
-from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, floating, promote_scalar
+from minigrad.ops._dispatch.type_promotion import (
+    broadcast_and_promote,
+    floating,
+    in_dtype,
+    input_metadata_of,
+    promote_scalar,
+)
 
-__all__ = ["BinaryFunction", "ByNumber", "OfNumber", "OfOne", "OfTwo", "UnaryFunction", "Underived", "binary_function",
-           "check_kind", "unary_function", "underived"]
+__all__ = [
+    "BinaryFunction", "ByNumber", "Gate", "OfInput", "OfNumber", "OfOne", "OfResult", "OfTwo", "Scaled",
+    "UnaryFunction", "Underived", "binary_function", "check_kind", "refuse", "unary_function", "underived",
+    "widely", "widened",
+]
+
+BLOCK = 1 << 18  # bytes of each array
+
+
+def in_blocks(formula: Callable[..., Any], *arrays: Any, width: int = 0) -> Any:
+    """Apply `formula` to arrays of one shape and dtype, elementwise or, given a `width`, row by row of that length.
+
+    The derivative of gelu, 1,024 × 256, takes 0.7 of the time, 1,024 × 1,024 0.45; log_softmax, 256 × 10,000, 0.7.
+    """
+    x = arrays[0]
+    if type(x) is not np.ndarray or x.nbytes <= 2 * BLOCK or any(not v.flags.c_contiguous for v in arrays):
+        return formula(*arrays)
+    rows = (-1, width) if width else (-1,)
+    out, step = np.empty_like(x), max(1, BLOCK // (x.itemsize * (width or 1)))
+    flat, given = out.reshape(rows), [v.reshape(rows) for v in arrays]
+    for start in range(0, len(flat), step):
+        flat[start:start + step] = formula(*[v[start:start + step] for v in given])
+    return out
+
+
+def refuse(kernel: str, dtype: Any) -> NoReturn:
+    """Raise PyTorch's error for a dtype that an op does not implement."""
+    raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_numpy_dtype(dtype).type_name}'")
+
+
+def widened(x: Any) -> Any:
+    """An array in the dtype PyTorch computes with: float16 and bfloat16 become float32."""
+    return x.astype(FLOAT32) if x.dtype in HALVES else x
+
+
+def widely(values: Callable[..., Any], kernel: str, x: Any, *const: Any) -> Any:
+    """`values(x, *const)`, computed in float32 for float16 and bfloat16 and rounded once. Raises PyTorch's error if `x`
+    is not of a real dtype."""
+    dtype = x.dtype
+    if dtype.kind != "f":
+        refuse(kernel, dtype)
+    return as_dtype(values(in_dtype(x, FLOAT32), *const), dtype) if dtype in HALVES else values(x, *const)
+
+
+class OfReals(Node, number=None):
+    """An op on one tensor of real numbers."""
+
+    kernel: ClassVar[str]  # what PyTorch's error calls the op
+    values: ClassVar[Callable[..., Any]]  # the op on arrays
+
+
+class OfInput(OfReals, number=None):
+    """An op on one tensor whose derivative needs the input."""
+
+    saves = ("self",)
+
+    @classmethod
+    def forward(cls: Any, a: Tensor, *const: Any) -> Tensor:
+        """The op on a Tensor."""
+        result: Tensor = record1(cls, widely(cls.values, cls.kernel, a.array, *const), a, (a,), const)
+        return result
+
+
+class OfResult(OfReals, number=None):
+    """An op on one tensor whose derivative needs the result."""
+
+    saves = ("result",)
+
+    @classmethod
+    def forward(cls: Any, a: Tensor, *const: Any) -> Tensor:
+        """The op on a Tensor."""
+        y = widely(cls.values, cls.kernel, a.array, *const)
+        result: Tensor = record1(cls, y, a, (y,), const)
+        return result
+
+
+class Gate(Node):
+    """The derivative of a piecewise linear function: `g` where `keep`, else `g * other` (`other` 0: none).
+
+    `keep` was computed from `a`: as in PyTorch the result has an edge to it, along which zeros flow.
+    """
+
+    saves = ("self",)
+
+    @staticmethod
+    def values(g: Any, a: Any, keep: Any, other: Any = 0) -> Any:
+        """On arrays."""
+        return np.where(keep, g, g.dtype.type(0) if type(other) is int else g * other)
+
+    @staticmethod
+    def forward(g: Tensor, a: Tensor, keep: Any, other: Any = 0) -> Tensor:
+        kept = keep.array if isinstance(keep, Tensor) else keep
+        return record2(Gate, Gate.values(g.array, a.array, kept, other), g, a, (a,), (kept, other))
+
+    def backward(self, xp: Any, g: Any, a: Any, keep: Any, other: Any) -> tuple[Any, Any]:
+        return xp.apply(Gate, g, a, keep, other), xp.zeros(g.shape, g)
+
+
+class Scaled(Node):
+    """A tensor times an array that needs no gradient."""
+
+    @staticmethod
+    def values(x: Any, factor: Any) -> Any:
+        return x * factor
+
+    @staticmethod
+    def forward(a: Tensor, factor: Any) -> Tensor:
+        x, y = a.array, a.array * factor
+        return record1(Scaled, y, a, (), (factor,), input_metadata_of(y.shape, y.dtype, x))
+
+    def backward(self, xp: Any, g: Any, factor: Any) -> Any:
+        return xp.apply(Scaled, g, factor)
+
 
 Kernel = Callable[..., Any]
 NOTHING_OF_TWO = NothingSaved((None, None))

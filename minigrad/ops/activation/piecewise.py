@@ -15,8 +15,8 @@ from minigrad.backends.registry import backend_of
 from minigrad.core import Node, Tensor, record1, record2
 from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import OfInput, OfResult, input_metadata_of, op, refuse, same_device, underived
-from minigrad.ops._dispatch.templates import Gate
-from minigrad.ops.random.generator import stream_beside
+from minigrad.ops._dispatch.elementwise import Gate
+from minigrad.ops.random import stream_beside
 from minigrad.ops.shape.views import View
 
 __all__ = ["hardshrink", "prelu", "rrelu", "rrelu_", "threshold", "threshold_"]

@@ -10,13 +10,13 @@ from minigrad.backends.numpy import FLOAT16, FLOAT32, XP
 from minigrad.backends.registry import by_kernel
 from minigrad.core import Node, Tensor, attributes, record1
 from minigrad.ops._dispatch import OfInput, op, unary_function, widely
-from minigrad.ops._dispatch.blocks import in_blocks
+from minigrad.ops._dispatch.elementwise import in_blocks
 from minigrad.ops._dispatch.memory_order import row_by_row
 from minigrad.ops.activation.piecewise import InPlace, chosen, in_place_form, switchable
 from minigrad.ops.pointwise import functions
 from minigrad.ops.pointwise.arithmetic import Add, Div, Sub
 from minigrad.ops.shape.views import dim_of
-from minigrad.ops.special.unary import Erf
+from minigrad.ops.special.functions import Erf
 
 __all__ = ["celu", "celu_", "selu", "selu_"]
 

@@ -13,7 +13,7 @@ from minigrad._base.dtype import dtype as dtype_type
 from minigrad.backends.registry import by_row_kernel
 from minigrad.core import Tensor, plain
 from minigrad.ops._dispatch import OfResult, check_kind, op
-from minigrad.ops._dispatch.blocks import BLOCK, in_blocks
+from minigrad.ops._dispatch.elementwise import BLOCK, in_blocks
 from minigrad.ops.reduce.sums import SumDim
 from minigrad.ops.shape.views import dim_of
 from minigrad.ops.tensor.copy import cast

@@ -11,7 +11,7 @@ from minigrad.core import Node, Tensor, plain, record_n, record_without_grad
 from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import broadcast_shape, number_in, op, same_device, tensor_method
 from minigrad.ops._dispatch.memory_order import row_by_row
-from minigrad.ops.shape.split import unbind
+from minigrad.ops.shape.slices import unbind
 
 __all__ = ["argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "nonzero_static",
            "unravel_index"]

@@ -21,8 +21,8 @@ from minigrad.backends.registry import device_like
 from minigrad.core import Node, Tensor, plain, record1
 from minigrad.ops._dispatch import op
 from minigrad.ops.linalg import checks
+from minigrad.ops.linalg.checks import mT
 from minigrad.ops.linalg.matmul import matmul, mm
-from minigrad.ops.linalg.matrices import mT
 from minigrad.ops.linalg.solve import inverse
 from minigrad.ops.shape.views import Unsqueeze, View
 from minigrad.ops.tensor.copy import Clone, Copy

@@ -15,7 +15,7 @@ from minigrad.backends.registry import is_array
 from minigrad.core import Node, Tensor, plain, record1
 from minigrad.ops._dispatch import op, where_is
 from minigrad.ops.linalg import checks
-from minigrad.ops.linalg.matrices import Factors, diagonal_matrices, mT, reports_failure
+from minigrad.ops.linalg.checks import Factors, diagonal_matrices, mT, reports_failure
 from minigrad.ops.shape.views import Transpose
 
 __all__: list[str] = ["pinverse", "svd"]

@@ -20,7 +20,7 @@ from minigrad.ops.linalg.matmul import matmul
 from minigrad.ops.nn.dropout import dropout
 from minigrad.ops.pointwise.scalar import MulScalar
 from minigrad.ops.reduce.sums import sum
-from minigrad.ops.shape.repeat import repeat_interleave
+from minigrad.ops.shape.join import repeat_interleave
 from minigrad.ops.shape.views import Transpose
 from minigrad.ops.tensor.copy import cast
 

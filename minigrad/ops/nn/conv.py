@@ -20,8 +20,8 @@ from minigrad.core import Node, Tensor, attributes, record2, record_n
 from minigrad.core.record import SCALAR_OPERAND
 from minigrad.ops._dispatch import check_cast, check_kind, op, widened
 from minigrad.ops._dispatch.memory_order import in_format_of
+from minigrad.ops.nn.fold import BatchLast, Window, add_back, at_a_time, chunks, first, order_of
 from minigrad.ops.nn.pad import ConstantPadNd
-from minigrad.ops.nn.windows import BatchLast, Window, add_back, at_a_time, chunks, first, order_of
 from minigrad.ops.shape.views import SqueezeDim, Unsqueeze
 
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]

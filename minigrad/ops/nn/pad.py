@@ -9,7 +9,7 @@ from minigrad.backends.registry import device_like
 from minigrad.core import Node, Tensor, plain, record1
 from minigrad.ops._dispatch import check_kind, op
 from minigrad.ops._dispatch.memory_order import in_format_of
-from minigrad.ops.index.index_put import setitem
+from minigrad.ops.index.indexing import setitem
 from minigrad.ops.shape.slices import Slice
 
 __all__ = ["constant_pad_nd"]

@@ -1,7 +1,7 @@
 """Arithmetic of two operands: each op is a class with its forward, followed by its derivative.
 
 Mirrors the rows of PyTorch's `derivatives.yaml`. In `backward`, `g` is the gradient of the result, `xp` the functions
-of `minigrad.backends.protocol`, and the other arguments are what the forward saved. The same formula runs on arrays
+of `minigrad.backends.registry`, and the other arguments are what the forward saved. The same formula runs on arrays
 and, with `create_graph=True`, on Tensors. A saved value is None if the gradient that needs it is not required.
 """
 

@@ -1,4 +1,5 @@
-"""Running reductions along a dimension (`cumsum`, `cummax`, ...), products, and differences of neighbours.
+"""Running reductions along a dimension (`cumsum`, `cummax`, …), products, differences of neighbours, and integrals by
+the trapezoidal rule.
 
 The gradients of a running product and of a running logsumexp are both a sum carried backwards along the dimension,
 each step by a factor: `carried` computes all steps at once, without division, so that zeros are exact. A running
@@ -21,15 +22,20 @@ from minigrad.ops._dispatch import op, refuse, tensor_method
 from minigrad.ops._dispatch.memory_order import row_by_row
 from minigrad.ops.pointwise.arithmetic import Sub
 from minigrad.ops.pointwise.compare import ne
+from minigrad.ops.pointwise.scalar import DivScalar, MulScalar
+from minigrad.ops.reduce import sums
 from minigrad.ops.reduce.minmax import Selection
-from minigrad.ops.reduce.sums import converted, kept_shape, wanted_dtype
+from minigrad.ops.reduce.sums import converted, kept_shape, one_of, wanted_dtype
 from minigrad.ops.shape.flip import Flip
 from minigrad.ops.shape.join import Cat
-from minigrad.ops.shape.slices import Slice
-from minigrad.ops.shape.views import dim_of
+from minigrad.ops.shape.slices import Select, Slice
+from minigrad.ops.shape.views import dim_of, view
 from minigrad.ops.tensor.copy import Copy
 
-__all__ = ["cummax", "cummin", "cumprod", "cumsum", "diff", "logcumsumexp", "prod"]
+__all__ = [
+    "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "diff", "logcumsumexp", "prod", "trapezoid",
+    "trapz",
+]
 
 FLOAT64 = np.dtype("float64")
 multiply: Any = np.multiply.reduce  # NumPy's types accept only literals for `keepdims`
@@ -312,3 +318,59 @@ def check_fits(input: Tensor, other: Tensor, dim: int) -> Tensor:
                                f"along the differencing dimension; input.size({i}) = {m}, but got tensor.size({i}) = "
                                f"{n}")
     return other
+
+
+def ends(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
+    """All slices but the first, and all but the last."""
+    n = x.array.shape[axis]
+    return Slice.forward(x, axis, slice(1, n)), Slice.forward(x, axis, slice(0, n - 1))
+
+
+def distances(what: str, y: Tensor, x: Tensor, axis: int) -> Tensor:
+    """The distances between the sample points `x`, in a shape that broadcasts against `y`."""
+    shape, points = y.array.shape, x.array.shape
+    if len(points) == 1:
+        if points[0] != shape[axis]:
+            raise RuntimeError(f"{what}: There must be one `x` value for each sample point")
+        x = view(x, *[points[0] if d == axis else 1 for d in range(len(shape))])
+    elif len(points) < len(shape):
+        x = view(x, *[1] * (len(shape) - len(points)), *points)
+    later, earlier = ends(x, axis)
+    return later - earlier
+
+
+@op(aliases=("trapz",))
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
+    """The integral along `dim` of a function with values `y`, sampled at `x`, or at points a distance `dx` apart.
+
+    Args:
+        y: samples, of any shape.
+        x: the sample points: a vector as long as `dim`, or a tensor that broadcasts against `y`.
+
+    Raises:
+        RuntimeError: if the numbers of points and samples differ.
+    """
+    axis = one_of(dim, y.array.ndim)
+    size = y.array.shape[axis]
+    if not size:
+        return sums.sum(y, axis)
+    if x is None:
+        first, last = Select.forward(y, axis, 0), Select.forward(y, axis, size - 1)
+        return MulScalar.forward(sums.sum(y, axis) - MulScalar.forward(first + last, 0.5), dx)
+    gaps = distances("trapezoid", y, x, axis)
+    left, right = ends(y, axis)
+    return DivScalar.forward(sums.sum((left + right) * gaps, axis), 2.0)
+
+
+trapz = trapezoid
+
+
+@op
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
+    """The integrals from the first sample to each later one, computed as by `trapezoid`."""
+    axis = one_of(dim, y.array.ndim)
+    left, right = ends(y, axis)
+    if x is None:
+        return cumsum(MulScalar.forward(left + right, dx / 2.0), axis)
+    areas = (left + right) * distances("cumulative_trapezoid", y, x, axis)
+    return DivScalar.forward(cumsum(areas, axis), 2.0)

@@ -1,24 +1,46 @@
-"""Joins tensors: `cat`, `stack`, and functions composed of them."""
+"""Joins tensors (`cat`, `stack`, and functions composed of them), repeats them (`repeat`, `tile`), and combines the
+elements of vectors (`meshgrid`, `cartesian_prod`, `combinations`).
+"""
 
 import functools
+import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import BFLOAT16, as_dtype, promote_types, result_dtype
+from minigrad._base.dtype import BFLOAT16, as_dtype, from_numpy_dtype, promote_types, result_dtype
 from minigrad._base.type_name import type_name
-from minigrad.backends.registry import BACKEND_OF, device_like
-from minigrad.core import Node, Tensor, plain, record_n
-from minigrad.ops._dispatch import op, same_device
+from minigrad._base.warnings import warn_once
+from minigrad.backends.registry import BACKEND_OF, backend_of, device_like
+from minigrad.core import Node, Tensor, plain, record1, record_n
+from minigrad.ops._dispatch import op, same_device, tensor_method
 from minigrad.ops._dispatch.memory_order import in_format_of, row_by_row, suggests_channels_last
 from minigrad.ops._dispatch.type_promotion import empty_like
-from minigrad.ops.shape.broadcast import atleast_1d, atleast_2d, atleast_3d
-from minigrad.ops.shape.views import dim_of, reshape
+from minigrad.ops.index.mask import MaskedSelect
+from minigrad.ops.index.scatter_gather import IndexSelect
+from minigrad.ops.shape.views import (
+    Expand,
+    UnsafeView,
+    Unsqueeze,
+    View,
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    dim_of,
+    flatten,
+    reshape,
+    shape_of,
+    unpacked,
+    view,
+)
+from minigrad.ops.tensor.copy import Clone
 
-__all__ = ["block_diag", "cat", "column_stack", "concat", "concatenate", "dstack", "hstack", "row_stack", "stack",
-           "vstack"]
-
+__all__ = [
+    "block_diag", "cartesian_prod", "cat", "column_stack", "combinations", "concat", "concatenate", "dstack",
+    "hstack", "meshgrid", "repeat_interleave", "row_stack", "stack", "tile", "vstack",
+]
 
 class Stack(Node):
     constants = ("dim",)
@@ -198,3 +220,162 @@ def block_diag(*tensors: Tensor) -> Tensor:
             raise RuntimeError("torch.block_diag: Input tensors must have 2 or fewer dimensions. Input "
                                f"{i} has {v.array.ndim} dimensions")
     return BlockDiag.forward(parts) if parts else plain(np.zeros((1, 0), np.float32))
+
+
+INDEXING = "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument."
+
+
+@op
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """Vectors expanded over the grid that they span, as views; `indexing="xy"` swaps the first two dimensions.
+
+    Raises:
+        RuntimeError: for tensors of more than one dimension, of several dtypes, or another `indexing`.
+    """
+    vectors = unpacked(tensors)
+    if indexing is None:
+        warn_once(INDEXING)
+    if not vectors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    for v in vectors:
+        if v.array.ndim > 1:
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {v}")
+        if v.array.dtype != vectors[0].array.dtype:
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+    if indexing not in (None, "ij", "xy"):
+        raise RuntimeError(f"torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: {indexing}")
+    positions = list(range(len(vectors)))
+    if indexing == "xy" and len(vectors) > 1:
+        positions[:2] = 1, 0
+    shape = tuple([vectors[position].array.size for position in positions])  # a swap is its own inverse
+    return tuple([Expand.forward(view(v, (1,) * position + (-1,) + (1,) * (len(vectors) - position - 1)), shape)
+                  for v, position in zip(vectors, positions, strict=True)])
+
+
+@op
+def cartesian_prod(*tensors: Any) -> Tensor:
+    """All combinations of an element of each vector, one per row."""
+    for v in tensors:
+        if v.array.ndim != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(v.array.shape)}")
+    if len(tensors) == 1:
+        return tensors[0]
+    size = math.prod([v.array.size for v in tensors])
+    return Stack.forward([UnsafeView.forward(Clone.forward(v, "C"), (size,))
+                          for v in meshgrid(*tensors, indexing="ij")], 1)
+
+
+@op
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All combinations of `r` elements of a vector in their order, one per row."""
+    if input.array.ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.array.shape)}")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return plain(np.zeros(0, input.array.dtype, like=input.array))
+    where = np.arange(input.array.size, like=input.array)
+    sides = [where.reshape((1,) * i + (-1,) + (1,) * (r - 1 - i)) for i in range(r)]
+    positions = np.stack([np.broadcast_to(side, (where.size,) * r) for side in sides])
+    grows = positions[:-1] <= positions[1:] if with_replacement else positions[:-1] < positions[1:]
+    mask = plain(grows.all(0))
+    return Stack.forward([MaskedSelect.forward(v, mask) for v in meshgrid(*[input] * r, indexing="ij")], 1)
+
+
+Shape = tuple[int, ...]
+
+
+class Repeat(Node):
+    """Copies side by side, as many along each dimension as `repeats` says."""
+
+    constants = ("repeats", "self_sym_sizes")
+
+    @staticmethod
+    def forward(a: Tensor, repeats: Shape) -> Tensor:
+        return record1(Repeat, np.tile(a.array, repeats), a, (), (repeats, a.array.shape))
+
+    def backward(self, xp: Any, g: Any, repeats: Shape, shape: Shape) -> Any:
+        full = (1,) * (len(repeats) - len(shape)) + shape
+        pairs = tuple([n for pair in zip(repeats, full, strict=True) for n in pair])
+        return xp.reshape(xp.sum(xp.reshape(g, pairs), tuple(range(0, len(pairs), 2)), False), shape)
+
+
+@tensor_method
+def repeat(input: Tensor, *repeats: Any) -> Tensor:
+    """Copies of the tensor side by side, as many as `repeats` says; its missing dimensions come first.
+
+    Raises:
+        RuntimeError: if there are fewer repeats than dimensions, or a negative one.
+    """
+    times = shape_of(repeats)
+    if len(times) < input.array.ndim:
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    full = (1,) * (len(times) - input.array.ndim) + input.array.shape
+    new = [n * m for n, m in zip(times, full, strict=True)]
+    for n in new:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {new}")
+    return Repeat.forward(input, times)
+
+
+@op(method=True)
+def tile(input: Tensor, *dims: Any) -> Tensor:
+    """`repeat`, where dimensions that `dims` lacks are not repeated."""
+    times = shape_of(dims) if dims else ()
+    return repeat(input, (1,) * (input.array.ndim - len(times)) + times)
+
+
+@op(method=True)
+def repeat_interleave(input: Tensor, repeats: int | Tensor | None = None, dim: int | None = None, *,
+                      output_size: int | None = None) -> Tensor:
+    """Each element (or slice along `dim`) repeated in place: by one number, or each by its own.
+
+    With `input` alone: each index i repeated `input[i]` times.
+    """
+    if repeats is None:
+        return plain(repeated(input, output_size))
+    source = input if dim is not None else flatten(input)
+    axis = dim_of(0 if dim is None else dim, source.array.ndim)
+    if not source.array.ndim:
+        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
+    size = source.array.shape[axis]
+    if isinstance(repeats, Tensor):
+        return IndexSelect.forward(source, axis, chosen(repeats, size, output_size))
+    times = operator.index(repeats)
+    if times < 0:
+        raise RuntimeError("Repeats must be non-negative")
+    if output_size not in (None, size * times):
+        raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {size * times} but got {output_size}")
+    shape = source.array.shape
+    wide = Expand.forward(Unsqueeze.forward(source, axis + 1), (*shape[:axis + 1], times, *shape[axis + 1:]))
+    return View.forward(Clone.forward(wide, "C"), (*shape[:axis], size * times, *shape[axis + 1:]))
+
+
+def repeated(repeats: Tensor, output_size: int | None) -> Any:
+    """Each index i repeated `repeats[i]` times; PyTorch's errors for invalid numbers."""
+    counts = repeats.array
+    if counts.dtype.kind not in "i" or counts.dtype.itemsize < 4:
+        raise NotImplementedError("\"repeat_interleave_cpu\" not implemented for "
+                                  f"'{from_numpy_dtype(counts.dtype).type_name}'")
+    if counts.ndim != 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+    if backend_of(counts) is not None:  # a given size avoids waiting for the device
+        positions = np.arange(int(counts.sum()) if output_size is None else output_size, like=counts)
+        return np.cumsum(counts).searchsorted(positions, "right").astype(counts.dtype)
+    if counts.size and counts.min() < 0:
+        raise RuntimeError("repeats can not be negative")
+    if output_size not in (None, counts.sum()):
+        raise RuntimeError("allocated size does not match required size")
+    return np.arange(counts.size, dtype=counts.dtype).repeat(counts)
+
+
+def chosen(repeats: Tensor, size: int, output_size: int | None) -> Tensor:
+    """The indices that repeat each of `size` slices as often as `repeats` says."""
+    if repeats.array.ndim > 1:
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
+    if repeats.array.size == 1:
+        repeats = plain(np.broadcast_to(repeats.array.reshape(1), (size,)))
+    if repeats.array.size != size:
+        raise RuntimeError("repeats must have the same size as input along dim, but got repeats.size(0) = "
+                           f"{repeats.array.size} and input.size(0) = {size}")
+    return repeat_interleave(repeats, output_size=output_size)

@@ -1,17 +1,29 @@
-"""Parts of a tensor as views: `select`, `narrow`, `unfold`, and the nodes of `x[0]` and `x[1:]`."""
+"""Parts of a tensor as views: `select`, `narrow`, `unfold`, the nodes of `x[0]` and `x[1:]`, and `split`, `chunk`,
+`unbind` and their like.
+
+The nodes of `unbind` and `split` have several outputs, which the integers of `next_functions` number; lesson 3 shows
+them. `tensor_split` and the functions composed of it return slices, one node each, as in PyTorch.
+"""
 
 import operator
 import sys
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from minigrad.backends.registry import as_strided
-from minigrad.core import Node, Tensor, attributes, materialized, record1
-from minigrad.history.views import record_view
+from minigrad.core import ManyOutputs, Node, Tensor, attributes, materialized, record1, record_many
+from minigrad.history.views import record_view, record_views
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.index.flat_indexing import flat_indices, scatter_into
+from minigrad.ops.reduce.sums import one_of
 from minigrad.ops.shape.views import dim_of
 
-__all__ = ["narrow", "narrow_copy", "select"]
+__all__ = [
+    "chunk", "dsplit", "hsplit", "narrow", "narrow_copy", "select", "split", "split_with_sizes", "tensor_split",
+    "unbind", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "vsplit",
+]
 
 Shape = tuple[int, ...]
 
@@ -162,3 +174,232 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
     return Unfold.forward(input, axis, size, step)
+
+
+class Unbind(ManyOutputs):
+    constants = ("dim",)
+
+    @staticmethod
+    def forward(a: Tensor, dim: int) -> tuple[Tensor, ...]:
+        x = materialized(a)
+        front = (slice(None),) * dim
+        return record_views(Unbind, [x[(*front, i, ...)] for i in range(x.shape[dim])], a, (dim,))
+
+    def backward(self, xp: Any, gs: list[Any], dim: int) -> Any:
+        return xp.stack(gs, dim)
+
+
+class Parts(ManyOutputs, number=None):
+    """Splits into parts along a dimension; `given` is the caller's argument."""
+
+    @classmethod
+    def forward(cls, a: Tensor, given: Any, sizes: Sequence[int], dim: int) -> tuple[Tensor, ...]:
+        return record_views(cls, parts_of(a, sizes, dim), a, (dim, given, a.array.shape))
+
+    def backward(self, xp: Any, gs: list[Any], dim: int, *_: Any) -> Any:
+        return xp.concatenate(gs, dim)
+
+
+class Split(Parts):
+    constants = ("dim", "split_size", "self_sym_sizes")
+
+
+class SplitWithSizes(Parts):
+    constants = ("dim", "split_sizes", "self_sym_sizes")
+
+
+class UnsafeSplit(ManyOutputs):
+    """`Split` into parts that autograd does not treat as views, so must not be written to. For recurrent cells."""
+
+    constants = ("split_size", "dim", "self_sym_sizes")
+
+    @staticmethod
+    def forward(a: Tensor, size: int, dim: int) -> tuple[Tensor, ...]:
+        shape = a.array.shape
+        return record_many(UnsafeSplit, parts_of(a, equal_sizes(shape[dim], size), dim), a, (size, dim, shape))
+
+    def backward(self, xp: Any, gs: list[Any], size: int, dim: int, shape: tuple[int, ...]) -> Any:
+        return xp.concatenate(gs, dim)
+
+
+class UnsafeSplitWithSizes(ManyOutputs):
+    constants = ("split_sizes", "dim", "self_sym_sizes")
+
+    @staticmethod
+    def forward(a: Tensor, sizes: Sequence[int], dim: int) -> tuple[Tensor, ...]:
+        return record_many(UnsafeSplitWithSizes, parts_of(a, sizes, dim), a, (tuple(sizes), dim, a.array.shape))
+
+    backward = UnsafeSplit.backward
+
+
+def equal_sizes(length: int, size: int) -> list[int]:
+    """The sizes of equal parts, the last of which may be smaller."""
+    return [min(size, length - start) for start in range(0, length, max(size, 1))] or [0]
+
+
+def parts_of(a: Tensor, sizes: Sequence[int], dim: int) -> list[Any]:
+    """Slices of these sizes along a dimension."""
+    ends = np.cumsum(sizes).tolist()
+    front = (slice(None),) * dim
+    return [materialized(a)[(*front, slice(end - size, end))] for size, end in zip(sizes, ends, strict=True)]
+
+
+@op(method=True)
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """The slices along a dimension, as views."""
+    axis = dim_of(dim, input.array.ndim)
+    return Unbind.forward(input, one_of(axis, input.array.ndim))
+
+
+@op(method=True)
+def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts along a dimension, as views: of one size (the last may be smaller), or of the sizes given."""
+    if tensor.array.ndim == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    axis = dim_of(dim, tensor.array.ndim)
+    length = tensor.array.shape[axis]
+    if not isinstance(split_size_or_sections, int):
+        sizes = checked_sizes(split_size_or_sections, length, dim)
+        return SplitWithSizes.forward(tensor, tuple(sizes), sizes, axis)
+    size = checked_size(split_size_or_sections, length)
+    return Split.forward(tensor, size, equal_sizes(length, size), axis)
+
+
+def checked_sizes(sizes: Sequence[int], length: int, dim: int) -> list[int]:
+    """The sizes of the parts of a dimension; PyTorch's error if their sum is not its size."""
+    sizes = list(sizes)
+    if any(size < 0 for size in sizes):
+        raise RuntimeError("split_with_sizes expects split_sizes have only non-negative entries, but got "
+                           f"split_sizes={sizes}")
+    if sum(sizes) != length:
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {length} (input tensor's size "
+                           f"at dimension {dim}), but got split_sizes={sizes}")
+    return sizes
+
+
+def checked_size(size: int, length: int) -> int:
+    """The size of each part of a dimension; PyTorch's error if it is invalid."""
+    if size == 0 and length:
+        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {length}")
+    if size < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
+    return size
+
+
+@op(method=True)
+def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """`split` into equal parts that autograd does not treat as views: do not write to them."""
+    if tensor.array.ndim == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    axis = one_of(dim, tensor.array.ndim)
+    return UnsafeSplit.forward(tensor, checked_size(split_size, tensor.array.shape[axis]), axis)
+
+
+@op(method=True)
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """`split_with_sizes` into parts that autograd does not treat as views: do not write to them."""
+    axis = one_of(dim, input.array.ndim)
+    sizes = checked_sizes(split_sizes, input.array.shape[axis], dim)
+    return UnsafeSplitWithSizes.forward(input, sizes, axis)
+
+
+@op(method=True)
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` equal parts along a dimension, as views; the last may be smaller."""
+    size = size_of_chunks(input, chunks, dim)
+    return split(input, size or [0] * chunks, dim)
+
+
+@op(method=True)
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """`chunk` into parts that autograd does not treat as views: do not write to them."""
+    size = size_of_chunks(input, chunks, dim)
+    return unsafe_split(input, size, dim) if size else unsafe_split_with_sizes(input, [0] * chunks, dim)
+
+
+def size_of_chunks(input: Tensor, chunks: int, dim: int) -> int:
+    """The size of each of `chunks` parts of a dimension; 0 if it is empty, whatever their number.
+
+    Raises:
+        RuntimeError: for a 0-d tensor, and if `chunks` is not positive.
+    """
+    if input.array.ndim == 0:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    return -(-input.array.shape[dim_of(dim, input.array.ndim)] // chunks)
+
+
+@op(method=True)
+def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts of these sizes along a dimension, as views."""
+    return split(input, split_sizes, dim)
+
+
+@op(method=True)
+def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None,
+                 sections: int | None = None) -> tuple[Tensor, ...]:
+    """Parts along a dimension, as views: a number of parts of about equal size, or parts split before given indices.
+
+    Raises:
+        RuntimeError: if the number of parts is not positive, or an index tensor is not a vector.
+    """
+    argument: Any = next((v for v in (indices_or_sections, indices, sections) if v is not None), None)
+    if not input.array.ndim:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    axis = dim_of(dim, input.array.ndim)
+    if isinstance(argument, Tensor):
+        if argument.array.dtype != np.int64:
+            raise RuntimeError("tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+                               f"{argument.dtype.type_name}")
+        if argument.array.ndim > 1:
+            raise RuntimeError("tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
+                               f"one-dimensional tensor, but got a tensor with {argument.array.ndim} dims")
+        argument = argument.tolist()
+    size = input.array.shape[axis]
+    if isinstance(argument, (tuple, list)):
+        cuts = [operator.index(n) for n in argument]
+    else:
+        count = operator.index(argument)
+        if count <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {count}")
+        least, more = divmod(size, count)
+        cuts = [i * least + min(i, more) for i in range(1, count)]
+    bounds = zip([0, *cuts], [*cuts, size], strict=True)
+    return tuple([Slice.forward(input, axis, between(start, end, size)) for start, end in bounds])
+
+
+def between(start: int, end: int, size: int) -> slice:
+    """A slice that does not end before it starts; both may count from the end."""
+    first, last = [min(max(n + size if n < 0 else n, 0), size) for n in (start, end)]
+    return slice(first, max(first, last))
+
+
+def split_along(name: str, input: Tensor, argument: Any, dim: int, least: int) -> tuple[Tensor, ...]:
+    """`tensor_split` along an existing dimension, into parts of equal size."""
+    if input.array.ndim < least:
+        raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with "
+                           f"{input.array.ndim} dimensions!")
+    size = input.array.shape[dim]
+    if not isinstance(argument, (tuple, list)) and (argument == 0 or size % argument):
+        raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
+                           f"{size} is not divisible by the split_size {argument}!")
+    return tensor_split(input, argument, dim)
+
+
+@op(method=True)
+def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """Parts along the second dimension; for a vector, along the first."""
+    return split_along("hsplit", input, indices_or_sections, 0 if input.array.ndim == 1 else 1, 1)
+
+
+@op(method=True)
+def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """Parts along the first dimension of a matrix."""
+    return split_along("vsplit", input, indices_or_sections, 0, 2)
+
+
+@op(method=True)
+def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """Parts along the third dimension."""
+    return split_along("dsplit", input, indices_or_sections, 2, 3)

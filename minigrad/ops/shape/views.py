@@ -1,6 +1,12 @@
-"""Changes the shape of a tensor without copying it: `view`, `reshape`, `transpose`, `squeeze`, `expand` and others. A
-view shares the memory and the version counter of its base (`_base`)."""
+"""Changes the shape of a tensor without copying it: `view`, `reshape`, `transpose`, `squeeze`, `expand` and others,
+also in place (`x.t_()`); and brings tensors to a common shape (`broadcast_tensors`, `atleast_2d`).
 
+A view shares the memory and the version counter of its base (`_base`). In place no element is written, but as in
+PyTorch the version goes up, so that saved copies of the tensor count as modified. A view that changes its shape this
+way has a new node after its old one; its base keeps its node.
+"""
+
+import functools
 import math
 import operator
 from collections.abc import Sequence
@@ -8,18 +14,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minigrad._base.dtype import Size, viewed
 from minigrad._base.dtype import dtype as dtype_type
-from minigrad._base.dtype import viewed
 from minigrad.backends.registry import as_strided
 from minigrad.core import Node, Tensor, attributes, counter_of, materialized, plain, record1
 from minigrad.core.evaluate import sum_to
+from minigrad.history.inplace import turn_in_place
 from minigrad.history.views import record_view
-from minigrad.ops._dispatch import op, tensor_method
+from minigrad.ops._dispatch import broadcast_shape, op, tensor_method
 from minigrad.ops.reduce.sums import axes_of
 from minigrad.ops.tensor.copy import Clone, contiguous
 
-__all__ = ["broadcast_to", "flatten", "moveaxis", "movedim", "permute", "ravel", "reshape", "squeeze",
-           "swapaxes", "swapdims", "t", "transpose", "unflatten", "unsqueeze"]
+__all__ = [
+    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_shapes", "broadcast_tensors", "broadcast_to", "flatten",
+    "moveaxis", "movedim", "permute", "ravel", "reshape", "squeeze", "swapaxes", "swapdims", "t", "transpose",
+    "unflatten", "unsqueeze",
+]
 
 Shape = tuple[int, ...]
 
@@ -397,3 +407,123 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
 def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
     """`input.expand(size)`, by NumPy's name."""
     return expand(input, size)
+
+
+class TInPlace(T, name="T", number=1):
+    @classmethod
+    def forward(cls, a: Tensor) -> Tensor:
+        check_matrix(a, "t_")
+        return super().forward(a)
+
+
+class TransposeInPlace(Transpose, name="Transpose", number=1):
+    @classmethod
+    def forward(cls, a: Tensor, dim0: int, dim1: int) -> Tensor:
+        return super().forward(a, dim_of(dim0, a.array.ndim), dim_of(dim1, a.array.ndim))
+
+
+def numbered(op: type[Node], number: int) -> Any:
+    """The node of an in-place op, which PyTorch numbers after those of the op out of place."""
+    return type(op.op, (op,), {"__slots__": (), "__module__": __name__}, number=number)
+
+
+UnsqueezeInPlace, SqueezeInPlace = numbered(Unsqueeze, 1), numbered(Squeeze, 3)
+SqueezeDimInPlace, SqueezeDimsInPlace = numbered(SqueezeDim, 4), numbered(SqueezeDims, 5)
+
+
+@tensor_method
+def t_(self: Tensor) -> Tensor:
+    """`t`, in place."""
+    return turn_in_place(TInPlace.forward, self)
+
+
+@tensor_method(aliases=("swapaxes_", "swapdims_"))
+def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
+    """`transpose`, in place."""
+    return turn_in_place(TransposeInPlace.forward, self, dim0, dim1)
+
+
+swapaxes_ = swapdims_ = transpose_
+
+
+@tensor_method
+def unsqueeze_(self: Tensor, dim: int) -> Tensor:
+    """`unsqueeze`, in place."""
+    return turn_in_place(UnsqueezeInPlace.forward, self, dim)
+
+
+@tensor_method
+def squeeze_(self: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
+    """`squeeze`, in place."""
+    if dim is None:
+        return turn_in_place(SqueezeInPlace.forward, self)
+    op = SqueezeDimsInPlace if isinstance(dim, Sequence) else SqueezeDimInPlace
+    return turn_in_place(op.forward, self, dim)
+
+
+@op
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """The tensors as views of their common shape."""
+    inputs = unpacked(tensors)
+    shape: tuple[int, ...] = ()
+    for v in inputs:
+        shape = broadcast_shape(shape, v.array.shape)
+    return tuple([v if v.array.shape == shape else Expand.forward(v, shape) for v in inputs])
+
+
+@op
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The common shape of tensors of these shapes."""
+    inputs = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    out = [1] * max([len(s) for s in inputs], default=0)
+    for i, shape in enumerate(inputs):
+        for dim in range(-1, -len(shape) - 1, -1):
+            if shape[dim] < 0:
+                raise ValueError("Attempting to broadcast a dimension with negative length!")
+            if shape[dim] in (1, out[dim]):
+                continue
+            if out[dim] != 1:
+                raise RuntimeError(f"Attempting to broadcast a dimension of length {shape[dim]} at {dim}! Mismatching "
+                                   f"argument at index {i} had {shape}; but expected shape should be broadcastable to "
+                                   f"{out}")
+            out[dim] = shape[dim]
+    return Size(out)
+
+
+def unpacked(tensors: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    """The tensors of `f(a, b)` or `f([a, b])`."""
+    return tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+
+
+def at_least(ndim: int, tensors: tuple[Any, ...]) -> Any:
+    """Tensors with at least `ndim` dimensions, as a tuple; a single tensor, not in a list, as itself."""
+    results = tuple(map(functools.partial(unsqueezed, ndim), unpacked(tensors)))
+    return results[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else results
+
+
+def unsqueezed(ndim: int, v: Tensor) -> Tensor:
+    """A tensor with at least `ndim` dimensions: missing ones have size 1."""
+    if v.array.ndim >= ndim:
+        return v
+    if v.array.ndim == 0:
+        return View.forward(v, (1,) * ndim)
+    row = Unsqueeze.forward(v, 0) if v.array.ndim == 1 else v
+    return Unsqueeze.forward(row, 2) if ndim == 3 else row
+
+
+@op
+def atleast_1d(*tensors: Any) -> Any:
+    """A 0-d tensor as a vector; any other unchanged."""
+    return at_least(1, tensors)
+
+
+@op
+def atleast_2d(*tensors: Any) -> Any:
+    """A 0-d tensor as (1, 1), a vector as a row; any other unchanged."""
+    return at_least(2, tensors)
+
+
+@op
+def atleast_3d(*tensors: Any) -> Any:
+    """A 0-d tensor as (1, 1, 1), a vector as (1, n, 1), a matrix as (n, m, 1); any other unchanged."""
+    return at_least(3, tensors)

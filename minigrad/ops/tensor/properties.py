@@ -1,4 +1,4 @@
-"""Queries about a tensor (`type()`, `is_nonzero()`, `x in tensor`) and about a dtype.
+"""Queries about a tensor (`type()`, `is_nonzero()`, `x in tensor`) and about a dtype; a tensor as one of a subclass.
 
 Before you compute, they tell which dtype a sum will have (`result_type`) and how precise it is (`finfo`). Mirrors parts
 of PyTorch's `torch/_tensor.py` and `TypeInfo.cpp`.
@@ -25,7 +25,7 @@ from minigrad._base.dtype import (
 )
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.dtype import promote_types as promoted
-from minigrad._base.missing import missing
+from minigrad._base.optional import missing
 from minigrad._base.type_name import type_name
 from minigrad.backends.registry import device_like
 from minigrad.core import Tensor
@@ -35,11 +35,14 @@ from minigrad.ops._dispatch.registration import tensor_properties
 from minigrad.ops._dispatch.torch_function import DisableTorchFunctionSubclass
 from minigrad.ops._dispatch.type_promotion import RANKS
 from minigrad.ops.pointwise.compare import eq
+from minigrad.ops.shape.views import Alias
 from minigrad.ops.tensor.copy import cast, to
 
-__all__ = ["can_cast", "detach", "detach_", "finfo", "get_default_dtype", "iinfo", "is_complex", "is_floating_point",
-           "is_inference", "is_nonzero", "is_same_size", "is_signed", "is_tensor", "numel", "promote_types",
-           "result_type", "set_default_dtype", "typename"]
+__all__ = [
+    "can_cast", "detach", "detach_", "finfo", "get_default_dtype", "iinfo", "is_complex", "is_floating_point",
+    "is_inference", "is_nonzero", "is_same_size", "is_signed", "is_tensor", "numel", "promote_types", "result_type",
+    "set_default_dtype", "typename",
+]
 
 NO_SUBCLASS = ("Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure "
                "your class inherits from Tensor.")
@@ -332,3 +335,20 @@ def operand(value: Any) -> Any:
 
 op(get_default_dtype)
 op(set_default_dtype)
+
+
+@tensor_method
+def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
+    """A view of a whole tensor as a subclass of Tensor.
+
+    Raises:
+        TypeError: if `cls` is not a class that derives from Tensor.
+    """
+    if not isinstance(cls, type):
+        raise TypeError(f"cls must be a type (got {type_name(cls)})")
+    if not issubclass(cls, Tensor):
+        raise TypeError(NO_SUBCLASS)
+    with DisableTorchFunctionSubclass():
+        view = Alias.forward(self)
+    view.__class__ = cls
+    return view

@@ -1,9 +1,9 @@
-"""Access to the memory of a tensor: its storage, address and strides, and its conversion to and from NumPy.
+"""Access to the memory of a tensor: its storage, address and strides, its conversion to and from NumPy; and ways to
+replace it (`set_`, `resize_`) or its elements one by one (`apply_`, `map_`), of which autograd records nothing.
 
 A tensor is a view of a storage, from an offset and in steps of its strides; views share one storage. Here the storage
 is the memory of the NumPy array at the end of the chain of `.base`, or memory that a device has allocated. You can
 check whether two tensors share it (`untyped_storage().data_ptr()`), and pass memory to NumPy and back without a copy.
-
 
 `copy.copy`, `copy.deepcopy` and `pickle` split a tensor into its storage, its offset, shape and strides there, and its
 flags, and build a leaf from these, as in `torch/_utils.py`: a graph is never copied. With `copy.copy` the leaf shares
@@ -12,7 +12,9 @@ for each tensor.
 """
 
 import copy
+import math
 import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ import numpy as np
 from minigrad._base.device import contiguous_format, memory_format
 from minigrad._base.dtype import BFLOAT16, from_numpy_dtype
 from minigrad._base.tensor_data import note_read
+from minigrad._base.tensor_errors import IN_C
 from minigrad._base.warnings import warn_once
 from minigrad.backends.registry import (
     as_strided,
@@ -33,15 +36,17 @@ from minigrad.backends.registry import (
     is_array,
     moved,
 )
-from minigrad.core import LOCAL, Tensor, constant, materialized, plain
+from minigrad.core import LOCAL, Tensor, constant, counter_of, materialized, plain
 from minigrad.core.tensor import VersionCounter
+from minigrad.history.inplace import check_inplace
 from minigrad.history.views import address
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops._dispatch.memory_order import strides_of
 from minigrad.ops.reduce.sums import one_of
+from minigrad.ops.shape.views import expand_as, shape_of
 from minigrad.ops.tensor.copy import lies_in
 
-__all__ = ["UntypedStorage", "from_numpy"]
+__all__ = ["TypedStorage", "UntypedStorage", "from_numpy", "resize_as_"]
 
 READ_ONLY = (
     "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to "
@@ -335,3 +340,150 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
         result._grad = deepcopy(self._grad, memo)
     result.__dict__.update(copy.deepcopy(self.__dict__, memo))
     return result
+
+
+TYPED = (
+    "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. "
+    "This should only matter to you if you are using storages directly.  To access UntypedStorage directly, use "
+    "tensor.untyped_storage() instead of tensor.storage()"
+)
+
+
+def row_by_row(size: Sequence[int]) -> tuple[int, ...]:
+    """The strides of a contiguous tensor of this size, in elements."""
+    return tuple([math.prod([max(n, 1) for n in size[dim + 1:]]) for dim in range(len(size))])
+
+
+def replace_memory(self: Tensor, array: Any) -> Tensor:
+    """Give a tensor other memory, as `set_` and `resize_` do; its version goes up."""
+    check_inplace(self, self._requires_grad)
+    self.array = array
+    counter_of(self).value += 1
+    return self
+
+
+@tensor_method
+def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
+    """Use the memory of another tensor, or a storage from an offset on, with a size and strides, in elements.
+
+    Args:
+        source: a tensor or a storage; None for no memory at all.
+        size: for a storage, by default all of the rest; None if `source` is a tensor, which has its own.
+        stride: by default those of a contiguous tensor.
+
+    Raises:
+        RuntimeError: for another dtype, for a view that leaves the storage, and on a leaf that requires grad.
+    """
+    if source is None:
+        return replace_memory(self, np.empty(0, self.array.dtype, like=device_like(self.array)))
+    if isinstance(source, Tensor):
+        if source.array.dtype != self.array.dtype:
+            raise RuntimeError(f"Could not set tensor of type {IN_C[source.array.dtype.name]} to a tensor of "
+                               f"type {IN_C[self.array.dtype.name]}")
+        if size is None:
+            return replace_memory(self, materialized(source))
+        source = untyped_storage(source)
+    memory = source.untyped() if isinstance(source, TypedStorage) else source
+    dtype = self.array.dtype
+    shape = (memory.nbytes() // dtype.itemsize - storage_offset,) if size is None else tuple(size)
+    steps = row_by_row(shape) if stride is None else tuple(stride)
+    return replace_memory(self, looking_at(memory, dtype, storage_offset, shape, steps))
+
+
+@tensor_method
+def resize_(self: Tensor, *size: Any) -> Tensor:
+    """Change the size, row-major, over the same memory; if that is too small, over new memory that begins with the same
+    elements, the others being unspecified. Views keep their memory.
+
+    Raises:
+        RuntimeError: on a tensor that requires grad.
+    """
+    if self._requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    shape = shape_of(size)
+    if any(n < 0 for n in shape):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+    storage, dtype, offset = untyped_storage(self), self.array.dtype, storage_offset(self)
+    if (offset + math.prod(shape)) * dtype.itemsize > storage.nbytes():
+        memory = np.empty(math.prod(shape), dtype, like=device_like(self.array))
+        kept = looking_at(storage, dtype, offset, (storage.nbytes() // dtype.itemsize - offset,), (1,))
+        memory[:kept.size] = kept
+        return replace_memory(self, memory.reshape(shape))
+    return replace_memory(self, looking_at(storage, dtype, offset, shape, row_by_row(shape)))
+
+
+@op(method=True)
+def resize_as_(input: Tensor, the_template: Tensor) -> Tensor:
+    """`resize_` to the size of another tensor."""
+    return resize_(input, the_template.array.shape)
+
+
+class TypedStorage:
+    """The elements of a storage, by index (`torch.TypedStorage`, the result of `Tensor.storage()`)."""
+
+    def __init__(self, storage: UntypedStorage, elements: Tensor) -> None:
+        self._storage, self._elements = storage, elements
+        self.dtype, self.device = elements.dtype, elements.device
+
+    def untyped(self) -> UntypedStorage:
+        """The same memory as bytes."""
+        return self._storage
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return self._storage.data_ptr()
+
+    def tolist(self) -> list[Any]:
+        """The elements as Python numbers."""
+        return self._elements.tolist()
+
+    def __len__(self) -> int:
+        return self._elements.numel()
+
+    size = __len__
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._elements[index].item() if isinstance(index, int) else TypedStorage(
+            self._storage, self._elements[index])
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._elements[index] = value
+
+    def __repr__(self) -> str:
+        rows = "".join([f" {value}\n" for value in self.tolist()])
+        return f"{rows}[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
+
+
+@tensor_method(name="storage")
+def storage_of(self: Tensor) -> TypedStorage:
+    """The elements of the memory that this tensor shares with its views; deprecated in favour of `untyped_storage`."""
+    warn_once(TYPED)
+    storage, dtype = untyped_storage(self), self.array.dtype
+    return TypedStorage(storage, plain(looking_at(storage, dtype, 0, (storage.nbytes() // dtype.itemsize,), (1,))))
+
+
+def by_element(name: str, self: Tensor, function: Callable[..., Any], *others: Tensor) -> Tensor:
+    """Replace each element by the result of a function of Python numbers."""
+    if self._requires_grad:
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+    values = [function(*numbers) for numbers in zip(*[v.array.ravel().tolist() for v in (self, *others)], strict=True)]
+    materialized(self)[...] = np.array(values, self.array.dtype, like=device_like(self.array)).reshape(self.array.shape)
+    return self  # as in PyTorch, its version does not change
+
+
+@tensor_method
+def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
+    """Replace each element by the result of a Python function: slow, on the CPU, and not recorded.
+
+    Raises:
+        RuntimeError: on a tensor that requires grad.
+    """
+    return by_element("apply_", self, callable)
+
+
+@tensor_method
+def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+    """Replace each element by the result of a Python function of it and the corresponding element of another tensor."""
+    if tensor._requires_grad:
+        raise RuntimeError("Can't call map_() on Variable that requires grad. Use var.detach().map_() instead.")
+    return by_element("map_", self, callable, expand_as(tensor, self))

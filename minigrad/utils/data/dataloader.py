@@ -18,7 +18,7 @@ from threading import Thread
 from typing import Any, Generic, TypeVar
 
 from minigrad.backends.registry import count
-from minigrad.ops.random.generator import Generator
+from minigrad.ops.random import Generator
 from minigrad.utils.data._utils.collate import default_collate, default_convert
 from minigrad.utils.data._utils.fetch import Plan, fetcher_of
 from minigrad.utils.data._utils.worker import Ended, Failed, Restart, get_worker_info, work
@@ -301,7 +301,7 @@ class _ThreadsDataLoaderIter(_BaseDataLoaderIter):
                 self._active.discard(worker)
             self._send(next(self._turns) if self._in_order else worker)
             if isinstance(answer, Failed):
-                raise answer.retold() from answer.error
+                raise answer.error_to_raise() from answer.error
             if answer is not Ended:
                 return answer
         if not self._persistent:

@@ -14,11 +14,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from minigrad.core import Tensor
-from minigrad.ops.random.factory import randperm
-from minigrad.ops.random.generator import Generator, default_generator
+from minigrad.ops.random import Generator, default_generator, randperm
 
 __all__ = ["ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset", "TensorDataset",
-           "items_of", "random_split"]
+           "random_split"]
 
 Item = TypeVar("Item", covariant=True)
 
@@ -131,7 +130,6 @@ class ConcatDataset(Dataset[Item]):
         which = bisect.bisect_right(self.cumulative_sizes, index)
         return self.datasets[which][index - self.cumulative_sizes[which - 1] if which else index]
 
-
     @property
     def cummulative_sizes(self) -> list[int]:
         """The misspelt name of early PyTorch."""
@@ -191,10 +189,8 @@ def random_split(dataset: Any, lengths: Sequence[int | float],
                  generator: Generator | None = default_generator) -> list[Subset[Any]]:
     """Cut a data set at random into parts of these lengths, or of these fractions if they add up to 1.
 
-    Fractions are rounded down; the remaining samples go to the parts in turn, one each.
-
-    Raises:
-        ValueError: if the lengths do not add up to that of the data set, or a fraction is not between 0 and 1.
+    Fractions are rounded down; the remaining samples go to the parts in turn, one each. Raises ValueError if the
+    lengths do not add up to that of the data set, or a fraction is not between 0 and 1.
     """
     sizes = lengths
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:

@@ -4,8 +4,7 @@ import math
 from collections.abc import Iterator, Sized
 
 from minigrad.distributed import get_rank, get_world_size
-from minigrad.ops.random.factory import randperm
-from minigrad.ops.random.generator import Generator
+from minigrad.ops.random import Generator, randperm
 from minigrad.utils.data.sampler import Sampler
 
 __all__ = ["DistributedSampler"]
@@ -15,10 +14,8 @@ class DistributedSampler(Sampler[int]):
     """Every `num_replicas`-th index, starting at this rank's number; all ranks shuffle alike, by `seed` and epoch.
 
     Every rank gets equally many: some indices come twice, or with `drop_last` the last ones are dropped. Call
-    `set_epoch` before each epoch, or all epochs have the same order.
-
-    Raises:
-        ValueError: for a rank outside 0 to `num_replicas - 1`; if one of them is missing and there is no process group.
+    `set_epoch` before each epoch, or all epochs have the same order. Raises ValueError for a rank outside 0 to
+    `num_replicas - 1`; if one of them is missing and there is no process group.
     """
 
     def __init__(self, dataset: Sized, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True,

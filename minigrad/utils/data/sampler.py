@@ -10,14 +10,11 @@ from typing import Any, Generic, TypeVar
 
 from minigrad._base.dtype import float64, int64
 from minigrad.core import Tensor
-from minigrad.ops.factory.sizes import empty
-from minigrad.ops.factory.values import as_tensor
-from minigrad.ops.random.factory import randint, randperm
-from minigrad.ops.random.generator import Generator
-from minigrad.ops.random.inplace import multinomial
+from minigrad.ops.factory import as_tensor, empty
+from minigrad.ops.random import Generator, multinomial, randint, randperm
 
 __all__ = ["BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler",
-           "WeightedRandomSampler", "drawn_seed"]
+           "WeightedRandomSampler"]
 
 Index = TypeVar("Index", covariant=True)
 

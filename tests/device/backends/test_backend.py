@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.backends import gemm
 from minigrad.backends.cupy import BACKEND, allocate
 
 
@@ -103,7 +102,7 @@ def test_a_capture_has_its_own_pool_and_the_same_error(pool, monkeypatch):
     monkeypatch.setattr(cupy.cuda, "MemoryPool", lambda: own)
     monkeypatch.setattr(cupy.cuda, "Stream", Stream)
     monkeypatch.setattr(cupy.cuda, "using_allocator", lambda given: nullcontext(used.append(given)))
-    monkeypatch.setattr(gemm, "captured", nullcontext)
+    monkeypatch.setattr("minigrad.backends.cupy.captured_products", nullcontext)
     own.begin, own.full, own.used = 1 << 30, False, 4096
     with BACKEND.capture() as again:
         assert used[0](100).ptr == 1 << 30

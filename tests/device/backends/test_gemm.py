@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minigrad.backends import gemm
-from minigrad.backends.gemm import laid
+from minigrad.backends.cupy import ARGUMENTS, cublas_product, matrix_layout
 
 
 def told(x, lies):
@@ -33,7 +32,7 @@ REFUSED = {"two steps": BASE[:, :, :, :, ::2][:, :, :, ::2], "backwards": BASE[.
 @pytest.mark.parametrize("name", TAKEN)
 def test_what_cublas_reads_is_the_operand(name):
     x = TAKEN[name]
-    lies = laid(x)
+    lies = matrix_layout(x)
     assert lies is not None
     assert np.array_equal(told(x, lies), x.reshape(-1, *x.shape[-2:]))
     assert lies.lead >= x.shape[-2 if lies.turned else -1]  # cuBLAS refuses less
@@ -41,17 +40,17 @@ def test_what_cublas_reads_is_the_operand(name):
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_has_to_be_copied_first(name):
-    assert laid(REFUSED[name]) is None
+    assert matrix_layout(REFUSED[name]) is None
 
 
 def test_what_cublas_has_no_product_for_is_left_to_cupy():
     whole, vector = BASE.astype(np.int32), BASE[0, 0, 0, 0]
     for x, y in ((whole, whole), (BASE, BASE.astype(np.float64)), (BASE[:0], BASE), (vector, vector)):
-        assert gemm.product(x, y) is None
+        assert cublas_product(x, y) is None
 
 
 def test_the_arguments_are_those_of_nvidias_header():
     """cublasGemmStridedBatchedEx: handle, transpositions and sizes, factor, both operands, factor, result, how many,
     computed in what, by which algorithm."""
     scalar, operand, last = "p", "piiq", "iii"
-    assert gemm.ARGUMENTS.split() == ["p", "iiiii", scalar, operand, operand, scalar, operand, last]
+    assert ARGUMENTS.split() == ["p", "iiiii", scalar, operand, operand, scalar, operand, last]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from cupy_backends.cuda.libs import nvrtc
 
+from minigrad.backends.curand import Philox, Source, philox
 from minigrad.backends.kernels import KERNELS, ROW_KERNELS
-from minigrad.backends.philox import Philox, Source, philox
 from minigrad.backends.registry import BACKEND_OF, HOST
 from tests.device.host_kernels import parameters, reals, source
 

@@ -9,7 +9,7 @@ import pytest
 
 import minigrad
 from minigrad.nn import functional
-from minigrad.ops.random.generator import OnDevices
+from minigrad.ops.random import OnDevices
 from minigrad.utils.checkpoint import checkpoint
 from tests.device.backends.test_philox import NEXT_RAND, RAND, RANDN
 from tests.device.strict import COUNTS

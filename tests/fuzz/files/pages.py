@@ -62,7 +62,7 @@ atexit.register(end)
 
 def use_state(data: bytes) -> None:
     """Open the page that has this state, and step through it."""
-    from minigrad_widgets.page import write_page  # noqa: PLC0415 - only this target needs it
+    from minigrad_widgets.widget.page import write_page  # noqa: PLC0415 - only this target needs it
 
     errors.clear()
     state = json.loads(data)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.ops.nn.windows import BatchLast, Shifted, Window, order_of
+from minigrad.ops.nn.fold import BatchLast, Shifted, Window, order_of
 
 pytestmark = pytest.mark.torch
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.ops.nn.weight_norm import normalised
+from minigrad.ops.nn.normalization import normalised
 from tests.parity.alike import alike
 from tests.parity.compare import graph_of
 from tests.parity.nn.test_rnn import data

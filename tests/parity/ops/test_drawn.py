@@ -176,7 +176,7 @@ HELD_ELSEWHERE = {"MkldnnRnnLayerBackward0", "WeightNormInterfaceBackward0"}
 
 
 # Their nodes give no gradient: test_random.py.
-DRAWING_MODULES = {"minigrad.ops.random.factory", "minigrad.ops.random.inplace"}
+DRAWING_MODULES = {"minigrad.ops.random"}
 # They come up on a GPU alone: tests/device.
 OF_DEVICES = {dropout.NativeDropout}
 

@@ -7,7 +7,7 @@ import pytest
 
 import minigrad
 import minigrad.optim
-from minigrad.optim import _blocks
+from minigrad.optim import _update
 
 pytestmark = pytest.mark.torch
 
@@ -119,7 +119,7 @@ def told(value, numbers):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("line", LINES)
 def test_a_hundred_steps(torch, monkeypatch, line, dtype):
-    monkeypatch.setattr(_blocks, "BLOCK", 64)  # bytes: some parameters take several blocks
+    monkeypatch.setattr(_update, "BLOCK", 64)  # bytes: some parameters take several blocks
     told_of, numbers_of = [], []
     for lib in (torch, minigrad):
         numbers = []

@@ -12,6 +12,7 @@ import minigrad
 from minigrad.recorder import record
 from minigrad_widgets.torch_reader import record as read
 from tests.expressions import check_line, line_recorded
+from tests.groups import has_torch
 from tests.parity.tables import all_cases
 
 pytestmark = pytest.mark.torch
@@ -20,7 +21,11 @@ pytestmark = pytest.mark.torch
 def test_every_op_evaluates_to_what_pytorch_computed() -> None:
     """All lines of the op table, in float64."""
     checked = Counter[str]()
+    # A correlation of 1 and the last bit: its clamp's slope is 0 or 1. Before 2.9 atan2 had no derivative at 0.
+    left_out = () if has_torch() else ("corrcoef", "atan2 at 0")
     for name, (call, inputs, *args) in all_cases().items():
+        if name in left_out:
+            continue
         trace = line_recorded(torch, read, call, inputs, args[0] if args else ())
         if trace is not None:
             checked += check_line(trace, name, 1e-8)  # PyTorch's trigamma is right to 1e-9

@@ -1,4 +1,4 @@
-"""gradcheck finds wrong derivatives, and passes right ones."""
+"""gradcheck finds wrong derivatives, and passes right ones; tests/unit/ops holds every op to it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import pytest
 
 import minigrad
 from minigrad.autograd import gradcheck, gradgradcheck
-from tests.parity.compare import arrays_of, leaves_of
-from tests.parity.tables import all_cases, all_not_comparable
 
 
 def leaf(m, *shape):
@@ -89,29 +87,6 @@ def test_no_input_that_requires_grad(m):
 def test_float32_warns(m):
     with pytest.warns(UserWarning, match="Input #0 requires gradient and is not a double precision"):
         m.autograd.gradcheck(lambda x: x * 2, (m.ones(2, requires_grad=True),), eps=1e-2, atol=1e-2)
-
-
-def floats(call):
-    """A case's results without the integers."""
-    def func(*args):
-        found = call(minigrad, *args)
-        many = found if isinstance(found, (tuple, list)) else (found,)
-        return [t for t in many if t.is_floating_point()]
-    return func
-
-
-CASES = all_cases()
-
-
-@pytest.mark.parametrize("name", sorted(CASES.keys() - all_not_comparable().keys()))
-def test_every_op(name):
-    """Of each op the first and the second derivative, wherever they are not constant."""
-    call, specs = CASES[name]
-    leaves = leaves_of(minigrad, specs, arrays_of(specs, "float64", seed=3))
-    found = [t for t in floats(call)(*leaves) if t.requires_grad]
-    assert gradcheck(floats(call), leaves) and gradcheck(floats(call), leaves, fast_mode=True)
-    if found:
-        assert gradgradcheck(floats(call), leaves)
 
 
 def test_the_second_derivative_is_checked(m):

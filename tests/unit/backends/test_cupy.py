@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import pytest
 
 cupy = pytest.importorskip("cupy")
-gemm = pytest.importorskip("minigrad.backends.gemm")
 backend = pytest.importorskip("minigrad.backends.cupy")
 BACKEND = backend.BACKEND
 
@@ -53,7 +52,7 @@ def stream(monkeypatch):
     made = Stream()
     monkeypatch.setattr(cupy.cuda, "Stream", lambda non_blocking: made)
     monkeypatch.setattr(cupy.cuda, "using_allocator", nullcontext)
-    monkeypatch.setattr(gemm, "captured", nullcontext)
+    monkeypatch.setattr(backend, "captured_products", nullcontext)
     monkeypatch.setattr(backend.Cuda, "current_device", lambda self: 0)
     monkeypatch.setattr(backend, "Room", lambda index: made.room)
     return made

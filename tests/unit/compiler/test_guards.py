@@ -14,7 +14,7 @@ import pytest
 
 import minigrad as torch
 from minigrad import nn
-from minigrad.compiler import world
+from minigrad.compiler.tracing import guards
 
 own = types.ModuleType("own")
 NAMES = types.SimpleNamespace(scale=1.0)
@@ -202,7 +202,7 @@ def test_an_argument_that_requires_grad_afterwards(flag: bool) -> None:
 
 
 def test_a_world_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(world, "MOST", 10)
+    monkeypatch.setattr(guards, "MOST", 10)
     objects = [[i] for i in range(20)]
 
     def step(x: Any) -> Any:

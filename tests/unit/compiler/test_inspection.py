@@ -10,7 +10,7 @@ import pytest
 
 import minigrad as torch
 from minigrad.compiler.inspection import SENTENCES, excerpt
-from minigrad.compiler.loop_source import WITH_LOOPS
+from minigrad.compiler.loops.loop_source import WITH_LOOPS
 
 X = [1.0, -1.0, 2.0]
 

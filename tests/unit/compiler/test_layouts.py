@@ -12,9 +12,9 @@ from numpy.lib.stride_tricks import as_strided, sliding_window_view
 
 import minigrad as torch
 from minigrad import nn
-from minigrad.compiler.layouts import laid_out, memory_order, moved, operands_laid_out
-from minigrad.compiler.program import Memory, Program, Statement, View
-from minigrad.compiler.tracer import Active, Trace
+from minigrad.compiler.program.passes import layout_propagation, memory_order, moved_view, operand_layouts
+from minigrad.compiler.program.statements import Memory, Program, Statement, View
+from minigrad.compiler.tracing.trace import Active, Trace
 from tests.unit.compiler.steps import Made, compare
 
 SHAPE = (4, 2, 3, 5)
@@ -41,7 +41,8 @@ def test_a_view_shows_the_same_elements_in_each_order(look: Any) -> None:
     memory = Memory(base, "temporary")
     for order in itertools.permutations(range(4)):
         other = base.transpose(order).copy().transpose(np.argsort(order))
-        found = moved(view_of(look(base), memory, base), view_of(base, memory, base), view_of(other, memory, other))
+        there = view_of(other, memory, other)
+        found = moved_view(view_of(look(base), memory, base), view_of(base, memory, base), there)
         assert found is not None
         np.testing.assert_array_equal(shown(found, other), look(base))
 
@@ -52,7 +53,7 @@ def test_dimensions_become_one_where_they_stay_side_by_side() -> None:
     view, whole = view_of(base.reshape(4, 2, 15), memory, base), view_of(base, memory, base)
     for order, stays in (((1, 2, 3, 0), True), ((1, 0, 2, 3), True), ((0, 1, 3, 2), False), ((2, 0, 1, 3), False)):
         other = base.transpose(order).copy().transpose(np.argsort(order))
-        assert (moved(view, whole, view_of(other, memory, other)) is not None) is stays
+        assert (moved_view(view, whole, view_of(other, memory, other)) is not None) is stays
 
 
 def test_what_is_computed_element_by_element_lies_as_its_operands() -> None:
@@ -64,7 +65,7 @@ def test_what_is_computed_element_by_element_lies_as_its_operands() -> None:
     last, product = [Statement(kind, name, getattr(np, name), (z, *more), (seen,)) for kind, name, more in (
         ("ufunc", "exp", ()), ("product", "dot", (turned,)))]
     for statement, turns in ((last, [True, True, False]), (product, [True, False, False])):
-        program = laid_out(Program((first, second, statement), (seen,)))
+        program = layout_propagation(Program((first, second, statement), (seen,)))
         assert [memory_order(s.out) == (1, 0) for s in program.statements] == turns
 
 
@@ -72,10 +73,10 @@ def test_an_operand_is_copied_once_if_several_would_read_it_across_memory() -> N
     x, y = np.zeros((4, 3), np.float32), np.zeros((3, 4), np.float32)
     turned, outs = view_of(x.T, Memory(x, "input", "x"), x), [view_of(y, Memory(y, "temporary"), y) for _ in range(2)]
     program = Program(tuple([Statement("ufunc", "exp", np.exp, (turned,), (out,)) for out in outs]), tuple(outs))
-    copy, *readers = operands_laid_out(program).statements
+    copy, *readers = operand_layouts(program).statements
     assert copy.kind == "copy" and copy.args == (turned,) and copy.out.contiguous
     assert [s.args for s in readers] == [(copy.out,)] * 2
-    assert len(operands_laid_out(Program(program.statements[:1], ())).statements) == 1
+    assert len(operand_layouts(Program(program.statements[:1], ())).statements) == 1
 
 
 def test_ascontiguousarray_is_traced_as_a_copy_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:

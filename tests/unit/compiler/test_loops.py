@@ -11,8 +11,8 @@ import pytest
 import minigrad as torch
 from minigrad import nn
 from minigrad.compiler import compiled, variant
-from minigrad.compiler.loop_source import fused
-from minigrad.compiler.program import Memory, Program, Statement, View, contiguous_strides
+from minigrad.compiler.loops.loop_source import loop_fusion
+from minigrad.compiler.program.statements import Memory, Program, Statement, View, contiguous_strides
 from tests.unit.compiler.steps import Made, compare, loops_in_python
 from tests.unit.compiler.test_equal import MODELS, RULES, learner, mlp
 
@@ -115,7 +115,7 @@ def test_a_softmax_is_one_loop() -> None:
     """Three walks over a row: its maximum, the sum, the quotients; nothing but the result is written."""
     x, top, less, power, total, out = array(4, 8, kind="input"), array(4, 1), array(4, 8), array(4, 8), array(
         4, 1), array(4, 8)
-    program = fused(Program((
+    program = loop_fusion(Program((
         call("maximum.reduce", top, x, axis=1, keepdims=True), call("subtract", less, x, top), call("exp", power, less),
         call("add.reduce", total, power, axis=1, keepdims=True), call("divide", out, power, total)), (out,)))
     loop = program.statements[0]
@@ -125,7 +125,7 @@ def test_a_softmax_is_one_loop() -> None:
 
 def test_a_sum_over_all_rows_is_too_late_for_its_loop() -> None:
     x, double, total, out = array(4, 8, kind="input"), array(4, 8), array(8), array(4, 8)
-    program = fused(Program((call("multiply", double, x, x), call("add.reduce", total, double, axis=0),
+    program = loop_fusion(Program((call("multiply", double, x, x), call("add.reduce", total, double, axis=0),
                              call("subtract", out, double, total)), (out,)))
     assert names(program) == ["loop", "subtract"]
 
@@ -134,9 +134,9 @@ def test_views_of_one_memory_that_overlap_stay_apart() -> None:
     """Each reads what the one before has written, one element further on."""
     x, y = array(9, kind="input", name="x"), array(8, kind="input", name="y")
     first, second = x._replace(shape=(8,)), x._replace(shape=(8,), offset=4)
-    program = fused(Program((call("add", second, first, y), call("multiply", y, second, y)), ()))
+    program = loop_fusion(Program((call("add", second, first, y), call("multiply", y, second, y)), ()))
     assert names(program) == ["loop"]  # the product reads where the sum has written
-    program = fused(Program((call("add", second, y, y), call("multiply", y, first, y)), ()))
+    program = loop_fusion(Program((call("add", second, y, y), call("multiply", y, first, y)), ()))
     assert names(program) == ["add", "multiply"]
 
 
@@ -145,14 +145,15 @@ def test_parts_of_one_memory_that_no_element_is_in_twice_share_a_loop() -> None:
     x, y = array(2, 8, kind="input", name="x"), array(2, 4, kind="input", name="y")
     even = x._replace(shape=(2, 4), strides=(32, 8))
     for offset, expected in ((4, ["loop"]), (0, ["loop"]), (8, ["add", "multiply"])):
-        program = fused(Program((call("add", even, y, y), call("multiply", even._replace(offset=offset), y, y)), ()))
+        shifted = even._replace(offset=offset)
+        program = loop_fusion(Program((call("add", even, y, y), call("multiply", shifted, y, y)), ()))
         assert names(program) == expected
 
 
 def test_what_others_see_is_not_written_before_what_may_fail() -> None:
     x, y, part = array(8, kind="input", name="x"), array(8, kind="input", name="y"), array(8)
     lookup = Statement("call", "getitem", np.ndarray.__getitem__, (x, np.array([9])), (array(1),))
-    program = fused(Program((call("multiply", part, x, x), call("add", x, x, part), lookup,
+    program = loop_fusion(Program((call("multiply", part, x, x), call("add", x, x, part), lookup,
                              call("add", y, y, part)), ()))
     assert names(program) == ["loop", "getitem", "add"]
 

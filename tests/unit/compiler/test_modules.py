@@ -13,7 +13,8 @@ import pytest
 
 import minigrad as torch
 from minigrad import nn, optim
-from minigrad.compiler import compiled, variant, world
+from minigrad.compiler import compiled, variant
+from minigrad.compiler.tracing import guards
 from minigrad.nn import functional as F
 from tests.unit.compiler.steps import Made, compare, loops_in_python
 from tests.unit.compiler.test_equal import Attention, Checkpointed, Recurrent, Tied, Words, batch, images, mlp, words
@@ -101,7 +102,7 @@ def test_gradients_are_added_up_over_calls() -> None:
 def used(results: Any) -> Any:
     """A loss of all results that require grad."""
     flat: list[Any] = []
-    world.leaves_of(results, flat, [])
+    guards.leaves_of(results, flat, [])
     return sum((k + 1) * t.square().mean() for k, t in enumerate(flat) if t.requires_grad), flat
 
 

@@ -12,8 +12,8 @@ import pytest
 
 import minigrad as torch
 from minigrad.compiler import GraphBreak
-from minigrad.compiler.passes import PASSES, without_dead_code, without_repetition
-from minigrad.compiler.program import Memory, Program, Statement, View
+from minigrad.compiler.program.passes import PASSES, common_subexpression_elimination, dead_code_elimination
+from minigrad.compiler.program.statements import Memory, Program, Statement, View
 from minigrad.utils.checkpoint import checkpoint
 
 ROOT = Path(__file__).parents[3]
@@ -66,8 +66,8 @@ def test_dead_code_and_common_subexpressions() -> None:
     x, a, b, c, dead = view("input"), view(), view(), view(), view()
     program = Program((statement("exp", a, x), statement("exp", b, x), statement("log", dead, x),
                        statement("add", c, a, b)), (c,))
-    assert [s.out for s in without_dead_code(program).statements] == [a, b, c]
-    found = without_repetition(without_dead_code(program)).statements
+    assert [s.out for s in dead_code_elimination(program).statements] == [a, b, c]
+    found = common_subexpression_elimination(dead_code_elimination(program)).statements
     assert [s.name for s in found] == ["exp", "add"] and found[1].args == (a, a)
 
 
@@ -75,7 +75,7 @@ def test_a_value_that_changes_in_between_is_no_common_subexpression() -> None:
     x, a, b, c = view("input"), view(), view(), view()
     program = Program((statement("exp", a, x), statement("add", x, x, 1.0), statement("exp", b, x),
                        statement("add", c, a, b)), (c,))
-    assert len(without_repetition(program).statements) == 4
+    assert len(common_subexpression_elimination(program).statements) == 4
 
 
 def test_a_product_of_few_rows_is_turned() -> None:

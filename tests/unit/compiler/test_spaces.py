@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minigrad.compiler.program import Memory
-from minigrad.compiler.spaces import Access
+from minigrad.compiler.loops.grouping import Access
+from minigrad.compiler.program.statements import Memory
 
 MEMORY = Memory(np.zeros(64, np.float32), "temporary")
 DIMENSIONS = st.lists(st.tuples(st.integers(1, 4), st.integers(0, 6)), min_size=1, max_size=3)  # sizes and strides

@@ -10,7 +10,7 @@ import pytest
 
 import minigrad as torch
 from minigrad import nn, optim
-from minigrad.compiler import tracing
+from minigrad.compiler.tracing import instrumentation
 from minigrad.core.grad_mode import UNUSUAL
 from minigrad.nn import functional as F
 
@@ -275,7 +275,7 @@ def test_a_gradient_that_the_step_knows_as_a_tensor_too() -> None:
 
 def test_an_interrupt_while_a_trace_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """All that the trace had put in the place of others is put back."""
-    wrap_ops, interrupts = tracing.wrap_ops, []
+    wrap_ops, interrupts = instrumentation.wrap_ops, []
 
     def interrupted(wrapper: Any, on: bool) -> None:
         if not on and not interrupts:
@@ -283,13 +283,13 @@ def test_an_interrupt_while_a_trace_is_left(monkeypatch: pytest.MonkeyPatch) -> 
             raise KeyboardInterrupt
         wrap_ops(wrapper, on)
 
-    monkeypatch.setattr(tracing, "wrap_ops", interrupted)
+    monkeypatch.setattr(instrumentation, "wrap_ops", interrupted)
     w = torch.ones(2, requires_grad=True)
     compiled = torch.compile(lambda x: (x * w).detach(), backend="numpy", fullgraph=True)
     compiled(torch.ones(2))
     with pytest.raises(KeyboardInterrupt):
         compiled(torch.ones(2))
-    assert tracing.noting_nodes not in UNUSUAL.pass_wrappers and type(w.array) is np.ndarray
+    assert instrumentation.noting_nodes not in UNUSUAL.pass_wrappers and type(w.array) is np.ndarray
     for i in range(3):
         assert compiled(torch.full((2,), float(i))).tolist() == [i, i]
     assert compiled.explain().variants == 1

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import minigrad
-from minigrad._base.tensor_str import OPTIONS, get_printoptions, printoptions, set_printoptions
+from minigrad._base.tensor_data import OPTIONS, get_printoptions, printoptions, set_printoptions
 
 FLOATS = ("float16", "float32", "float64")
 DTYPES = (*FLOATS, "int8", "int16", "int32", "int64", "uint8", "bool")

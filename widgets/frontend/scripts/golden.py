@@ -19,13 +19,13 @@ import minigrad.distributed as dist
 from minigrad.nn.parallel import DistributedDataParallel
 from minigrad.recorder import Trace, record
 from minigrad.utils.checkpoint import checkpoint
-from minigrad_widgets.ask import choices, choose, wording
-from minigrad_widgets.geometry import wires
-from minigrad_widgets.layout import compute_layout
-from minigrad_widgets.spots import label_spots, tie_spots
+from minigrad_widgets.graph.geometry import wires
+from minigrad_widgets.graph.labels import label_spots, link_spots
+from minigrad_widgets.graph.layout import compute_layout
+from minigrad_widgets.graph.links import links
+from minigrad_widgets.inspector.questions import choices, choose, wording
+from minigrad_widgets.lenses.checkpoints import describe_span, spans, summary
 from minigrad_widgets.text import Words
-from minigrad_widgets.ties import ties
-from minigrad_widgets.timeline import describe_span, spans, summary
 
 FIXTURES = Path(__file__).parents[1] / "test" / "fixtures"
 
@@ -269,8 +269,8 @@ def fixture(program: Callable[[], Trace]) -> dict[str, Any]:
         "asked": [{**question, "wording": wording(trace, words, question),
                    "choices": choices(trace, question["step"]) if question["kind"] == "next" else []}
                   for question in choose(trace, True)],
-        "ties": ties(data),
-        "links": [[tie["from"], tie["to"], *spot] for tie, spot in tie_spots(data)],
+        "ties": links(data),
+        "links": [[link["from"], link["to"], *spot] for link, spot in link_spots(data)],
         "walks": [{"calls": calls, "gives": trace.traverse(calls)} for calls in walks(trace)],
     }
 

@@ -22,17 +22,15 @@ from torch.nn.parallel import DistributedDataParallel
 
 from minigrad.recorder import Log
 from minigrad_widgets.torch_reader.collective_calls import CollectiveCall, tensors_of
-from minigrad_widgets.torch_reader.previews import without_dispatch
+from minigrad_widgets.torch_reader.private import PRIVATE
 from minigrad_widgets.torch_reader.seen import Seen, memory
-from minigrad_widgets.torch_reader.stack import ENGINE
 from minigrad_widgets.torch_reader.waits import listen, listen_no_more, wait
 
-__all__ = ["SILENT", "Collectives", "process_of"]
+__all__ = ["Collectives", "process_of"]
 
 TORCH = os.path.join(os.path.dirname(torch.__file__), "")
 PUBLIC = os.path.join(TORCH, "distributed", "distributed_c10d.py")  # its functions call `wait`, or leave it to others
-FORWARD = DistributedDataParallel._pre_forward.__code__
-SILENT = frozenset({FORWARD, wait.__code__})  # what runs in C++ below them moves data, and is not an op of the program
+DDP = DistributedDataParallel.__module__
 VIEWS = frozenset({"as_strided", "slice"})  # the reducer splits a sum into gradients with these
 OURS = 2  # references to a `Work` that nothing can wait for any more: that of its operation, and an argument
 ORDER, USED = "the order of DDP's buckets", "which parameters were used"  # minigrad's labels
@@ -64,9 +62,9 @@ class Plan:
     def __init__(self, module: DistributedDataParallel) -> None:
         self.module = weakref.ref(module)
         names = {id(p): name for name, p in module.module.named_parameters()}
-        with without_dispatch():  # PyTorch makes a tensor of zeros for each bucket, which is freed at once
+        with PRIVATE.without_dispatch():  # PyTorch makes a tensor of zeros for each bucket, which is freed at once
             buckets = [(bucket.parameters(), bucket.buffer().numel())
-                       for bucket in module.reducer._get_zeros_like_grad_buckets()]
+                       for bucket in PRIVATE.buckets(module)]
         self.sizes = [size for _, size in buckets]
         self.parameters = [[names[id(p)] for p in parameters] for parameters, _ in buckets]
         self.names = {id(p): names[id(p)] for parameters, _ in buckets for p in parameters}
@@ -78,6 +76,7 @@ class Collectives:
 
     def __init__(self, seen: Seen, log: Log, level: Any, times: bool = False) -> None:
         self.seen, self.log, self.level, self.times = seen, log, level, times
+        self.silent = frozenset({PRIVATE.ddp_forward, wait.__code__})  # what runs in C++ below them moves data: no op
         self.origin = self.mark = perf_counter()
         self.open: list[Operation] = []
         self.plans: dict[int, Plan] = {}  # by id() of a parameter
@@ -107,11 +106,11 @@ class Collectives:
         listen(self)
         self.open = [each for each in self.open if each.caller is not None or sys.getrefcount(each.work) > OURS]
         label, bucket, parameters = self.purpose(caller, call, leaf)
-        by_reducer = caller.f_code is ENGINE or bucket is not None
+        by_reducer = caller.f_code is PRIVATE.engine or bucket is not None
         self.reducing = self.reducing or by_reducer
-        quiet = ENGINE if by_reducer else caller.f_code if in_library(caller) else None
+        quiet = PRIVATE.engine if by_reducer else caller.f_code if in_library(caller) else None
         operation = Operation(self.log.calls, call, bucket, quiet)
-        operation.by_hook = quiet is ENGINE and caller.f_code is not ENGINE
+        operation.by_hook = quiet is PRIVATE.engine and caller.f_code is not PRIVATE.engine
         self.log.calls += 1
         known: dict[str, Any] = {} if parameters is None else {"parameters": parameters}
         known |= {} if bucket is None else {"bucket": bucket}
@@ -145,9 +144,9 @@ class Collectives:
             names = self.names_of(bucket.parameters())
             number = bucket.index()
             return label_of(number, names), number, names
-        if caller.f_code is FORWARD:
+        if caller.f_code is PRIVATE.ddp_forward:
             return ORDER, None, None
-        if caller.f_code is not ENGINE:
+        if caller.f_code is not PRIVATE.engine:
             return "", None, None
         if not call.written[0].dtype.is_floating_point and not call.written[0].dtype.is_complex:
             return USED, None, None
@@ -202,14 +201,14 @@ class Collectives:
     def touched(self, caller: FrameType, func: Any, args: Any) -> None:
         """An op runs: the calls that the same code made in C++, on memory that the op now uses, are over."""
         code = caller.f_code
-        if code is ENGINE and not self.finishing:
+        if code is PRIVATE.engine and not self.finishing:
             return
         waited = [each for each in self.open if each.caller is code]
         if not waited:
             return
         places = [memory(t)[0] for t in tensors_of(args)]
         found = [each for each in waited if not each.memory.isdisjoint(places)]
-        if code is ENGINE and func.overloadpacket.__name__ in VIEWS and places[0] not in self.results:
+        if code is PRIVATE.engine and func.overloadpacket.__name__ in VIEWS and places[0] not in self.results:
             # the sum of the next bucket; a hook may have made another tensor from it
             found = found or [each for each in waited if each.bucket == len(self.results)]
             self.results.append(places[0])
@@ -235,7 +234,7 @@ class Collectives:
         its part; return these leaves, those of the modules that were called."""
         if not self.finishing or not self.results:
             return []
-        for each in [each for each in self.open if each.caller is ENGINE]:
+        for each in [each for each in self.open if each.caller is PRIVATE.engine]:
             self.reached(each)
         modules = {id(module): module for plan in self.plans.values() if (module := plan.module()) is not None}
         return [p for module in modules.values() for p in module.parameters() if p.grad is not None]
@@ -245,16 +244,16 @@ class Collectives:
         self.finishing = False
         if not inside:
             self.reducing = False
-            self.open = [each for each in self.open if each.caller is not ENGINE]
+            self.open = [each for each in self.open if each.caller is not PRIVATE.engine]
 
 
 def bucket_of(caller: FrameType) -> Any:
     """The bucket passed to a communication hook that the pass called, or that PyTorch itself sends in a `join`; None if
     this is neither."""
     frame: FrameType | None = caller
-    while frame is not None and (frame.f_back is None or frame.f_back.f_code is not ENGINE):
+    while frame is not None and (frame.f_back is None or frame.f_back.f_code is not PRIVATE.engine):
         frame = frame.f_back
-    if frame is None and caller.f_code.co_filename == FORWARD.co_filename:
+    if frame is None and caller.f_globals.get("__name__") == DDP:
         frame = caller
     names = {} if frame is None else frame.f_locals
     return next((value for value in names.values() if type(value).__name__ == "GradBucket"), None)

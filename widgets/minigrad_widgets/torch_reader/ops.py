@@ -20,6 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from minigrad.recorder import Log
 from minigrad_widgets.torch_reader.calls import call_of
 from minigrad_widgets.torch_reader.formulas import formula_of
+from minigrad_widgets.torch_reader.private import PRIVATE
 from minigrad_widgets.torch_reader.seen import Seen, memory, name_of
 
 __all__ = ["Ops", "Watching"]
@@ -67,13 +68,14 @@ class Op:
     the op before the operand is.
     """
 
-    __slots__ = ("at", "call", "copies", "depth", "given", "name", "outputs", "written")
+    __slots__ = ("at", "call", "copies", "depth", "given", "name", "outputs", "packing", "written")
 
     def __init__(self, at: Any, depth: int, name: str, given: Any, written: list[Written],
                  outputs: list[Any], copies: list[Any], call: Any = None) -> None:
         self.at, self.depth, self.name, self.given, self.call = at, depth, name, given, call
         self.written, self.copies = written, copies
         self.outputs = [weakref.ref(t) for t in outputs]
+        self.packing = packing()
 
 
 class Ops:
@@ -202,7 +204,7 @@ class Ops:
         seen = self.seen
         name, targets, output_nrs, number = self.enter(node)
         made = [self.output(t, copy) for t, copy in zip(outputs, op.copies)]
-        saved = seen.saved(node, [t for t in outputs if t is not None])
+        saved = seen.saved(node, [t for t in outputs if t is not None], op.packing)
         if saved is not None:
             self.tell_fills(op.depth, len(saved[0]))
         told = op.name if op.written else word(name)
@@ -240,7 +242,7 @@ class Ops:
                 at = self.seen.at = self.applied.get(type(node)._forward_cls, at)
                 name, targets, output_nrs, number = self.enter(node)
                 given = [self.seen.output_of(*edge) for edge in self.seen.next[number] if edge is not None]
-                saved = self.seen.saved(node, ())
+                saved = self.seen.saved(node, (), packing())
                 self.seen.join(t, number)
                 self.log.append(("record", at, depth, word(name), number, name, node._sequence_nr(), targets,
                                  output_nrs, given, [self.seen.tensor(t)], saved))
@@ -282,6 +284,11 @@ class Ops:
         others = {"others": written.others} if written.others else {}
         self.log.event("version", op.at, op.depth, tensor=number, value=written.copy,
                        version=written.version if base is None else base._version, **others)
+
+
+def packing() -> bool:
+    """Return whether the user's hooks pack what is saved now, where PyTorch does not show it afterwards."""
+    return PRIVATE.stored is None and PRIVATE.packing()
 
 
 def word(name: str) -> str:

@@ -16,15 +16,14 @@ from torch.autograd.graph import GradientEdge, get_gradient_edge
 
 from minigrad.recorder import NOWHERE, Log
 from minigrad_widgets.torch_reader.count import Plan
-from minigrad_widgets.torch_reader.previews import without_dispatch
+from minigrad_widgets.torch_reader.private import PRIVATE
 from minigrad_widgets.torch_reader.probes import put_among, take_out
 from minigrad_widgets.torch_reader.seen import Seen, known_by, memory
-from minigrad_widgets.torch_reader.stack import ENGINE, frame_of, unprofiled
+from minigrad_widgets.torch_reader.stack import frame_of, unprofiled
 
 __all__ = ["Pass", "Passes"]
 
 ENDED = ("Exception", "this backward pass did not come to its end")
-queue_callback = torch.autograd.Variable._execution_engine.queue_callback
 
 
 class Pass:
@@ -61,7 +60,7 @@ class Passes:
     def now(self) -> Pass:
         """Return the running pass, which may have begun just now."""
         self.level.catch_up()
-        identity = torch._C._current_graph_task_id()
+        identity = PRIVATE.running_pass()
         self.leave_broken(identity)
         if not self.running or self.running[-1].identity != identity:
             self.begin(identity)
@@ -77,7 +76,7 @@ class Passes:
 
     def begin(self, identity: int) -> None:
         """A pass begins: its arguments are read from the stack."""
-        frame = frame_of(ENGINE)
+        frame = frame_of(PRIVATE.engine)
         if frame is None:
             raise RuntimeError("the reader can only follow a backward pass in the thread that asked for it")
         names, seen = frame.f_locals, self.seen
@@ -99,7 +98,7 @@ class Passes:
                        needs=[[n, count] for n, count in plan.needs.items()], create_graph=task.create,
                        retain_graph=task.keep, inputs=[t for *_, t in wanted if t is not None] if wanted else None)
         self.timed()
-        queue_callback(partial(self.end, task))
+        PRIVATE.queue_callback(partial(self.end, task))
         for (node, output_nr), grad, copy in zip(starts, grads, copies):
             self.arrive(task, node, output_nr, grad, copy)
             self.settle_ready(task, node)
@@ -119,7 +118,7 @@ class Passes:
         self.leave_broken(task.identity)
         self.tell_idle(task, None)
         if self.collectives.before_end():
-            queue_callback(partial(self.end, task))
+            PRIVATE.queue_callback(partial(self.end, task))
             return
         for leaf in self.collectives.at_end():
             self.seen.known_grads[self.seen.tensor(leaf)] = None  # the reducer's writes increment no version
@@ -176,7 +175,7 @@ class Passes:
         to, output_nr = edge
         if to not in task.plan.needs:
             return
-        with without_dispatch():
+        with PRIVATE.without_dispatch():
             given = self.seen.copied(gradient)
             total, hold = self.arrive(task, to, output_nr, gradient, given)
         self.log.wait(to, output_nr, hold)

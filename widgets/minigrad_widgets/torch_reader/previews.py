@@ -11,15 +11,15 @@ from typing import Any
 import torch
 
 from minigrad.recorder import Large
+from minigrad_widgets.torch_reader.private import PRIVATE
 
-__all__ = ["DETAILS", "Previews", "array_of", "without_dispatch"]
+__all__ = ["DETAILS", "Previews", "array_of"]
 
 SMALL = 64  # an array of at most this many numbers is copied, and has no statistics
 DETAILS = {"values": None, "ops": SMALL, "modules": 1}  # how many numbers a tensor whose values are read may have
 RECENT = 16  # how many storages are kept a little longer, with their statistics
 USUAL = frozenset({torch.float32, torch.float64, torch.int64, torch.bool})
 WIDER = {torch.bfloat16: torch.float32, torch.complex32: torch.complex64}  # NumPy has no such dtype
-without_dispatch = torch._C._DisableTorchDispatch  # a block in which the reader does not see its own copies
 
 
 class Previews:
@@ -49,7 +49,7 @@ class Previews:
         size = t.numel()
         if self.most is not None and size > self.most:
             return Unreadable(t)
-        with without_dispatch():
+        with PRIVATE.without_dispatch():
             try:
                 storage = t.untyped_storage() if size > SMALL and is_whole(t) else None
                 known = None if storage is None else self.recent.get(storage._cdata)
@@ -98,14 +98,15 @@ def array_of(t: Any) -> Any:
     Raises:
         NotImplementedError, RuntimeError or TypeError: if it has no values, like one on the device "meta".
     """
-    with without_dispatch():
+    with PRIVATE.without_dispatch():
         return plain(t).numpy(force=True)  # `force` also detaches it
 
 
 def plain(t: Any) -> Any:
     """Return a tensor in a form for NumPy: dense, of a dtype that it has, without the wrappers of `torch.func`."""
-    while torch._C._functorch.is_functorch_wrapped_tensor(t):
-        t = torch._C._functorch.get_unwrapped(t)
+    t = PRIVATE.unwrapped(t)
+    if PRIVATE.without_memory(t):
+        return torch.zeros(t.shape, dtype=t.dtype)
     if t.dtype in USUAL and t.layout is torch.strided:
         return t
     t = t.detach() if t.layout is torch.strided else t.detach().to_dense()

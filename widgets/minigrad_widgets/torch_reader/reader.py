@@ -22,12 +22,13 @@ from typing_extensions import deprecated
 
 from minigrad import recorder
 from minigrad.recorder import NOWHERE, RARER, Builder, Encoder, Log, Trace, register_library
-from minigrad_widgets.torch_reader.collectives import SILENT, Collectives, process_of
+from minigrad_widgets.torch_reader.collectives import Collectives, process_of
 from minigrad_widgets.torch_reader.ops import Ops, Watching
 from minigrad_widgets.torch_reader.passes import Passes
 from minigrad_widgets.torch_reader.previews import DETAILS
+from minigrad_widgets.torch_reader.private import PRIVATE
 from minigrad_widgets.torch_reader.probes import take_out
-from minigrad_widgets.torch_reader.stack import ENGINE, MODULE, PACK, Call, Look, Stack, unprofiled
+from minigrad_widgets.torch_reader.stack import Call, Look, Stack, unprofiled
 
 __all__ = ["record"]
 
@@ -36,6 +37,7 @@ register_library(os.path.dirname(os.path.abspath(__file__)))
 register_library(inspect.getfile(deprecated))  # what calls a deprecated function of PyTorch
 COMPILED = "compile_wrapper"  # what calls a compiled function; importing it would load PyTorch's compiler
 READERS = ("numpy", "tolist")  # methods that pass values to what is not an op
+FUNCTION = type(torch.autograd.Function)
 READING = threading.local()  # its `reader`: the one that is on in this thread
 
 
@@ -43,6 +45,7 @@ class Reader:
     """Notes what a program does with PyTorch, in the terms of minigrad's observer."""
 
     def __init__(self, times: bool = False, detail: str = "values") -> None:
+        PRIVATE.ask()
         self.log = Log()
         self.builder = Builder()
         self.trace = Trace(f"torch {torch.__version__}", Encoder(self.builder, self.log))
@@ -145,16 +148,16 @@ class Reader:
         if self.collectives.open:
             self.collectives.touched(caller, func, args)
         create = bool(self.passes.running) and self.passes.running[-1].create
-        if not create and caller.f_code is ENGINE or caller.f_code in SILENT:
+        if not create and caller.f_code is PRIVATE.engine or caller.f_code in self.collectives.silent:
             return func(*args, **kwargs)
         look = self.stack.look(4)
         code = None if look.inside is None else look.inside.f_code
-        if code is None or code is ENGINE and create:
+        if code is None or code is PRIVATE.engine and create:
             self.caught_up(look, settle=func is not torch.ops.aten.detach.default)
             if self.passes.running:
-                self.passes.leave_broken(torch._C._current_graph_task_id())
+                self.passes.leave_broken(PRIVATE.running_pass())
             return self.ops.run(func, args, kwargs, look.at, self.depth + 1)
-        if code is PACK:
+        if code is PRIVATE.pack:
             if len(look.calls) > len(self.open):  # nothing has run in this call yet, and maybe nothing will
                 self.caught_up(look, settle=False)
             self.refill(look.calls[-1], args[0])
@@ -163,7 +166,7 @@ class Reader:
     def run_collective(self, func: Any, args: Any, kwargs: Any, caller: FrameType) -> Any:
         """Run an operation of several ranks, after reporting what came before: the program or PyTorch calls it."""
         self.caught_up(self.stack.look(5))
-        self.passes.leave_broken(torch._C._current_graph_task_id())
+        self.passes.leave_broken(PRIVATE.running_pass())
         leaf = self.passes.leaf_running()
         if leaf is not None:  # the reducer's hook comes before the reader's
             self.passes.accumulate(leaf)
@@ -176,33 +179,24 @@ class Reader:
     def entering(self, frame: FrameType, event: str, arg: Any) -> None:
         """Python calls a function, or returns from it: note calls of modules, and for what starts a pass, its graph and
         the hooks of its roots."""
-        if event == "c_call" and getattr(arg, "__name__", "") in READERS and isinstance(arg.__self__, torch.Tensor):
-            self.leaving_for_numpy(arg.__self__)
+        if event == "c_call":
+            return self.entering_c(arg)
         code = frame.f_code
         if code.co_name == COMPILED and event == "call" and "_dynamo" in code.co_filename:
             raise RuntimeError("a compiled function cannot be recorded, since its ops and its graph are not PyTorch's "
                                "any more: record what torch.compile was given, of a model that is `model._orig_mod`")
-        if code is MODULE:
-            if event == "call":
-                self.catch_up()
-                self.modules.append(frame)
-                self.seen.module_begin(frame.f_locals["self"])
-            elif event == "return" and self.modules and self.modules[-1] is frame:
-                self.catch_up()
-                self.modules.pop()
-                self.seen.module_end()
-                self.collectives.forward_ended(frame.f_locals["self"])
-            return
+        if code is PRIVATE.module_call:
+            return self.module(frame, event)
         if event == "return" and not self.open and torch.is_grad_enabled() and self.seen.bindings.is_running(frame):
             self.ops.settle()
             self.seen.leave(frame)
-        if code is not ENGINE or event != "call":
+        if code is not PRIVATE.engine or event != "call":
             return
         self.catch_up()
         self.seen.tell_grads(NOWHERE, self.depth + 1)
         self.seen.look_at_names(frame)
         self.seen.drop_copies()
-        self.passes.leave_broken(torch._C._current_graph_task_id())
+        self.passes.leave_broken(PRIVATE.running_pass())
         roots = frame.f_locals["t_outputs"]
         elsewhere = elsewhere_of(roots)
         if elsewhere is not None:
@@ -215,6 +209,26 @@ class Reader:
             if isinstance(root, torch.Tensor) and root.is_leaf:
                 self.passes.leaf_roots.append(get_gradient_edge(root))
             self.passes.watch_hooks(self.touched, self.passes.gradient_location(root)[0])
+
+    def module(self, frame: FrameType, event: str) -> None:
+        """A module is called or returns."""
+        if event == "call":
+            self.caught_up(self.stack.look(3) if self.open else None)
+            self.modules.append(frame)
+            self.seen.module_begin(frame.f_locals["self"])
+        elif event == "return" and self.modules and self.modules[-1] is frame:
+            self.caught_up(self.stack.look(3) if self.open else None)
+            self.modules.pop()
+            self.seen.module_end()
+            self.collectives.forward_ended(frame.f_locals["self"])
+
+    def entering_c(self, function: Any) -> None:
+        """Python calls a function of C++."""
+        name = getattr(function, "__name__", "")
+        if name in READERS and isinstance(function.__self__, torch.Tensor):
+            self.leaving_for_numpy(function.__self__)
+        elif name == "apply" and isinstance(function.__self__, FUNCTION):
+            self.stack.applied[function.__self__] = self.stack.look(2).at
 
     @unprofiled
     def leaving_for_numpy(self, tensor: torch.Tensor) -> None:
@@ -282,7 +296,7 @@ class Reader:
     def refill(self, call: Call, found: Any = None) -> None:
         """Report the saved tensors that a run has found again; `found`: the next one, which PyTorch stores now."""
         frame, number = call.frame, self.seen.call(call.frame)
-        identity = torch._C._current_graph_task_id()
+        identity = PRIVATE.running_pass()
         done = frame.recomp_counter.get(identity, 0)
         for index in range(self.filled.get(number, 0), done + (found is not None)):
             self.filled[number] = index + 1
@@ -309,7 +323,7 @@ def elsewhere_of(roots: Sequence[Any]) -> Any:
 
 def stopped(frame: Any) -> bool:
     """Return whether a function that runs again has found everything that it saved, and is stopped at once."""
-    count = frame.recomp_counter.get(torch._C._current_graph_task_id(), 0)
+    count = frame.recomp_counter.get(PRIVATE.running_pass(), 0)
     return bool(frame.early_stop and count and count == len(frame.weak_holders))
 
 

@@ -15,18 +15,16 @@ import torch
 
 from minigrad.recorder import CHANGED, NOWHERE, SAME, Log, TrackedRef, Tracker
 from minigrad_widgets.torch_reader.previews import Previews
+from minigrad_widgets.torch_reader.private import PRIVATE
 
 __all__ = ["Hooked", "Seen", "leaf_of"]
 
-set_version: Any = torch._C._autograd._unsafe_set_version_counter
-ONE: Any = torch.ones(1, requires_grad=True)
-ACCUMULATE_GRAD = type(ONE.view(1).grad_fn.next_functions[0][0])
 NodeHook = Callable[..., None]
 
 
 def leaf_of(node: Any) -> Any:
     """Return the leaf of an AccumulateGrad, or None for every other node."""
-    return node.variable if type(node) is ACCUMULATE_GRAD else None
+    return node.variable if type(node) is PRIVATE.accumulate_grad else None
 
 
 def key_of(node: Any) -> int:
@@ -39,9 +37,9 @@ def same_counter(a: Any, b: Any) -> bool:
     if a is None or b is None or a.is_inference() or b.is_inference():
         return False
     first, second = a._version, b._version
-    set_version((a,), (first + 1,))
+    PRIVATE.set_version(a, first + 1)
     found = bool(b._version != second)
-    set_version((a,), (first,))
+    PRIVATE.set_version(a, first)
     return found
 
 
@@ -220,7 +218,7 @@ class Seen(Tracker):
             node, number = self.unlinked.pop()
             targets, output_nrs = self.linked(node, number)
             self.log.append(("link", number, targets, output_nrs))
-            saved = self.saved(node, ())
+            saved = self.saved(node, (), unknown=True)
             if saved is not None:
                 self.log.append(("saved", number, *saved))
         self.linking = False
@@ -292,13 +290,18 @@ class Seen(Tracker):
             self.made.pop(number, None)
         self.log.append(("let_go", ("saved", number)))
 
-    def saved(self, node: Any, outputs: Sequence[Any]) -> tuple[list[Any], list[tuple[int, int]]] | None:
-        """Return what a node has saved: rows of name, tensor and value, and the memory; None if it saved nothing."""
+    def saved(self, node: Any, outputs: Sequence[Any],
+              unknown: bool = False) -> tuple[list[Any], list[tuple[int, int]]] | None:
+        """Return what a node has saved: rows of name, tensor and value, and the memory; None if it saved nothing.
+
+        `unknown`: whether the user's hooks may have packed it, for a PyTorch that does not say.
+        """
         rows: list[Any] = []
         holds: list[tuple[int, int]] = []
-        for name, raw in self.raw_saved(node):
-            kept = raw.data
-            if not isinstance(kept, torch.Tensor) or raw.unpack_hook is not None:
+        with PRIVATE.without_dispatch():  # before 2.10, reading what is stored detaches it
+            stored = self.stored(node) if PRIVATE.stored else self.unpacked(node, unknown)
+        for name, kept, hooked in stored:
+            if not isinstance(kept, torch.Tensor) or hooked:
                 if kept is not None:
                     rows.append((name, None, None))
                 if isinstance(kept, torch.Tensor):
@@ -311,20 +314,36 @@ class Seen(Tracker):
             holds.append(memory(kept))
         return (rows, holds) if rows else None
 
-    def raw_saved(self, node: Any) -> list[tuple[str, Any]]:
-        """Return the saved tensors of a node as they are stored: nothing is unpacked."""
+    def stored(self, node: Any) -> list[tuple[str, Any, bool]]:
+        """Return the saved tensors of a node as they are stored, and whether hooks packed them: nothing is unpacked."""
+        stored = PRIVATE.stored
+        return [] if stored is None else [(name, *stored(raw)) for name, raw in self.raw_saved(node)]
+
+    def unpacked(self, node: Any, unknown: bool) -> list[tuple[str, Any, bool]]:
+        """Return the same where PyTorch does not show what is stored: unpacked, if no hook of the user's can run."""
+        if unknown:
+            return [(name, raw, True) for name, raw in self.raw_saved(node)]
+        try:
+            found: list[tuple[str, Any]] = []
+            for _, name in self.saved_names(node):
+                kept = getattr(node, "saved_tensors" if name == "tensors" else f"_saved_{name}")
+                found += numbered(name, kept)
+        except RuntimeError:  # it was released, or is out of date
+            return []
+        return [(name, kept, False) for name, kept in found]
+
+    def saved_names(self, node: Any) -> list[tuple[str, str]]:
+        """Return the attributes of a node that hold what it has saved, and their names."""
         names = self.saving.get(type(node))
         if names is None:
             names = self.saving[type(node)] = [(n, n.removeprefix("_raw_saved_")) for n in dir(type(node))
                                                if n.startswith("_raw_saved_")]
-        found: list[tuple[str, Any]] = []
-        for attribute, name in names:
-            raw = getattr(node, attribute, None)
-            if isinstance(raw, tuple):
-                found += [(f"{name}{i}" if name != "tensors" else f"saved{i}", r) for i, r in enumerate(raw)]
-            elif raw is not None:
-                found.append((name, raw))
-        return found
+        return names
+
+    def raw_saved(self, node: Any) -> list[tuple[str, Any]]:
+        """Return PyTorch's objects for the saved tensors of a node."""
+        return [each for attribute, name in self.saved_names(node)
+                for each in numbered(name, getattr(node, attribute, None))]
 
     def forget(self) -> None:
         """Stop watching, and remove all hooks."""
@@ -334,6 +353,13 @@ class Seen(Tracker):
         self.previews.forget()
         for table in (self.next, self.made, self.leaves, self.order, self.hooked):
             table.clear()
+
+
+def numbered(name: str, found: Any) -> list[tuple[str, Any]]:
+    """Return what a node has saved under one name: nothing, one thing, or several that are numbered."""
+    if isinstance(found, (tuple, list)):
+        return [(f"{name}{i}" if name != "tensors" else f"saved{i}", each) for i, each in enumerate(found)]
+    return [] if found is None else [(name, found)]
 
 
 def name_of(node: Any) -> str:

@@ -13,31 +13,10 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-import torch
-import torch.utils.checkpoint as checkpoints
-from torch.autograd import graph
-
 from minigrad.recorder import NOWHERE, Builder
+from minigrad_widgets.torch_reader.private import PRIVATE
 
-__all__ = ["ENGINE", "MODULE", "PACK", "Call", "Look", "Stack", "frame_of", "unprofiled"]
-
-
-def inner(function: Any, name: str) -> CodeType:
-    """Return the code of a function that is defined inside another one."""
-    return next(c for c in function.__code__.co_consts if isinstance(c, CodeType) and c.co_name == name)
-
-
-ENGINE = graph._engine_run_backward.__code__
-APPLY = torch.autograd.Function.apply.__code__
-FIRST_RUN = inspect.unwrap(checkpoints.checkpoint).__code__
-FIRST_RUN_REENTRANT = inspect.unwrap(checkpoints.CheckpointFunction.forward).__code__
-AGAIN = inner(checkpoints._checkpoint_hook.__init__, "unpack_hook")
-AGAIN_REENTRANT = inspect.unwrap(checkpoints.CheckpointFunction.backward).__code__
-PACK = inner(checkpoints._recomputation_hook.__init__, "pack_hook")
-SPECIAL = frozenset({APPLY, ENGINE, FIRST_RUN, FIRST_RUN_REENTRANT, AGAIN, AGAIN_REENTRANT, PACK})
-MODULE = torch.nn.Module.__call__.__code__
-RUNNING = frozenset({FIRST_RUN, FIRST_RUN_REENTRANT, AGAIN_REENTRANT, inner(
-    inspect.unwrap(checkpoints._checkpoint_without_reentrant_generator), "recompute_fn")})  # they call the function
+__all__ = ["Call", "Look", "Stack", "frame_of", "unprofiled"]
 
 
 class Call(NamedTuple):
@@ -69,6 +48,11 @@ class Stack:
         while base.f_back is not None and builder.file(base.f_code.co_filename) < 0:
             base = base.f_back
         self.builder, self.base = builder, base
+        known = PRIVATE
+        self.special = frozenset({known.apply, known.engine, known.first_run, known.first_run_reentrant, known.again,
+                                  known.again_reentrant, known.pack})
+        self.running = frozenset({known.first_run, known.first_run_reentrant, known.again_reentrant,
+                                  known.recompute})  # they call the function
         self.applied: dict[type, Any] = {}  # by Function: the line that called it last
 
     def look(self, depth: int) -> Look:
@@ -78,11 +62,12 @@ class Stack:
         inside: FrameType | None = None
         calls: list[Call] = []
         unplaced, function = 0, None
-        theirs = frame is not None and frame.f_code in RUNNING
+        theirs = frame is not None and frame.f_code in self.running
+        special, apply, module = self.special, PRIVATE.apply, PRIVATE.module_call
         while frame is not None:
             code = frame.f_code
-            if code in SPECIAL:
-                if code is APPLY:
+            if code in special:
+                if code is apply:
                     function = frame.f_locals["cls"]
                 elif at is NOWHERE and inside is None and not theirs:
                     inside = frame
@@ -90,7 +75,7 @@ class Stack:
                 if call is not None:
                     calls.append(call)
                     unplaced += 1
-            elif code is MODULE:
+            elif code is module:
                 theirs = True
             elif at is NOWHERE or unplaced or function:
                 index = self.builder.file(code.co_filename)
@@ -110,18 +95,18 @@ class Stack:
 
 def call_of(code: CodeType, frame: FrameType) -> Call | None:
     """Return the run of a checkpointed function that a PyTorch frame stands for, if any."""
-    if code is FIRST_RUN:
+    if code is PRIVATE.first_run:
         names = frame.f_locals
         if names["use_reentrant"] or "gen" not in names or names["gen"].gi_frame is None:
             return None
         call = names["gen"].gi_frame.f_locals.get("new_frame")
         return None if call is None else Call(call, False, title(names["function"]), False, NOWHERE)
-    if code is FIRST_RUN_REENTRANT:
+    if code is PRIVATE.first_run_reentrant:
         names = frame.f_locals
         return Call(names["ctx"], False, title(names["run_function"]), True, NOWHERE)
-    if code is AGAIN:
+    if code is PRIVATE.again:
         return Call(frame.f_locals["frame"], True, "", False, NOWHERE)
-    if code is AGAIN_REENTRANT:
+    if code is PRIVATE.again_reentrant:
         names = frame.f_locals
         running = "detached_inputs" in names and "outputs" not in names
         return Call(names["ctx"], True, "", True, NOWHERE) if running else None
@@ -134,7 +119,7 @@ def title(function: Any) -> str:
     return str(getattr(function, name, type(function).__name__)).rpartition("<locals>.")[2]
 
 
-def frame_of(code: CodeType) -> FrameType | None:
+def frame_of(code: CodeType | None) -> FrameType | None:
     """Return the innermost frame that runs this code."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code is not code:

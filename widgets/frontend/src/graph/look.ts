@@ -8,7 +8,7 @@ interface Style {
   glyph: string;
 }
 
-/** Glyphs are drawn around (0, 0), 12 pixels wide. minigrad_widgets/picture.py draws the same ones. */
+/** Glyphs are drawn around (0, 0), 12 pixels wide. minigrad_widgets/pictures/graph.py draws the same ones. */
 export const STYLES: Record<Look, Style> = {
   recorded: { word: "recorded", glyph: "M-2,0a2,2 0 1,0 4,0a2,2 0 1,0 -4,0Z" },
   waiting: { word: "waits", glyph: "M-5,0a5,5 0 1,0 10,0a5,5 0 1,0 -10,0ZM-3,0a3,3 0 1,1 6,0a3,3 0 1,1 -6,0Z" },

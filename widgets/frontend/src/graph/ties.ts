@@ -1,6 +1,6 @@
 /**
  * Links between nodes that are not edges: from a view's to its base's, and from that of a tensor that was written to to
- * its previous one. minigrad_widgets/ties.py finds and draws the same.
+ * its previous one. minigrad_widgets/graph/links.py finds and draws the same.
  */
 import { regionOf, Taken } from "../layout/labels";
 import type { Spot } from "../layout/labels";

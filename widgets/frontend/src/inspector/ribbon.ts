@@ -1,4 +1,4 @@
-/** The ribbon over the slider: the grad mode of each step. minigrad_widgets/modes.py computes it. */
+/** The ribbon over the slider: the grad mode of each step. minigrad_widgets/inspector/grad_modes.py computes it. */
 import { html, mark, write } from "../page/dom";
 import type { Mode, Trace } from "../trace/types";
 

@@ -69,7 +69,7 @@ export function labels(groups: Groups, id: BoxId): [title: string, caption: stri
   return [node.name, parts.join(" · ")];
 }
 
-/** The width that holds both lines, the marks and the longest word; minigrad_widgets/geometry.py has the same rule. */
+/** The width that holds both lines, the marks and the longest word; minigrad_widgets/graph/geometry.py has the same rule. */
 export function widthOf(groups: Groups, id: BoxId): number {
   const [title, caption] = labels(groups, id);
   const marks = 11 * Math.min(4, groups.trace.nodes[id]?.saved.length ?? 0) + 8;

@@ -1,4 +1,4 @@
-/** The layer of each box, and the edges that get room between layers. The rules are minigrad_widgets/layout.py's. */
+/** The layer of each box, and the edges that get room between layers. The rules are minigrad_widgets/graph/layout.py's. */
 import type { BoxId } from "../trace/groups";
 
 export type Pair = [from: BoxId, to: BoxId];

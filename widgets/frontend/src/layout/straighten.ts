@@ -16,7 +16,7 @@ interface Item {
   passes: boolean;
 }
 
-/** The position of each node. The rules are minigrad_widgets/straighten.py's. */
+/** The position of each node. The rules are minigrad_widgets/graph/layout.py's. */
 export function straighten(graph: Graph, gap: (a: number, b: number) => number): number[] {
   const all = itemsOf(graph);
   const layers = graph.layers.map((layer) => layer.map((at) => all[at] as Item));

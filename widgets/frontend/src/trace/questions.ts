@@ -1,4 +1,4 @@
-/** The questions of ask mode and their answers: the trace itself is the judge. minigrad_widgets/ask.py has the same texts. */
+/** The questions of ask mode and their answers: the trace itself is the judge. minigrad_widgets/inspector/questions.py has the same texts. */
 import { inline, nodeName, shape, tensorName, valueOf } from "./format";
 import { Replay } from "./frame";
 import type { Maybe, Trace } from "./types";

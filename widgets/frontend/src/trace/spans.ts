@@ -1,4 +1,4 @@
-/** The runs of checkpointed functions, and their cost. minigrad_widgets/timeline.py does the same in Python. */
+/** The runs of checkpointed functions, and their cost. minigrad_widgets/lenses/checkpoints.py does the same in Python. */
 import type { Bytes, Maybe, Trace } from "./types";
 
 /** One run: the first, or one of the later ones (`again`). Runs inside others have a higher level. */

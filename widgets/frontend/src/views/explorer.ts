@@ -20,7 +20,7 @@ interface Arrow {
   letters: [number, number];
 }
 
-/** The result of `minigrad_widgets.states.explore`, and the positions of the states. */
+/** The result of `minigrad_widgets.lenses.state_explorer.explore`, and the positions of the states. */
 export interface Exploration {
   attributes: string[];
   starts: string[];

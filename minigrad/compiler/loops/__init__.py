@@ -1,0 +1,1 @@
+"""Statements over the same elements as one loop, which numba compiles."""

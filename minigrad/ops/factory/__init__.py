@@ -1,1 +1,0 @@
-"""Tensors from sizes, from values and from ranges."""

@@ -1,1 +1,0 @@
-"""Random numbers and their generators."""

@@ -1,0 +1,78 @@
+"""Ask mode's questions: chosen from a trace, or refused; the traits that a check reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import minigrad as torch
+from minigrad.recorder import Trace, record
+from minigrad_widgets import Inspector
+from minigrad_widgets.inspector.questions import ANSWERS, choose
+
+
+def test_all_kinds_in_the_order_of_their_steps(trace: Trace) -> None:
+    questions = choose(trace, True)
+    steps = [question["step"] for question in questions]
+    assert steps == sorted(set(steps))
+    assert {question["kind"] for question in questions} == set(ANSWERS)
+    assert all(trace.events[question["step"]]["kind"] == ANSWERS[question["kind"]] for question in questions)
+
+
+def test_some_kinds_and_given_ones(trace: Trace) -> None:
+    assert {question["kind"] for question in choose(trace, ["grad"])} == {"grad"}
+    step = next(step for step, event in enumerate(trace.events) if event["kind"] == "run")
+    assert choose(trace, [{"kind": "next", "step": step}]) == [{"kind": "next", "step": step}]
+    assert choose(trace, False) == choose(trace, []) == []
+
+
+@pytest.mark.parametrize("question", [
+    "why", {"kind": "why", "step": 1}, {"kind": "next", "step": 0}, {"kind": "next", "step": 10_000},
+    {"kind": "grad", "step": 1}, {"kind": "next"}, {}])
+def test_what_cannot_be_answered_is_refused(trace: Trace, question: Any) -> None:
+    with pytest.raises(ValueError, match="there is no question|does not answer"):
+        Inspector(trace, ask=[question])
+
+
+def test_questions_are_worth_asking() -> None:
+    x, w = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    with record() as trace:
+        (x * w).sum().backward()
+    (grown,) = choose(trace, ["shape"])
+    assert trace.values[trace.events[grown["step"]]["gradient"]]["shape"] == [2]
+    assert choose(trace, ["next"])
+    for question in choose(trace, ["next"]):
+        assert len(trace.frame(question["step"] - 1)["ready"]) > 1
+
+
+def test_the_traits(trace: Trace) -> None:
+    inspector = Inspector(trace, ask=True)
+    assert inspector.score == {"right": 0, "answered": 0, "of": len(inspector.ask)}
+    assert inspector.answers == []
+    assert '"ask"' in inspector.to_html()
+    assert Inspector(trace).score["of"] == 0
+
+
+def test_the_questions_as_text() -> None:
+    """The questions and the score; neither what is right nor, where it would tell, the ready queue."""
+    x, w = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([3.0, 4.0], requires_grad=True)
+    with record() as trace:
+        ((x * w) * x).sum().backward()
+    asked = Inspector(trace, ask=True)
+    assert asked.text.splitlines()[-5:] == [
+        "it asks: 0 of 0 right, 4 to come",
+        "before step 8: What shape has the gradient that SumBackward0 sends to MulBackward0?",
+        "before step 21: Which node runs next? AccumulateGrad of x, AccumulateGrad of w",
+        "before step 22: What will x.grad be after the next step?",
+        "before step 24: What will w.grad be after the next step?"]
+    assert asked.text == repr(asked) == asked._repr_mimebundle_()[0]["text/plain"]
+    assert "ready: " in Inspector(trace, step=20).text
+    asked.step = 20
+    assert "ready: " not in asked.text
+    asked.answers = [{"kind": "shape", "step": 8, "given": "[2]", "right": True},
+                     {"kind": "next", "step": 21, "given": "1", "right": False}]
+    assert "it asks: 1 of 2 right, 2 to come" in asked.text
+    assert "SumBackward0 sends to MulBackward0? answered, right" in asked.text
+    assert "AccumulateGrad of w answered, not so" in asked.text
+    assert "ready: " in asked.text

@@ -1,0 +1,173 @@
+"""From a program to its inspector in one line: `inspect(loss)`, `inspect(fn, *args)`.
+
+Nothing is recorded here: minigrad's recorder listens to minigrad, the PyTorch reader to PyTorch, and both make the same
+kind of trace. What is inspected decides which one is used.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any, Protocol, overload, runtime_checkable
+
+from minigrad.recorder import Trace, record
+from minigrad_widgets.doctor.library import READER, is_tensor, surroundings, uses_torch
+from minigrad_widgets.inspector.inspector import LENSES, Inspector
+from minigrad_widgets.lenses.compiled_step import CompiledStep
+from minigrad_widgets.lenses.rank_lanes import RankLanes
+
+__all__ = ["LENSES", "Inspector", "inspect", "recorded", "recorder", "uses_torch"]
+
+
+@runtime_checkable
+class Inspected(Protocol):
+    """An object that returns a record of itself to be shown, as a compiled step does."""
+
+    def inspection(self) -> dict[str, Any]: ...
+
+
+@overload
+def inspect(what: list[Trace]) -> RankLanes: ...
+
+
+@overload
+def inspect(what: Inspected) -> CompiledStep: ...
+
+
+@overload
+def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., Any] | None = None,
+            detail: str = "values", **kwargs: Any) -> Inspector: ...
+
+
+def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., Any] | None = None,
+            detail: str = "values", **kwargs: Any) -> Inspector | RankLanes | CompiledStep:
+    """Show the inspector of a graph, of a call, of what several ranks did together, or of a compiled step.
+
+    inspect(loss)       # the graph behind a tensor: its backward pass, and its nodes to call by hand
+    inspect(fn, x, y)   # what fn(x, y) does, and the backward pass of the tensor that it returns
+    inspect(model, batch, target=labels, loss_fn=cross_entropy)   # one training step, without its update
+    inspect([trace0, trace1])   # recordings of several ranks on one time axis
+    inspect(compiled)   # what minigrad.compile returned: its lines, the eager ops, and the program after each pass
+
+    With `loss_fn` the backward pass is that of `loss_fn(output, target)`, or of `loss_fn(output)` if no target is
+    given. A `target` without a `loss_fn` is an argument of the call.
+
+    `detail` says how much of a PyTorch model is kept, and so what the recording costs: "values" (everything), "ops"
+    (only shape and dtype of large tensors) or "modules" (only values of scalars, no arithmetic).
+
+    The backward pass is run for the inspector: it keeps the graph, hooks run, `retain_grad` takes effect, and
+    afterwards every leaf has the `.grad` that it had before. A tensor of several numbers gets a gradient of ones. For a
+    graph that was not recorded while it was made, the forward pass is unknown, and the inspector says so.
+
+    Raises:
+        TypeError: if it is neither a tensor nor something to call, nor a list of traces.
+        ValueError: if it is a tensor without a graph, if traces have no ranks or times, if there is no such detail, or
+            if it is other than "values" for minigrad.
+        RuntimeError: if it is a compiled step that has no program.
+    """
+    names = sys._getframe(1).f_locals
+    if isinstance(what, list) and what and all(isinstance(each, Trace) for each in what):
+        return RankLanes(what)
+    if isinstance(what, Inspected) and not args and not kwargs:
+        return CompiledStep(what.inspection())
+    if is_tensor(what):
+        if not what.requires_grad:
+            raise ValueError("there is no graph behind this tensor: it does not require grad")
+        if args or kwargs or target is not None or loss_fn is not None:
+            raise TypeError("inspect(tensor) takes nothing else; inspect(fn, *args) calls a function")
+        trace = recorded(lambda: what, names, uses_torch([what]), what, detail)
+    elif callable(what):
+        if target is not None and loss_fn is None:
+            kwargs["target"] = target
+        used = uses_torch([what, *args, *kwargs.values(), *surroundings(what).values()])
+
+        def step() -> Any:
+            output = what(*args, **kwargs)
+            if loss_fn is None:
+                return output
+            return loss_fn(output) if target is None else loss_fn(output, target)
+
+        trace = recorded(step, names, used, detail=detail)
+    else:
+        raise TypeError(f"inspect takes a tensor or a function, not {type(what).__name__}")
+    return Inspector(trace)
+
+
+def recorded(make: Callable[[], Any], names: Mapping[str, Any], torch: bool, known: Any = None,
+             detail: str = "values") -> Trace:
+    """Return the trace of what `make` does and of the backward pass of the tensor that it returns, or the `known` one.
+
+    A pass that fails ends the trace with its error: if saved tensors of the graph are gone, its nodes are still shown.
+    """
+    recording: Any = recorder(names, torch, detail)
+    trace: Trace
+    failed: RuntimeError | None = None
+    with ExitStack() as stack:  # no recorder sees that leaves get back what they had
+        if known is not None:
+            stack.enter_context(kept_grads(known))
+        with recording as trace:
+            root = first_tensor(make())
+            if root is not None and root.requires_grad:
+                if known is None:
+                    stack.enter_context(kept_grads(root))
+                failed = backward(root)
+    if failed is not None and (not trace.events or trace.events[-1]["kind"] != "error"):  # no pass had begun
+        raise failed
+    return trace
+
+
+def backward(root: Any) -> RuntimeError | None:
+    """Run the backward pass of a tensor, with a gradient of ones, and keep the graph; return its error, if any."""
+    try:
+        root.backward(root.new_ones(root.shape), retain_graph=True)
+    except RuntimeError as error:
+        return error
+    return None
+
+
+def recorder(names: Mapping[str, Any], torch: bool, detail: str = "values") -> Any:
+    """Return minigrad's recorder, or the reader of PyTorch's graphs."""
+    if torch:
+        return importlib.import_module(READER).record(names=names, times=True, detail=detail)
+    if detail != "values":
+        raise ValueError(f"minigrad's recordings have all detail: detail={detail!r} is for a PyTorch model")
+    return record(names=names, times=True)
+
+
+@contextmanager
+def kept_grads(root: Any) -> Iterator[None]:
+    """A block in which the `.grad` of all leaves of a graph is None; restored afterwards."""
+    leaves = list(leaves_of(root))
+    grads = [leaf.grad for leaf in leaves]
+    for leaf in leaves:
+        leaf.grad = None
+    try:
+        yield
+    finally:
+        for leaf, grad in zip(leaves, grads, strict=True):
+            leaf.grad = grad
+
+
+def leaves_of(root: Any) -> Iterable[Any]:
+    """Yield the leaves that a backward pass leads to, found along `next_functions`."""
+    if root.grad_fn is None:
+        return [root]
+    leaves: list[Any] = []
+    known, waiting = {root.grad_fn}, [root.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if hasattr(node, "variable"):
+            leaves.append(node.variable)
+        fresh = {target for target, _ in node.next_functions if target is not None} - known
+        known |= fresh
+        waiting += fresh
+    return leaves
+
+
+def first_tensor(value: Any) -> Any:
+    """Return a tensor, or the first one in a tuple, list or dict; None if there is none."""
+    while isinstance(value, (tuple, list, dict)) and value:
+        value = next(iter(value.values() if isinstance(value, dict) else value))
+    return value if is_tensor(value) else None
