@@ -14,7 +14,8 @@ from weakref import ref
 
 from minigrad.recording.builder import LIBRARIES
 
-__all__ = ["OPTIMIZED", "Copies", "ModulePaths", "drop_copy", "drop_refilled", "empty", "held_by", "held_inside", "names_in"]
+__all__ = ["OPTIMIZED", "Copies", "ModulePaths", "drop_copy", "drop_refilled", "empty", "held_by", "held_inside",
+           "names_in"]
 
 OPTIMIZED = 0x1  # the flag of a code object whose locals are not a dict: a function's
 DEEPEST = 4  # steps from a variable
