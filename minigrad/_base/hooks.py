@@ -7,6 +7,7 @@ in which the engine calls them.
 from __future__ import annotations
 
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -62,6 +63,20 @@ class HookDict(dict[int, Hook]):
         handle = RemovableHandle(self)
         self[handle.id] = hook
         return handle
+
+
+def add_hook(hooks: OrderedDict[int, Hook], hook: Hook, *flags: tuple[dict[int, bool], bool],
+             prepend: bool = False) -> RemovableHandle:
+    """Add a hook of a module or an optimiser, before the others if `prepend`, and set its flags; its handle removes it
+    with its flags."""
+    handle = RemovableHandle(hooks, extra_dict=[flag_dict for flag_dict, _ in flags])
+    hooks[handle.id] = hook
+    for flag_dict, is_set in flags:
+        if is_set:
+            flag_dict[handle.id] = True
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)
+    return handle
 
 
 class NodeHooks:

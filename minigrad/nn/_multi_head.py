@@ -12,11 +12,11 @@ import numpy as np
 from minigrad._base.dtype import dtype
 from minigrad._base.warnings import warn
 from minigrad.core import Tensor, plain
-from minigrad.ops.activation.softmax import softmax
 from minigrad.ops.linalg.matmul import linear
 from minigrad.ops.nn.attention import scaled_dot_product_attention
 from minigrad.ops.nn.dropout import dropout
 from minigrad.ops.nn.pad import pad
+from minigrad.ops.nn.softmax import softmax
 from minigrad.ops.shape.join import cat
 
 __all__ = ["multi_head_attention_forward"]

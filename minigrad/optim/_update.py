@@ -338,6 +338,12 @@ def before_write(t: Any) -> Any:
     return t.clone() if LOCAL.recording and isinstance(t, Tensor) else t
 
 
+def check_one_element(lr: Any) -> None:
+    """Raise PyTorch's error for a learning rate that is a tensor of several elements, or none."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+
+
 def check_options(**options: Any) -> None:
     """Raise PyTorch's error for the first option out of its range: betas in [0, 1), all others at least 0."""
     for name, value in options.items():
@@ -346,8 +352,8 @@ def check_options(**options: Any) -> None:
                 if not 0.0 <= value[i] < 1.0:
                     raise ValueError(f"Invalid beta parameter at index {i}: {value[i]}")
             continue
-        if name == "lr" and isinstance(value, Tensor) and value.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
+        if name == "lr":
+            check_one_element(value)
         if not 0.0 <= value:
             raise ValueError(f"Invalid {OPTION_NAMES.get(name, f'{name} value')}: {value}")
 

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple, Self
 
 from minigrad.__future__ import get_overwrite_module_params_on_conversion
-from minigrad._base.hooks import RemovableHandle
+from minigrad._base.hooks import RemovableHandle, add_hook
 from minigrad._base.warnings import warn
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.core import LOCAL, Tensor
@@ -65,18 +65,6 @@ POSITIONAL = ("Positional args are being deprecated, use kwargs instead. Refer t
               "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for details.")
 POST_HOOK_RESULT = ("Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
                     "values, if incompatible_keys need to be modified, it should be done inplace.")
-
-
-def add_hook(hooks: Hooks, hook: Hook, *flags: tuple[Flags, bool], prepend: bool = False) -> RemovableHandle:
-    """Add a hook, before the others if `prepend`, and set its flags; its handle removes it with its flags."""
-    handle = RemovableHandle(hooks, extra_dict=[flag_dict for flag_dict, _ in flags])
-    hooks[handle.id] = hook
-    for flag_dict, is_set in flags:
-        if is_set:
-            flag_dict[handle.id] = True
-    if prepend:
-        hooks.move_to_end(handle.id, last=False)
-    return handle
 
 
 def set_kind_of_hook(owner: Any, full: bool, where: str) -> None:

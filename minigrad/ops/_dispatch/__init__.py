@@ -13,6 +13,7 @@ from minigrad.ops._dispatch.elementwise import (
     needed_by_product,
     refuse,
     unary_function,
+    unary_op,
     underived,
     widely,
     widened,
@@ -38,6 +39,6 @@ __all__ = [
     "ByNumber", "NO_BOOLS_MINUS", "OfInput", "OfOne", "OfResult", "OfTwo", "Operand", "Scaled", "as_operand",
     "binary_function", "broadcast_and_promote", "broadcast_and_promote_all", "broadcast_shape", "check_cast",
     "check_kind", "check_minus", "check_scale", "floating", "input_metadata_of", "needed_by_product", "number_in", "op",
-    "promote_scalar", "refuse", "same_device", "tensor_method", "together", "unary_function", "underived",
+    "promote_scalar", "refuse", "same_device", "tensor_method", "together", "unary_function", "unary_op", "underived",
     "where_is", "widely", "widened",
 ]

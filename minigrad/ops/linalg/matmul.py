@@ -45,7 +45,8 @@ from minigrad.ops.linalg.checks import (
     scaled_sum,
     size_of,
 )
-from minigrad.ops.pointwise.arithmetic import Add, Mul
+from minigrad.ops.pointwise.add import Add
+from minigrad.ops.pointwise.mul import Mul
 from minigrad.ops.reduce.sums import Sum, SumDim, axes_of
 from minigrad.ops.shape.views import (
     Expand,

@@ -19,8 +19,8 @@ from minigrad.ops._dispatch import op, refuse
 from minigrad.ops._dispatch.memory_order import in_order_of, row_by_row
 from minigrad.ops.index.mask import MaskedFill
 from minigrad.ops.index.scatter_gather import Gather
-from minigrad.ops.pointwise.arithmetic import Mul, Sub
-from minigrad.ops.pointwise.scalar import MulScalar
+from minigrad.ops.pointwise.add import Sub
+from minigrad.ops.pointwise.mul import Mul, MulScalar
 from minigrad.ops.pointwise.ternary import LerpTensor
 from minigrad.ops.reduce.minmax import OfAll, Selection, SelectionOfOne, filled_dim
 from minigrad.ops.shape.views import (

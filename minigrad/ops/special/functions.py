@@ -27,7 +27,8 @@ from minigrad.ops._dispatch import (
     unary_function,
 )
 from minigrad.ops._dispatch.elementwise import OfNumber
-from minigrad.ops.pointwise.scalar import AddScalar, MulScalar
+from minigrad.ops.pointwise.add import AddScalar
+from minigrad.ops.pointwise.mul import MulScalar
 from minigrad.ops.special import formulas as _bessel
 from minigrad.ops.special import formulas as _erf
 from minigrad.ops.special import formulas as _gamma
