@@ -69,7 +69,8 @@ def formula_of(node: Node, outputs: Sequence[Tensor]) -> Formula | None:
     """
     if not calls_formula(type(node)):
         return None
-    saved = tuple([kept if kept is None or type(kept) in (bool, int, float) else ARRAY for kept in node.saved or ()])
+    saved = () if node.saved is None else tuple([
+        kept if kept is None or type(kept) in (bool, int, float) else ARRAY for kept in node.saved])
     try:
         const = tuple([without_arrays(value) for value in node.const]) if node.const else ()
     except TypeError:
