@@ -26,8 +26,8 @@ from minigrad.ops._dispatch.type_promotion import (
 
 __all__ = [
     "BinaryFunction", "ByNumber", "Gate", "OfInput", "OfNumber", "OfOne", "OfResult", "OfTwo", "Scaled",
-    "UnaryFunction", "Underived", "binary_function", "check_kind", "refuse", "unary_function", "unary_op",
-    "underived", "widely", "widened",
+    "UnaryFunction", "Underived", "binary_function", "binary_op", "check_kind", "needed_by_product", "refuse",
+    "unary_function", "unary_op", "underived", "widely", "widened",
 ]
 
 BLOCK = 1 << 18  # bytes of each array
@@ -260,6 +260,12 @@ def binary_function(op: Any, doc: str) -> BinaryFunction:
 
     function.__doc__, function.__module__ = doc, op.__module__
     return function
+
+
+def binary_op(name: str, node: Any, doc: str, *, in_place: bool = False,
+              aliases: tuple[str, ...] = ()) -> BinaryFunction:
+    """Register an op of two tensors as `torch.name` and `Tensor.name`, and if told so in place."""
+    return op(name=name, method=True, in_place=in_place, aliases=aliases)(binary_function(node, doc))
 
 
 class Underived(Node, number=None):

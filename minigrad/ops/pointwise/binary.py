@@ -17,7 +17,7 @@ from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import (
     ByNumber,
     OfTwo,
-    binary_function,
+    binary_op,
     broadcast_and_promote,
     broadcast_shape,
     check_kind,
@@ -130,14 +130,12 @@ class Nextafter(OfTwo, of=np.nextafter):
         return xp.masked(a != b, g), xp.zeros(g.shape, g)
 
 
-atan2 = op(method=True, in_place=True, aliases=("arctan2",), name="atan2")(
-    binary_function(Atan2, "The angle of the point (other, input), in radians between -π and π."))
-hypot = op(method=True, in_place=True, name="hypot")(
-    binary_function(Hypot, "The square root of input² + other², without overflow."))
-logaddexp = op(method=True, name="logaddexp")(
-    binary_function(Logaddexp, "log(exp(input) + exp(other)), without overflow."))
-logaddexp2 = op(method=True, name="logaddexp2")(
-    binary_function(Logaddexp2, "The base-2 logarithm of 2^input + 2^other, without overflow."))
+atan2 = binary_op(
+    "atan2", Atan2, "The angle of the point (other, input), in radians between -π and π.",
+    aliases=("arctan2",), in_place=True)
+hypot = binary_op("hypot", Hypot, "The square root of input² + other², without overflow.", in_place=True)
+logaddexp = binary_op("logaddexp", Logaddexp, "log(exp(input) + exp(other)), without overflow.")
+logaddexp2 = binary_op("logaddexp2", Logaddexp2, "The base-2 logarithm of 2^input + 2^other, without overflow.")
 
 
 @op(method=True, in_place=True)
@@ -154,8 +152,8 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
     return Ldexp.forward(input, other)
 
 
-nextafter = op(method=True, in_place=True, name="nextafter")(
-    binary_function(Nextafter, "The next representable number after each element, towards `other`."))
+nextafter = binary_op(
+    "nextafter", Nextafter, "The next representable number after each element, towards `other`.", in_place=True)
 
 
 @op(method=True, in_place=True)
@@ -215,9 +213,9 @@ def float_power_(self: Tensor, exponent: Operand) -> Tensor:
 arctan2 = atan2
 
 
-def bitwise(ufunc: Callable[[Any, Any], Any], refused: str, kernel: str,
+def bitwise(name: str, ufunc: Callable[[Any, Any], Any], refused: str, kernel: str,
             doc: str) -> Callable[[Operand, Operand], Tensor]:
-    """The public function of a bitwise op, which refuses the `refused` kinds of dtypes (see `check_kind`)."""
+    """Register a bitwise op, which refuses the `refused` kinds of dtypes (see `check_kind`)."""
     def function(input: Operand, other: Operand) -> Tensor:
         if isinstance(input, Tensor) and isinstance(other, Tensor):
             x, y, _ = broadcast_and_promote(input.array, other.array)
@@ -233,7 +231,7 @@ def bitwise(ufunc: Callable[[Any, Any], Any], refused: str, kernel: str,
         return record_without_grad(kernel.removesuffix("_cpu"), ufunc(x, y), *given)
 
     function.__doc__ = doc
-    return function
+    return op(method=True, in_place=True, name=name)(function)
 
 
 def shift_left(x: Any, by: Any) -> Any:
@@ -249,20 +247,16 @@ def shift_right(x: Any, by: Any) -> Any:
     return np.right_shift(x, by)
 
 
-bitwise_and = op(method=True, in_place=True, name="bitwise_and")(
-    bitwise(np.bitwise_and, "f", "bitwise_and_cpu",
-    "Elementwise `input & other` of bool or integer tensors; one may be a number."))
-bitwise_or = op(method=True, in_place=True, name="bitwise_or")(
-    bitwise(np.bitwise_or, "f", "bitwise_or_cpu",
-    "Elementwise `input | other` of bool or integer tensors; one may be a number."))
-bitwise_xor = op(method=True, in_place=True, name="bitwise_xor")(
-    bitwise(np.bitwise_xor, "f", "bitwise_xor_cpu",
-    "Elementwise `input ^ other` of bool or integer tensors; one may be a number."))
-bitwise_left_shift = op(method=True, in_place=True, name="bitwise_left_shift")(
-    bitwise(shift_left, "bf", "lshift_cpu", "Elementwise `input << other` of integers; one may be a number."))
-bitwise_right_shift = op(method=True, in_place=True, name="bitwise_right_shift")(
-    bitwise(shift_right, "bf", "rshift_cpu",
-    "Elementwise `input >> other` of integers; one may be a number. The sign is kept."))
+bitwise_and = bitwise("bitwise_and", np.bitwise_and, "f", "bitwise_and_cpu",
+                      "Elementwise `input & other` of bool or integer tensors; one may be a number.")
+bitwise_or = bitwise("bitwise_or", np.bitwise_or, "f", "bitwise_or_cpu",
+                     "Elementwise `input | other` of bool or integer tensors; one may be a number.")
+bitwise_xor = bitwise("bitwise_xor", np.bitwise_xor, "f", "bitwise_xor_cpu",
+                      "Elementwise `input ^ other` of bool or integer tensors; one may be a number.")
+bitwise_left_shift = bitwise("bitwise_left_shift", shift_left, "bf", "lshift_cpu",
+                             "Elementwise `input << other` of integers; one may be a number.")
+bitwise_right_shift = bitwise("bitwise_right_shift", shift_right, "bf", "rshift_cpu",
+                              "Elementwise `input >> other` of integers; one may be a number. The sign is kept.")
 
 
 @op(method=True, in_place=True)
