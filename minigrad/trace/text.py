@@ -10,7 +10,7 @@ from minigrad.trace.arithmetic import arithmetic
 from minigrad.trace.frame import Frame
 from minigrad.trace.schema import EVENTS, Parts
 
-__all__ = ["events_text", "frame_text"]
+__all__ = ["events_text", "frame_text", "note_text"]
 
 Event = Mapping[str, Any]
 SHOWN = 6  # how many values of a larger array are listed
@@ -178,6 +178,12 @@ def events_text(trace: Parts) -> str:
     lines = [f"{step:>{step_width}}  {location:<{location_width}}  {event_text(names, event)}"
              for step, (location, event) in enumerate(zip(locations, trace.events, strict=True))]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def note_text(note: dict[str, Any]) -> str:
+    """What the recorder has to say about its recording, as a line."""
+    often = f", {note['count']} times" if note["count"] > 1 else ""
+    return f"Note: {note['text']} ({note['where']}{often})"
 
 
 def frame_text(trace: Parts, frame: Frame) -> str:
