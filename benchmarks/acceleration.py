@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.timing import interleaved, timed
 from minigrad.backends.numpy import XP
-from minigrad.ops.activation.smooth import GeluTanh
+from minigrad.ops.activation import GeluTanh
 
 RESULTS = Path(__file__).parent / "results" / "acceleration.json"
 TWICE = np.float32(2 * math.sqrt(2 / math.pi))

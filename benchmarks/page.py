@@ -69,7 +69,7 @@ Each trick is described in the source, in a NOTE or in the docstring of the code
   gradient computed the faster way round, 0.86 of the time of a CNN's step.
 - Rows: [`normalized`](../minigrad/ops/nn/normalization.py#L1) computes `layer_norm` by products with vectors: 0.7 of
   the time. [`in_blocks`](../minigrad/ops/_dispatch/elementwise.py#L1) keeps long formulas in the cache: 0.45 of the
-  time; softmax by [`powers`](../minigrad/ops/activation/softmax.py#L1) looks for the greatest element only where it
+  time; softmax by [`powers`](../minigrad/ops/nn/softmax.py#L1) looks for the greatest element only where it
   must: half the time.
 - Memory: [`keep_memory`](../minigrad/backends/numpy.py#L1) makes the C library keep the memory that arrays free (NOTE
   7).

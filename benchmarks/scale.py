@@ -7,7 +7,8 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from minigrad.trace.simulation import all_reduce_seconds
-from minigrad_widgets.pictures.canvas import to_png
+from minigrad_widgets.pictures.canvas import Chart
+from minigrad_widgets.pictures.sketch import to_png
 
 __all__ = ["all_gradients"]
 
@@ -42,4 +43,4 @@ def draw() -> Figure:
 
 
 if __name__ == "__main__":
-    IMAGE.write_bytes(to_png(draw()))
+    IMAGE.write_bytes(to_png(Chart(draw()).image()))

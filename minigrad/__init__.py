@@ -3,7 +3,7 @@
 `import minigrad as torch`: every public name is where PyTorch has it.
 """
 
-# ruff: noqa: F403 - a reader looks an op up in `minigrad.ops.public`
+# ruff: noqa: F403, F405 - a reader looks an op up in `minigrad.ops.public`, the rest in the `__all__` of each file
 
 import importlib
 from math import e, inf, nan, pi
@@ -14,40 +14,9 @@ from minigrad import backends as backends  # for its `cudnn` and `mps`
 from minigrad import ops as _ops  # it gives Tensor its methods
 from minigrad import random as random  # a module, as `torch.random`
 from minigrad._base import import_gc as _importing
-from minigrad._base.device import (
-    OutOfMemoryError,
-    channels_last,
-    channels_last_3d,
-    contiguous_format,
-    device,
-    get_default_device,
-    layout,
-    memory_format,
-    preserve_format,
-    set_default_device,
-    strided,
-)
-from minigrad._base.dtype import (
-    ABSENT,
-    NOT_HERE,
-    Size,
-    bool,
-    double,
-    dtype,
-    float,
-    float16,
-    float32,
-    float64,
-    half,
-    int,
-    int8,
-    int16,
-    int32,
-    int64,
-    long,
-    short,
-    uint8,
-)
+from minigrad._base.device import *
+from minigrad._base.dtype import *
+from minigrad._base.dtype import ABSENT, NOT_HERE
 from minigrad._base.optional import missing
 from minigrad._base.tensor_data import set_printoptions
 from minigrad._base.warnings import is_warn_always_enabled, set_warn_always

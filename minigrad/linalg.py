@@ -26,7 +26,7 @@ from minigrad.ops.linalg.solve import det, inv_ex, lstsq, signed, solve, solve_e
 from minigrad.ops.linalg.solve import inverse as inv
 from minigrad.ops.linalg.spectral import eigh, eigvalsh, matrix_rank, pinv, svdvals
 from minigrad.ops.linalg.spectral import linalg_svd as svd
-from minigrad.ops.pointwise import arithmetic as pointwise
+from minigrad.ops.pointwise import mul
 from minigrad.ops.reduce import sums as reduce
 from minigrad.ops.reduce.cumulative import cumprod
 from minigrad.ops.shape import diagonal as diagonals
@@ -52,7 +52,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
                            f"{x.dtype.type_name} and y of type {y.dtype.type_name} instead")
     if x.array.ndim == 1 and y.array.ndim == 1:
         return vdot(x, y)
-    return reduce.sum(pointwise.Mul.forward(x, y), dim)
+    return reduce.sum(mul.Mul.forward(x, y), dim)
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:

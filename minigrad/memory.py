@@ -49,7 +49,6 @@ class Bytes(NamedTuple):
 
     @property
     def total(self) -> int:
-        """The sum of all."""
         return sum(self)
 
     @property
@@ -104,7 +103,7 @@ class Account:
 
     def per_op(self) -> dict[str, OfNodes]:
         """Return, by name of op, the bytes of the results and of what their nodes saved that no earlier one had."""
-        return self.gathered([event["op"] for event in self.forwards()])
+        return self.totals_by([event["op"] for event in self.forwards()])
 
     def per_module(self) -> dict[str, OfNodes]:
         """Return the same for each module, by path; "" is what ran outside all modules. Ops belong to the innermost."""
@@ -117,14 +116,13 @@ class Account:
                 scope = scopes[scope]["parent"]
             return ".".join(reversed(parts))
 
-        return self.gathered([path((event if event["node"] is None else nodes[event["node"]]).get("scope"))
+        return self.totals_by([path((event if event["node"] is None else nodes[event["node"]]).get("scope"))
                               for event in self.forwards()])
 
     def forwards(self) -> Iterator[Any]:
-        """Return the events of ops."""
         return (event for event in self.trace.events if event["kind"] == "forward")
 
-    def gathered(self, keys: list[str]) -> dict[str, OfNodes]:
+    def totals_by(self, keys: list[str]) -> dict[str, OfNodes]:
         """Return the totals of the ops, by the key of each."""
         tensors, met, kept = self.trace.tensors, set[int](), set[int]()
         found: dict[str, OfNodes] = {}
@@ -215,19 +213,19 @@ def holders() -> Iterator[tuple[Any, int, tuple[int, ...] | str]]:
             kind = (PARAMETER if type(x).__name__ == "Parameter" else GRADIENT if id(x) in gradients else ACTIVATION)
             yield x.array, kind, x.array.shape
         else:
-            for kept in flat((x.saved, x.const)):
+            for kept in nested_values((x.saved, x.const)):
                 array = kept.array if isinstance(kept, Tensor) else kept
                 if is_array(array):
                     yield array, SAVED, x.name()
 
 
-def flat(value: Any) -> Iterator[Any]:
+def nested_values(value: Any) -> Iterator[Any]:
     """Yield what is in nested tuples, and in what pack hooks returned for saved tensors."""
     if isinstance(value, Packed):
-        yield from flat(value.value)
+        yield from nested_values(value.value)
     elif isinstance(value, tuple):
         for each in value:
-            yield from flat(each)
+            yield from nested_values(each)
     else:
         yield value
 
@@ -254,13 +252,12 @@ class Most:
 
     @staticmethod
     def until_now() -> int:
-        """Return the most up to now."""
         return max(Most.traced, tracemalloc.get_traced_memory()[1])
 
 
 def walk(where: Device) -> tuple[Ledger, dict[int, tuple[set[tuple[int, ...]], set[str]]]]:
     """Return a ledger of everything on a device, and what holds each storage."""
-    place = checked(where)
+    place = checked_device(where)
     ledger, seen = Ledger(), dict[int, tuple[set[tuple[int, ...]], set[str]]]()
     with Most():
         for array, kind, what in holders():
@@ -275,14 +272,13 @@ def walk(where: Device) -> tuple[Ledger, dict[int, tuple[set[tuple[int, ...]], s
     return ledger, seen
 
 
-def checked(device: Device) -> device_of:
+def checked_device(device: Device) -> device_of:
     """Return the device; raise PyTorch's error for one that is not available."""
     return registry.resolve_device(device_of(device) if isinstance(device, int) else device)
 
 
 def on_gpu(device: Device) -> bool:
-    """Return whether a device is a GPU."""
-    return checked(device).type != "cpu"
+    return checked_device(device).type != "cpu"
 
 
 def held(device: Device = None) -> Bytes:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from minigrad._base.optional import module_getattr
 from minigrad.core import Tensor
 from minigrad.ops._dispatch.arg_parser import parse_module_functions
-from minigrad.ops.activation.basic import Sigmoid
-from minigrad.ops.activation.softmax import log_softmax, softmax
-from minigrad.ops.pointwise.rounding import RoundDecimals
-from minigrad.ops.pointwise.unary import exp2, expm1, log1p, sinc
+from minigrad.ops.activation import Sigmoid
+from minigrad.ops.nn.softmax import log_softmax, softmax
+from minigrad.ops.pointwise.unary import RoundDecimals, exp2, expm1, log1p, sinc
 from minigrad.ops.reduce.sums import logsumexp
 from minigrad.ops.special.functions import (
     SpecialEntr,

@@ -53,14 +53,12 @@ class Comparison:
                             f"{failing_item(path)}")
 
     def sequences(self, actual: Sequence[Any], expected: Sequence[Any], path: str) -> None:
-        """Compare each element with its counterpart."""
         differ(len(actual) == len(expected), f"The length of the sequences mismatch: {len(actual)} != {len(expected)}",
                path)
         for i, pair in enumerate(zip(actual, expected, strict=True)):
             self.any(*pair, f"{path}[{i}]")
 
     def mappings(self, actual: Mapping[Any, Any], expected: Mapping[Any, Any], path: str) -> None:
-        """Compare the value of each key with its counterpart."""
         missing, more = expected.keys() - actual.keys(), actual.keys() - expected.keys()
         differ(not missing and not more, "The keys of the mappings do not match:\n"
                f"Missing keys in the actual mapping: {sorted(missing)}\n"
@@ -151,7 +149,6 @@ def closeness(rtol: float, atol: float) -> str:
 
 
 def allowed(bound: float, rtol: float, atol: float) -> str:
-    """The largest permitted difference."""
     return f" (up to {bound} allowed)" if rtol or atol else ""
 
 

@@ -56,7 +56,7 @@ BEGIN = '''# The autograd doctor
 
 `checkup` runs a training step a few times under the recorder and says what is wrong with it; `explain` runs a program
 that raises an error and says why. Both work with PyTorch and with minigrad, in a notebook, in a script and under
-pytest.
+pytest, after `pip install minigrad-kit` alone.
 
 ```python
 from minigrad_widgets import checkup, explain

@@ -30,10 +30,10 @@ Two steps lead to the file of a name.
    `minigrad/compat/complex.py`; what `torch.linalg` and `torch.special` compose from ops is in `minigrad/linalg.py`
    and `minigrad/special.py`.
 2. **The name or its family gives the file.** If the folder has a file with the name of the op (`einsum.py`), it is that
-   one. Otherwise, it is the file of the family, in the index below: `cos` is with the other functions that nearly every
-   program uses, in `pointwise/elementary.py`.
+   one. Otherwise, it is the file of the family, in the index below: `cos` is with the other functions of one tensor, in
+   `pointwise/unary.py`.
 
-An in-place form, `add_`, is in the file of `add`, unless its own name is in the index. In the file, `@op` or
+An in-place form, `add_`, is in the file of `add`. In the file, `@op` or
 `@tensor_method` is above the function; the class of its node has the derivative right under its `forward`. [The
 ops](ops.md) lists the nodes of each function.
 

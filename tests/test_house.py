@@ -278,7 +278,8 @@ def test_binder_pins_what_the_lessons_ask_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     pins = house.pins(ROOT / "binder" / "requirements.txt")
     extras = project["optional-dependencies"]
-    asked = [Requirement(line) for line in project["dependencies"] + extras["lessons"] + extras["mpi"]]
+    asked = [Requirement(line) for line in project["dependencies"] + extras["lessons"] + extras["widgets"]
+             + extras["mpi"]]
     assert len(asked) > 5
     assert [str(each) for each in asked if not each.specifier.contains(pins.get(each.name, "0"))] == []
 
@@ -293,7 +294,7 @@ def test_every_locked_package_has_hashes_and_no_address(name: str) -> None:
 def test_ci_locks_what_the_tests_ask_for() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     pins = house.pins(ROOT / ".ci" / "requirements.txt")
-    wanted = ("test", "torch", "lessons", "site", "io", "fast", "mpi")
+    wanted = ("test", "torch", "lessons", "widgets", "site", "io", "fast", "mpi")
     asked = [Requirement(line) for extra in wanted for line in extras[extra]]
     assert [str(each) for each in asked if each.name != "minigrad-kit"
             and not each.specifier.contains(pins.get(each.name.lower(), "0"))] == []

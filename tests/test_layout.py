@@ -12,13 +12,13 @@ DRAWN = {
     "special.py": "special.erfcx",
     "compat": "torch.conj_physical",
     "nn/modules": "nn.Conv3d nn.HingeEmbeddingLoss nn.ParameterList nn.TripletMarginWithDistanceLoss nn.Unfold",
-    "ops/activation": "Tensor.sigmoid_ nn.functional.selu torch.selu_",
+    "ops/activation.py": "Tensor.sigmoid_ nn.functional.selu torch.selu_",
     "ops/index": "torch.nonzero",
     "ops/linalg": "Tensor.addbmm_ Tensor.vdot torch.pinverse torch.vdot",
     "ops/nn": "nn.functional.dropout torch.alpha_dropout_ torch.conv3d torch.dropout torch.rnn_relu",
     "ops/pointwise": "Tensor.heaviside Tensor.isfinite Tensor.ne torch.arccos torch.arccosh_ torch.arctanh "
         "torch.clamp torch.log_",
-    "ops/random": "Tensor.random_ torch.initial_seed",
+    "ops/random.py": "Tensor.random_ torch.initial_seed",
     "ops/reduce": "Tensor.logsumexp Tensor.nanquantile torch.cumsum",
     "ops/shape": "Tensor.t_ Tensor.tensor_split torch.flipud torch.hstack torch.permute",
     "ops/special": "Tensor.lgamma_",
@@ -49,7 +49,7 @@ def test_the_rule_leads_to_the_file():
 
 
 def test_a_misplacement_is_noticed_though_the_index_follows_it():
-    files = layout_page.files_of_names() | {"torch.conv3d": "minigrad/ops/pointwise/rounding.py"}
+    files = layout_page.files_of_names() | {"torch.conv3d": "minigrad/ops/pointwise/unary.py"}
     text = layout_page.page().replace("`torch.conv3d`, ", "").replace("`torch.ceil`", "`torch.ceil`, `torch.conv3d`")
     assert layout_page.predicted("torch.conv3d", text) == files["torch.conv3d"]
     assert misplaced(["torch.conv3d"], files, text) == ["torch.conv3d"]

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.house import PARTS
+
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -20,6 +22,12 @@ def test_its_program_prints_what_it_shows(tmp_path: Path) -> None:
     (tmp_path / "example.py").write_text(program)
     done = subprocess.run([sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout == shown, done.stderr
+
+
+def test_it_says_how_long_the_book_is() -> None:
+    book = PARTS["minigrad/core"]
+    assert f"The book** is `{book.folders[0].rstrip('/')}`" in README
+    assert f"in at most {book.lines:,} lines, which a test" in README
 
 
 def test_its_two_commands_are_one_line_each() -> None:

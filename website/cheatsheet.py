@@ -13,7 +13,7 @@ from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure
 
 import minigrad
-from minigrad_widgets.pictures.canvas import to_svg
+from minigrad_widgets.pictures.canvas import Chart
 from website.facts import Table, tables
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "cheatsheet.md"
@@ -100,7 +100,7 @@ def _draw_row(axes: Any, row: tuple[str, ...], corner: tuple[float, float], widt
 def write_sheet(folder: Path) -> None:
     """Write cheatsheet.svg and cheatsheet.pdf into a folder."""
     figure = draw(list(tables(minigrad)))
-    (folder / "cheatsheet.svg").write_text(to_svg(figure), encoding="utf-8")
+    (folder / "cheatsheet.svg").write_text(Chart(figure).svg(), encoding="utf-8")
     canvas: Any = FigureCanvasPdf(figure)
     canvas.print_pdf(folder / "cheatsheet.pdf", metadata={"CreationDate": None})
 

@@ -55,7 +55,7 @@ class safe_exit:
         guard = getattr(context, "_guard", None)
         if guard is None or guard() is None:  # otherwise the block has been entered, and something inspects its context
             context._entered = self.entered
-            context._guard = weakref.ref(call, functools.partial(abandoned, self.again, context))
+            context._guard = weakref.ref(call, functools.partial(leave_abandoned, self.again, context))
         return call
 
 
@@ -81,7 +81,7 @@ def leave(function: Callable[..., Any], again: Callable[..., Any], context: Any,
     return result
 
 
-def abandoned(again: Callable[..., Any], context: Any, guard: Any) -> None:
+def leave_abandoned(again: Callable[..., Any], context: Any, guard: Any) -> None:
     """Leave a context whose `with` statement has ended."""
     if context._guard is guard:
         context._guard = None

@@ -11,6 +11,9 @@ from collections.abc import Callable
 from minigrad._base.contexts import safe_exit
 from minigrad._base.type_name import type_name
 
+__all__ = ["OutOfMemoryError", "channels_last", "channels_last_3d", "contiguous_format", "device", "get_default_device",
+           "layout", "memory_format", "preserve_format", "set_default_device", "strided"]
+
 TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
          "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
 NO_GPU = "\n\nWithout a GPU, omit `device`, or pass device='cpu'."
@@ -22,9 +25,8 @@ ACCELERATOR: list[Callable[[], int]] = []  # the number of accelerators: set by 
 class device:
     """The device of a tensor's data: `device("cpu")`. In a `with` block it is the device of new tensors.
 
-    Raises:
-        RuntimeError: for a string that is not a device, and for a number, the index of a GPU, without a GPU.
-        TypeError: for anything else.
+    Raises RuntimeError for a string that is not a device, and for a number, the index of a GPU, without a GPU;
+    TypeError for anything else.
     """
 
     __slots__ = ("_entered", "_guard", "before", "index", "type")
@@ -50,7 +52,7 @@ class device:
                 f"device() received an invalid combination of arguments - got ({given}), but expected one of:\n"
                 " * (torch.device device)\n      didn't match because some of the arguments have invalid types: "
                 f"(!{given}!)\n * (str type, int index = -1)\n")
-        self.type, self.index = parsed(type)
+        self.type, self.index = parse_device(type)
         if index is None:
             return
         if isinstance(index, bool) or not isinstance(index, int):
@@ -85,7 +87,7 @@ class device:
         return hash((self.type, self.index))
 
 
-def parsed(text: str) -> tuple[str, int | None]:
+def parse_device(text: str) -> tuple[str, int | None]:
     """The type and the index in a string."""
     if not text:
         raise RuntimeError("Device string must not be empty")

@@ -14,6 +14,9 @@ import numpy as np
 
 from minigrad._base.optional import missing, optional
 
+__all__ = ["Size", "bool", "double", "dtype", "float", "float16", "float32", "float64", "half", "int", "int16", "int32",
+           "int64", "int8", "long", "short", "uint8"]
+
 _CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
@@ -51,7 +54,6 @@ class dtype:
     is_complex: builtins.bool
 
     def __new__(cls, *args: Any, **kwargs: Any) -> dtype:
-        """Refuse to create dtypes elsewhere."""
         raise TypeError("cannot create 'torch.dtype' instances")
 
     def __repr__(self) -> str:
@@ -234,10 +236,10 @@ class Size(tuple[Any, ...]):
     def __add__(self, other: Any) -> Size:
         if not isinstance(other, tuple):
             raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
-        return whole((*self, *other))
+        return size_of_integers((*self, *other))
 
     def __radd__(self, other: Any) -> Size:
-        return whole((*other, *self)) if isinstance(other, tuple) else NotImplemented
+        return size_of_integers((*other, *self)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, count: Any) -> Size:
         return Size(tuple(self) * count)
@@ -245,7 +247,7 @@ class Size(tuple[Any, ...]):
     __rmul__ = __mul__
 
 
-def whole(sizes: tuple[Any, ...]) -> Size:
+def size_of_integers(sizes: tuple[Any, ...]) -> Size:
     """A size that consists of integers. Raises TypeError for any other element."""
     for i, each in enumerate(sizes):
         if not hasattr(each, "__index__"):

@@ -7,6 +7,7 @@ in which the engine calls them.
 from __future__ import annotations
 
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -59,10 +60,23 @@ class HookDict(dict[int, Hook]):
     __slots__ = ("__weakref__",)
 
     def register(self, hook: Hook) -> RemovableHandle:
-        """Add a hook and return its handle."""
         handle = RemovableHandle(self)
         self[handle.id] = hook
         return handle
+
+
+def add_hook(hooks: OrderedDict[int, Hook], hook: Hook, *flags: tuple[dict[int, bool], bool],
+             prepend: bool = False) -> RemovableHandle:
+    """Add a hook of a module or an optimiser, before the others if `prepend`, and set its flags; its handle removes it
+    with its flags."""
+    handle = RemovableHandle(hooks, extra_dict=[flag_dict for flag_dict, _ in flags])
+    hooks[handle.id] = hook
+    for flag_dict, is_set in flags:
+        if is_set:
+            flag_dict[handle.id] = True
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)
+    return handle
 
 
 class NodeHooks:
@@ -78,7 +92,6 @@ class NodeHooks:
 
 
 def hook_name(hook: Hook) -> str:
-    """The name of a hook in PyTorch's errors."""
     name = getattr(hook, "__name__", None)
     return name if isinstance(name, str) else "<unknown>"
 

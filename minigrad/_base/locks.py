@@ -46,7 +46,6 @@ def sweep() -> None:
 
 
 def locks() -> list[Any]:
-    """The locks to free in a child process."""
     return [lock for reference in list(REFERENCES) if (lock := reference()) is not None]
 
 

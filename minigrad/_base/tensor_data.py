@@ -261,7 +261,6 @@ def graph_name(tensor: Any) -> str | None:
 
 
 def tensor_repr(tensor: Any) -> str:
-    """The result of `repr(tensor)`."""
     kind = type(tensor).__name__
     is_parameter = any(base.__name__ == "Parameter" for base in type(tensor).__mro__)
     prefix = "tensor(" if kind in ("Tensor", "Parameter", "Buffer") else f"{kind}("

@@ -41,12 +41,8 @@ def check_tensor(value: Any, name: str, argument: str = "input", position: int =
 
 
 def check_data(tensor: Any, new: Any) -> None:
-    """Check that `new` can become `tensor.data`.
-
-    Raises:
-        TypeError: if it is not a tensor.
-        RuntimeError: for integers if the tensor requires grad.
-    """
+    """Check that `new` can become `tensor.data`. Raises TypeError if it is not a tensor; RuntimeError for integers if
+    the tensor requires grad."""
     if not hasattr(new, "array"):
         raise TypeError(f"Variable data has to be a tensor, but got {type_name(new)}")
     if tensor._requires_grad and new.array.dtype.kind != "f":

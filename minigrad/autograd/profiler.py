@@ -26,7 +26,7 @@ from minigrad._base.optional import module_getattr
 from minigrad.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg, Interval
 from minigrad.core import Node, Tensor
 from minigrad.core.grad_mode import UNUSUAL
-from minigrad.ops._dispatch.op_wrappers import is_part, wrap_ops
+from minigrad.ops._dispatch.op_wrappers import OPS, is_part
 from minigrad.ops._dispatch.overloads import of_class
 
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval", "profile", "record_function"]
@@ -129,14 +129,14 @@ class profile:
             raise RuntimeError("Profiler is already enabled on this thread.")
         self.entered = True
         ON.append(Collector(self.record_shapes))
-        wrap_ops(timed, on=True)
+        OPS.wrap(timed, on=True)
         UNUSUAL.pass_wrappers.append(time_nodes)
         return self
 
     def __exit__(self, *error: object) -> None:
         if not self.enabled:
             return
-        wrap_ops(timed, on=False)
+        OPS.wrap(timed, on=False)
         UNUSUAL.pass_wrappers.remove(time_nodes)
         collector = ON.pop()
         for event in collector.events:  # one still open, such as a block that is left later, ends here

@@ -68,7 +68,7 @@ def mapped(function: Callable[[Any], Any], value: Any) -> Any:
     return function(value)
 
 
-def held(value: Any) -> Any:
+def ml_counterpart(value: Any) -> Any:
     """NumPy's counterpart of a bfloat16 array, or of its dtype."""
     if type(value) is BFloat16Array:
         return value.held
@@ -82,13 +82,13 @@ def widened(value: Any) -> Any:
     return FLOAT32 if value is BFLOAT16 else value
 
 
-def wrapped(value: Any) -> Any:
+def wrap_ml_array(value: Any) -> Any:
     """An ml_dtypes array as a bfloat16 array; while rounding is deferred, also a float32 array."""
     dtype = getattr(value, "dtype", None)
     return BFloat16Array(np.asarray(value)) if dtype is HELD or (dtype is FLOAT32 and not ROUNDING.at_once) else value
 
 
-def rounded(value: Any) -> Any:
+def round_to_bfloat16(value: Any) -> Any:
     """float32 as bfloat16; other dtypes unchanged."""
     if getattr(value, "dtype", None) is not FLOAT32:
         return value
@@ -97,7 +97,7 @@ def rounded(value: Any) -> Any:
 
 def round_up(value: Any) -> Any:
     """A bfloat16 array whose rounding was deferred, rounded; anything else unchanged."""
-    return rounded(value.held) if type(value) is BFloat16Array and value.held.dtype is FLOAT32 else value
+    return round_to_bfloat16(value.held) if type(value) is BFloat16Array and value.held.dtype is FLOAT32 else value
 
 
 def is_foreign(cls: type) -> bool:
@@ -113,17 +113,17 @@ def stays_wide(value: Any) -> bool:
     return isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind == "f"
 
 
-def computed(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def compute_wide(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Return a function of operands in float32, rounded once, unless an operand has a wider dtype."""
     dtype = options.get("dtype")
     wide = any(map(stays_wide, args)) if dtype is None else dtype is not BFLOAT16
     result = function(*mapped(widened, args), **mapped(widened, options))
-    return result if wide else mapped(rounded, result)
+    return result if wide else mapped(round_to_bfloat16, result)
 
 
 def moved_elements(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Return the result of a function that only moves elements, with bfloat16 arrays."""
-    return mapped(wrapped, function(*mapped(held, args), **mapped(held, options)))
+    return mapped(wrap_ml_array, function(*mapped(ml_counterpart, args), **mapped(ml_counterpart, options)))
 
 
 class BFloat16Array(NDArrayOperatorsMixin):
@@ -146,7 +146,7 @@ class BFloat16Array(NDArrayOperatorsMixin):
     strides = property(lambda self: self.held.strides)
     flags = property(lambda self: self.held.flags)
     T = property(lambda self: BFloat16Array(self.held.T))
-    base = property(lambda self: None if self.held.base is None else wrapped(self.held.base))
+    base = property(lambda self: None if self.held.base is None else wrap_ml_array(self.held.base))
 
     def __len__(self) -> int:
         return len(self.held)
@@ -184,19 +184,15 @@ class BFloat16Array(NDArrayOperatorsMixin):
         return self.held.astype(FLOAT32, order).astype(dtype, order, copy=False)
 
     def view(self, dtype: Any) -> Any:
-        """The same memory as another dtype."""
-        return wrapped(self.held.view(held(dtype)))
+        return wrap_ml_array(self.held.view(ml_counterpart(dtype)))
 
     def as_strided(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> BFloat16Array:
-        """A view of this shape with these strides, in bytes."""
         return BFloat16Array(as_strided(self.held, shape, strides))
 
     def fill(self, number: Any) -> None:
-        """Write one number everywhere."""
         self[...] = number
 
     def sort(self, axis: int = -1, kind: Any = None) -> None:
-        """Sort in place."""
         self[...] = np.sort(widened(self), axis, kind)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
@@ -210,7 +206,7 @@ class BFloat16Array(NDArrayOperatorsMixin):
             inputs[0][...] = wide
             return None
         if out is None:
-            return computed(call, inputs, options)
+            return compute_wide(call, inputs, options)
         results = mapped(widened, out)
         call(*mapped(widened, inputs), out=results, **mapped(widened, options))
         for target, result in zip(out, results):
@@ -219,7 +215,6 @@ class BFloat16Array(NDArrayOperatorsMixin):
         return out[0] if len(out) == 1 else out
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """NumPy's other functions."""
         if any(map(is_foreign, types)):
             return NotImplemented
         if function.__name__ == "result_type":
@@ -228,7 +223,7 @@ class BFloat16Array(NDArrayOperatorsMixin):
         if function.__name__ in MOVING:
             return moved_elements(function, args, options)
         out = options.pop("out", None)
-        result = computed(function, args, options)
+        result = compute_wide(function, args, options)
         if out is None:
             return result
         out[...] = result
@@ -247,7 +242,7 @@ def method_of(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
 for each in MOVING_METHODS:
     setattr(BFloat16Array, each, method_of(each, moved_elements))
 for each in COMPUTING_METHODS:
-    setattr(BFloat16Array, each, method_of(each, computed))
+    setattr(BFloat16Array, each, method_of(each, compute_wide))
 
 
 def as_bfloat16(value: Any) -> Any:
@@ -263,7 +258,7 @@ def as_bfloat16(value: Any) -> Any:
     if getattr(value, "dtype", None) is HELD:
         return BFloat16Array(np.asarray(value))
     with np.errstate(all="ignore"):
-        return BFloat16Array(np.asarray(value).astype(FLOAT32, copy=False).astype(held(BFLOAT16), copy=False))
+        return BFloat16Array(np.asarray(value).astype(FLOAT32, copy=False).astype(ml_counterpart(BFLOAT16), copy=False))
 
 
 class Handle:

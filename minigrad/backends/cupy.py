@@ -329,7 +329,6 @@ class Cuda:
                     "reserved": sum(pool.total_bytes() for pool in self.pools())}
 
     def pools(self) -> list[Any]:
-        """CuPy's pool, and those of graphs."""
         return [cupy.get_default_memory_pool(), *[room.pool for room in self.rooms]]
 
     def used(self) -> int:

@@ -66,7 +66,6 @@ class Philox(Seeded):
         self.graph: InGraph | None = None
 
     def start(self, seed: int) -> None:
-        """Start the stream of a seed, 0 <= seed < 2**64."""
         self._seed, self.offset = seed, 0
 
     def set_offset(self, offset: int) -> None:
@@ -144,7 +143,6 @@ class Source:
 
     @property
     def lock(self) -> threading.RLock:
-        """The lock that separates the draws of two threads."""
         return self.stream.lock
 
     def at(self, offset: int | Later, calls: Any, threads: Any) -> tuple[Any, Any, Any, Any]:
@@ -172,7 +170,6 @@ class Source:
         return self.stream.graph.advance(count)
 
     def numbers(self, n: int) -> Any:
-        """0, 1, … as words."""
         return np.arange(n, dtype=np.uint64, like=self.handle)
 
     def words(self, n: int, unroll: int) -> tuple[Any, Any, Any, Any]:
@@ -212,7 +209,6 @@ def wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def bits53(x: Any, y: Any) -> Any:
-    """53 bits of two words, as float64."""
     return (x ^ y << np.uint64(21)).astype(np.float64)
 
 

@@ -51,12 +51,8 @@ def device_type(stream: Any) -> str:
 
 
 def uniform(stream: Any, shape: Shape, dtype: Any = np.float32, low: float = 0.0, high: float = 1.0) -> Any:
-    """Uniformly distributed numbers in [low, high).
-
-    Raises:
-        NotImplementedError: for a dtype that is not floating point.
-        RuntimeError: if `low` is above `high`, or the dtype cannot represent one of them or their difference.
-    """
+    """Uniformly distributed numbers in [low, high). Raises NotImplementedError for a dtype that is not floating point;
+    RuntimeError if `low` is above `high`, or the dtype cannot represent one of them or their difference."""
     dtype = floating_dtype(dtype, "check_uniform_bounds")
     most = float(float_info(dtype).max)
     for name, end in (("from", low), ("to", high)):
@@ -74,12 +70,7 @@ def uniform(stream: Any, shape: Shape, dtype: Any = np.float32, low: float = 0.0
 def normal(stream: Any, shape: Shape, dtype: Any = np.float32, mean: float = 0.0, std: float = 1.0, *,
            blocks: bool = True) -> Any:
     """Normally distributed numbers; `blocks=False` if the memory that they fill has gaps, which changes PyTorch's draws
-    on the CPU.
-
-    Raises:
-        NotImplementedError: for a dtype that is not floating point.
-        RuntimeError: if `std` is negative.
-    """
+    on the CPU. Raises NotImplementedError for a dtype that is not floating point; RuntimeError if `std` is negative."""
     dtype = floating_dtype(dtype, f"normal_kernel_{device_type(stream)}")
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
@@ -87,12 +78,8 @@ def normal(stream: Any, shape: Shape, dtype: Any = np.float32, mean: float = 0.0
 
 
 def log_normal(stream: Any, shape: Shape, dtype: Any = np.float32, mean: float = 1.0, std: float = 2.0) -> Any:
-    """Numbers whose logarithm is normal with `mean` and `std`.
-
-    Raises:
-        NotImplementedError: for a dtype that is not floating point.
-        RuntimeError: if `std` is not positive.
-    """
+    """Numbers whose logarithm is normal with `mean` and `std`. Raises NotImplementedError for a dtype that is not
+    floating point; RuntimeError if `std` is not positive."""
     if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
     dtype = floating_dtype(dtype, f"log_normal_{device_type(stream)}")
@@ -125,12 +112,8 @@ def cauchy(stream: Any, shape: Shape, dtype: Any = np.float32, median: float = 0
 
 
 def geometric(stream: Any, shape: Shape, dtype: Any = np.float32, p: float = 0.5) -> Any:
-    """The number of trials until one with probability `p` succeeds: 1, 2, …
-
-    Raises:
-        RuntimeError: if `p` is not in (0, 1).
-        NotImplementedError: for bool.
-    """
+    """The number of trials until one with probability `p` succeeds: 1, 2, … Raises RuntimeError if `p` is not in (0,
+    1); NotImplementedError for bool."""
     dtype = numpy_dtype_of(dtype)
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
@@ -143,11 +126,8 @@ def bernoulli(stream: Any, p: Any, shape: Shape, dtype: Any = np.float32) -> Any
     """1 with probability `p` (a number, or an array that broadcasts to `shape`), else 0.
 
     For a number PyTorch may use another stream on Intel processors (docs/random.md), with the same distribution.
-    Probabilities in an array on a GPU are not checked, which would block: PyTorch's kernel asserts.
-
-    Raises:
-        RuntimeError: if `p` is not in [0, 1].
-        NotImplementedError: for an array whose dtype is not floating point.
+    Probabilities in an array on a GPU are not checked, which would block: PyTorch's kernel asserts. Raises RuntimeError
+    if `p` is not in [0, 1]; NotImplementedError for an array whose dtype is not floating point.
     """
     dtype, kind = numpy_dtype_of(dtype), device_type(stream)
     if isinstance(p, (int, float)):
@@ -257,12 +237,8 @@ def with_replacement_on_gpu(source: Any, chances: Any, count: int) -> Any:
 
 
 def poisson(stream: Any, rates: Any) -> Array:
-    """For each rate, how often an event occurs in a period in which it occurs `rate` times on average.
-
-    Raises:
-        NotImplementedError: for rates whose dtype is not floating point, and on a GPU.
-        RuntimeError: for a negative rate.
-    """
+    """For each rate, how often an event occurs in a period in which it occurs `rate` times on average. Raises
+    NotImplementedError for rates whose dtype is not floating point, and on a GPU; RuntimeError for a negative rate."""
     if type(stream) is not Stream:
         raise NotImplementedError("poisson is not implemented for tensors on a GPU\n\nminigrad draws these numbers on "
                                   "the CPU only: use poisson(rates.cpu()).")

@@ -104,7 +104,7 @@ m = mean;
 v = square;
 p = held * stay - pace * mean / (root + eps);
 """)
-# `minigrad.ops.activation.smooth.Gelu` and `GeluTanh`. The literals are 1 / sqrt(2), 1 / sqrt(2 pi) and sqrt(2 / pi);
+# `minigrad.ops.activation.Gelu` and `GeluTanh`. The literals are 1 / sqrt(2), 1 / sqrt(2 pi) and sqrt(2 / pi);
 # a literal without `(T)` would make the whole a computation in doubles.
 GELU = Kernel("T x", "T y", """
 y = x * ((T)0.5 * erfc(x * (T)-0.70710678118654752));
@@ -133,7 +133,7 @@ y = way * way;
 ONE_OVER_ROOT = Kernel("T x, T eps", "T y", "y = (T)1 / sqrt(x + eps);")
 STANDARDIZE = Kernel("T x, T mean, T scale, T w, T b", "T y", "y = (x - mean) * scale * w + b;")
 STANDARDIZE_BACKWARD = Kernel("T g, T x, T mean, T slope, T scale", "T y", "y = (g - x * slope - mean) * scale;")
-# `minigrad.ops.activation.softmax`, by rows. NaN enters the sum, and so the whole row.
+# `minigrad.ops.nn.softmax`, by rows. NaN enters the sum, and so the whole row.
 SOFTMAX = RowKernel("x", "y", """
 T top = x[0], added = 0;
 EACH(j) top = fmax(top, x[j]);

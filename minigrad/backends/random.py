@@ -50,7 +50,6 @@ class Seeded:
         self.start(seed % 2**64)
 
     def initial_seed(self) -> int:
-        """The seed of this stream."""
         return self._seed
 
     def seed(self) -> int:

@@ -133,7 +133,6 @@ MODULES = {"cuda": ("minigrad.backends.cupy", "cuda12x")}
 
 
 def install(backend: Backend) -> None:
-    """Register a backend for its type of device."""
     global ARRAYS
     BACKENDS[backend.type] = BACKEND_OF[backend.array_type] = backend
     ARRAYS = (*ARRAYS, backend.array_type)
@@ -225,7 +224,6 @@ class MultiDevice:
 
 
 def use_device_of(array: Any) -> None:
-    """Make the device of an array current."""
     backend = BACKEND_OF.get(type(array))
     if backend is not None and backend.index_of(array) != backend.current_device():
         backend.set_device(backend.index_of(array))

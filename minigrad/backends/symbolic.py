@@ -77,7 +77,6 @@ def zeros_like(value: Any) -> Any:
 
 
 def reduction(name: str, x: Any, axis: Any, keepdims: bool) -> Any:
-    """A NumPy reduction."""
     return getattr(np, name)(x, axis=axis, keepdims=keepdims)
 
 
@@ -186,7 +185,7 @@ class Symbol:
         return self.reduced("prod", axis, dtype, keepdims)
 
     def take(self, index: Any, axis: Any = None) -> Any:
-        return noted("take", np.take, self, index, axis)
+        return record_call("take", np.take, self, index, axis)
 
     def all(self, axis: Any = None, keepdims: bool = False) -> Any:
         return self.reduced("all", axis, None, keepdims)
@@ -195,10 +194,10 @@ class Symbol:
         return self.reduced("any", axis, None, keepdims)
 
     def argmax(self, axis: Any = None, keepdims: bool = False) -> Any:
-        return noted("argmax", partial(reduction, "argmax"), self, axis, keepdims)
+        return record_call("argmax", partial(reduction, "argmax"), self, axis, keepdims)
 
     def argmin(self, axis: Any = None, keepdims: bool = False) -> Any:
-        return noted("argmin", partial(reduction, "argmin"), self, axis, keepdims)
+        return record_call("argmin", partial(reduction, "argmin"), self, axis, keepdims)
 
     def reduced(self, name: str, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
         """A reduction over some dimensions, or all."""
@@ -208,7 +207,7 @@ class Symbol:
         if name == "sum":
             x = x.astype(np.int64) if x.dtype.kind == "b" else x
             return SYMBOLS.sum(x, axes, keepdims)
-        return noted(name, partial(reduction, name), x, axes, keepdims)
+        return record_call(name, partial(reduction, name), x, axes, keepdims)
 
     # NumPy's functions
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
@@ -248,7 +247,6 @@ class Symbol:
             return SYMBOLS.elementwise(name, ufunc(*kinds).dtype)(*args)
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """NumPy's other functions."""
         own = OWN.get(function.__name__)
         if own is not None:
             return own(SYMBOLS, *args, **options)
@@ -266,7 +264,7 @@ class Symbol:
             raise NotSymbolic(f"np.{function.__name__} with further arguments")
         while extra and extra[-1] is None:
             extra.pop()
-        return noted(function.__name__, function, *args, *extra)
+        return record_call(function.__name__, function, *args, *extra)
 
 
 def expression_of(value: Any) -> Expression:
@@ -369,7 +367,6 @@ def views(name: str) -> Callable[..., Symbol]:
 
 
 def product_shape(x: tuple[int, ...], y: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of `x @ y`."""
     batch = np.broadcast_shapes(x[:-2], y[:-2])
     return (*batch, *x[-2:-1], *(y[-1:] if len(y) > 1 else ()))
 
@@ -506,7 +503,7 @@ class SymbolNamespace:
                       for i, each in enumerate(result)])
 
 
-def noted(name: str, function: Callable[..., Any], *args: Any) -> Symbol:
+def record_call(name: str, function: Callable[..., Any], *args: Any) -> Symbol:
     """A NumPy function recorded under a name; its result for zeros gives shape and dtype."""
     if sum([arg.size for arg in args if isinstance(arg, Symbol)]) > SMALL:
         raise NotSymbolic("a large array")
@@ -583,8 +580,7 @@ class SymbolBackend:
 BACKEND: Any = SymbolBackend()  # a forward that needs more does not run on symbols
 
 
-def converted(parts: Any, dtype: Any) -> list[Any]:
-    """Arrays converted to a dtype, if one is given."""
+def in_dtype(parts: Any, dtype: Any) -> list[Any]:
     return [part if dtype is None else part.astype(dtype) for part in parts]
 
 
@@ -598,8 +594,8 @@ PLAIN = {"clip": ("a", "a_min", "a_max"), "cumsum": ("a", "axis"), "cumprod": ("
 OWN: dict[str, Callable[..., Any]] = {
     "where": lambda xp, mask, x, y: xp.where(mask, x, y),
     "concatenate": lambda xp, parts, axis=0, out=None, dtype=None, casting="": xp.concatenate(
-        converted(parts, dtype), axis),
-    "stack": lambda xp, parts, axis=0, out=None, dtype=None, casting="": xp.stack(converted(parts, dtype), axis),
+        in_dtype(parts, dtype), axis),
+    "stack": lambda xp, parts, axis=0, out=None, dtype=None, casting="": xp.stack(in_dtype(parts, dtype), axis),
     "broadcast_to": lambda xp, x, shape: xp.broadcast_to(x, tuple(shape)),
     "transpose": lambda xp, x, axes=None: x.transpose(*(axes or ())),
     "swapaxes": lambda xp, x, i, j: x.swapaxes(i, j),
@@ -626,6 +622,6 @@ OWN: dict[str, Callable[..., Any]] = {
     "ndim": lambda xp, x: x.ndim,
     "size": lambda xp, x: x.size,
     "full_like": lambda xp, x, value, dtype=None: xp.full(x.shape, value, dtype or x.dtype),
-    "round": lambda xp, x, decimals=0: noted("round", np.round, x, decimals),
+    "round": lambda xp, x, decimals=0: record_call("round", np.round, x, decimals),
     "result_type": lambda xp, *args: result_type(*[getattr(a, "dtype", a) for a in args]),
 }

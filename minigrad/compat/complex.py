@@ -26,7 +26,7 @@ def of_real(name: str, doc: str, answer: Any = None, *, method: bool = True) -> 
     return op(method=method, name=name)(function)
 
 
-def refused(name: str, doc: str, text: str = "") -> Callable[..., NoReturn]:
+def op_that_raises(name: str, doc: str, text: str = "") -> Callable[..., NoReturn]:
     """The op of this name, which raises PyTorch's error for a real tensor, or one for the lack of complex dtypes."""
     def function(*args: Any, **options: Any) -> NoReturn:
         raise RuntimeError(text) if text else NotImplementedError(f"{name}(): {NOT_HERE.strip()}")
@@ -42,13 +42,13 @@ resolve_conj = of_real("resolve_conj", "The tensor itself: no conjugation is pen
 resolve_neg = of_real("resolve_neg", "The tensor itself: no negation is pending.")
 is_conj = of_real("is_conj", "Whether a conjugation is pending: always False.", False)
 is_neg = of_real("is_neg", "Whether a negation is pending: always False.", False)
-imag = refused("imag", "The imaginary part, which real tensors lack: always PyTorch's error.",
-               "imag is not implemented for tensors with non-complex dtypes.")
-view_as_real = refused("view_as_real", "A complex tensor as pairs of real numbers: always PyTorch's error for a real "
-                       "one.", "view_as_real is only supported for complex tensors")
-view_as_complex = refused("view_as_complex", "Pairs of real numbers as complex ones: not implemented.")
-complex = refused("complex", "Two real tensors as a complex one: not implemented.")
-polar = refused("polar", "Lengths and angles as a complex tensor: not implemented.")
+imag = op_that_raises("imag", "The imaginary part, which real tensors lack: always PyTorch's error.",
+                      "imag is not implemented for tensors with non-complex dtypes.")
+view_as_real = op_that_raises("view_as_real", "A complex tensor as pairs of real numbers: always PyTorch's error for a "
+                              "real one.", "view_as_real is only supported for complex tensors")
+view_as_complex = op_that_raises("view_as_complex", "Pairs of real numbers as complex ones: not implemented.")
+complex = op_that_raises("complex", "Two real tensors as a complex one: not implemented.")
+polar = op_that_raises("polar", "Lengths and angles as a complex tensor: not implemented.")
 
 
 def no_conversion(name: str, dtype: str) -> None:

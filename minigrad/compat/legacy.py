@@ -55,12 +55,8 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
-    """`use_deterministic_algorithms` by a number or a string: 0 or "default", 1 or "warn", 2 or "error".
-
-    Raises:
-        RuntimeError: for another number or string.
-        TypeError: for anything else.
-    """
+    """`use_deterministic_algorithms` by a number or a string: 0 or "default", 1 or "warn", 2 or "error". Raises
+    RuntimeError for another number or string; TypeError for anything else."""
     if not isinstance(debug_mode, (int, str)):
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
     if isinstance(debug_mode, str) and debug_mode not in DEBUG_MODES:

@@ -1,7 +1,5 @@
 """`minigrad.compile`: a step, called as before, that runs as a program once it has been traced."""
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 from collections.abc import Callable
@@ -23,13 +21,8 @@ from minigrad.compiler.tracing.trace import Active, GraphBreak, Trace
 from minigrad.compiler.variant import Variant
 from minigrad.core import LOCAL
 from minigrad.core.grad_mode import UNUSUAL
-from minigrad.nn.modules.module import (
-    GLOBAL_BACKWARD_HOOKS,
-    GLOBAL_BACKWARD_PRE_HOOKS,
-    GLOBAL_FORWARD_HOOKS,
-    GLOBAL_FORWARD_PRE_HOOKS,
-    Module,
-)
+from minigrad.nn.modules import module
+from minigrad.nn.modules.module import Module
 from minigrad.ops.linalg.checks import autocast_is_on
 
 __all__ = ["Compiled", "Explanation", "OptimizedModule", "compile"]
@@ -109,8 +102,11 @@ class Compiled:
             if self._calls == 1:  # what a first step makes, such as an optimiser's state, is there when it is traced
                 return self._function(*args, **kwargs)
             if len(self._variants) >= MOST_VARIANTS:
+                last = self._variants[0]
+                mismatch = "its arguments or modes are others" if key != last.key else (
+                    last.guards.failing() or "a number of an optimiser is another")
                 return self._give_up(f"there are {MOST_VARIANTS} programs already, and none holds for this call: "
-                                     f"{self._mismatch(key)}")(*args, **kwargs)
+                                     f"{mismatch}")(*args, **kwargs)
             return self._traced(key, tensors, args, kwargs)
 
     def _traced(self, key: Any, tensors: list[Any], args: Any, kwargs: Any) -> Any:
@@ -138,7 +134,6 @@ class Compiled:
         return result
 
     def _give_up(self, reason: str) -> Callable[..., Any]:
-        """Run eagerly from now on, after one warning."""
         self._eager = True
         self._breaks = list(dict.fromkeys([*self._breaks, reason]))
         warn(f"minigrad.compile: {self._name()} runs eagerly from now on: {reason}")
@@ -146,18 +141,10 @@ class Compiled:
 
     @property
     def _last(self) -> Variant | None:
-        """The program that ran last."""
         return self._variants[0] if self._variants else None
 
     def _name(self) -> str:
         return str(getattr(self._function, "__name__", type(self._function).__name__))
-
-    def _mismatch(self, key: Any) -> str:
-        """Why the program that ran last does not hold."""
-        variant = self._variants[0]
-        if key != variant.key:
-            return "its arguments or modes are others"
-        return variant.guards.failing() or "a number of an optimiser is another"
 
     # to be read
     @property
@@ -206,7 +193,6 @@ class Compiled:
         return "\n".join(lines)
 
     def explain(self) -> Explanation:
-        """What became of the calls so far."""
         last, breaks = self._last, tuple(self._breaks)
         if last is None:
             return Explanation(self._calls, 0, 0, 0, self._backend_text, breaks, 0, "")
@@ -222,10 +208,10 @@ class OptimizedModule(Module):
     compiled function, unless the module has attributes of these names.
     """
 
-    def __init__(self, module: Module, backend: str, fullgraph: bool) -> None:
+    def __init__(self, mod: Module, backend: str, fullgraph: bool) -> None:
         super().__init__()
-        self.__dict__.update(_compiled=Compiled(module, backend, fullgraph), _options=(backend, fullgraph))
-        self._modules["_orig_mod"] = module
+        self.__dict__.update(_compiled=Compiled(mod, backend, fullgraph), _options=(backend, fullgraph))
+        self._modules["_orig_mod"] = mod
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self.__dict__["_compiled"](*args, **kwargs)
@@ -246,8 +232,8 @@ class OptimizedModule(Module):
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
-        module = own["_modules"]["_orig_mod"]
-        return module if name == "_orig_mod" else getattr(module if hasattr(module, name) else own["_compiled"], name)
+        inner = own["_modules"]["_orig_mod"]
+        return inner if name == "_orig_mod" else getattr(inner if hasattr(inner, name) else own["_compiled"], name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if hasattr(type(self), name):
@@ -272,9 +258,9 @@ def spec_of(tensor: Any) -> Any:
 def unusual() -> bool:
     """Whether something is on that sees each op, or that programs know nothing of: such calls are eager."""
     return bool(LOCAL.observer is not None or LOCAL.saved_tensors_hooks or LOCAL.dispatch_modes or MultiDevice.active
-                or UNUSUAL.on_new_node is not None or LOCAL.graph_task is not None or GLOBAL_FORWARD_HOOKS
-                or GLOBAL_FORWARD_PRE_HOOKS or GLOBAL_BACKWARD_HOOKS or GLOBAL_BACKWARD_PRE_HOOKS
-                or autocast_is_on())
+                or UNUSUAL.on_new_node is not None or LOCAL.graph_task is not None or module.GLOBAL_FORWARD_HOOKS
+                or module.GLOBAL_FORWARD_PRE_HOOKS or module.GLOBAL_BACKWARD_HOOKS
+                or module.GLOBAL_BACKWARD_PRE_HOOKS or autocast_is_on())
 
 
 def compile(fn: Any = None, *, backend: str = "auto", fullgraph: bool = False, dynamic: bool | None = None) -> Any:

@@ -5,8 +5,6 @@ value the same name, so that two programs can be compared line by line. The widg
 object of the compiler.
 """
 
-from __future__ import annotations
-
 import ast
 import linecache
 from collections import Counter
@@ -18,8 +16,6 @@ from minigrad._base.files import is_cell
 from minigrad.compiler.program.source import ALIGNED, Lines, Plan, Source
 from minigrad.compiler.program.statements import Program, Statement
 from minigrad.compiler.variant import Variant
-
-__all__ = ["SENTENCES", "graph", "inspection"]
 
 # By pass: what it did, and what is said where there was nothing for it to do.
 SENTENCES = {
@@ -62,7 +58,9 @@ def inspection(name: str, backend: str, variant: Variant) -> dict[str, Any]:
     programs = [program for _, program in variant.steps]
     new, owners = dict[Any, int](), variant.trace.calls.owners
     ids_of = [statement_numbers(program, new, len(programs[0].statements)) for program in programs]
-    lines_of = all_lines(variant.source, programs)
+    lines_of: list[Lines] = [variant.source]
+    for program in programs[-2::-1]:  # with the names of the one that runs; what that does not have is named after it
+        lines_of.insert(0, Lines(program, variant.source.functions, variant.source.scalars, lines_of[0]))
     statements: list[dict[str, Any]] = []
     places: dict[Any, int] = {}
     steps: list[dict[str, Any]] = []
@@ -94,28 +92,18 @@ def graph(source: Source) -> list[dict[str, Any]]:
              "line": s.asked.line} for s in source.program.statements]
 
 
-def all_lines(source: Source, programs: Sequence[Program]) -> list[Lines]:
-    """The lines of all programs, with the names of the one that runs; what that does not have is named after it."""
-    found: list[Lines] = [source]
-    for program in programs[-2::-1]:
-        found.append(Lines(program, source.functions, source.scalars, found[-1]))
-    return found[::-1]
-
-
 def record_of(number: int, statement: Statement, code: str, lines: Lines, owners: Sequence[int]) -> dict[str, Any]:
     """A statement: its number, its text, and the numbers of the ops that it is a part of."""
-    loop = statement.function if statement.kind == "loop" else None
     several = statement.function.parts if statement.number < 0 else ()
     parts = [part.statement.number for part in several] or [statement.number]
     found = {"id": number, "code": code, "origin": str(statement.asked),
              "ops": list(dict.fromkeys([owners[part] for part in parts]))}
-    if loop is not None:
-        found |= {"loop": lines.loop_texts()[lines.loop_name(loop)].splitlines(), "parts": parts}
+    if statement.kind == "loop":
+        found |= {"loop": lines.loop_texts()[lines.loop_name(statement.function)].splitlines(), "parts": parts}
     return found
 
 
 def sentence(title: str, before: dict[int, int], now: dict[int, int]) -> str:
-    """What a pass has done, by the statements before and after it."""
     if not before:
         return f"As it was traced: {statements_of(len(now))}, one for each call that writes memory."
     removed, made = len(before.keys() - now.keys()), len(now.keys() - before.keys())
@@ -132,7 +120,6 @@ def statements_of(count: int) -> str:
 
 
 def plan_sentence(plan: Plan) -> str:
-    """What the memory plan does, in a sentence."""
     if not plan.held:
         return "Memory plan: there is no temporary to place. This is what runs."
     one = len(plan.held) == 1
@@ -160,8 +147,7 @@ def buffers(lines: Lines, source: Source) -> dict[str, Any]:
         name = lines.by_memory[view.memory]
         if name not in found:
             kind = "kept" if view.memory in kept and view.memory.kind == "temporary" else view.memory.kind
-            found[name] = {"kind": kind, "type": f"{view.dtype.name} {view.shape}",
-                           "bytes": view.memory.nbytes}
+            found[name] = {"kind": kind, "type": f"{view.dtype.name} {view.shape}", "bytes": view.memory.nbytes}
             if view.memory in held:
                 at = held[view.memory]
                 found[name] |= {"place": places[at.offset], "offset": at.offset, "first": at.first, "last": at.last}

@@ -22,6 +22,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from minigrad._base.device import device
+from minigrad._base.nested import leaves, mapped
 from minigrad.autograd import grad
 from minigrad.autograd.function import Function, once_differentiable
 from minigrad.backends.curand import InGraph
@@ -69,9 +70,9 @@ class CUDAGraph:
 
     def capture_end(self) -> None:
         """Stop capturing. Raises RuntimeError if no capture has begun."""
-        self.ended(None, None, None)
+        self.end_capture(None, None, None)
 
-    def ended(self, *error: Any) -> None:
+    def end_capture(self, *error: Any) -> None:
         """Stop capturing; after an error, even in stopping, nothing is kept."""
         block, self.block = self.block, None
         if block is None:
@@ -116,7 +117,7 @@ class graph:
         self.cuda_graph.capture_begin()
 
     def __exit__(self, *error: Any) -> None:
-        self.cuda_graph.ended(*error)
+        self.cuda_graph.end_capture(*error)
 
 
 HOOKS = ("Modules must not have hooks registered at the time they are passed. However, registering hooks on modules "
@@ -132,11 +133,9 @@ def make_graphed_callables(callables: Any, sample_args: tuple[Any, ...], num_war
 
     Later calls must have tensors of the shapes, dtypes and `requires_grad` of `sample_args`. A module is modified: in
     its present mode, training or not, its `forward` runs the graphs. The next call overwrites the results. `pool` has
-    no effect: each graph has its own memory.
-
-    Raises:
-        AssertionError: for modules with hooks or with buffers that require grad, and arguments that are not tensors.
-        RuntimeError: for arguments that the results do not depend on, unless `allow_unused_input`.
+    no effect: each graph has its own memory. Raises AssertionError for modules with hooks or with buffers that require
+    grad, and arguments that are not tensors; RuntimeError for arguments that the results do not depend on, unless
+    `allow_unused_input`.
     """
     alone = not isinstance(callables, tuple)
     functions, samples = ((callables,), (sample_args,)) if alone else (callables, sample_args)
@@ -169,25 +168,6 @@ def is_module(function: Any) -> bool:
     return hasattr(function, "parameters") and hasattr(function, "forward")
 
 
-def leaves(tree: Any) -> Iterator[Any]:
-    """Yield the values in tuples, lists and dicts, in order."""
-    if isinstance(tree, (tuple, list, dict)):
-        for each in tree.values() if isinstance(tree, dict) else tree:
-            yield from leaves(each)
-    else:
-        yield tree
-
-
-def rebuilt(tree: Any, values: Iterator[Any]) -> Any:
-    """The same tuples, lists and dicts with other values."""
-    if isinstance(tree, dict):
-        return {key: rebuilt(each, values) for key, each in tree.items()}
-    if isinstance(tree, (tuple, list)):
-        parts = [rebuilt(each, values) for each in tree]
-        return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
-    return next(values)
-
-
 class Passes:
     """A callable and its two graphs.
 
@@ -209,9 +189,9 @@ class Passes:
     def warm_up(self, times: int) -> None:
         """Run it without a graph, so that kernels are compiled; the gradients are discarded."""
         for _ in range(times):
-            self.differentiated(tuple(leaves(self.function(*self.args))))
+            self.run_backward(tuple(leaves(self.function(*self.args))))
 
-    def differentiated(self, outputs: tuple[Any, ...]) -> None:
+    def run_backward(self, outputs: tuple[Any, ...]) -> None:
         """Run a backward pass of the results that require grad, from `grad_outputs` if there are any."""
         wanted = [o for o in outputs if o.requires_grad]
         starts = [g for g in self.grad_outputs if g is not None] or [empty_like(o) for o in wanted]
@@ -222,17 +202,15 @@ class Passes:
         self.grad_inputs = tuple([next(parts) if wanted and x.requires_grad else None for x in self.input_surface])
 
     def capture_forward(self) -> None:
-        """Capture the forward pass."""
         with graph(self.forward):
             self.tree = self.function(*self.args)
         self.outputs = tuple(leaves(self.tree))
 
     def capture_backward(self) -> None:
-        """Capture the backward pass."""
         self.grad_outputs = tuple([empty_like(o) if o.requires_grad else None for o in self.outputs])
         if any(g is not None for g in self.grad_outputs):
             with graph(self.backward):
-                self.differentiated(self.outputs)
+                self.run_backward(self.outputs)
         else:
             self.grad_inputs = (None,) * len(self.input_surface)
 
@@ -257,7 +235,7 @@ class Passes:
             @staticmethod
             def forward(ctx: Any, *inputs: Tensor) -> tuple[Tensor, ...]:
                 for memory, x in zip(passes.inputs, inputs):  # parameters are already in place
-                    passes.put(memory, x)
+                    passes.copy_in(memory, x)
                 passes.forward.replay()
                 return tuple([o.detach() for o in passes.outputs])
 
@@ -266,18 +244,19 @@ class Passes:
             def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
                 for memory, g in zip(passes.grad_outputs, grads):
                     if memory is not None:
-                        passes.put(memory, g)
+                        passes.copy_in(memory, g)
                 passes.backward.replay()
                 return tuple([None if g is None else g.detach() for g in passes.grad_inputs])
 
         def call(*args: Any) -> Any:
             outputs = Graphed.apply(*leaves(args), *passes.params)
-            return rebuilt(passes.tree, iter(outputs))
+            values = iter(outputs)
+            return mapped(lambda _: next(values), passes.tree)
 
         return call
 
     @staticmethod
-    def put(memory: Tensor, x: Tensor) -> None:
+    def copy_in(memory: Tensor, x: Tensor) -> None:
         """Copy a tensor to its fixed memory, unless it is there."""
         if memory.data_ptr() != x.data_ptr():
             memory.detach().copy_(x.detach())

@@ -4,50 +4,16 @@
 Nothing here moves bytes: MPI does, through mpi4py (extra `mpi`), which is imported when first needed.
 """
 
+# ruff: noqa: F403, F405 - the `__all__` of each file says what is public
+
 from typing import Any
 
 from minigrad._base.optional import missing
-from minigrad.distributed._collectives import (
-    ReduceOp,
-    all_gather,
-    all_gather_into_tensor,
-    all_gather_single,
-    all_reduce,
-    all_to_all_single,
-    barrier,
-    broadcast,
-    gather,
-    irecv,
-    isend,
-    recv,
-    reduce,
-    reduce_scatter_single,
-    reduce_scatter_tensor,
-    scatter,
-    send,
-)
+from minigrad.distributed._collectives import *
 from minigrad.distributed._grad_bucket import GradBucket
 from minigrad.distributed._process_group import ProcessGroup
 from minigrad.distributed._work import DistBackendError, DistError, DistNetworkError, Work
-from minigrad.distributed._world import (
-    GroupMember,
-    default_pg_timeout,
-    destroy_process_group,
-    get_backend,
-    get_global_rank,
-    get_group_rank,
-    get_process_group_ranks,
-    get_rank,
-    get_world_size,
-    group,
-    init_process_group,
-    is_available,
-    is_gloo_available,
-    is_initialized,
-    is_mpi_available,
-    is_nccl_available,
-    new_group,
-)
+from minigrad.distributed._world import *
 
 __all__ = [
     "DistBackendError", "DistError", "DistNetworkError", "GradBucket", "GroupMember", "ProcessGroup", "ReduceOp",

@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core import Tensor
-from minigrad.core.tensor import materialized
+from minigrad.core import Tensor, materialized
 from minigrad.distributed._process_group import NON_MEMBER
 from minigrad.distributed._work import Call, DistBackendError, Work
 from minigrad.distributed._world import get_group_rank, group_of
 
-__all__ = ["RedOpType", "ReduceOp", "all_gather", "all_gather_into_tensor", "all_gather_single",
+__all__ = ["ReduceOp", "all_gather", "all_gather_into_tensor", "all_gather_single",
            "all_reduce", "all_to_all_single", "barrier", "broadcast", "gather", "irecv", "isend", "recv", "reduce",
            "reduce_scatter_single", "reduce_scatter_tensor", "scatter", "send"]
 

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core import Tensor
-from minigrad.core.tensor import plain
+from minigrad.core import Tensor, plain
 from minigrad.distributed._work import Label
 
 __all__ = ["MIB", "GradBucket", "assign_buckets"]
@@ -28,11 +27,9 @@ class GradBucket:
         return self.number
 
     def is_last(self) -> bool:
-        """Return whether it is the last one to be sent."""
         return self.last
 
     def parameters(self) -> list[Tensor]:
-        """Return the parameters whose gradients it holds."""
         return list(self.params)
 
     def buffer(self) -> Tensor:

@@ -37,22 +37,19 @@ class ProcessGroup:
         self.thread: threading.Thread | None = None
 
     def rank(self) -> int:
-        """Return the rank of this process in this group."""
         return int(self.comm.rank)
 
     def size(self) -> int:
-        """Return the number of ranks."""
         return int(self.comm.size)
 
     def name(self) -> str:
-        """Return the name of the backend."""
         return "mpi"
 
     def run(self, call: Call, result: list[Any], begin: Callable[[], Any],
             finish: Callable[[Any], None] | None = None) -> Work:
         """Announce a collective (NOTE 1 in _work.py); it starts when all ranks have announced it. Raises
         DistBackendError if an earlier call has timed out."""
-        work, mine = self.new_work(call, result, begin, finish), call.encoded()
+        work, mine = self.new_work(call, result, begin, finish), call.to_bytes()
         note_start(work)
         with self.lock:
             for other in [rank for rank in range(self.size()) if rank != self.rank()]:
@@ -161,7 +158,7 @@ class ProcessGroup:
         """Tell the others that this rank makes no more calls, unless they have all left too."""
         with self.lock:
             if not self.broken:
-                mine = Call(LEFT).encoded()
+                mine = Call(LEFT).to_bytes()
                 self.farewell = [(self.comm.Isend(mine, other, CONTROL), mine)
                                  for other in range(self.size()) if other != self.rank()]
             self.broken = self.broken or "this rank has left it"

@@ -59,14 +59,13 @@ class Call:
     sends: Sequence[int] = ()  # for an all-to-all: how many rows go to each rank,
     receives: Sequence[int] = ()  # and how many come from each
 
-    def encoded(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """Return it as bytes of a fixed length."""
         rows = [",".join(map(str, counts)) for counts in (self.sends, self.receives)]
         return "\0".join([self.what, *rows, self.label, ""]).encode()[:ANNOUNCEMENT].ljust(ANNOUNCEMENT, b"\0")
 
     @classmethod
-    def decoded(cls, data: bytes | bytearray) -> Call:
-        """Return the call that `encoded` encoded."""
+    def from_bytes(cls, data: bytes | bytearray) -> Call:
         what, sends, receives, label = [*data.decode(errors="replace").split("\0"), "", "", ""][:4]
         return cls(what, label, *[[int(n) for n in counts.split(",") if n] for counts in (sends, receives)])
 
@@ -112,11 +111,9 @@ class Work:
         return self.done
 
     def is_success(self) -> bool:
-        """Return whether it has ended without an error."""
         return self.is_completed() and self.error is None
 
     def exception(self) -> Exception | None:
-        """Return the error with which it ended, if any."""
         return self.error
 
     def get_future(self) -> Future:
@@ -130,7 +127,7 @@ class Work:
     def disagreement(self) -> Exception | None:
         """Return the error in the announcements so far, if any. All ranks find the same, from the same messages."""
         rank = self.group.rank()
-        calls = {other: Call.decoded(data) for other, data in self.heard.items() if data[0]}
+        calls = {other: Call.from_bytes(data) for other, data in self.heard.items() if data[0]}
         for other, call in calls.items():
             if call.what == LEFT:
                 return DistBackendError(
@@ -146,7 +143,6 @@ class Work:
         return None
 
     def too_late(self, seconds: float) -> Exception:
-        """Return the error for a timeout."""
         missing = self.missing()
         if self.started or not missing:
             why = "all ranks have called it, but it has not ended."
@@ -157,7 +153,6 @@ class Work:
 
 
 def mismatch(one: int, a: Call, two: int, b: Call) -> Exception:
-    """Return the error for two ranks that make different calls."""
     return DistBackendError(
         f"Detected mismatch between collectives on ranks. Rank {one} is running collective: {a}, but Rank {two} is "
         f"running collective: {b}.\n\nAll ranks of a group must make the same calls, in the same order, with the same "
@@ -185,7 +180,6 @@ def note_start(work: Any) -> None:
 
 
 def note_wait(work: Any) -> None:
-    """Note that this rank begins to wait for an operation."""
     if work.recorded is not None:
         note(work, "collective_wait")
 

@@ -20,7 +20,7 @@ from minigrad.distributed._work import Call
 from minigrad.trace.data import PROCESS
 
 __all__ = ["GroupMember", "default_pg_timeout", "destroy_process_group", "get_backend", "get_global_rank",
-           "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size", "group", "group_of",
+           "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size", "group",
            "init_process_group", "is_available", "is_gloo_available", "is_initialized", "is_mpi_available",
            "is_nccl_available", "new_group"]
 

@@ -82,7 +82,7 @@ class Job:
         for reader in readers:
             reader.start()
         try:
-            while process.poll() is None and not self.failed():
+            while process.poll() is None and not self.failures():
                 time.sleep(PAUSE)
             if process.poll() is None:
                 wait_until(lambda: process.poll() is not None, GRACE)
@@ -96,13 +96,12 @@ class Job:
                 signal.signal(number, handler)
         return self.report(process.returncode)
 
-    def failed(self) -> dict[str, str]:
+    def failures(self) -> dict[str, str]:
         """Return what has gone wrong, by rank, in order of time."""
         notes = sorted(self.folder.glob("failed.*"), key=lambda path: path.stat().st_mtime_ns)
         return {path.suffix[1:]: path.read_text(encoding="utf-8") for path in notes}
 
     def pids(self) -> list[int]:
-        """Return all processes, by their ids."""
         return [int(word) for path in self.folder.glob("rank.*") for word in path.read_text(encoding="utf-8").split()]
 
     def end(self, process: subprocess.Popen[Any]) -> None:
@@ -119,7 +118,7 @@ class Job:
 
     def report(self, status: int) -> int:
         """Say which rank failed, if one did."""
-        for rank, why in self.failed().items():
+        for rank, why in self.failures().items():
             return complain(f"all ranks were ended, since rank {rank} {why}") and 1
         return complain(f"mpiexec ended with status {status}") and 1 if status else 0
 
@@ -149,7 +148,6 @@ def wait_until(over: Callable[[], bool], seconds: float) -> bool:
 
 
 def alive(pid: int) -> bool:
-    """Return whether a process runs."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -137,7 +137,8 @@ def result_op(forward: Callable[..., Tensor]) -> str:
 
 def check_inplace(x: Tensor, requires_grad: bool) -> None:
     """Raise PyTorch's errors for an in-place op that autograd cannot record; `requires_grad`: that of any input."""
-    refuse_outside_inference_mode(x)
+    if x._extras is not None and x._extras.inference:
+        refuse_outside_inference_mode(x)
     if not (requires_grad and LOCAL.recording):
         return
     base = x._base
@@ -173,6 +174,8 @@ def check_written(target: np.ndarray[Any, Any], result: Tensor) -> None:
 def lie_across(a: Any, b: Any) -> bool:
     """Return whether two dense arrays share a part of their memory, but are not the same elements in the same order."""
     if isinstance(b, np.generic) or a is b or not (a.size and b.size):
+        return False
+    if type(a) is type(b) is np.ndarray and not np.may_share_memory(a, b):  # nearly always: compares their bounds
         return False
     (start, end), (other_start, other_end) = bounds(a), bounds(b)
     if end - start != a.nbytes or other_end - other_start != b.nbytes:
@@ -257,7 +260,7 @@ def check_overlap(target: Any, name: str, args: tuple[Any, ...]) -> None:
     Raises:
         RuntimeError: if it is none that writes only some elements.
     """
-    if not repeats(target):
+    if target.flags.c_contiguous or not repeats(target):
         return
     if name not in WARNINGS and name not in WITHOUT_WARNING:
         raise RuntimeError(WRITTEN_TWICE)

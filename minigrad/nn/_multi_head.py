@@ -12,11 +12,11 @@ import numpy as np
 from minigrad._base.dtype import dtype
 from minigrad._base.warnings import warn
 from minigrad.core import Tensor, plain
-from minigrad.ops.activation.softmax import softmax
 from minigrad.ops.linalg.matmul import linear
 from minigrad.ops.nn.attention import scaled_dot_product_attention
 from minigrad.ops.nn.dropout import dropout
 from minigrad.ops.nn.pad import pad
+from minigrad.ops.nn.softmax import softmax
 from minigrad.ops.shape.join import cat
 
 __all__ = ["multi_head_attention_forward"]
@@ -72,8 +72,7 @@ def dtype_of(mask: Mask) -> dtype | None:
 def split_projections(projected: Tensor, count: int) -> Tensor:
     """Split projections that one product computed side by side, along a new first dimension."""
     size = projected.shape[-1] // count
-    result: Tensor = projected.unflatten(-1, (count, size)).unsqueeze(0).transpose(0, -2).squeeze(-2).contiguous()
-    return result
+    return projected.unflatten(-1, (count, size)).unsqueeze(0).transpose(0, -2).squeeze(-2).contiguous()
 
 
 def in_projection_packed(q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None) -> Three:
@@ -162,8 +161,7 @@ def with_bias(k: Tensor, v: Tensor, bias_k: Tensor | None, bias_v: Tensor | None
 
 def split_heads(x: Tensor, count: int, size: int) -> Tensor:
     """(time, batch, features) as (batch * heads, time, size)."""
-    heads: Tensor = x.view(x.shape[0], count, size).transpose(0, 1)
-    return heads
+    return x.view(x.shape[0], count, size).transpose(0, 1)
 
 
 def with_zeros(x: Tensor) -> Tensor:
@@ -203,8 +201,7 @@ def fused_attention(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout_p: floa
                 mask.view(batch, heads, -1, k.shape[1]))
     q, k, v = [x.view(batch, heads, x.shape[1], size) for x in (q, k, v)]
     output = scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
-    flat: Tensor = output.permute(2, 0, 1, 3).contiguous().view(batch * rows, heads * size)
-    return flat
+    return output.permute(2, 0, 1, 3).contiguous().view(batch * rows, heads * size)
 
 
 def to_float(attn_mask: Mask, key_padding_mask: Mask, kind: dtype, need_weights: bool,

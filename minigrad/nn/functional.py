@@ -1,6 +1,6 @@
 """Functions of layers: mirrors `torch/nn/functional.py`.
 
-Most are ops in `minigrad.ops`, each a class with its derivative below its forward: activations (activation, rectify,
+Most are ops in `minigrad.ops`, each a class with its derivative below its forward: activations (basic, piecewise,
 smooth, softmax). This file defines those that PyTorch, too, has only here.
 """
 
@@ -16,12 +16,17 @@ from minigrad._base.tensor_errors import check_tensor
 from minigrad.backends import draws
 from minigrad.core import Tensor, plain
 from minigrad.nn._multi_head import multi_head_attention_forward
+from minigrad.ops import activation
 from minigrad.ops._dispatch.arg_parser import guardable, parse_module_functions, parses_arguments
-from minigrad.ops._dispatch.op_wrappers import wrap_new_ops
+from minigrad.ops._dispatch.op_wrappers import OPS
 from minigrad.ops._dispatch.torch_function import overridable_module
-from minigrad.ops.activation import basic as activation
-from minigrad.ops.activation import softmax as soft
-from minigrad.ops.activation.piecewise import (
+from minigrad.ops.activation import (
+    celu,
+    celu_,
+    elu,
+    elu_,
+    gelu,
+    glu,
     hardshrink,
     hardsigmoid,
     hardswish,
@@ -29,32 +34,26 @@ from minigrad.ops.activation.piecewise import (
     hardtanh_,
     leaky_relu,
     leaky_relu_,
-    prelu,
-    relu6,
-    rrelu,
-    rrelu_,
-    softshrink,
-    threshold,
-    threshold_,
-)
-from minigrad.ops.activation.smooth import (
-    celu,
-    celu_,
-    elu,
-    elu_,
-    gelu,
-    glu,
     logsigmoid,
     mish,
+    prelu,
+    relu6,
+    relu_,
+    rrelu,
+    rrelu_,
     selu,
     selu_,
     silu,
     softplus,
+    softshrink,
     softsign,
     tanhshrink,
+    threshold,
+    threshold_,
 )
 from minigrad.ops.linalg.matmul import linear
 from minigrad.ops.linalg.norms import cosine_similarity, normalize, pairwise_distance
+from minigrad.ops.nn import softmax as soft
 from minigrad.ops.nn.attention import scaled_dot_product_attention
 from minigrad.ops.nn.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from minigrad.ops.nn.cross_entropy import cross_entropy, nll_loss
@@ -112,8 +111,7 @@ from minigrad.ops.nn.pooling import (
     max_unpool3d,
 )
 from minigrad.ops.nn.pooling import adaptive_max_pool1d_of as adaptive_max_pool1d
-from minigrad.ops.pointwise import elementary
-from minigrad.ops.pointwise.inplace import relu_
+from minigrad.ops.pointwise import unary
 from minigrad.ops.random import stream_beside
 from minigrad.ops.reduce.count import one_hot
 
@@ -174,7 +172,7 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype_type | None = None) -> Tensor:
     """`softmax(-input)`."""
-    return soft.softmax(elementary.Neg.forward(input), dim_for("softmin", dim, input.array.ndim, _stacklevel), dtype)
+    return soft.softmax(unary.Neg.forward(input), dim_for("softmin", dim, input.array.ndim, _stacklevel), dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype_type | None = None) -> Tensor:
@@ -213,8 +211,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     else:
         volumes = squares.view(shape[0], 1, shape[1], shape[2], -1)
         means = avg_pool3d(pad(volumes, (0, 0, 0, 0, *around)), (size, 1, 1), stride=1).squeeze(1).view(shape)
-    result: Tensor = input / means.mul(alpha).add(k).pow(beta)
-    return result
+    return input / means.mul(alpha).add(k).pow(beta)
 
 
 # What PyTorch has only in C++, with its errors for arguments of a wrong type; `linear` goes without them, for speed.
@@ -243,7 +240,7 @@ globals().update({name: guardable(globals()[name], name, __name__, *operator)
 GUARDED = ("alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "gaussian_nll_loss",
            "gumbel_softmax", "softsign", "tanhshrink")
 globals().update({name: guardable(globals()[name], name, __name__) for name in GUARDED})
-wrap_new_ops()  # those that are loaded with this module
+OPS.wrap_new()  # those that are loaded with this module
 overridable_module(globals(), {*__all__} - {*IN_C, *HANDED_ON, *OTHERWISE, *GUARDED, "logsigmoid"}, ("linear",))
 
 if not TYPE_CHECKING:  # a type checker reports missing names by itself

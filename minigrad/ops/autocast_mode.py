@@ -21,7 +21,7 @@ from minigrad._base.locks import new_lock
 from minigrad._base.type_name import type_name
 from minigrad.autograd.grad_mode import enable_grad
 from minigrad.core import LOCAL, Node, Tensor
-from minigrad.ops._dispatch.op_wrappers import is_part, wrap_ops
+from minigrad.ops._dispatch.op_wrappers import OPS, is_part
 from minigrad.ops._dispatch.torch_function import TorchFunctionMode, path_of
 from minigrad.ops.linalg.checks import CASTING
 from minigrad.ops.tensor.copy import cast
@@ -178,7 +178,7 @@ class ThreadsOn:
             STATE.mode = None
         with self.lock:
             (self.threads.add if STATE.enabled else self.threads.discard)(threading.get_ident())
-            wrap_ops(autocast_op, on=bool(self.threads))
+            OPS.wrap(autocast_op, on=bool(self.threads))
 
 
 THREADS_ON = ThreadsOn()

@@ -5,13 +5,13 @@ from typing import Any
 from minigrad.backends.numpy import XP
 from minigrad.backends.registry import DeviceHandle, device_like
 from minigrad.core import Tensor, plain
-from minigrad.ops._dispatch.op_wrappers import bind_forwards
-from minigrad.ops.activation import basic as activation
+from minigrad.ops import activation
+from minigrad.ops._dispatch.op_wrappers import OPS
 from minigrad.ops.index import indexing as index
 from minigrad.ops.index.indexing import IndexPut
 from minigrad.ops.linalg import matmul as linalg
-from minigrad.ops.pointwise import elementary, power
-from minigrad.ops.pointwise.where import Masked, Where
+from minigrad.ops.pointwise import pow, unary
+from minigrad.ops.pointwise.ternary import Masked, Where
 from minigrad.ops.reduce import sums as reduce
 from minigrad.ops.shape import join
 from minigrad.ops.shape import views as shape
@@ -21,12 +21,12 @@ from minigrad.ops.tensor import copy
 class TensorNamespace:
     """The functions of `ArrayNamespace`, each as the corresponding op."""
 
-    exp = staticmethod(elementary.Exp.forward)
-    log = staticmethod(elementary.Log.forward)
-    sqrt = staticmethod(elementary.Sqrt.forward)
-    sin = staticmethod(elementary.Sin.forward)
-    cos = staticmethod(elementary.Cos.forward)
-    sign = staticmethod(elementary.Sign.forward)
+    exp = staticmethod(unary.Exp.forward)
+    log = staticmethod(unary.Log.forward)
+    sqrt = staticmethod(unary.Sqrt.forward)
+    sin = staticmethod(unary.Sin.forward)
+    cos = staticmethod(unary.Cos.forward)
+    sign = staticmethod(unary.Sign.forward)
     sigmoid = staticmethod(activation.Sigmoid.forward)
     where = staticmethod(Where.forward)
     masked = staticmethod(Masked.forward)
@@ -50,7 +50,7 @@ class TensorNamespace:
 
     @staticmethod
     def power(x: Tensor, y: Any) -> Tensor:
-        return power.PowTensor.forward(x, y) if isinstance(y, Tensor) else power.Pow.forward(x, y)
+        return pow.PowTensor.forward(x, y) if isinstance(y, Tensor) else pow.Pow.forward(x, y)
 
     @staticmethod
     def moved(x: Tensor, handle: Any) -> Tensor:
@@ -84,5 +84,5 @@ class TensorNamespace:
         return x.array.dtype
 
 
-bind_forwards(TensorNamespace)
+OPS.bind(TensorNamespace)
 Tensor.backward_namespace = TensorNamespace()

@@ -10,34 +10,34 @@ from minigrad.backends.registry import MultiDevice
 from minigrad.core import Tensor
 from minigrad.ops import factory
 from minigrad.ops._dispatch.device_guard import guarded
-from minigrad.ops._dispatch.op_wrappers import BOUND, REBOUND, bind_forwards
+from minigrad.ops._dispatch.op_wrappers import OPS
 from minigrad.ops._dispatch.registration import DIRECT_METHODS, METHODS
 from minigrad.ops._dispatch.torch_function import begin, default
 from minigrad.ops.index import indexing
 from minigrad.ops.linalg import matmul
-from minigrad.ops.pointwise import aliases, arithmetic, bitwise, compare, division, elementary, functions, inplace
+from minigrad.ops.pointwise import add, binary, compare, div, mul, pow, unary
 from minigrad.ops.shape import flip
 from minigrad.ops.tensor import properties, storage
 
 OPERATORS: dict[str, Any] = {
-    "__add__": arithmetic.Add.forward, "__radd__": arithmetic.Add.forward,
-    "__sub__": arithmetic.Sub.forward, "__rsub__": arithmetic.Rsub.forward,
-    "__mul__": arithmetic.Mul.forward, "__rmul__": arithmetic.Mul.forward,
-    "__truediv__": arithmetic.Div.forward, "__rtruediv__": functions.rdiv, "__rdiv__": functions.rdiv,
-    "__pow__": functions.pow, "__rpow__": functions.rpow,
-    "__neg__": elementary.Neg.forward, "__pos__": aliases.positive, "__abs__": elementary.Abs.forward,
+    "__add__": add.Add.forward, "__radd__": add.Add.forward,
+    "__sub__": add.Sub.forward, "__rsub__": add.Rsub.forward,
+    "__mul__": mul.Mul.forward, "__rmul__": mul.Mul.forward,
+    "__truediv__": div.Div.forward, "__rtruediv__": div.rdiv, "__rdiv__": div.rdiv,
+    "__pow__": pow.pow, "__rpow__": pow.rpow,
+    "__neg__": unary.Neg.forward, "__pos__": unary.positive, "__abs__": unary.Abs.forward,
     "__matmul__": matmul.at,
-    "__floordiv__": division.floor_divide, "__rfloordiv__": division.rfloordiv,
-    "__mod__": division.remainder, "__rmod__": division.rremainder,
+    "__floordiv__": div.floor_divide, "__rfloordiv__": div.rfloordiv,
+    "__mod__": div.remainder, "__rmod__": div.rremainder,
     "__eq__": compare.equals, "__ne__": compare.ne,
     "__lt__": compare.lt, "__le__": compare.le, "__gt__": compare.gt, "__ge__": compare.ge,
-    "__and__": bitwise.bitwise_and, "__rand__": bitwise.bitwise_and,
-    "__or__": bitwise.bitwise_or, "__ror__": bitwise.bitwise_or,
-    "__xor__": bitwise.bitwise_xor, "__rxor__": bitwise.bitwise_xor, "__invert__": bitwise.inverted,
-    "__lshift__": bitwise.bitwise_left_shift, "__rlshift__": bitwise.rlshift,
-    "__rshift__": bitwise.bitwise_right_shift, "__rrshift__": bitwise.rrshift,
-    "__iadd__": inplace.add_, "__isub__": inplace.sub_, "__imul__": inplace.mul_, "__itruediv__": inplace.div_,
-    "__ipow__": inplace.pow_,
+    "__and__": binary.bitwise_and, "__rand__": binary.bitwise_and,
+    "__or__": binary.bitwise_or, "__ror__": binary.bitwise_or,
+    "__xor__": binary.bitwise_xor, "__rxor__": binary.bitwise_xor, "__invert__": binary.inverted,
+    "__lshift__": binary.bitwise_left_shift, "__rlshift__": binary.rlshift,
+    "__rshift__": binary.bitwise_right_shift, "__rrshift__": binary.rrshift,
+    "__iadd__": add.add_, "__isub__": add.sub_, "__imul__": mul.mul_,
+    "__itruediv__": div.div_, "__ipow__": pow.pow_,
     **{name: METHODS[method] for name, method in (
         ("__iand__", "bitwise_and_"), ("__ior__", "bitwise_or_"), ("__ixor__", "bitwise_xor_"),
         ("__ilshift__", "bitwise_left_shift_"), ("__irshift__", "bitwise_right_shift_"),
@@ -55,15 +55,14 @@ NEED_NO_GUARD = {"__new__", "__dir__", "type"}
 
 def guard(on: bool) -> None:
     """Put guards around what has no wrapper, or remove them; the forward of an op has its own."""
-    forwards = {name for owner, name, _ in BOUND if owner is Tensor}
+    forwards = {name for owner, name, _ in OPS.bound if owner is Tensor}
     for name, function in {**OPERATORS, **DIRECT_METHODS}.items():
         if isinstance(function, FunctionType) and name not in NEED_NO_GUARD | forwards:
             setattr(Tensor, name, guarded(function) if on else function)
-    for rewrap in REBOUND:
-        rewrap()
+    OPS.notify()
 
 
 for operator, function in OPERATORS.items():
     setattr(Tensor, operator, function)
-bind_forwards(Tensor)
+OPS.bind(Tensor)
 MultiDevice.on_change(guard)

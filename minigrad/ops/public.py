@@ -6,9 +6,7 @@
 # ruff: noqa: F403 - a reader looks a name up in its own module
 
 from minigrad.compat.complex import *
-from minigrad.ops.activation.piecewise import *
-from minigrad.ops.activation.smooth import *
-from minigrad.ops.activation.softmax import *
+from minigrad.ops.activation import *
 from minigrad.ops.factory import *
 from minigrad.ops.index.indexing import *
 from minigrad.ops.index.mask import *
@@ -29,19 +27,16 @@ from minigrad.ops.nn.normalization import *
 from minigrad.ops.nn.pad import *
 from minigrad.ops.nn.pooling import *
 from minigrad.ops.nn.rnn import *
-from minigrad.ops.pointwise.aliases import *
+from minigrad.ops.nn.softmax import *
+from minigrad.ops.pointwise.add import *
 from minigrad.ops.pointwise.binary import *
-from minigrad.ops.pointwise.bitwise import *
 from minigrad.ops.pointwise.compare import *
-from minigrad.ops.pointwise.compare_inplace import *
-from minigrad.ops.pointwise.division import *
-from minigrad.ops.pointwise.functions import *
-from minigrad.ops.pointwise.inplace import *
+from minigrad.ops.pointwise.div import *
 from minigrad.ops.pointwise.minmax import *
-from minigrad.ops.pointwise.rounding import *
+from minigrad.ops.pointwise.mul import *
+from minigrad.ops.pointwise.pow import *
 from minigrad.ops.pointwise.ternary import *
 from minigrad.ops.pointwise.unary import *
-from minigrad.ops.pointwise.where import *
 from minigrad.ops.random import *
 from minigrad.ops.reduce.count import *
 from minigrad.ops.reduce.cumulative import *

@@ -9,8 +9,6 @@ The numbers come from `minigrad.backends.draws` and fill memory in the order of 
 op in place is zero, since the result does not depend on the old values.
 """
 
-from __future__ import annotations
-
 import functools
 import operator
 from collections.abc import Callable, Iterable, Sequence
@@ -69,7 +67,7 @@ class Generator:
     def __setstate__(self, state: Tensor) -> None:
         self.set_state(state)
 
-    def manual_seed(self, seed: int) -> Generator:
+    def manual_seed(self, seed: int) -> "Generator":
         """Restart from `seed`; return this generator."""
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
@@ -88,7 +86,7 @@ class Generator:
         """The state, as a tensor of bytes in PyTorch's layout."""
         return plain(np.frombuffer(self.stream.state_bytes(), np.uint8).copy())
 
-    def set_state(self, new_state: Any, /) -> Generator:
+    def set_state(self, new_state: Any, /) -> "Generator":
         """Restore a state from `get_state`; return this generator.
 
         Raises:
@@ -102,20 +100,20 @@ class Generator:
         self.stream.set_state_bytes(new_state.array.tobytes())
         return self
 
-    def clone_state(self) -> Generator:
+    def clone_state(self) -> "Generator":
         """A separate generator in the same state."""
         other = Generator(self.device)
         other.stream.set_state_bytes(self.stream.state_bytes())
         return other
 
-    def graphsafe_get_state(self) -> Generator:
+    def graphsafe_get_state(self) -> "Generator":
         """Another generator that shares this one's state; GPU only."""
         self.philox(NotImplementedError("graphsafe_get_state is not supported in this Generator"))
         other = Generator(self.device)
         other.stream = self.stream
         return other
 
-    def graphsafe_set_state(self, state: Generator, /) -> None:
+    def graphsafe_set_state(self, state: "Generator", /) -> None:
         """Share the state of another generator; GPU only."""
         self.philox(NotImplementedError("graphsafe_set_state is not supported in this Generator"))
         self.stream = state.stream

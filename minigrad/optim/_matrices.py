@@ -14,7 +14,7 @@ from minigrad._base.dtype import as_dtype
 from minigrad.backends.registry import device_like
 from minigrad.core import Tensor, plain
 from minigrad.ops.tensor.properties import finfo
-from minigrad.optim._update import plain_number, scalar_state, step_of_each
+from minigrad.optim._update import check_one_element, plain_number, scalar_state, step_of_each
 from minigrad.optim.optimizer import Group, Optimizer, State
 
 __all__ = ["Adafactor", "Muon"]
@@ -32,8 +32,7 @@ class Adafactor(Optimizer):
     def __init__(self, params: Iterable[Any], lr: float | Tensor = 1e-2, beta2_decay: float = -0.8,
                  eps: tuple[float | None, float] = (None, 1e-3), d: float = 1.0, weight_decay: float = 0.0, *,
                  foreach: bool | None = None, maximize: bool = False) -> None:
-        if isinstance(lr, Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
+        check_one_element(lr)
         for wrong, text in ((plain_number(lr) < 0, f"Learning rate should be >= 0 but is: {lr}"),
                             (beta2_decay > 0, f"beta2_decay should be <= 0 but is: {beta2_decay}"),
                             (eps[0] is not None and eps[0] < 0, f"epsilon1 should be >= 0 but is: {eps[0]}"),
@@ -46,7 +45,6 @@ class Adafactor(Optimizer):
                                   "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize})
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change each parameter that has a gradient; `closure` recomputes the loss, which is then returned."""
         return step_of_each(self.param_groups, closure, lambda p, group: update(
             p, -p.grad if group["maximize"] else p.grad, self.state_for(p), group))
 
@@ -65,7 +63,6 @@ class Adafactor(Optimizer):
 
 
 def update(p: Any, g: Any, state: State, group: Group) -> None:
-    """Update one parameter by its gradient."""
     small, smallest_size = group["eps"]
     small = finfo(p.dtype).eps if small is None else small
     state["step"] += 1
@@ -103,8 +100,7 @@ class Muon(Optimizer):
                  momentum: float = 0.95, nesterov: bool = True,
                  ns_coefficients: tuple[float, float, float] = COEFFICIENTS, eps: float = 1e-7, ns_steps: int = 5,
                  adjust_lr_fn: str | None = None) -> None:
-        if isinstance(lr, Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
+        check_one_element(lr)
         for wrong, text in ((plain_number(lr) < 0, f"Learning rate should be >= 0 but is: {lr}"),
                             (momentum < 0, f"momentum should be >= 0 but is: {momentum}"),
                             (weight_decay < 0, f"weight decay should be >= 0 but is: {weight_decay}"),
@@ -120,11 +116,9 @@ class Muon(Optimizer):
                 raise ValueError(f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}")
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change each parameter that has a gradient; `closure` recomputes the loss, which is then returned."""
         return step_of_each(self.param_groups, closure, self.update)
 
     def update(self, p: Any, group: Group) -> None:
-        """Update one parameter by its gradient."""
         state, g, momentum, lr = self.state[p], p.grad, group["momentum"], plain_number(group["lr"])
         if not state:
             state["momentum_buffer"] = g.new_zeros(g.shape)

@@ -222,7 +222,6 @@ class BlockwiseUpdate:
         return simple and self.is_like_parameter(a) and (t._extras is None or not t._extras.inference)
 
     def is_like_parameter(self, array: Any) -> bool:
-        """Return whether an array has the parameter's shape and dtype."""
         like = self.like
         return isinstance(array, (np.ndarray, np.generic)) and array.dtype is like.dtype and array.shape == like.shape
 
@@ -303,7 +302,6 @@ def run_kernel(kernel: Kernel | None, p: Tensor, g: Tensor, state: dict[str, Any
 
 
 def has_same_layout(t: Any, p: Tensor) -> bool:
-    """Return whether a tensor has the parameter's type, dtype, shape and device."""
     a, like = t.array, p.array
     return (type(a) is type(like) and a.dtype == like.dtype and a.shape == like.shape
             and BACKEND_OF[type(like)].index_of(a) == BACKEND_OF[type(like)].index_of(like))
@@ -340,6 +338,12 @@ def before_write(t: Any) -> Any:
     return t.clone() if LOCAL.recording and isinstance(t, Tensor) else t
 
 
+def check_one_element(lr: Any) -> None:
+    """Raise PyTorch's error for a learning rate that is a tensor of several elements, or none."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+
+
 def check_options(**options: Any) -> None:
     """Raise PyTorch's error for the first option out of its range: betas in [0, 1), all others at least 0."""
     for name, value in options.items():
@@ -348,8 +352,8 @@ def check_options(**options: Any) -> None:
                 if not 0.0 <= value[i] < 1.0:
                     raise ValueError(f"Invalid beta parameter at index {i}: {value[i]}")
             continue
-        if name == "lr" and isinstance(value, Tensor) and value.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
+        if name == "lr":
+            check_one_element(value)
         if not 0.0 <= value:
             raise ValueError(f"Invalid {OPTION_NAMES.get(name, f'{name} value')}: {value}")
 
@@ -363,13 +367,12 @@ def change_scalar(t: Tensor, name: str, value: Any) -> None:
         getattr(t, name)(value)
 
 
-def filled(p: Tensor, value: Any) -> Tensor:
+def state_like(p: Tensor, value: Any) -> Tensor:
     """Return a state tensor like `p`, filled with one value."""
     return constant(np.full_like(p.array, plain_number(value)))
 
 
 def count_dtype(fused: Any = None) -> Any:
-    """Return the dtype of a count of steps."""
     return np.dtype("float64" if default_float().name == "float64" and not fused else "float32")
 
 
@@ -417,7 +420,6 @@ class ElementwiseOptimizer(Optimizer):
                 state["step"] = plain(np.array(state["step"], count_dtype()))
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change each parameter that has a gradient; `closure` recomputes the loss, which is then returned."""
         loss = None
         if self.param_groups[0].get("capturable"):
             self.warn_if_not_captured()
@@ -444,7 +446,6 @@ class ElementwiseOptimizer(Optimizer):
             self._warned_capturable_if_run_uncaptured = True
 
     def step_one(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
-        """Update one parameter by its gradient."""
         backend = BACKEND_OF.get(type(p.array))
         if group.get("capturable"):
             if backend is None or type(state["step"].array) is not backend.array_type:
@@ -462,7 +463,7 @@ class ElementwiseOptimizer(Optimizer):
     # defined by a subclass
     def init_state(self, p: Tensor, group: Group) -> State:
         """Return the state of a parameter before its first step."""
-        return {"step": scalar_state(p, group), **{name: filled(p, 0) for name in self.averages}}
+        return {"step": scalar_state(p, group), **{name: state_like(p, 0) for name in self.averages}}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         """Apply the rule: change `p` and `state` by the gradient `g`; all are tensors, or all are blocks.

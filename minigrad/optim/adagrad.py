@@ -5,7 +5,7 @@ from typing import Any
 
 from minigrad.backends.registry import device_guard
 from minigrad.core import Tensor
-from minigrad.optim._update import ElementwiseOptimizer, check_options, filled, number, scalar_state
+from minigrad.optim._update import ElementwiseOptimizer, check_options, number, scalar_state, state_like
 from minigrad.optim.optimizer import Group, State
 
 __all__ = ["Adagrad"]
@@ -33,7 +33,7 @@ class Adagrad(ElementwiseOptimizer):
                     self.state_of(p, group)
 
     def init_state(self, p: Tensor, group: Group) -> State:
-        return {"step": scalar_state(p, group), "sum": filled(p, self.defaults["initial_accumulator_value"])}
+        return {"step": scalar_state(p, group), "sum": state_like(p, self.defaults["initial_accumulator_value"])}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         g = self.effective_grad(p, g, group)

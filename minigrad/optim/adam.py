@@ -9,9 +9,9 @@ from minigrad.optim._update import (
     Kernel,
     before_write,
     check_options,
-    filled,
     number,
     plain_number,
+    state_like,
     steps,
 )
 from minigrad.optim.optimizer import Group, State
@@ -48,7 +48,7 @@ class Adam(ElementwiseOptimizer):
 
     def init_state(self, p: Tensor, group: Group) -> State:
         state = super().init_state(p, group)
-        return {**state, "max_exp_avg_sq": filled(p, 0)} if group["amsgrad"] else state
+        return {**state, "max_exp_avg_sq": state_like(p, 0)} if group["amsgrad"] else state
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         lr, beta1, beta2 = [number(value, group) for value in (group["lr"], *group["betas"])]

@@ -8,10 +8,10 @@ from minigrad.optim._update import (
     ElementwiseOptimizer,
     change_scalar,
     check_options,
-    filled,
     number,
     plain_number,
     scalar_state,
+    state_like,
     steps,
 )
 from minigrad.optim.optimizer import Group, State
@@ -38,7 +38,7 @@ class ASGD(ElementwiseOptimizer):
 
     def init_state(self, p: Tensor, group: Group) -> State:
         eta, mu = scalar_state(p, group, group["lr"]), scalar_state(p, group, 1)
-        return {"step": scalar_state(p, group), "eta": eta, "mu": mu, "ax": filled(p, 0)}
+        return {"step": scalar_state(p, group), "eta": eta, "mu": mu, "ax": state_like(p, 0)}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         eta, mu, x = steps(state, group, "eta"), steps(state, group, "mu"), state["ax"]

@@ -63,7 +63,7 @@ class LBFGS(Optimizer):
             first_loss = closure()
             state["func_evals"] += 1
             g = self.flat_grad()
-            if not small(g, group["tolerance_grad"]):
+            if not is_small(g, group["tolerance_grad"]):
                 self.iterate(closure, group, state, float(first_loss), g)
         return first_loss
 
@@ -73,7 +73,7 @@ class LBFGS(Optimizer):
         evals, max_iter = 1, group["max_iter"]
         for i in range(1, max_iter + 1):
             state["n_iter"] += 1
-            direct(now, g, state, group["history_size"])
+            set_direction(now, g, state, group["history_size"])
             if now["prev_flat_grad"] is None:
                 now["prev_flat_grad"] = g.clone()
             else:
@@ -89,8 +89,8 @@ class LBFGS(Optimizer):
                                        i == max_iter)
             evals += calls
             state["func_evals"] += calls
-            if (i == max_iter or evals >= group["max_eval"] or small(g, group["tolerance_grad"])
-                    or small(now["d"] * now["t"], group["tolerance_change"])
+            if (i == max_iter or evals >= group["max_eval"] or is_small(g, group["tolerance_grad"])
+                    or is_small(now["d"] * now["t"], group["tolerance_change"])
                     or abs(loss - now["prev_loss"]) < group["tolerance_change"]):
                 break
         state.update(now)
@@ -131,12 +131,12 @@ class LBFGS(Optimizer):
             start += p.numel()
 
 
-def small(x: Tensor, tolerance: float) -> bool:
+def is_small(x: Tensor, tolerance: float) -> bool:
     """Return whether no element is greater in magnitude than `tolerance`."""
     return bool(x.abs().max() <= tolerance)
 
 
-def direct(now: State, g: Tensor, state: State, history_size: int) -> None:
+def set_direction(now: State, g: Tensor, state: State, history_size: int) -> None:
     """Set the direction, `now["d"]`; add the last step to the pairs of y (`old_dirs`) and s (`old_stps`)."""
     if state["n_iter"] == 1:
         now.update(d=g.neg(), old_dirs=[], old_stps=[], ro=[], H_diag=1)
@@ -185,7 +185,7 @@ def strong_wolfe(evaluate: Callable[[Any], Point], start: Point, t: Any, size: A
     low, high = lower_first(points)
     close = False
     while not done and calls <= limit and not abs(points[1].t - points[0].t) * size < tolerance:
-        t = cubic_minimum(points[0], points[1], *ends(points))
+        t = cubic_minimum(points[0], points[1], *bracket_ends(points))
         t, close = away_from_ends(t, points, close)
         new = evaluate(t)
         calls += 1
@@ -193,7 +193,7 @@ def strong_wolfe(evaluate: Callable[[Any], Point], start: Point, t: Any, size: A
             points[high] = new
             low, high = lower_first(points)
             continue
-        done = flat(new, start)
+        done = is_flat(new, start)
         if not done and new.slope * (points[high].t - points[low].t) >= 0:
             points[high] = points[low]
         points[low] = new
@@ -206,7 +206,7 @@ def bracket(evaluate: Callable[[Any], Point], start: Point, t: Any, limit: int) 
     for i in range(limit):
         if too_high(new, start) or (i > 1 and new.f >= before.f):
             return [before, new], i + 1, False
-        if flat(new, start):
+        if is_flat(new, start):
             return [new], i + 1, True
         if new.slope >= 0:
             return [before, new], i + 1, False
@@ -220,7 +220,7 @@ def too_high(point: Point, start: Point) -> bool:
     return bool(point.f > start.f + ENOUGH * point.t * start.slope)
 
 
-def flat(point: Point, start: Point) -> bool:
+def is_flat(point: Point, start: Point) -> bool:
     """Return whether the slope is flat enough."""
     return bool(abs(point.slope) <= -FLAT * start.slope)
 
@@ -230,7 +230,7 @@ def lower_first(points: list[Point]) -> tuple[int, int]:
     return (0, 1) if points[0].f <= points[-1].f else (1, 0)
 
 
-def ends(points: list[Point]) -> tuple[Any, Any]:
+def bracket_ends(points: list[Point]) -> tuple[Any, Any]:
     """Return the ends of a bracket, in order."""
     a, b = points[0].t, points[1].t
     return (a, b) if a <= b else (b, a)
@@ -238,7 +238,7 @@ def ends(points: list[Point]) -> tuple[Any, Any]:
 
 def away_from_ends(t: Any, points: list[Point], close: bool) -> tuple[Any, bool]:
     """Return the step, moved if it is at the end of the bracket, or near it for the second time (`close`)."""
-    low, high = ends(points)
+    low, high = bracket_ends(points)
     margin = 0.1 * (high - low)
     if not min(high - t, t - low) < margin:
         return t, False

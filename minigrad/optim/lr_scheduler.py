@@ -44,14 +44,14 @@ MODES = ("triangular", "triangular2", "exp_range")
 Values = list[Any]  # one per group: a number, or a tensor if the group has one
 
 
-def copied(value: Any) -> Any:
+def copy_of(value: Any) -> Any:
     """Return a copy of a tensor, since schedules fill the tensors of a group in place; return a number unchanged."""
     return value.clone() if isinstance(value, Tensor) else value
 
 
 def values_of(optimizer: Optimizer, key: str) -> Values:
     """Return an option of each group."""
-    return [copied(group[key]) for group in optimizer.param_groups]
+    return [copy_of(group[key]) for group in optimizer.param_groups]
 
 
 def set_value(group: dict[str, Any], key: str, value: Any) -> None:
@@ -69,7 +69,7 @@ def per_group(name: str, optimizer: Optimizer, value: Any) -> Values:
     if len(values) != count:
         raise ValueError(f"{name} must have the same length as optimizer.param_groups. {name} has {len(values)} "
                          f"values, param_groups has {count}.")
-    return [copied(value) for value in values]
+    return [copy_of(value) for value in values]
 
 
 def check_optimizer(optimizer: Any) -> None:
@@ -115,7 +115,7 @@ class LRScheduler:
         check_optimizer(optimizer)
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                group.setdefault("initial_lr", copied(group["lr"]))
+                group.setdefault("initial_lr", copy_of(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(NOT_RESUMED.format(i))
         self.optimizer = optimizer

@@ -55,5 +55,4 @@ class NAdam(ElementwiseOptimizer):
 
 
 def momentum(t: Any, group: Group) -> Any:
-    """Return the momentum of step t."""
     return group["betas"][0] * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"]))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from minigrad._base.dtype import float32
-from minigrad._base.hooks import RemovableHandle
+from minigrad._base.hooks import RemovableHandle, add_hook
 from minigrad._base.warnings import warn
 from minigrad.core import LOCAL, Tensor
 from minigrad.ops.tensor.properties import typename
@@ -42,15 +42,6 @@ class Required:
 
 
 required = Required()
-
-
-def add_hook(hooks: Hooks, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-    """Add a hook, last or first; its handle removes it."""
-    handle = RemovableHandle(hooks)
-    hooks[handle.id] = hook
-    if prepend:
-        hooks.move_to_end(handle.id, last=False)
-    return handle
 
 
 def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
@@ -136,9 +127,8 @@ class Optimizer:
     def add_param_group(self, param_group: Group) -> None:
         """Optimise more parameters: a dict with `params` and options.
 
-        Raises:
-            TypeError: if it is not a dict, for a set of parameters, or parameters that are not tensors.
-            ValueError: for results of ops, if some names are missing, or for parameters that are in another group.
+        Raises TypeError if it is not a dict, for a set of parameters, or parameters that are not tensors; ValueError
+        for results of ops, if some names are missing, or for parameters that are in another group.
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
@@ -282,16 +272,16 @@ class Optimizer:
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call `hook(optimizer)` before `state_dict`."""
-        return add_hook(self._optimizer_state_dict_pre_hooks, hook, prepend)
+        return add_hook(self._optimizer_state_dict_pre_hooks, hook, prepend=prepend)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call `hook(optimizer, state_dict)` after `state_dict`; it may return another one."""
-        return add_hook(self._optimizer_state_dict_post_hooks, hook, prepend)
+        return add_hook(self._optimizer_state_dict_post_hooks, hook, prepend=prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call `hook(optimizer, state_dict)` before one is loaded; it may return another one."""
-        return add_hook(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+        return add_hook(self._optimizer_load_state_dict_pre_hooks, hook, prepend=prepend)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call `hook(optimizer)` after one was loaded."""
-        return add_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+        return add_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend=prepend)

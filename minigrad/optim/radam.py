@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.core import Tensor
-from minigrad.ops.pointwise.functions import where
+from minigrad.ops.pointwise.ternary import where
 from minigrad.optim._update import ElementwiseOptimizer, check_options, number, steps
 from minigrad.optim.optimizer import Group
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.core import Tensor
-from minigrad.optim._update import ElementwiseOptimizer, check_options, filled, number
+from minigrad.optim._update import ElementwiseOptimizer, check_options, number, state_like
 from minigrad.optim.optimizer import Group, State
 
 __all__ = ["RMSprop"]
@@ -32,9 +32,9 @@ class RMSprop(ElementwiseOptimizer):
     def init_state(self, p: Tensor, group: Group) -> State:
         state = super().init_state(p, group)
         if group["momentum"] > 0:
-            state["momentum_buffer"] = filled(p, 0)
+            state["momentum_buffer"] = state_like(p, 0)
         if group["centered"]:
-            state["grad_avg"] = filled(p, 0)
+            state["grad_avg"] = state_like(p, 0)
         return state
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:

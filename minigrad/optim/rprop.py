@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.core import Tensor
-from minigrad.optim._update import ElementwiseOptimizer, before_write, check_options, filled, scalar_state
+from minigrad.optim._update import ElementwiseOptimizer, before_write, check_options, scalar_state, state_like
 from minigrad.optim.optimizer import Group, State
 
 __all__ = ["Rprop"]
@@ -28,7 +28,7 @@ class Rprop(ElementwiseOptimizer):
             "differentiable": differentiable, "capturable": capturable})
 
     def init_state(self, p: Tensor, group: Group) -> State:
-        return {"step": scalar_state(p, group), "prev": filled(p, 0), "step_size": filled(p, group["lr"])}
+        return {"step": scalar_state(p, group), "prev": state_like(p, 0), "step_size": state_like(p, group["lr"])}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         (less, more), prev, size = group["etas"], state["prev"], state["step_size"]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.core import Tensor
-from minigrad.optim._update import ElementwiseOptimizer, Kernel, number, plain_number
+from minigrad.optim._update import ElementwiseOptimizer, Kernel, check_one_element, number, plain_number
 from minigrad.optim.optimizer import Group, State
 
 __all__ = ["SGD"]
@@ -20,8 +20,7 @@ class SGD(ElementwiseOptimizer):
     def __init__(self, params: Iterable[Any], lr: float | Tensor = 1e-3, momentum: float = 0, dampening: float = 0,
                  weight_decay: float | Tensor = 0, nesterov: bool = False, *, maximize: bool = False,
                  foreach: bool | None = None, differentiable: bool = False, fused: bool | None = None) -> None:
-        if isinstance(lr, Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
+        check_one_element(lr)
         options: dict[str, Any] = {"learning rate": lr, "momentum value": momentum, "weight_decay value": weight_decay}
         for name, value in options.items():
             if value < 0.0:

@@ -1,7 +1,7 @@
 """Saves and loads tensors and modules: mirrors `torch/serialization.py`.
 
-`save` writes what `torch.save` writes, an archive of a pickle and storages (torch_writer.py), and `load` reads it
-without running any code from the file (torch_file.py). Shared storages stay shared.
+`save` writes what `torch.save` writes, an archive of a pickle and storages, and `load` reads it without running any
+code from the file (torch_file.py). Shared storages stay shared.
 
 To a name that ends in `.safetensors`, `save` writes safetensors: the tensors as they are in memory, and a JSON header.
 PyTorch reads such a file with `safetensors.torch.load_file`. Everything else (nesting, numbers, strings) is stored as
@@ -37,7 +37,7 @@ from minigrad.serialization.torch_file import (
     clear_safe_globals,
     get_safe_globals,
     location_text,
-    read,
+    read_archive,
     safe_globals,
 )
 
@@ -113,7 +113,7 @@ def safetensors_of(obj: Any) -> Callable[[str], None]:
     writer = Writer()
     tree = writer.encode(obj, ())
     text = json.dumps({"version": VERSION, "tree": tree}, allow_nan=False)
-    parts = [(key, CODES[x.dtype.name], list(x.shape), little(x)) for key, x in writer.arrays.items()]
+    parts = [(key, CODES[x.dtype.name], list(x.shape), little_endian_bytes(x)) for key, x in writer.arrays.items()]
     metadata = {"format": "pt", KEY: text, CHECKSUM: checksum(text, parts)}
     safetensors = optional("safetensors.numpy", "io")
 
@@ -137,7 +137,7 @@ def checksum(text: str, parts: Iterable[tuple[str, str, list[int], Any]]) -> str
     return f"{crc:08x}"
 
 
-def little(array: Any) -> Any:
+def little_endian_bytes(array: Any) -> Any:
     """Return the bytes of an array as a file holds them: little-endian."""
     bits = array.reshape(-1).view(f"u{array.itemsize}")
     return memoryview(bits.astype(f"<u{array.itemsize}", copy=False).view(np.uint8))
@@ -160,7 +160,7 @@ class Writer:
         if kind in (Tensor, Parameter, Buffer):
             flag = {"requires_grad": True} if value.requires_grad else {}
             location = {} if value.device == CPU else {"device": str(value.device)}
-            return {"tensor": self.take(value, path), **flag, **location}
+            return {"tensor": self.collect(value, path), **flag, **location}
         if kind is dtype:
             return {"dtype": value.name}
         if kind not in (list, *SEQUENCES.values(), *MAPPINGS.values()):
@@ -186,7 +186,7 @@ class Writer:
         metadata = getattr(value, "_metadata", None)  # the versions of modules, which a state dict carries
         return {kind: pairs} if metadata is None else {kind: pairs, "_metadata": self.encode(metadata, path)}
 
-    def take(self, tensor: Tensor, path: tuple[Any, ...]) -> str:
+    def collect(self, tensor: Tensor, path: tuple[Any, ...]) -> str:
         """Collect a tensor under the keys that lead to it, joined by dots, with a number if that name is taken."""
         name = wanted = ".".join(map(str, path)) or "tensor"
         count = 1
@@ -213,11 +213,8 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, 
     `f`: a path, or a binary file open for reading. `map_location`: where to put tensors, by default on the device that
     they were on: a device for all; a dict from the file's devices to others; or a function of a tensor on the CPU
     (PyTorch passes its storage) and the device that it was on, whose result is used unless it is None. `weights_only`
-    and `mmap` change nothing: no code from the file is run, and it is read as a whole.
-
-    Raises:
-        LoadError: if the file is damaged, or holds objects or a dtype that minigrad does not have.
-        RuntimeError: for a device that is not available.
+    and `mmap` change nothing: no code from the file is run, and it is read as a whole. Raises LoadError if the file is
+    damaged, or holds objects or a dtype that minigrad does not have; RuntimeError for a device that is not available.
     """
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
@@ -229,10 +226,10 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, 
         raise AttributeError(f"'{type(f).__name__}' object has no attribute 'read'")
     if not isinstance(data, bytes):
         raise TypeError(f"minigrad.load: {name} must be open in binary mode.")
-    return parsed(data, name, map_location)
+    return parse_file(data, name, map_location)
 
 
-def put(tensor: Tensor, location: str, mapped: Any) -> Tensor:
+def place_tensor(tensor: Tensor, location: str, mapped: Any) -> Tensor:
     """Return a tensor of a file where `map_location` says, or on the device that it was on."""
     if isinstance(mapped, dict):
         location = mapped.get(location, location)
@@ -250,10 +247,10 @@ def put(tensor: Tensor, location: str, mapped: Any) -> Tensor:
     return tensor if target.type == "cpu" else tensor.to(target)
 
 
-def parsed(data: bytes, name: str, mapped: Any = None) -> Any:
+def parse_file(data: bytes, name: str, mapped: Any = None) -> Any:
     """Return the object that the bytes of a file hold."""
     if data[:4] == b"PK\x03\x04" and data[8:9] != b"{":
-        return archived(data, name, mapped)
+        return load_archive(data, name, mapped)
     if data[:1] == b"\x80" and data[8:9] != b"{":
         raise LoadError(PICKLED.format(name))
     safetensors = optional("safetensors", "io")
@@ -264,7 +261,7 @@ def parsed(data: bytes, name: str, mapped: Any = None) -> Any:
     metadata = json.loads(data[8:8 + int.from_bytes(data[:8], "little")]).get("__metadata__") or {}
     tensors = {key: tensor_of(name, key, entry) for key, entry in entries.items()}
     if KEY not in metadata and CHECKSUM not in metadata:
-        return {key: put(t, "cpu", mapped) for key, t in tensors.items()}
+        return {key: place_tensor(t, "cpu", mapped) for key, t in tensors.items()}
     try:
         encoded = json.loads(metadata[KEY])
         version = encoded["version"]
@@ -283,19 +280,19 @@ def parsed(data: bytes, name: str, mapped: Any = None) -> Any:
         raise LoadError(f"{name} is damaged: its tensors are whole, but what was nested around them is not "
                         f"({type(error).__name__}: {error})") from error
     for tensor, location, needed in reader.read:  # the whole file was sound
-        tensor.array = put(tensor, location, mapped).array
+        tensor.array = place_tensor(tensor, location, mapped).array
         tensor.requires_grad_(needed)
     return result
 
 
-def archived(data: bytes, name: str, mapped: Any) -> Any:
+def load_archive(data: bytes, name: str, mapped: Any) -> Any:
     """Return the object in an archive of `torch.save`, with its tensors on the devices where they belong."""
     try:
-        result, tensors = read(data)
+        result, tensors = read_archive(data)
     except NotLoaded as error:
         raise LoadError(f"{name} cannot be loaded: {error}") from error
     for tensor, location in tensors:  # the whole file was sound
-        tensor.array = put(tensor.detach(), location, mapped).array
+        tensor.array = place_tensor(tensor.detach(), location, mapped).array
     return result
 
 

@@ -34,7 +34,7 @@ from minigrad.nn.parameter import Buffer, Parameter
 from minigrad.ops.tensor.storage import UntypedStorage, looking_at, rebuild, storage_offset, stride, untyped_storage
 
 __all__ = ["NotLoaded", "NotWritten", "add_safe_globals", "archive_of", "clear_safe_globals", "get_safe_globals",
-           "read", "safe_globals", "torch_name"]
+           "read_archive", "safe_globals", "torch_name"]
 
 ALIGNMENT = 64  # of each storage in the file, as in PyTorch, so that it can be mapped into memory
 REFUSED = (
@@ -69,8 +69,7 @@ class PickleWriter:
         self.alive: list[Any] = []  # what the memo knows by identity
         self.storages: dict[int, tuple[str, Any, Any]] = {}  # by address and device: key, dtype, bytes
 
-    def written(self, obj: Any) -> bytes:
-        """Return the whole pickle."""
+    def pickle_of(self, obj: Any) -> bytes:
         self.out.write(b"\x80\x02")
         self.save(obj, ())
         self.out.write(b".")
@@ -81,7 +80,7 @@ class PickleWriter:
         self.memo[key] = len(self.memo)
         self.out.write(b"r" + struct.pack("<I", self.memo[key]))
 
-    def recalled(self, key: Any) -> bool:
+    def write_reference(self, key: Any) -> bool:
         """Return whether something is in the memo; if so, write a reference to it."""
         if key not in self.memo:
             return False
@@ -90,13 +89,12 @@ class PickleWriter:
 
     def name(self, module: str, name: str) -> None:
         """Write what has this name in this module."""
-        if not self.recalled((module, name)):
+        if not self.write_reference((module, name)):
             self.out.write(b"c" + f"{module}\n{name}\n".encode())
             self.remember((module, name))
 
     def text(self, value: str) -> None:
-        """Write a string."""
-        if not self.recalled(value):
+        if not self.write_reference(value):
             data = value.encode("utf-8", "surrogatepass")
             self.out.write(b"X" + struct.pack("<I", len(data)) + data)
             self.remember(value)
@@ -114,12 +112,11 @@ class PickleWriter:
             self.text(value)
         elif kind is dtype:
             self.name("torch", value.name)
-        elif not self.recalled(id(value)):
+        elif not self.write_reference(id(value)):
             self.alive.append(value)
-            self.composed(value, path)
+            self.save_composed(value, path)
 
     def integer(self, value: int) -> None:
-        """Write an integer of any size."""
         if -(1 << 31) <= value < 1 << 31:
             self.out.write(b"J" + struct.pack("<i", value))
             return
@@ -127,7 +124,7 @@ class PickleWriter:
         short = len(data) < 256
         self.out.write((b"\x8a" + bytes([len(data)]) if short else b"\x8b" + struct.pack("<i", len(data))) + data)
 
-    def composed(self, value: Any, path: tuple[Any, ...]) -> None:
+    def save_composed(self, value: Any, path: tuple[Any, ...]) -> None:
         """Write a value that consists of others."""
         kind = type(value)
         if isinstance(value, Tensor):
@@ -257,7 +254,7 @@ def archive_of(obj: Any, stem: str, file: Any) -> None:
         RuntimeError: if tensors of two dtypes share a storage.
     """
     pickle = PickleWriter()
-    parts = {"data.pkl": pickle.written(obj), ".format_version": b"1", ".storage_alignment": b"%d" % ALIGNMENT,
+    parts = {"data.pkl": pickle.pickle_of(obj), ".format_version": b"1", ".storage_alignment": b"%d" % ALIGNMENT,
              "byteorder": sys.byteorder.encode()}
     parts |= {f"data/{key}": memory for key, _, memory in pickle.storages.values()}
     parts["version"] = b"3\n"
@@ -434,13 +431,12 @@ class Reader(pickle.Unpickler):
         return result
 
     def parameter(self, data: Tensor, requires_grad: bool, hooks: Any = None) -> Parameter:
-        """Return a parameter with the data of a tensor."""
         result = Parameter(data, bool(requires_grad))
         self.tensors.append((result, self.tensors[-1][1]))
         return result
 
 
-def read(data: bytes) -> tuple[Any, list[tuple[Tensor, str]]]:
+def read_archive(data: bytes) -> tuple[Any, list[tuple[Tensor, str]]]:
     """Return the object in an archive, and its tensors with the devices that they were on. Raises NotLoaded for what is
     not on the closed list, and for a damaged archive."""
     try:

@@ -23,7 +23,7 @@ from typing import Any
 from minigrad._base.contexts import safe_exit
 from minigrad._base.locks import new_lock
 from minigrad.core import LOCAL, Node
-from minigrad.ops._dispatch.op_wrappers import is_part, wrap_ops
+from minigrad.ops._dispatch.op_wrappers import OPS, is_part
 from minigrad.ops._dispatch.overloads import of_class
 
 __all__ = ["TorchDispatchMode"]
@@ -93,7 +93,7 @@ class ModesOn:
         """Enter whether this thread has modes on. Call it after changing `LOCAL.dispatch_modes`."""
         with self.lock:
             (self.threads.add if LOCAL.dispatch_modes else self.threads.discard)(threading.get_ident())
-            wrap_ops(dispatched, on=bool(self.threads))
+            OPS.wrap(dispatched, on=bool(self.threads))
 
 
 MODES_ON = ModesOn()

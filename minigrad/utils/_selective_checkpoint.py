@@ -10,9 +10,10 @@ saves: an op computes and records, and here these two are separated (`Recorded`)
 
 import enum
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from minigrad._base.nested import leaves
 from minigrad.core import LOCAL, ManyOutputs, Node, Tensor, counter_of, plain, record_many, record_n
 from minigrad.core.saved_tensor import pack_all
 from minigrad.ops._dispatch.overloads import OpOverload, OpOverloadPacket, of_class
@@ -63,7 +64,6 @@ class Listener:
         self.heard: list[tuple[str, Node | None, Sequence[Any], Sequence[Any]]] = []
 
     def forward(self, op: str, node: Node | None, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """An op ran."""
         self.heard.append((op, node, inputs, outputs))
 
     def view(self, tensor: Any, source: Any = None) -> None:
@@ -82,7 +82,7 @@ class Listener:
                 LOCAL.observer.forward(op, node, inputs, outputs)
 
 
-def unheard(func: OpOverload, args: Any, kwargs: Any) -> tuple[Any, Listener]:
+def run_unheard(func: OpOverload, args: Any, kwargs: Any) -> tuple[Any, Listener]:
     """Return the result of an op before any hook or recorder knows of it, and the listener that heard the op."""
     hooks, observer, listener = LOCAL.saved_tensors_hooks, LOCAL.observer, Listener()
     LOCAL.saved_tensors_hooks, LOCAL.observer = (), listener
@@ -90,15 +90,6 @@ def unheard(func: OpOverload, args: Any, kwargs: Any) -> tuple[Any, Listener]:
         return func(*args, **kwargs), listener
     finally:
         LOCAL.saved_tensors_hooks, LOCAL.observer = hooks, observer
-
-
-def tensors_in(value: Any) -> Iterator[Tensor]:
-    """Yield the tensors among an op's arguments, also those in lists."""
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, (tuple, list)):
-        for each in value:
-            yield from tensors_in(each)
 
 
 class Argument(int):
@@ -134,7 +125,7 @@ class Recorded:
         self.arrays, self.counters = [x.array for x in outputs], [counter_of(x) for x in outputs]
         self.versions = [counter.value for counter in self.counters]
 
-    def whole(self) -> bool:
+    def is_whole(self) -> bool:
         """Return whether nothing else was recorded inside the op, whose history would be lost."""
         return not any(isinstance(x, Tensor) and x._requires_grad for x in (*self.inputs, *self.saved, *self.result))
 
@@ -144,11 +135,11 @@ class Recorded:
         if not may_change and self.versions != [counter.value for counter in self.counters]:
             raise RuntimeError(MUTATED)
 
-        def filled(values: Sequence[Any]) -> tuple[Any, ...]:
+        def fill_in(values: Sequence[Any]) -> tuple[Any, ...]:
             return tuple([given[x] if type(x) is Argument else self.arrays[x] if type(x) is Output else x
                           for x in values])
 
-        inputs, saved = filled(self.inputs), filled(self.saved)
+        inputs, saved = fill_in(self.inputs), fill_in(self.saved)
         const, input_metadata = self.notes
         if self.cls is None:
             made = tuple([plain(array) for array in self.arrays])
@@ -160,7 +151,7 @@ class Recorded:
         return result[0] if self.one else result
 
 
-def recorded(listener: Listener, result: Any, given: Sequence[Tensor]) -> Recorded | None:
+def recording_of(listener: Listener, result: Any, given: Sequence[Tensor]) -> Recorded | None:
     """Return what can be reused of an op that ran; None for a view, which holds no memory and is made again."""
     if not listener.heard or not (isinstance(result, Tensor) or type(result) is tuple):
         return None
@@ -168,10 +159,10 @@ def recorded(listener: Listener, result: Any, given: Sequence[Tensor]) -> Record
     if any(x._base is not None for x in outputs):
         return None
     found = Recorded(node, inputs, outputs, result, given)
-    return found if found.whole() else None
+    return found if found.is_whole() else None
 
 
-class Keeping(TorchDispatchMode):
+class SavingMode(TorchDispatchMode):
     """The mode of the first run. `store`: for each op, what is kept of each of its runs."""
 
     def __init__(self, policy: Policy, store: Store) -> None:
@@ -181,19 +172,19 @@ class Keeping(TorchDispatchMode):
                            kwargs: dict[str, Any] | None = None) -> Any:
         """Run the op, call the policy, then let the op's node be packed and reported."""
         kwargs = kwargs or {}
-        result, listener = unheard(func, args, kwargs)
+        result, listener = run_unheard(func, args, kwargs)
         if result is NotImplemented:
             return result
         policy = self.policy(SelectiveCheckpointContext(is_recompute=False, op_output=result), func, *args, **kwargs)
         found = None
         if policy in SAVE:
-            found = recorded(listener, result, [*tensors_in((*args, *kwargs.values()))])
+            found = recording_of(listener, result, [x for x in leaves((args, kwargs)) if isinstance(x, Tensor)])
         self.store[func].append(RECOMPUTE if found is None else found)
         listener.pass_on()
         return result
 
 
-class Giving(TorchDispatchMode):
+class ReplayMode(TorchDispatchMode):
     """The mode of the second run."""
 
     def __init__(self, store: Store, may_change: bool) -> None:
@@ -220,7 +211,7 @@ class Giving(TorchDispatchMode):
         if found is RECOMPUTE:
             return func(*args, **kwargs)
         runs[index] = CONSUMED
-        return found.again([*tensors_in((*args, *kwargs.values()))], self.may_change)
+        return found.again([x for x in leaves((args, kwargs)) if isinstance(x, Tensor)], self.may_change)
 
 
 def create_selective_checkpoint_contexts(
@@ -231,20 +222,18 @@ def create_selective_checkpoint_contexts(
     `policy_fn_or_list`: `policy(context, op, *args, **kwargs)` returns a `CheckpointPolicy`, or a bool: whether to
     save; or a list of the ops whose results are to be saved, as `torch.ops.aten.mm.default` or as minigrad's own class,
     `minigrad.ops.linalg.matmul.Mm`. Arguments are those of the op's `forward`. If a chosen result is changed in place,
-    the backward pass raises an error, unless `allow_cache_entry_mutation`; a second pass always raises.
-
-    Raises:
-        TypeError: for an argument that is neither a function nor a list.
-        ValueError: for a list with an entry that is not an op.
+    the backward pass raises an error, unless `allow_cache_entry_mutation`; a second pass always raises. Raises
+    TypeError for an argument that is neither a function nor a list; ValueError for a list with an entry that is not an
+    op.
     """
     if isinstance(policy_fn_or_list, list):
-        policy = one_of([sure_op(x) for x in policy_fn_or_list])
+        policy = one_of([checked_op(x) for x in policy_fn_or_list])
     elif callable(policy_fn_or_list):
         policy = policy_fn_or_list
     else:
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
     store: Store = defaultdict(list)
-    return Keeping(policy, store), Giving(store, allow_cache_entry_mutation)
+    return SavingMode(policy, store), ReplayMode(store, allow_cache_entry_mutation)
 
 
 def one_of(ops: list[OpOverload]) -> Policy:
@@ -255,7 +244,7 @@ def one_of(ops: list[OpOverload]) -> Policy:
     return policy
 
 
-def sure_op(x: Any) -> OpOverload:
+def checked_op(x: Any) -> OpOverload:
     """Return an entry of a list of ops; raise an error if it is not an op."""
     if isinstance(x, type) and issubclass(x, Node):
         return of_class(x, x)

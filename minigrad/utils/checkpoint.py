@@ -139,10 +139,8 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     `use_reentrant=False` only: `context_fn` makes the contexts of the first and the second run;
     `determinism_check="none"` compares nothing, "default" the shapes, dtypes and devices of what is saved;
     `early_stop`: the second run stops at the last tensor that is needed; `debug`: an error lists the ops of both runs.
-
-    Raises:
-        ValueError: for arguments that the chosen way does not have.
-        CheckpointError: in the backward pass, if the second run saves other tensors than the first.
+    Raises ValueError for arguments that the chosen way does not have; CheckpointError in the backward pass, if the
+    second run saves other tensors than the first.
     """
     if use_reentrant is None:
         warnings.warn(NOT_SAID, stacklevel=2)
@@ -351,7 +349,7 @@ class Frame:
             count += 1
             if count > len(self.holders):
                 if self.complete:
-                    raise too_many()
+                    raise too_many_tensors()
                 self.may_differ = True  # asked by a pass inside the first run, which has not saved everything yet
                 return tensor
             holder = self.holders[count - 1]()
@@ -381,7 +379,7 @@ class Frame:
             if now != then:
                 differing.append((index, then, now))
         if differing:
-            raise other_facts(differing)
+            raise other_metadata(differing)
 
 
 class GraphExecGroup:
@@ -458,7 +456,7 @@ class CheckpointError(RuntimeError):
     """Raised when a function did not do the same on its second run."""
 
 
-def too_many() -> CheckpointError:
+def too_many_tensors() -> CheckpointError:
     """Return the error for a second run that saves more tensors."""
     return CheckpointError("torch.utils.checkpoint: trying to save more tensors during recomputation than during the "
                            f"original forward pass.\n{TIP}")
@@ -472,7 +470,7 @@ def another_number(then: int, now: int) -> CheckpointError:
         f"recomputation: {now}.\n{TIP}")
 
 
-def other_facts(differing: Iterable[tuple[int, Any, Any]]) -> CheckpointError:
+def other_metadata(differing: Iterable[tuple[int, Any, Any]]) -> CheckpointError:
     """Return the error for tensors of another kind: with their positions, what was noted, and what was found."""
     rows = [f"tensor at position {index}:\nsaved metadata: {then}\nrecomputed metadata: {now}\n"
             for index, then, now in differing]

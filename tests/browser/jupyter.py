@@ -20,12 +20,13 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 import nbformat
-from playwright.sync_api import Browser, Locator, Page, TimeoutError, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, TimeoutError, expect, sync_playwright
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 FLAGS += ["--disable-background-networking", "--no-first-run"]
 QUIET = {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True}
 PATIENCE = 90.0
+expect.set_options(timeout=PATIENCE * 1000)  # 5 seconds are few on a busy machine
 
 
 ASK = """
@@ -57,7 +58,7 @@ class Lab:
 
     def ask(self, path: str, method: str = "GET") -> Any:
         """What the server's API answers."""
-        with urlopen(Request(self.address(path), method=method), timeout=20) as answer:
+        with urlopen(Request(self.address(path), method=method), timeout=PATIENCE) as answer:
             body = answer.read()
         return json.loads(body) if body else None
 
@@ -135,7 +136,7 @@ def lab(folder: Path, home: Path, theme: str = "JupyterLab Light") -> Iterator[L
         finally:
             server.terminate()
             try:
-                server.wait(20)
+                server.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 server.kill()
                 server.wait()
@@ -191,7 +192,7 @@ def run_all(page: Page, running: Lab, name: str) -> None:
     for _ in range(3):
         page.locator(".lm-MenuBar-itemLabel:text-is('Run')").click()
         page.locator("li[data-command='runmenu:run-all']").click()
-        for _ in range(50):
+        for _ in range(300):
             if prompts.all_text_contents() != before:
                 return
             page.wait_for_timeout(100)

@@ -9,7 +9,7 @@ from minigrad import nn, optim
 from minigrad.backends.registry import MultiDevice
 from minigrad.core.grad_mode import UNUSUAL
 from minigrad.nn import functional as F
-from minigrad.ops.pointwise import arithmetic as pointwise
+from minigrad.ops.pointwise import mul
 from minigrad.utils.checkpoint import checkpoint
 from tests.device.strict import COUNTS
 from tests.device.test_optim import OPTIMIZERS
@@ -263,7 +263,7 @@ def test_a_model_over_two_devices_learns(cuda):
 
 def test_where_there_is_one_device_nothing_is_guarded(cuda):
     def plain():
-        return (minigrad.Tensor.__mul__ is pointwise.Mul.forward and not hasattr(pointwise.Mul.forward, "__wrapped__")
+        return (minigrad.Tensor.__mul__ is mul.Mul.forward and not hasattr(mul.Mul.forward, "__wrapped__")
                 and len(UNUSUAL.modes) == before)
 
     before = len(UNUSUAL.modes)

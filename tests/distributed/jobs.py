@@ -28,7 +28,17 @@ def start(ranks: int, program: str, *arguments: object) -> subprocess.CompletedP
                           env=environment, check=False)
 
 
-def left_running(word: str, seconds: float = 10) -> list[str]:
+def start_with(lib: str, ranks: int, program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run a program under minigrad or PyTorch; it is told which. Under PyTorch it gets a second try.
+
+    On a busy machine one of PyTorch's own ranks may end in gloo with "Resource deadlock avoided". That says nothing
+    about minigrad; a program that is wrong fails twice.
+    """
+    done = start(ranks, program, lib, *arguments)
+    return start(ranks, program, lib, *arguments) if lib == "torch" and done.returncode else done
+
+
+def left_running(word: str, seconds: float = 60) -> list[str]:
     """The command lines of processes that hold a word; those that are about to end get some seconds."""
     end = time.monotonic() + seconds
     while (found := [line for line in command_lines() if word in line]) and time.monotonic() < end:

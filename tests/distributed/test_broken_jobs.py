@@ -14,12 +14,12 @@ HOW = {
     "raises": r"since rank 1 raised KeyError: 'no such key'",
     "ends": r"Rank 1 has left the process group while rank [02] is running all_reduce\(float32 \[2\], SUM\)",
     "dies": r"since rank 1 was ended by signal 9 \(SIGKILL\)",
-    "hangs": r"Timed out after 8 s: rank [02] is running all_reduce\(float32 \[2\], SUM\); rank 1 has not called it",
+    "hangs": r"Timed out after 15 s: rank [02] is running all_reduce\(float32 \[2\], SUM\); rank 1 has not called it",
     "order": r"is running collective: broadcast\(float32 \[2\], src=0\)",
     "shape": r"is running collective: all_reduce\(float32 \[3\], SUM\)",
     "dtype": r"is running collective: all_reduce\(float64 \[2\], SUM\)",
-    "graph": r"Timed out after 8 s: rank [02] is running all_reduce\(float32 \[12\], SUM\) for bucket 0: first.weight, "
-             r"first.bias, second.weight, second.bias; rank 1 has not called it",
+    "graph": r"Timed out after 15 s: rank [02] is running all_reduce\(float32 \[12\], SUM\) for bucket 0: "
+             r"first.weight, first.bias, second.weight, second.bias; rank 1 has not called it",
 }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from minigrad.recorder import Trace
-from tests.distributed.jobs import need_mpi, start
+from tests.distributed.jobs import need_mpi, start_with
 from tests.distributed.stories import DDP
 from tests.groups import has_torch, require
 
@@ -25,7 +25,7 @@ Traces = dict[tuple[str, int, int], Trace]
 
 def job(lib: str, folder: Path) -> Traces:
     """The traces of all stories, by name, step and rank."""
-    done = start(len(RANKS), "stories.py", lib, folder)
+    done = start_with(lib, len(RANKS), "stories.py", folder)
     assert done.returncode == 0, done.stdout + done.stderr
     found: Traces = {}
     for path in folder.glob("*.json"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from tests.distributed.jobs import need_mpi, start
+from tests.distributed.jobs import need_mpi, start_with
 from tests.distributed.models import HOOKS, OPTIONS, RANKS, trained
 from tests.groups import has_torch, require
 
@@ -19,7 +19,7 @@ CLOSE = {"rtol": 0, "atol": 1e-6}
 
 def job(lib: str, folder: Path) -> dict[int, Trained]:
     """The parameters of each model on each rank, by the number of ranks."""
-    done = start(max(RANKS), "models.py", lib, folder)
+    done = start_with(lib, max(RANKS), "models.py", folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return {ranks: {name: [dict(np.load(folder / f"{name}.{ranks}.{rank}.npz")) for rank in range(ranks)]
                     for name in [*OPTIONS, HOOKS]} for ranks in RANKS}

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from minigrad_lessons.lint import lint
-from minigrad_widgets.pictures.canvas import to_png
+from minigrad_widgets.pictures.canvas import Chart
+from minigrad_widgets.pictures.sketch import to_png
 from tests.lessons.answers import KEYS
 from tests.lessons.play import Notebook, executed, lesson
 
@@ -23,7 +24,7 @@ def only_words() -> str:
     figure = Figure(figsize=(4, 4))
     figure.text(0.05, 0.92, "step 0: grad mode is off")
     figure.text(0.05, 0.03, "This is a saved picture.")
-    return b64encode(to_png(figure)).decode()
+    return b64encode(to_png(Chart(figure).image())).decode()
 
 
 EMPTY = only_words()

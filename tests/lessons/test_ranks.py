@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from minigrad_lessons import ranks
 from minigrad_lessons.processes.ranks import RankError
 from minigrad_widgets import inspect
 from tests.groups import has_torch, require
+from tests.packaging.lab import heed_interrupts
 
 FACTOR = 3.0
 DATA = torch.tensor([1.0, 2.0])
@@ -133,10 +135,10 @@ def fails(how: str) -> None:
 def test_a_failure_is_one_sentence_and_leaves_nothing(how: str, said: str, capsys: pytest.CaptureFixture[str],
                                                       becomes: Becomes) -> None:
     with pytest.raises(RankError) as caught:
-        ranks(2, fails, how, seconds=6.0)
+        ranks(2, fails, how, seconds=15.0 if how == "hangs" else 120.0)
     assert capsys.readouterr().out == ("[1] until here\n" if how == "raises" else "")
     assert said in str(caught.value) and caught.value._render_traceback_() == [str(caught.value)]
-    assert becomes(0, 10)
+    assert becomes(0, 60)
 
 
 def test_a_loop_without_end_is_ended(becomes: Becomes) -> None:
@@ -146,13 +148,13 @@ def test_a_loop_without_end_is_ended(becomes: Becomes) -> None:
 
     with pytest.raises(RankError, match=r"^The ranks did not end within 2 seconds\.$"):
         ranks(2, busy, seconds=2.0)
-    assert becomes(0, 10)
+    assert becomes(0, 60)
 
 
 FOREVER = """from minigrad_lessons import ranks
 def forever():
     while True: pass
-ranks(2, forever, seconds=8)
+ranks(2, forever, seconds=20)
 """
 
 
@@ -160,11 +162,12 @@ ranks(2, forever, seconds=8)
 def test_when_the_kernel_is_stopped_or_killed_nothing_is_left(tmp_path: Path, number: signal.Signals,
                                                               becomes: Becomes) -> None:
     (tmp_path / "forever.py").write_text(FOREVER, encoding="utf-8")
-    kernel = subprocess.Popen([sys.executable, str(tmp_path / "forever.py")], cwd=ROOT, stderr=subprocess.DEVNULL)
-    assert becomes(6, 30)  # the launcher, mpiexec, and two processes for each rank
+    kernel = subprocess.Popen([sys.executable, str(tmp_path / "forever.py")], cwd=ROOT, stderr=subprocess.DEVNULL,
+                              preexec_fn=heed_interrupts if os.name == "posix" else None)
+    assert becomes(6, 60)  # the launcher, mpiexec, and two processes for each rank
     kernel.send_signal(number)
-    kernel.wait(30)
-    assert becomes(0, 30)
+    kernel.wait(60)
+    assert becomes(0, 60)
 
 
 def test_without_mpi_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,3 +187,22 @@ def test_programs_for_pytorch_run_over_gloo() -> None:
     import torch as pytorch  # noqa: PLC0415 (where it is installed)
 
     assert ranks(2, summed, pytorch) == [("gloo", [3.0, 3.0])] * 2
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_what_fails_in_gloo_gets_a_second_try(times: int, tmp_path: Path) -> None:
+    def fails_as_gloo_does(folder: str, times: int) -> int:
+        tries = len(os.listdir(folder)) + 1
+        dist.barrier()
+        if dist.get_rank() == 1 and tries <= times:
+            open(f"{folder}/{tries}", "w").close()
+            print("  what():  Resource deadlock avoided", file=sys.stderr, flush=True)
+            os.abort()
+        dist.barrier()
+        return tries
+
+    if times == 1:
+        assert ranks(2, fails_as_gloo_does, str(tmp_path), times) == [2, 2]
+        return
+    with pytest.raises(RankError, match=r"^A rank of PyTorch's ended in gloo: Resource deadlock avoided\.$"):
+        ranks(2, fails_as_gloo_does, str(tmp_path), times)

@@ -42,7 +42,7 @@ class Running:
         return json.loads(self.get(path))
 
 
-def _heed_interrupts() -> None:
+def heed_interrupts() -> None:
     """A shell starts what it runs in the background deaf to SIGINT, and children inherit that."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
@@ -52,7 +52,7 @@ def lab(command: Sequence[str | Path], cwd: Path, end: int = signal.SIGTERM, sec
     """Start the command, wait for its address; end it with a signal, and see that it ends well if it can."""
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, text=True, env=environment,
-                               preexec_fn=_heed_interrupts if os.name == "posix" else None)
+                               preexec_fn=heed_interrupts if os.name == "posix" else None)
     # Ends a command that says nothing, so that the loop below ends too.
     alarm = threading.Timer(seconds, process.kill)
     alarm.start()

@@ -76,7 +76,7 @@ def test_a_step():
 CLOSED = {
     "from minigrad_widgets import Inspector": ("traitlets", "widgets"),
     "from minigrad_widgets import inspect": ("traitlets", "widgets"),
-    "from minigrad_widgets import state_card; state_card().to_png()": ("matplotlib", "widgets"),
+    "from minigrad_widgets import state_card; state_card().to_png()": ("PIL", "widgets"),
     "from minigrad_widgets.torch_reader import record": ("torch", "torch"),
 }
 

@@ -96,7 +96,11 @@ def points(work: Work, at: int) -> Hit | None:
 def lines(work: Work, at: int) -> Hit | None:
     """Do some work, and let Ctrl-C come at the beginning of a line."""
     counter = Counter(at)
-    return attacked(work, counter, sys.settrace, counter.trace)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's jobs in the background are deaf to it
+    try:
+        return attacked(work, counter, sys.settrace, counter.trace)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def failures(work: Work, attack: Attack = points, stride: int = 1, first: int = 1) -> Iterator[str | None]:

@@ -90,6 +90,16 @@ def test_a_mode_that_stays_on_is_found() -> None:
         switch(True)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no background jobs of this kind")
+def test_ctrl_c_is_heard_by_a_process_that_ignores_it() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        test_a_mode_that_stays_on_is_found()
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 @starving
 @pytest.mark.parametrize("name", NAMES)
 def test_a_failed_allocation_leaves_nothing_on(name: str) -> None:
@@ -125,7 +135,8 @@ def test_a_process_that_crashes_or_hangs_is_found(how: str, monkeypatch: pytest.
             os.abort() if how == "abort" else signal.pause()
         yield
 
-    monkeypatch.setattr(allocations, "PATIENCE", 1)
+    if how == "hang":
+        monkeypatch.setattr(allocations, "PATIENCE", 1)
     wrong = next(each for each in starved(careless, 5) if each)
     assert wrong == ("signal 6 in careless" if how == "abort" else "signal 14 in ?")
     assert ("in careless" in capsys.readouterr().err) == (how == "abort")

@@ -43,7 +43,7 @@ def test_a_long_program_is_cut_in_text_and_picture() -> None:
     shown = CompiledStep(step.inspection())
     traced = step.explain().traced
     assert shown.text.endswith(f"\n    ... and {traced - 24} more")
-    written = [text.get_text() for text in shown.figure().texts]
+    written = [text.get_text() for text in shown.picture().figure.texts]
     assert written[0] == f"As it was traced: {traced} statements, one for each call that writes memory."
     assert written[-1] == f"… and {traced - 20} more"
     assert max(map(len, written[1:])) <= 104
@@ -51,11 +51,11 @@ def test_a_long_program_is_cut_in_text_and_picture() -> None:
 
 def test_the_picture_has_a_bar_for_each_pass_and_the_statements() -> None:
     shown = CompiledStep(compiled().inspection(), step=4)
-    (axes,) = shown.figure().axes
+    (axes,) = shown.picture().figure.axes
     names = [label.get_text() for label in axes.get_yticklabels()]
     assert names == [step["name"] for step in shown.compiled["steps"]]
     assert [round(bar.get_width()) for bar in axes.patches] == [10, 10, 10, 10, 9, 9, 8, 8, 8, 8, 8, 8, 8, 8]
-    texts = [text.get_text().strip() for text in shown.figure().texts]
+    texts = [text.get_text().strip() for text in shown.picture().figure.texts]
     assert texts[1:3] == ["multiply(x, w, out=t1)", "# Mul, programs.py:86"]
     assert shown.to_png().startswith(b"\x89PNG") and "Dead code" in shown.to_svg()
 

@@ -66,7 +66,7 @@ def test_operations_that_are_under_way_together_have_rows_of_their_own() -> None
 
 @pytest.mark.parametrize("ranks", [2, 8])
 def test_the_still_picture_has_a_lane_for_each_rank_in_order(ranks: int) -> None:
-    figure = RankLanes([rank_of(rank, late=0.001 * rank) for rank in reversed(range(ranks))]).figure()
+    figure = RankLanes([rank_of(rank, late=0.001 * rank) for rank in reversed(range(ranks))]).picture().figure
     (axes,) = figure.axes
     assert [label.get_text() for label in axes.get_yticklabels()] == [f"rank {rank}" for rank in range(ranks)]
     waits = [each for each in axes.collections if each.get_facecolor()[0].tolist() == pytest.approx(rgba(WAIT))]

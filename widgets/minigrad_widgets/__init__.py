@@ -3,6 +3,10 @@
 `inspect` calls the recorder and shows the result; `explain` and `checkup` say what is wrong with a program, and need no
 notebook. In a notebook, importing this package registers `%%inspect` and `%%explain`.
 
+`inspector` steps through a trace, `lenses` are views for one question each, `graph` says where boxes and labels go, and
+`pictures` draws what stays when no widget can run. `doctor` finds faults, `torch_reader` records PyTorch, `notebook`
+has the magics, `widget` what all widgets share, `static` the front end's bundle.
+
 A name is loaded when it is first used: the doctor runs where no widget is installed, and a program that shows nothing
 does not wait for what draws. `__init__.pyi` says the same to type checkers; a test compares the two.
 """

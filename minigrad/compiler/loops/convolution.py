@@ -4,8 +4,6 @@ The batch is the last dimension in memory (`last`), so that the loop inside is l
 of the result, of all pictures. Each place of a kernel sees the same line of the input, moved by so many elements.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any
@@ -16,8 +14,6 @@ from minigrad.compiler.program.statements import View
 from minigrad.compiler.tracing.trace import Active, TracedArray, new_array, plain
 from minigrad.ops.nn.conv import Convolve, ConvolveInput, ConvolveWeight, flipped, unstrided
 from minigrad.ops.nn.fold import BatchLast, Window, first, last, padded
-
-__all__ = ["as_product", "whole"]
 
 FEWEST, MOST_TAPS = 32, 25  # elements of a loop that pays, and places in a kernel whose weights registers hold
 FORWARD = """\
@@ -124,7 +120,6 @@ def note(loop: ConvolutionLoop, a: TracedArray, b: TracedArray, out: TracedArray
 
 
 def flat(array: TracedArray) -> View:
-    """Contiguous elements as one line."""
     view = array.view_of()
     return view._replace(shape=(view.size,), strides=(view.dtype.itemsize,))
 

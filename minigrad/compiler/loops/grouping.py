@@ -21,7 +21,7 @@ and on 65,536 elements can share a loop.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -29,8 +29,6 @@ import numpy as np
 
 from minigrad.compiler.program.passes import axes_of, memory_order
 from minigrad.compiler.program.statements import Asked, Formula, Memory, Program, Statement, View
-
-__all__ = ["SUMS", "Access", "Group", "Part", "asked_by", "loop_groups", "sizes_of"]
 
 Cuts = tuple[int, ...]
 
@@ -65,7 +63,6 @@ class Access(NamedTuple):
 
     @property
     def extent(self) -> int:
-        """One more than the last element."""
         return 1 + self.offset + sum([(n - 1) * s for n, s in zip(sizes_of(self.cuts), self.strides)])
 
 
@@ -80,7 +77,6 @@ def meets(distance: int, axes: Sequence[tuple[int, int]]) -> bool:
 
 
 def sizes_of(cuts: Cuts) -> list[int]:
-    """The sizes of the dimensions, the innermost first."""
     return [cut // below for below, cut in zip((1, *cuts[:-1]), cuts)]
 
 
@@ -114,12 +110,6 @@ def access_of(view: View, shape: Sequence[int]) -> tuple[list[int], int] | None:
     return [0] * lead + [0 if n == 1 else s // size for n, s in zip(view.shape, view.strides)], view.offset // size
 
 
-def common_refinement(one: Cuts, other: Cuts) -> Cuts | None:
-    """The common refinement of two divisions of one space."""
-    cuts = tuple(sorted({*one, *other}))
-    return None if any(b % a for a, b in itertools.pairwise(cuts)) else cuts
-
-
 ARITHMETIC = {"add", "subtract", "multiply", "divide", "maximum", "minimum", "negative", "square", "sqrt", "exp",
               "tanh", "log", "absolute"}
 COMPARISONS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
@@ -145,14 +135,10 @@ class Part(NamedTuple):
     def sums(self) -> bool:
         return self.statement.kind == "reduce"
 
-    def refined(self, cuts: Cuts) -> Part:
-        return self._replace(reads=tuple([a.refined(cuts) if isinstance(a, Access) else a for a in self.reads]),
-                             write=self.write.refined(cuts))
-
-    def within(self, row: int) -> Part:
-        """A statement on one number a row, in a loop over rows."""
-        return self._replace(reads=tuple([a.within(row) if isinstance(a, Access) else a for a in self.reads]),
-                             write=self.write.within(row), level="row")
+    def on(self, change: Callable[[Access], Access]) -> Part:
+        """The same on other elements."""
+        return self._replace(reads=tuple([change(a) if isinstance(a, Access) else a for a in self.reads]),
+                             write=change(self.write))
 
 
 @dataclass
@@ -173,17 +159,18 @@ class Group:
         if part.write.cuts[-1] != self.cuts[-1]:
             if row is None or part.sums or part.write.cuts[-1] * row != self.cuts[-1]:
                 return None
-            part = part.within(row)
-        cuts = common_refinement(self.cuts, part.write.cuts)
-        if cuts is None:
+            length = row  # one number a row
+            part = part.on(lambda access: access.within(length))._replace(level="row")
+        cuts = tuple(sorted({*self.cuts, *part.write.cuts}))  # the common refinement, if there is one
+        if any(b % a for a, b in itertools.pairwise(cuts)):
             return None
         if part.level == "row" and part.sums:  # it is known what a row is, or it may be said
-            along = row_of(part)
+            along = next(cut for cut, step in reversed(list(zip(part.write.cuts, part.write.strides))) if step == 0)
             if row in (None, along):
                 row = along
             else:
                 part = part._replace(level="late")
-        part = part.refined(cuts)
+        part = part.on(lambda access: access.refined(cuts))
         return (cuts, row, part) if self.readable(part, cuts) and self.writable(part, cuts) else None
 
     def readable(self, part: Part, cuts: Cuts) -> bool:
@@ -208,11 +195,6 @@ class Group:
                         access.refined(cuts).apart(part.write)):
                     return False
         return True
-
-
-def row_of(part: Part) -> int:
-    """The elements of a row, for a sum along rows."""
-    return next(cut for cut, step in reversed(list(zip(part.write.cuts, part.write.strides))) if step == 0)
 
 
 def part_of(statement: Statement) -> Part | None:
@@ -300,8 +282,8 @@ class Grouping:
         part = part_of(statement)
         at = None if part is None else self.joins(part)
         if at is None:
-            self.items.append(statement if part is None else Group(part.write.cuts, None, []))
-            at = len(self.items) - 1
+            at = len(self.items)
+            self.items.append(statement if part is None else Group(part.write.cuts))
             if part is not None:
                 self.put(at, part)
         if statement.kind in ("call", "draw", "state"):
@@ -331,12 +313,10 @@ class Grouping:
     def put(self, at: int, part: Part) -> bool:
         group = self.items[at]
         assert isinstance(group, Group)
-        found = group.fitted(part)
-        if found is None:
-            return False
-        group.cuts, group.row, part = found
-        group.parts.append(part)
-        return True
+        if found := group.fitted(part):
+            group.cuts, group.row, part = found
+            group.parts.append(part)
+        return found is not None
 
 
 def loop_groups(program: Program) -> Iterator[tuple[Statement | Group, set[Memory]]]:
@@ -358,7 +338,6 @@ def loop_groups(program: Program) -> Iterator[tuple[Statement | Group, set[Memor
 
 
 def statements_of(item: Statement | Group) -> list[Statement]:
-    """The statements of an item."""
     return [item] if isinstance(item, Statement) else [p.statement for p in item.parts]
 
 

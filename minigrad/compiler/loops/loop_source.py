@@ -5,9 +5,7 @@ line of elements; `v1` … are values of one element or of one row. So loops tha
 compiled once, also when the model has ten layers that are alike.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +13,6 @@ import numpy as np
 from minigrad.compiler.loops.grouping import SUMS, Access, Group, Part, asked_by, loop_groups, sizes_of
 from minigrad.compiler.program.passes import PASSES
 from minigrad.compiler.program.statements import Formula, Memory, Program, Statement, View
-
-__all__ = ["WITH_LOOPS", "Loop", "loop_fusion"]
 
 INDICES = "ijklmnopq"
 EXPRESSIONS = {
@@ -32,8 +28,9 @@ class Loop:
     """A loop: `text` with comments, for the reader; `code` without, for numba; `arrays`: what it is called with."""
 
     def __init__(self, group: Group, outside: set[Memory]) -> None:
-        self.parts, self.row = [p.refined(group.cuts) for p in group.parts], group.row
+        self.parts, self.row = [p.on(lambda access: access.refined(group.cuts)) for p in group.parts], group.row
         self.cuts, self.sizes = group.cuts, sizes_of(group.cuts)
+        self.indices = INDICES[:len(group.cuts)][::-1]  # their names, the innermost first
         self.inner = 1 if self.row is None else group.cuts.index(self.row) + 1
         self.stored = outside | {p.write.memory for p in self.parts if p.level == "late"}
         self.made: dict[Memory, Part] = {}  # by memory: the last part before this one that writes it
@@ -92,8 +89,7 @@ class Loop:
 
     def index(self, access: Access) -> str:
         """The place of an element in its line of memory."""
-        names = INDICES[:len(self.cuts)][::-1]  # the innermost first
-        terms = [f"{step} * {name}" if step != 1 else name for step, name in zip(access.strides, names) if step][::-1]
+        terms = [f"{step} * {k}" if step != 1 else k for step, k in zip(access.strides, self.indices) if step][::-1]
         if access.offset or not terms:
             terms.append(str(access.offset))
         return " + ".join(terms)
@@ -115,10 +111,8 @@ class Loop:
 
     def row_index(self) -> str:
         """The place in a row."""
-        names = INDICES[:len(self.cuts)][::-1]
-        below = (1, *self.cuts)
-        return " + ".join([name if below[k] == 1 else f"{below[k]} * {name}" for k, name in enumerate(
-            names[:self.inner])][::-1])
+        terms = zip((1, *self.cuts), self.indices[:self.inner])
+        return " + ".join([name if step == 1 else f"{step} * {name}" for step, name in terms][::-1])
 
     def make_scratch(self) -> None:
         """Memory for one row of what a later walk over the row reads again, if it is not written for others anyway."""
@@ -134,7 +128,6 @@ class Loop:
 
     # lines
     def write_part(self, k: int) -> None:
-        """The lines of a statement."""
         part, stage = self.parts[k], self.stages[k]
         memory, dtype = part.write.memory, part.write.dtype
         views = [a.dtype.name for a in part.accesses if a.dtype.kind != "b"]
@@ -172,32 +165,25 @@ class Loop:
             self.ends[stage].append(f"{place} = {value}")
 
     def source(self, comments: bool) -> str:
-        """The whole function."""
         names = [*self.arrays.values(), *[name for _, name in self.scratch.values()],
                  *[f"s{k + 1}" for k in range(len(self.scalars))]]
-        outer = list(range(len(self.cuts) - 1, self.inner - 1, -1))
         lines = [f"def loop({', '.join(names)}):", *["    " + line for line in self.before]]
         depth = "    "
-        for k in outer:
-            lines.append(f"{depth}for {self.variable(k)} in range({self.sizes[k]}):")
+        for k in range(len(self.cuts) - 1, self.inner - 1, -1):
+            lines.append(f"{depth}for {self.indices[k]} in range({self.sizes[k]}):")
             depth += "    "
         for start, walk, end in zip(self.starts, self.walks, self.ends):
             lines += [depth + line for line in start]
             inside = depth
             for k in range(self.inner - 1, -1, -1) if walk else ():
-                lines.append(f"{inside}for {self.variable(k)} in range({self.count(k)}):")
+                lines.append(f"{inside}for {self.indices[k]} in range({self.count(k)}):")
                 inside += "    "
             lines += [inside + line for line in walk]
             lines += [depth + line for line in end]
-        if not comments:
-            return "\n".join([line.partition("  # ")[0] for line in lines]) + "\n"
-        width = min(max([len(line.partition("  # ")[0]) for line in lines]), 88)
         parts = [line.partition("  # ") for line in lines]
-        return "\n".join([f"{code:<{width}}  # {comment}" if comment else code for code, _, comment in parts]) + "\n"
-
-    def variable(self, k: int) -> str:
-        """The name of the index of a dimension, counted from the innermost."""
-        return INDICES[len(self.cuts) - 1 - k]
+        width = min(max([len(code) for code, _, _ in parts]), 88)
+        return "".join([f"{code:<{width}}  # {comment}\n" if comment and comments else f"{code}\n"
+                        for code, _, comment in parts])
 
     def count(self, k: int) -> str:
         """How often a walk goes round: where all is one line, by its length, so that one loop does for all lengths."""
@@ -206,7 +192,6 @@ class Loop:
 
     # the statement
     def operands(self) -> tuple[tuple[Any, ...], tuple[View, ...]]:
-        """What it is called with: what it reads, and what it writes."""
         read = [self.views[m] for m, name in self.arrays.items() if name[0] == "x"]
         written = [self.views[m] for m, name in self.arrays.items() if name[0] == "y"]
         rows = [line_of(row, self.cuts[self.inner - 1], self.types[m]) for m, (row, _) in self.scratch.items()]
@@ -219,12 +204,10 @@ class Loop:
 
 
 def line_of(memory: Memory, extent: int, dtype: Any) -> View:
-    """The elements of a memory as one line."""
     return View(memory, (extent,), (dtype.itemsize,), 0, dtype)
 
 
 def number(value: Any, dtype: str) -> str:
-    """A number of a dtype."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, bool) or dtype.startswith(("int", "bool")):
         return repr(value)
@@ -256,14 +239,5 @@ def loop_fusion(program: Program) -> Program:
     return program.replaced(found)
 
 
-def with_loops() -> dict[str, Callable[[Program], Program]]:
-    """The passes, with loops made before what helps NumPy alone."""
-    passes: dict[str, Callable[[Program], Program]] = {}
-    for name, apply in PASSES.items():
-        if name == "layouts of operands":
-            passes["loops"] = loop_fusion
-        passes[name] = apply
-    return passes
-
-
-WITH_LOOPS = with_loops()
+AT = list(PASSES).index("layouts of operands")  # from here on they help NumPy alone
+WITH_LOOPS = dict([*list(PASSES.items())[:AT], ("loops", loop_fusion), *list(PASSES.items())[AT:]])

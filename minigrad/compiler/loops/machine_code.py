@@ -6,16 +6,14 @@ loops with them. None assumes that there is no NaN and no infinity, as `fastmath
 rounded once ("contract"), and sums alone may be taken in another order (`plus`).
 """
 
-from __future__ import annotations
-
+import contextlib
+import functools
 import hashlib
 import importlib.util
-import math
 import os
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +24,6 @@ from numba.extending import intrinsic
 from numba.np.numpy_support import from_dtype
 
 from minigrad._base.files import replace_file
-
-__all__ = ["exp", "exp64", "float32", "float64", "functions_of", "inf", "log", "maximum", "minimum", "nan", "plus",
-           "select", "sqrt", "tanh", "tanh64"]
 
 float32, float64, int32 = np.float32, np.float64, np.int32
 
@@ -114,34 +109,14 @@ def tanh(x: Any) -> Any:
     return p / (((B6 * s + B4) * s + B2) * s + B0)
 
 
-@strict
-def exp64(x: Any) -> Any:
-    return math.exp(x)
-
-
-@strict
-def tanh64(x: Any) -> Any:
-    return math.tanh(x)
-
-
-@strict
-def log(x: Any) -> Any:
-    return math.log(x)
-
-
-@strict
-def sqrt(x: Any) -> Any:
-    return math.sqrt(x)
-
-
 HEAD = '''"""A loop of a step that minigrad.compile has compiled."""
 
-from minigrad.compiler.loops.machine_code import (
-    exp, exp64, float32, float64, inf, log, maximum, minimum, nan, plus, select, sqrt, tanh, tanh64)
+from math import exp as exp64, inf, log, nan, sqrt, tanh as tanh64
+
+from minigrad.compiler.loops.machine_code import exp, float32, float64, maximum, minimum, plus, select, tanh
 
 
 '''
-KNOWN: dict[Any, Callable[..., None]] = {}
 
 
 def functions_of(loops: Mapping[str, Any]) -> dict[str, Callable[..., None]]:
@@ -159,22 +134,20 @@ def functions_of(loops: Mapping[str, Any]) -> dict[str, Callable[..., None]]:
     return found
 
 
+@functools.cache
 def function_of(code: str, kinds: tuple[Any, ...]) -> Callable[..., None]:
     """A loop as a function; `kinds`: the dtypes of its arrays, None for a number."""
-    key = code, tuple(map(str, kinds))
-    if key not in KNOWN:
-        path = path_of(code)
-        if not path.exists():
-            replace_file(path, HEAD + code)
-        specification = importlib.util.spec_from_file_location(path.stem, path)
-        assert specification is not None and specification.loader is not None  # it is a file
-        sys.modules[path.stem] = module = importlib.util.module_from_spec(specification)  # where numba looks for it
-        specification.loader.exec_module(module)
-        function = strict(module.loop)
-        function.enable_caching()
-        function.compile(tuple([types.float64 if k is None else types.Array(from_dtype(k), 1, "C") for k in kinds]))
-        KNOWN[key] = function
-    return KNOWN[key]
+    path = path_of(code)
+    if not path.exists():
+        replace_file(path, HEAD + code)
+    specification = importlib.util.spec_from_file_location(path.stem, path)
+    assert specification is not None and specification.loader is not None  # it is a file
+    sys.modules[path.stem] = module = importlib.util.module_from_spec(specification)  # where numba looks for it
+    specification.loader.exec_module(module)
+    function: Any = strict(module.loop)
+    function.enable_caching()
+    function.compile(tuple([types.float64 if k is None else types.Array(from_dtype(k), 1, "C") for k in kinds]))
+    return function  # type: ignore[no-any-return]  # numba has no types
 
 
 def path_of(code: str) -> Path:
@@ -186,18 +159,12 @@ def path_of(code: str) -> Path:
 def folder() -> Path:
     """The folder of the user's for caches; where that cannot be written, one that lasts as long as this process."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "minigrad" / "loops"
-    try:
+    with contextlib.suppress(OSError):
         base.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return temporary_folder()
-    return base if os.access(base, os.W_OK) else temporary_folder()
+    return base if os.access(base, os.W_OK) else Path(temporary_folder().name)
 
 
-def temporary_folder() -> Path:
-    """A folder for loops that nobody keeps."""
-    if "folder" not in TEMPORARY:
-        TEMPORARY["folder"] = tempfile.TemporaryDirectory(prefix="minigrad-loops-")
-    return Path(TEMPORARY["folder"].name)
-
-
-TEMPORARY: dict[str, tempfile.TemporaryDirectory[str]] = {}
+@functools.cache
+def temporary_folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder for loops that nobody keeps; it is gone when nobody holds this object."""
+    return tempfile.TemporaryDirectory(prefix="minigrad-loops-")

@@ -5,9 +5,7 @@ their order, so that what a step writes outside it writes in the order in which 
 may change: their views are given other strides, if all who use them can work with these.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +13,11 @@ import numpy as np
 
 from minigrad.compiler.program.statements import Formula, Memory, Program, Statement, View, contiguous_strides
 
-__all__ = ["LAST_OF_JOINT", "PASSES", "axes_of", "memory_order", "partition"]
+
+def as_copy(statement: Statement, source: View) -> Statement:
+    """A copy to where a statement writes."""
+    return replace(statement, kind="copy", name="copyto", function=np.copyto, args=(source,))
+
 
 def layout_propagation(program: Program) -> Program:
     """What is computed element by element lies in memory as what it is computed from.
@@ -52,8 +54,7 @@ def operand_layouts(program: Program) -> Program:
             if i < last and (view, order) not in copies and not any(i <= k <= last for k in writes[view.memory]):
                 memory = Memory(np.empty(view.shape, view.dtype), "temporary")
                 copy = copies[view, order] = View(memory, view.shape, strides_in(order, view), 0, view.dtype)
-                found.append(replace(statement, kind="copy", name="copyto", function=np.copyto, args=(view,),
-                                     outs=(copy,), options={}))
+                found.append(replace(as_copy(statement, view), outs=(copy,), options={}))
         found.append(statement.reading({v: copies.get((v, order), v) for v in statement.reads()}.__getitem__))
     return program.replaced(found)
 
@@ -112,34 +113,31 @@ def moved_view(view: View, source: View, target: View) -> View | None:
 
 
 def move_views(program: Program, i: int | None, source: View, target: View, flat: bool = False) -> Program | None:
-    """The program without statement `i`, with `source` where `target` is; None if a view of it cannot be moved. `flat`:
-    also if a product would read it otherwise than row by row."""
+    """The program without statement `i`, with `source` where `target` is; None if a view of it cannot be moved, or BLAS
+    could not write it there; `flat`: also if a product would read it otherwise than row by row."""
     failed = []
 
     def change(view: View) -> View:
-        if view.memory is not source.memory:
-            return view
-        there = moved_view(view, source, target)
-        if there is None:
-            failed.append(view)
-        return view if there is None else there
+        there = moved_view(view, source, target) if view.memory is source.memory else view
+        failed.extend([view] if there is None else [])
+        return there or view
 
     found = [s.on(change) if any(v.memory is source.memory for v in s.uses()) else s
              for k, s in enumerate(program.statements) if k != i]
     result = program.replaced(found, change)
-    if failed or any(is_unwritable(s) for s in found if s.out.memory is target.memory):
-        return None
-    return None if flat and any(not v.contiguous for s in found if s.kind == "product"
-                                for v in s.reads() if v.memory is target.memory) else result
-
-
-def is_unwritable(statement: Statement) -> bool:
-    """Whether a statement is a product whose result lies where BLAS cannot write it."""
-    return statement.kind == "product" and not (statement.out.contiguous or statement.out.T.contiguous)
+    products = [s for s in found if s.kind == "product"]
+    unwritable = any(s.out.memory is target.memory and not (s.out.contiguous or s.out.T.contiguous) for s in products)
+    askew = flat and any(v.memory is target.memory and not v.contiguous for s in products for v in s.reads())
+    return None if failed or unwritable or askew else result
 
 
 LAST_OF_JOINT = "copies forwarded"  # then a joint graph is divided: the passes behind it are for each program
 PURE = ("ufunc", "reduce", "product", "copy", "call", "fill")
+
+
+def renaming(names: Mapping[Memory, Memory]) -> Callable[[View], View]:
+    """What puts other memory in the place of some."""
+    return lambda view: view._replace(memory=names.get(view.memory, view.memory))
 
 
 def single_assignment(program: Program) -> Program:
@@ -148,12 +146,7 @@ def single_assignment(program: Program) -> Program:
     `t *= 2` becomes `u = t * 2`; the memory plan may put both in the same place again.
     """
     current: dict[Memory, Memory] = {}
-    written: set[Memory] = set()
-
-    def now(view: View) -> View:
-        return view._replace(memory=current.get(view.memory, view.memory))
-
-    found = []
+    written, found, now = set[Memory](), [], renaming(current)
     for statement in program.statements:
         statement = statement.reading(now)
         outs = []
@@ -193,7 +186,7 @@ def folded_ufunc(statement: Statement, held: dict[Memory, Any]) -> Statement:
                        args=(out.dtype.type(statement.function(*args, **statement.options)),))
     if (statement.name == "multiply" and len(views) == 1 and isinstance(others[0], np.generic) and others[0] == 1
             and views[0].dtype == out.dtype and views[0].shape == out.shape):
-        return replace(statement, kind="copy", name="copyto", function=np.copyto, args=(views[0],))
+        return as_copy(statement, views[0])
     return replace(statement, args=args)
 
 
@@ -212,20 +205,13 @@ def dead_code_elimination(program: Program) -> Program:
 
     A random state is put back only where something draws.
     """
-    kinds = {statement.kind for statement in program.statements}
-    needed = ("draw", "state") if "draw" in kinds else ()
+    needed = ("draw", "state") if any(s.kind == "draw" for s in program.statements) else ()
     live, found = {v.memory for v in program.kept}, []
     for statement in reversed(program.statements):
         if statement.kind in needed or any(v.memory.kind != "temporary" or v.memory in live for v in statement.outs):
             found.append(statement)
             live.update(v.memory for v in statement.reads())
     return program.replaced(reversed(found))
-
-
-def key_of(statement: Statement) -> Any:
-    """What makes two statements compute the same: what they call, on what, and how the result lies."""
-    out = statement.out
-    return (statement.name, repr_of(statement.args), repr_of(statement.options), out.shape, out.strides, out.dtype.str)
 
 
 def repr_of(value: Any) -> Any:
@@ -253,10 +239,7 @@ def common_subexpression_elimination(program: Program) -> Program:
     def steady(memory: Memory) -> bool:
         return len(writes[memory]) <= (memory.kind == "temporary")
 
-    def now(view: View) -> View:
-        return view._replace(memory=same.get(view.memory, view.memory))
-
-    found = []
+    now, found = renaming(same), []
     for statement in program.statements:
         statement = statement.reading(now)
         seen_again = seen_again if statement.recomputed else {}
@@ -265,7 +248,9 @@ def common_subexpression_elimination(program: Program) -> Program:
         if (statement.kind in PURE and not statement.updates and len(statement.outs) == 1 and statement.out.whole
                 and memory.kind == "temporary" and steady(memory) and memory not in kept
                 and all(steady(v.memory) for v in statement.reads())):
-            key = key_of(statement)
+            out = statement.out
+            key = (statement.name, repr_of(statement.args), repr_of(statement.options), out.shape, out.strides,
+                   out.dtype.str)
             if key in known:
                 same[memory] = known[key]
                 continue
@@ -336,89 +321,72 @@ def read_there(program: Program, i: int, source: View, target: View) -> Program 
     return move_views(program, i, target, source)
 
 
-def transposed_products(program: Program) -> Program:
+def statement_by_statement(rule: Callable[[Statement], list[Statement] | None]) -> Callable[[Program], Program]:
+    """A pass that puts others in the place of each statement for which a rule gives some."""
+    return lambda program: program.replaced([s for each in program.statements for s in rule(each) or [each]])
+
+
+@statement_by_statement
+def transposed_products(product: Statement) -> list[Statement] | None:
     """`x @ W.T` of few rows as the copy of `(W @ x.T).T`: OpenBLAS takes two thirds of the time at 32 × 784 × 256."""
-    found = []
-    for statement in program.statements:
-        if statement.kind == "product" and few_rows(statement):
-            rows, columns = statement.out.shape
-            memory, size = statement.out.memory.another(), statement.out.dtype.itemsize
-            turned = View(memory, (rows, columns), (size, rows * size), 0, statement.out.dtype)
-            found.append(replace(statement, outs=(turned,)))
-            statement = replace(statement, kind="copy", name="copyto", function=np.copyto, args=(turned,))
-        found.append(statement)
-    return program.replaced(found)
-
-
-def few_rows(statement: Statement) -> bool:
-    """Whether a product is one of a batch and a turned weight, of sizes where it pays to turn it."""
-    (x, w), out = statement.args, statement.out
-    return (type(x) is type(w) is View and len(x.shape) == len(w.shape) == 2 and x.contiguous and w.T.contiguous
+    if product.kind != "product":
+        return None
+    (x, w), out = product.args, product.out
+    if not (type(x) is type(w) is View and len(x.shape) == len(w.shape) == 2 and x.contiguous and w.T.contiguous
             and out.whole and out.contiguous and out.dtype == np.float32 and 8 <= x.shape[0] <= 64 < out.shape[1]
-            and x.shape[1] >= 128)
+            and x.shape[1] >= 128):
+        return None
+    size = out.dtype.itemsize
+    turned = View(out.memory.another(), out.shape, (size, out.shape[0] * size), 0, out.dtype)
+    return [replace(product, outs=(turned,)), as_copy(product, turned)]
 
 
 BITS = {2: np.dtype("i2"), 4: np.dtype("i4"), 8: np.dtype("i8")}
 ONE = np.array(1, np.int8)
 
 
-def masks_as_bits(program: Program) -> Program:
+@statement_by_statement
+def masks_as_bits(where: Statement) -> list[Statement] | None:
     """`where(m, 0, x)` and `where(m, x, 0)` by the bits of `x`, in a tenth of the time; no product: infinity times 0 is
     NaN, and here it is 0."""
-    found = []
-    for statement in program.statements:
-        if statement.name != "where" or not bitwise(statement):
-            found.append(statement)
-            continue
-        mask, x, y = statement.args
-        keep_first = type(x) is View
-        value, out = (x if keep_first else y), statement.out
-        integers, bools = BITS[out.dtype.itemsize], mask._replace(dtype=np.dtype(np.int8))
-        bits = bools._replace(memory=mask.memory.another())
-        ufunc: Any = np.negative if keep_first else np.subtract  # True is 1: -1 keeps all bits, 0 none
-        found.append(replace(statement, name=ufunc.__name__, function=ufunc, outs=(bits,),
-                             args=(bools,) if keep_first else (bools, ONE)))
-        found.append(replace(statement, name="bitwise_and", function=np.bitwise_and,
-                             args=(value._replace(dtype=integers), bits), outs=(out._replace(dtype=integers),)))
-    return program.replaced(found)
-
-
-def bitwise(statement: Statement) -> bool:
-    """Whether a `where` takes floats of one shape and zeros."""
-    mask, out = statement.args[0], statement.out
-    views = [a for a in statement.args[1:] if type(a) is View]
-    zeros = [a for a in statement.args[1:] if isinstance(a, (int, float, np.generic)) and not isinstance(a, Formula)]
-    return (type(mask) is View and len(views) == len(zeros) == 1 and zeros[0] == 0 and out.dtype.kind == "f"
+    if where.name != "where":
+        return None
+    (mask, *choices), out = where.args, where.out
+    views = [a for a in choices if type(a) is View]
+    zeros = [a for a in choices if isinstance(a, (int, float, np.generic)) and a == 0]
+    if not (type(mask) is View and len(views) == len(zeros) == 1 and out.dtype.kind == "f"
             and out.dtype.itemsize in BITS and views[0].dtype == out.dtype and mask.dtype == np.bool_
-            and views[0].shape == mask.shape == out.shape and mask.whole)
+            and views[0].shape == mask.shape == out.shape and mask.whole):
+        return None
+    integers, bools = BITS[out.dtype.itemsize], mask._replace(dtype=np.dtype(np.int8))
+    bits = bools._replace(memory=mask.memory.another())
+    args, ufunc = ((bools,), np.negative) if choices[0] is views[0] else ((bools, ONE), np.subtract)  # True is 1:
+    return [replace(where, name=ufunc.__name__, function=ufunc, args=args, outs=(bits,)),  # -1 keeps all bits, 0 none
+            replace(where, name="bitwise_and", function=np.bitwise_and, outs=(out._replace(dtype=integers),),
+                    args=(views[0]._replace(dtype=integers), bits))]
 
 
-def sums_as_products(program: Program) -> Program:
+@statement_by_statement
+def sums_as_products(total: Statement) -> list[Statement] | None:
     """A sum along rows, or over them, as a product with ones: BLAS adds up in half of NumPy's time, or less."""
-    found = []
-    for statement in program.statements:
-        x = statement.args[0] if statement.name == "add.reduce" else None
-        axes = None if type(x) is not View else axes_of(statement, x)
-        if (axes is None or type(x) is not View or x.dtype.kind != "f" or x.dtype.itemsize < 4 or not x.contiguous
-                or not x.size or x.dtype != statement.out.dtype or not statement.out.contiguous):
-            found.append(statement)
-            continue
-        ndim, n = len(x.shape), x.shape[-1]
-        rows = View(x.memory, (x.size // n, n), (n * x.dtype.itemsize, x.dtype.itemsize), x.offset, x.dtype)
-        flat = View(statement.out.memory, (statement.out.size,), (x.dtype.itemsize,), statement.out.offset, x.dtype)
-        if axes == (ndim - 1,) and ndim > 1:
-            args: Any = (rows, ones(n, x.dtype))
-        elif axes == tuple(range(ndim - 1)) and ndim > 1:
-            args = (ones(x.size // n, x.dtype), rows)
-        elif axes == tuple(range(ndim)) and x.size <= 1 << 13:
-            args = (ones(x.size, x.dtype), rows._replace(shape=(x.size,), strides=(x.dtype.itemsize,)))
-            flat = flat._replace(shape=(), strides=())
-        else:
-            found.append(statement)
-            continue
-        found.append(replace(statement, kind="product", name="dot", function=np.dot, args=args, outs=(flat,),
-                             options={}))
-    return program.replaced(found)
+    x, out = total.args[0] if total.name == "add.reduce" else None, total.out
+    axes = axes_of(total, x) if type(x) is View else None
+    if (axes is None or type(x) is not View or x.dtype.kind != "f" or x.dtype.itemsize < 4 or not x.contiguous
+            or not x.size or x.dtype != out.dtype or not out.contiguous):
+        return None
+    ndim, n, size = len(x.shape), x.shape[-1], x.dtype.itemsize
+    rows = View(x.memory, (x.size // n, n), (n * size, size), x.offset, x.dtype)
+    flat = View(out.memory, (out.size,), (size,), out.offset, x.dtype)
+    if axes == (ndim - 1,) and ndim > 1:
+        args: Any = (rows, ones(n, x.dtype))
+    elif axes == tuple(range(ndim - 1)) and ndim > 1:
+        args = (ones(x.size // n, x.dtype), rows)
+    elif axes == tuple(range(ndim)) and x.size <= 1 << 13:
+        args = (ones(x.size, x.dtype), rows._replace(shape=(x.size,), strides=(size,)))
+        flat = flat._replace(shape=(), strides=())
+    else:
+        return None
+    return [replace(total, kind="product", name="dot", function=np.dot, args=args, outs=(flat,), options={})]
 
 
 def axes_of(statement: Statement, x: View) -> tuple[int, ...] | None:
@@ -436,7 +404,6 @@ ONES: dict[tuple[int, Any], Any] = {}
 
 
 def ones(n: int, dtype: Any) -> Any:
-    """An array of so many ones."""
     return ONES.setdefault((n, dtype), np.ones(n, dtype))
 
 

@@ -19,8 +19,6 @@ from numpy.lib.stride_tricks import as_strided
 
 from minigrad.compiler.program.statements import Formula, Memory, Program, Statement, View
 
-__all__ = ["ALIGNED", "Function", "Lines", "Plan", "Source", "rounded", "view"]
-
 ALIGNED = 64  # bytes of a cache line
 
 
@@ -59,10 +57,9 @@ def aligned_size(nbytes: int) -> int:
 def in_place(statement: Statement, memory: Memory) -> bool:
     """Whether a function of elements may write where it reads an operand: each element lies where its result will."""
     out = statement.out
-    read = [v for v in statement.reads() if v.memory is memory]
     return statement.kind == "ufunc" and len(statement.outs) == 1 and out.whole and all(
         v.shape == out.shape and v.strides == out.strides and v.dtype.itemsize == out.dtype.itemsize and v.whole
-        for v in read)
+        for v in statement.reads() if v.memory is memory)
 
 
 def plan_memory(program: Program) -> Plan:
@@ -71,21 +68,22 @@ def plan_memory(program: Program) -> Plan:
     What is kept after the step has memory of its own, and is not part of the plan.
     """
     kept = {v.memory for v in program.kept}
+    used = [list(dict.fromkeys([v.memory for v in statement.uses()])) for statement in program.statements]
     first: dict[Memory, int] = {}
     last: dict[Memory, int] = {}
-    for i, statement in enumerate(program.statements):
-        for view in statement.uses():
-            if view.memory.kind == "temporary" and view.memory not in kept:
-                first.setdefault(view.memory, i)
-                last[view.memory] = i
+    for i, memories in enumerate(used):
+        for memory in memories:
+            if memory.kind == "temporary" and memory not in kept:
+                first.setdefault(memory, i)
+                last[memory] = i
     free: list[tuple[int, int]] = []  # offset and size of gaps
     size = 0
     places: dict[Memory, int] = {}
-    for i, statement in enumerate(program.statements):
-        ending = [m for m in dict.fromkeys([v.memory for v in statement.uses()]) if last.get(m) == i and first[m] < i]
+    for i, (statement, memories) in enumerate(zip(program.statements, used)):
+        ending = [m for m in memories if last.get(m) == i and first[m] < i]
         early = [m for m in ending if in_place(statement, m)]
         free = merge_gaps([*free, *[(places[m], aligned_size(m.nbytes)) for m in early]])
-        for memory in dict.fromkeys([v.memory for v in statement.uses()]):
+        for memory in memories:
             if first.get(memory) == i:
                 places[memory], free, size = allocate(free, size, aligned_size(memory.nbytes))
                 if last[memory] == i:
@@ -109,7 +107,6 @@ def allocate(free: list[tuple[int, int]], size: int, wanted: int) -> tuple[int, 
 
 
 def merge_gaps(free: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Gaps in order, those that touch as one."""
     found: list[tuple[int, int]] = []
     for offset, size in sorted(free):
         if found and sum(found[-1]) == offset:
@@ -157,7 +154,7 @@ class Lines:
 
     def __init__(self, program: Program, functions: Sequence[Function], formulas: Sequence[str],
                  like: Lines | None = None) -> None:
-        self.program, self.functions = program, functions
+        self.program, self.functions, self.scalars = program, functions, list(formulas)
         self.parameters = {v.memory: v for function in functions for v in function.parameters}
         self.names: dict[View, str] = {}
         self.taken: set[str] = set(RESERVED) | set(keyword.kwlist) | set(formulas)
@@ -172,7 +169,6 @@ class Lines:
                 getattr(self, name).update(getattr(like, name))
         for text in program.formulas():
             self.formulas.setdefault(text, f"s{len(self.formulas)}")
-        self.scalars = list(formulas)
         self.calls = [self.line(s) for s in program.statements]  # they name memory, in their order
         for memory in self.parameters:
             self.memory_name(memory)
@@ -180,7 +176,6 @@ class Lines:
 
     # names
     def unique(self, wanted: str) -> str:
-        """A name that nothing else has."""
         wanted = re.sub(r"\W+", "_", wanted).strip("_") or "x"
         wanted = f"x{wanted}" if wanted[0].isdigit() else wanted
         name, i = wanted, 2
@@ -248,13 +243,12 @@ class Lines:
         return f"{name}.{method}" if method else name
 
     def line(self, statement: Statement) -> str:
-        """A statement as it is written."""
         kind, args, out = statement.kind, statement.args, self.name(statement.out)
         if kind == "copy" or kind == "fill":
             value = args[0]
             same = not isinstance(value, View) or value.dtype == statement.out.dtype
             if kind == "fill" and not isinstance(value, View):
-                return f"{out}.fill({self.text_of(value, None) if isinstance(value, Formula) else self.literal(value)})"
+                return f"{out}.fill({self.text_of(value) if isinstance(value, Formula) else self.literal(value)})"
             return f"copyto({out}, {self.text_of(value)}{'' if same else ', casting=' + repr('unsafe')})"
         if statement.name == "getitem":
             return f"copyto({out}, {self.text_of(args[0])}[{self.index(args[1])}])"
@@ -269,7 +263,8 @@ class Lines:
         if kind == "product" and statement.name != "vecdot":
             return self.product(statement)
         if statement.updates:
-            first = "" if statement.name.endswith(".at") or operands_first(statement) else f"{out}, "
+            named = args and isinstance(args[0], View) and args[0].memory is statement.out.memory
+            first = "" if statement.name.endswith(".at") or (named and statement.name != "copyto") else f"{out}, "
             return f"{self.function(statement)}({first}{', '.join([self.text_of(a) for a in args])}{options})"
         if kind in ("ufunc", "reduce") and statement.name != "where":
             floats = [a.dtype for a in args if isinstance(a, View) and a.dtype.kind == "f"]
@@ -286,7 +281,6 @@ class Lines:
         return self.loops[loop.code][0]
 
     def loop_texts(self) -> dict[str, str]:
-        """By the name of a loop: its source."""
         return {name: loop.text.replace("loop", name, 1) for name, loop in self.loops.values()}
 
     def call(self, statement: Statement, options: str) -> str:
@@ -350,7 +344,6 @@ class Source(Lines):
         return found
 
     def shown(self, view: View, base: View, name: str) -> str:
-        """A view of what a function is given."""
         if view.T == base:
             return f"{name}.T"
         if view.contiguous and base.contiguous and view.dtype == base.dtype and view.size == base.size:
@@ -380,9 +373,3 @@ class Source(Lines):
                 same = (v.shape, v.strides, v.offset, v.dtype) == (array.shape, array.strides, 0, array.dtype)
                 space[name] = array if same else view(array, v.shape, v.strides, v.offset, v.dtype)
         return [FunctionType(code, space, code.co_name) for code in self.codes]
-
-
-def operands_first(statement: Statement) -> bool:
-    """Whether the call names what it changes as its first argument."""
-    first = statement.args[0] if statement.args else None
-    return isinstance(first, View) and first.memory is statement.out.memory and statement.name != "copyto"

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 from minigrad._base.files import is_cell
 
-__all__ = ["NOBODY", "Asked", "Formula", "Memory", "Program", "Statement", "View", "contiguous_strides", "parts_of"]
 
 class Memory:
     """A piece of memory that statements read or write.
@@ -35,7 +34,6 @@ class Memory:
         self.value: Formula | None = None  # for one number: how it follows from the inputs of the step
 
     def another(self) -> Memory:
-        """A temporary of the same size."""
         memory = copy(self)
         memory.kind, memory.array, memory.name, memory.value = "temporary", None, "", None
         return memory
@@ -107,7 +105,6 @@ class Asked(NamedTuple):
         return f"{self.op}, {name}:{self.line}{again}" if self.file else self.op
 
     def located(self, reason: str) -> str:
-        """A reason with the place in the user's program."""
         if not self.file:
             return reason
         return f"{reason}, at " + (f"line {self.line} of a cell" if is_cell(self.file) else f"{self.file}:{self.line}")
@@ -141,27 +138,20 @@ class Statement:
 
     @property
     def recomputed(self) -> bool:
-        """Whether a checkpoint computes it again."""
         return self.asked.phase == "recompute"
 
     def reads(self) -> list[View]:
-        """The views that it reads."""
-        read = [*operands(self.args), *operands(tuple(self.options.values()))]
+        read = [part for part in parts_of((self.args, self.options)) if type(part) is View]
         return [*read, *self.outs] if self.updates else read
 
-    def uses(self) -> Iterator[View]:
-        """The views that it reads or writes."""
-        yield from operands(self.args)
-        yield from operands(tuple(self.options.values()))
-        yield from self.outs
+    def uses(self) -> list[View]:
+        return self.reads() if self.updates else [*self.reads(), *self.outs]
 
     def reading(self, change: Callable[[View], View]) -> Statement:
-        """The statement with other views among what it reads."""
-        return replace(self, args=substitute(self.args, change),
-                       options={k: substitute(v, change) for k, v in self.options.items()})
+        args, options = mapped((self.args, self.options), lambda part: change(part) if type(part) is View else part)
+        return replace(self, args=args, options=options)
 
     def on(self, change: Callable[[View], View]) -> Statement:
-        """The statement with other views."""
         return replace(self.reading(change), outs=tuple([change(v) for v in self.outs]))
 
     def __repr__(self) -> str:
@@ -189,8 +179,8 @@ class Program:
 
     def formulas(self) -> list[str]:
         """The texts of the formulas in it, each once."""
-        operands = [(s.args, tuple(s.options.values())) for s in self.statements]
-        return list(dict.fromkeys([part.text for part in parts_of(operands) if type(part) is Formula]))
+        operands = parts_of([(s.args, s.options) for s in self.statements])
+        return list(dict.fromkeys([part.text for part in operands if type(part) is Formula]))
 
     def writes(self) -> dict[Memory, list[int]]:
         """By memory: the numbers of the statements that write it."""
@@ -202,30 +192,22 @@ class Program:
 
 
 def parts_of(value: Any) -> Iterator[Any]:
-    """What an operand is made of, also in tuples and lists."""
-    if type(value) in (tuple, list):
-        for part in value:
+    """What an operand is made of, also in tuples, lists and dictionaries."""
+    if type(value) in (tuple, list, dict):
+        for part in value.values() if type(value) is dict else value:
             yield from parts_of(part)
     else:
         yield value
 
 
-def operands(value: Any) -> Iterator[View]:
-    """The views in an operand."""
-    return (part for part in parts_of(value) if type(part) is View)
-
-
-def substitute(value: Any, change: Callable[[View], View]) -> Any:
-    """An operand with each view replaced."""
-    if type(value) is View:
-        return change(value)
+def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    """An operand with each of its parts replaced, also in tuples, lists and dictionaries."""
     if type(value) in (tuple, list):
-        return type(value)([substitute(part, change) for part in value])
-    return value
+        return type(value)([mapped(part, change) for part in value])
+    return {key: mapped(part, change) for key, part in value.items()} if type(value) is dict else change(value)
 
 
 def contiguous_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """The strides of an array that lies row by row."""
     strides, step = [], itemsize
     for n in reversed(shape):
         strides.append(step)

@@ -7,12 +7,10 @@ for backward, the backward program the gradients of the inputs. To the caller bo
 `CompiledFunctionBackward`.
 """
 
-from __future__ import annotations
-
 import gc
 import itertools
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -25,18 +23,17 @@ from minigrad.compiler.program.source import view
 from minigrad.compiler.program.statements import Memory, View
 from minigrad.compiler.tracing.guards import PLAIN, Survey, attached_to, leaves_of
 from minigrad.compiler.tracing.instrumentation import random_state_kept, release_traced, tracing
-from minigrad.compiler.tracing.trace import HALF, GraphBreak, Trace, TracedArray
+from minigrad.compiler.tracing.trace import HALF, GraphBreak, Slot, Trace, TracedArray
 from minigrad.core import LOCAL, Node, Tensor, edge_target, engine
 from minigrad.core.tensor import counter_of, extras_of, plain
 from minigrad.history.views import MANY
 
-__all__ = ["CapturedCall"]
 
 class ReturnValue:
     """What a step returns: the views of `tensors`, which the program computes; those with the indices `live` keep
     their graph. `maker` gives a function that makes the same of (the tensors from outside, `tensors`)."""
 
-    def __init__(self, inputs: Sequence[Tensor], trace: Trace) -> None:
+    def __init__(self, inputs: Mapping[Slot, Tensor], trace: Trace) -> None:
         self.trace, self.views = trace, list[View]()
         self.tensors, self.live = list[Tensor](), list[int]()
         self.inputs = inputs
@@ -46,10 +43,10 @@ class ReturnValue:
 
     def maker(self, result: Any) -> Any:
         """What makes the same result of another run."""
-        for i, t in enumerate(self.inputs):
-            self.known[id(t._grad)] = lambda tensors, results, i=i: tensors[i]._grad
-        for i, t in enumerate(self.inputs):
-            self.known[id(t)] = found = lambda tensors, results, i=i: tensors[i]
+        for slot, t in self.inputs.items():
+            self.known[id(t._grad)] = lambda tensors, results, i=slot.place: tensors[i]._grad
+        for slot, t in self.inputs.items():
+            self.known[id(t)] = found = lambda tensors, results, i=slot.place: tensors[i]
             if isinstance(t.array, TracedArray):
                 self.shown.setdefault(t.array.memory, (t, found))
         leaves_of(result, leaves := list[Tensor](), [])
@@ -80,9 +77,7 @@ class ReturnValue:
             self.trace.stop("a result has attributes, or keeps its gradient")
         if value.array.dtype is BFLOAT16:  # the trace was stopped where it was made
             return lambda tensors, results: value
-        if not isinstance(value.array, TracedArray):
-            value.array = self.trace.outside(np.asarray(value.array))
-        memory, base = value.array.memory, value._base
+        memory, base = self.trace.adopt(value).memory, value._base
         if base is not None and extras_of(value).view.creation == MANY and memory.kind != "input":
             return self.computed(value)  # as in PyTorch the parts that `chunk` gives are no views then
         if memory not in self.shown and base is not None and self.shared.count(memory) > 1:
@@ -90,7 +85,6 @@ class ReturnValue:
         return self.view(value, *self.shown[memory]) if memory in self.shown else self.computed(value)
 
     def computed(self, value: Tensor) -> Any:
-        """A result that the program computes."""
         array, index, live = value.array, len(self.views), value._requires_grad and not graph_used_up(value)
         if live and value._current_grad_fn is None:
             self.trace.stop("a result is a leaf that the function makes")
@@ -137,22 +131,23 @@ def graph_used_up(tensor: Tensor) -> bool:
 
 
 class Backward(NamedTuple):
-    """A traced backward pass: the tensors that get gradients by number, the views of the gradients that it starts from,
-    and of those that it computes."""
+    """A traced backward pass: the slots of the tensors that get gradients, and views of the gradients that it starts
+    from, and of those that it computes."""
 
-    inputs: tuple[int, ...]
+    inputs: tuple[Slot, ...]
     tangents: tuple[View, ...]
     grads: tuple[View, ...]
 
 
-def trace_backward(outputs: Sequence[Tensor], tensors: Sequence[Tensor], trace: Trace) -> Backward | None:
+def trace_backward(outputs: Sequence[Tensor], slots: Sequence[Slot], tensors: Sequence[Tensor],
+                   trace: Trace) -> Backward | None:
     """Trace the backward pass of results that keep their graph, up to the tensors from outside; None if it breaks."""
     if any(s.kind == "draw" and s.args[0] is not DEFAULT for s in trace.statements):
         trace.stop("numbers are drawn from a generator of its own, and the result keeps its graph")
     if trace.broken is not None:
         return None
-    numbers = {(edge_target(t), t._output_nr): i for i, t in enumerate(tensors) if edge_target(t) is not None}
-    inputs = [tensors[i] for i in numbers.values()]
+    edges = {(edge_target(t), t._output_nr): slot for slot, t in zip(slots, tensors) if edge_target(t) is not None}
+    inputs = [tensors[slot.place] for slot in edges.values()]
     tangents = [TracedArray(array, Memory(array, "input", f"grad_output{k}" if len(outputs) > 1 else "grad_output"))
                 for k, array in enumerate([np.ones(t.array.shape, t.array.dtype) for t in outputs])]
     trace.boundary = len(trace.statements)
@@ -164,14 +159,12 @@ def trace_backward(outputs: Sequence[Tensor], tensors: Sequence[Tensor], trace: 
     except Exception as error:  # noqa: BLE001 (whatever it is, eager calls do not run backward here)
         trace.stop(f"its backward pass cannot be traced: {error}")
         return None
-    reached = [(i, grad.array) for i, grad in zip(numbers.values(), found, strict=True) if grad is not None]
-    if not reached:
+    # each in memory of its own, row by row; passes leave out what is no more than a copy
+    grads = {slot: trace.adopt(t).copy() for slot, t in zip(edges.values(), found, strict=True) if t is not None}
+    if not grads:
         trace.stop("no gradient of a result that requires grad reaches an input")
         return None
-    grads = [  # each in memory of its own, row by row; passes leave out what is no more than a copy
-        (array if isinstance(array, TracedArray) else trace.outside(np.asarray(array))).copy() for _, array in reached]
-    return Backward(tuple([i for i, _ in reached]), tuple([t.view_of() for t in tangents]),
-                    tuple([g.view_of() for g in grads]))
+    return Backward(tuple(grads), tuple([t.view_of() for t in tangents]), tuple([g.view_of() for g in grads.values()]))
 
 
 @contextmanager
@@ -193,35 +186,52 @@ def graph_cut_at(inputs: Sequence[Tensor]) -> Iterator[None]:
             each.hooks = hook
 
 
+class NewGrad(NamedTuple):
+    """A `.grad` that a step makes for the tensor in a slot: its version, and where it lies."""
+
+    slot: Slot
+    version: int
+    view: View
+
+
+class Effects(NamedTuple):
+    """What a step does beside writing memory: the gradients that are new, the tensors that end without one, by how much
+    versions go up, and the tensors that require grad afterwards, or no longer."""
+
+    grads: list[NewGrad]
+    cleared: list[Slot]
+    versions: list[tuple[Slot, int]]
+    requires_grad: list[tuple[Slot, bool]]
+
+
 KEPT_OUTSIDE = "a tensor that the step makes is kept outside of it, or comes from where no survey looks"
 
 
 class CapturedCall:
     """A call of a step that is traced: its tensors, what they were before, and what the step does to them.
 
-    Tensors have numbers: first those from `outside`, then those among the arguments, and behind these `tensors`, in
-    `every`, the gradients of those `with_grad`, which are there already. What a step does beside writing memory, by
-    numbers: `grads` are tensors that get a new `.grad`, its version, and where it lies; `cleared` those that end
-    without one; `versions` by how much the version of a tensor goes up; `requires_grad` tensors that require grad
-    afterwards, or no longer. `result` makes what is returned of (the tensors, the results that a program computes).
+    `every` tensor has a slot. First come those from `outside`, then those among the arguments; behind these `tensors`
+    come the gradients that are there already. `result` makes what is returned of (every tensor, the results that a
+    program computes).
     """
 
-    def __init__(self, world: Survey, trace: Trace) -> None:
-        self.world, self.trace = world, trace
-        named = list(world.tensors.values())
-        self.tensors = [t for _, t in named]
-        self.outside = self.tensors[:world.outside]
+    def __init__(self, survey: Survey, trace: Trace) -> None:
+        self.survey, self.trace, self.effects = survey, trace, Effects([], [], [], [])
+        self.tensors = [t for _, t in survey.tensors.values()]
+        self.outside = self.tensors[:survey.outside]
+        self.slots = [Slot("outside" if i < survey.outside else "argument", i, name)
+                      for i, (name, _) in enumerate(survey.tensors.values())]
+        with_grad = [(slot, t._grad) for slot, t in zip(self.slots, self.tensors) if t._grad is not None]
+        self.slots += [Slot("grad", i, f"{owner.name}.grad", owner)
+                       for i, (owner, _) in enumerate(with_grad, len(self.tensors))]
+        self.every = [*self.tensors, *[grad for _, grad in with_grad]]
         self.old_grads = [t._grad for t in self.tensors]
-        self.with_grad = [i for i, grad in enumerate(self.old_grads) if grad is not None]
-        self.named = [*named, *[(f"{name}.grad", t._grad) for name, t in named if t._grad is not None]]
-        self.every = [t for _, t in self.named]
-        self.counters = [(i, counter_of(t), counter_of(t).value) for i, t in enumerate(self.every)]
+        self.counters = [(slot, counter_of(t), counter_of(t).value) for slot, t in zip(self.slots, self.every)]
         self.attached = [attached_to(t) for t in self.tensors]
         recorded = LOCAL.grad_enabled and any(t._requires_grad for t in self.tensors)
         self.arrays = [(t.array, t.array.copy()) for t in self.every] if recorded else []
         self.random = DEFAULT.state_bytes()
-        self.results = ReturnValue(self.tensors, trace)
-        self.grads, self.cleared = list[tuple[int, int, View]](), list[int]()
+        self.results = ReturnValue(dict(zip(self.slots, self.tensors)), trace)
         self.backward: Backward | None = None  # where a result keeps its graph
         self.whole = False  # whether a program can do what the step did
 
@@ -231,17 +241,17 @@ class CapturedCall:
         A joint graph is whole even if it is of no use for later calls: the program gives the result then, when the
         trace was undone.
         """
-        trace, unchanged = self.trace, self.world.guards.compiled()
+        trace, unchanged = self.trace, self.survey.guards.compiled()
         if any(t.array.dtype is BFLOAT16 for t in self.tensors):
             trace.refuse(HALF)
             return function(*args, **kwargs)
         try:
-            with tracing(trace, self.named, self.world.options):
+            with tracing(trace, self.slots, self.every, self.survey.options):
                 result = function(*args, **kwargs)
                 self.look_at(result)
-            trace.refuse(self.world.refused)
+            trace.refuse(self.survey.refused)
             if not unchanged():
-                trace.refuse(f"the step changes what it reads in Python: {self.world.guards.failing()} no more")
+                trace.refuse(f"the step changes what it reads in Python: {self.survey.guards.failing()} no more")
             trace.refuse(overlap_of_inputs(trace))
             if trace.broken is None:
                 result = None if self.backward is not None else self.result(self.tensors, self.results.tensors)
@@ -262,15 +272,15 @@ class CapturedCall:
         self.result = results.maker(result)
         self.check_attached()
         self.look_at_grads()
-        if results.live and (self.grads or self.cleared):
+        if results.live and (self.effects.grads or self.effects.cleared):
             trace.stop("a result keeps its graph, and a backward pass runs inside")
         if results.live and trace.broken is None:
-            self.backward = trace_backward([results.tensors[k] for k in results.live], self.tensors, trace)
-        then = [requires_grad for requires_grad, *_ in self.attached]
-        self.requires_grad = [(i, t._requires_grad) for i, t in enumerate(self.tensors)
-                              if t._requires_grad is not then[i]]
-        first = {counter: (i, counter.value - before) for i, counter, before in reversed(self.counters)}
-        self.versions = [each for each in first.values() if each[1]]  # a counter that several share counts once
+            self.backward = trace_backward([results.tensors[k] for k in results.live], self.slots, self.tensors, trace)
+        for slot, t, (requires_grad, *_) in zip(self.slots, self.tensors, self.attached):
+            if t._requires_grad is not requires_grad:
+                self.effects.requires_grad.append((slot, t._requires_grad))
+        first = {counter: (slot, counter.value - before) for slot, counter, before in reversed(self.counters)}
+        self.effects.versions.extend([each for each in first.values() if each[1]])  # one that several share counts once
 
     def check_attached(self) -> None:
         """Stop the trace if the history of an input, its hooks or its attributes are no longer what they were."""
@@ -281,20 +291,19 @@ class CapturedCall:
 
     def look_at_grads(self) -> None:
         """Find the tensors whose `.grad` is new after the step, and those who have lost theirs."""
-        for i, (t, old) in enumerate(zip(self.tensors, self.old_grads, strict=True)):
+        effects = self.effects
+        for slot, t, old in zip(self.slots, self.tensors, self.old_grads):
             new = t._grad
             if new is None and old is not None:
-                self.cleared.append(i)
+                effects.cleared.append(slot)
             if new is None or new is old:
                 continue
-            if not isinstance(new.array, TracedArray):
-                new.array = self.trace.outside(np.asarray(new.array))
             version = 0 if new._version_counter is None else new._version_counter.value
-            self.grads.append((i, version, new.array.view_of()))
+            effects.grads.append(NewGrad(slot, version, self.trace.adopt(new).view_of()))
             if new.array.memory.kind == "input":
                 self.trace.stop("a gradient is a tensor that was there before")
-        memories = [v.memory for v in (*self.results.views, *[v for _, _, v in self.grads])]
-        if any(memories.count(v.memory) > 1 for _, _, v in self.grads):
+        memories = [v.memory for v in (*self.results.views, *[grad.view for grad in effects.grads])]
+        if any(memories.count(grad.view.memory) > 1 for grad in effects.grads):
             self.trace.stop("two results or gradients share memory")
 
     def unexpected(self, found: list[Tensor], result: Any) -> list[Tensor]:

@@ -6,8 +6,6 @@ inputs of the program. Numbers, texts, flags, lengths and identities become guar
 of optimisers that are floats are neither: a program reads them at each call.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import sys
@@ -25,8 +23,6 @@ from minigrad.core.tensor import counter_of, extras_of, materialized
 from minigrad.nn.modules.module import Module
 from minigrad.ops.random import Generator
 from minigrad.optim.optimizer import Optimizer
-
-__all__ = ["PLAIN", "Guards", "Survey", "attached_to", "leaves_of"]
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 # Not looked into: their state is no state of the user's program.
@@ -51,33 +47,27 @@ class Guards:
         self.conditions: dict[str, str] = {}  # source: what it says
 
     def name_of(self, value: Any) -> str:
-        """A name for an object in the source of a condition."""
         if id(value) not in self.names:
             self.names[id(value)] = name = f"v{len(self.space)}"
             self.space[name] = value
         return self.names[id(value)]
 
-    def require(self, source: str, text: str) -> None:
-        self.conditions[source] = text
-
     def value(self, source: str, value: Any, text: str) -> None:
         """Require that an expression gives a value: the same object, or an equal number or text of the same type."""
         if value is None or isinstance(value, bool):
-            self.require(f"{source} is {value}", f"{text} is {value}")
+            self.conditions[f"{source} is {value}"] = f"{text} is {value}"
         elif isinstance(value, PLAIN):
             same = f"{source} == {repr(value) if type(value) in PLAIN else self.name_of(value)}"
             if isinstance(value, (float, complex, np.generic)):  # 0.0 equals -0.0, and NaN nothing
                 same = f"repr({source}) == {repr(value)!r}"
-            self.require(f"({source}.__class__ is {self.name_of(type(value))} and {same})", f"{text} is {value!r}")
+            self.conditions[f"({source}.__class__ is {self.name_of(type(value))} and {same})"] = f"{text} is {value!r}"
         else:
-            self.require(f"{source} is {self.name_of(value)}", f"{text} is the same object")
+            self.conditions[f"{source} is {self.name_of(value)}"] = f"{text} is the same object"
 
     def size(self, container: Any, text: str) -> None:
-        """Require that a container keeps its length."""
-        self.require(f"len({self.name_of(container)}) == {len(container)}", f"len({text}) is {len(container)}")
+        self.conditions[f"len({self.name_of(container)}) == {len(container)}"] = f"len({text}) is {len(container)}"
 
     def compiled(self) -> Callable[[], bool]:
-        """One function that checks all."""
         return self.check(" and ".join(self.conditions) or "True")
 
     def check(self, source: str) -> Callable[[], bool]:
@@ -92,11 +82,7 @@ class Guards:
         return holds
 
     def failing(self) -> str | None:
-        """The text of the first condition that does not hold."""
-        for source, text in self.conditions.items():
-            if not self.check(source)():
-                return text
-        return None
+        return next((text for source, text in self.conditions.items() if not self.check(source)()), None)
 
 
 class Survey:
@@ -134,27 +120,19 @@ class Survey:
         self.seen[id(value)] = value  # the id stays its own as long as it is held
         if isinstance(value, SKIPPED):
             return
-        if isinstance(value, Tensor):
-            self.tensor(value, name)
-        elif isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray):
             self.refused = self.refused or f"{name} is an array of NumPy's: make it a tensor"
         elif isinstance(value, types.MethodType):
             self.visit(value.__func__, name)
             self.visit(value.__self__, f"{name}.__self__")
-        elif isinstance(value, types.FunctionType):
-            self.function(value, name)
-        elif isinstance(value, Module):
-            self.module(value, name)
-        elif isinstance(value, Optimizer):
-            self.optimizer(value, name)
-        elif isinstance(value, Mapping):
-            self.mapping(value, name)
+        elif visit := next((visit for kind, visit in VISITS.items() if isinstance(value, kind)), None):
+            visit(self, value, name)
         elif isinstance(value, (list, tuple, deque)):
             self.guards.size(value, name)
             self.items(enumerate(value), value, name)
         elif isinstance(value, set):
             same = self.guards.name_of(frozenset(value))
-            self.guards.require(f"{self.guards.name_of(value)} == {same}", f"{name} has the elements that it had")
+            self.guards.conditions[f"{self.guards.name_of(value)} == {same}"] = f"{name} has the elements that it had"
         elif isinstance(value, type):
             self.members(value, [n for each in own_classes(value) for n, found in vars(each).items()
                                  if n[:2] != "__" and not (callable(found) and issubclass(value, Module))], name)
@@ -173,16 +151,16 @@ class Survey:
         counter_of(tensor)
         guards, t, extras = self.guards, self.guards.name_of(tensor), tensor._extras
         assert extras is not None
-        guards.require(f"{t}._requires_grad is {tensor._requires_grad}",
-                       f"{name}.requires_grad is {tensor._requires_grad}")
+        flag = tensor._requires_grad
+        guards.conditions[f"{t}._requires_grad is {flag}"] = f"{name}.requires_grad is {flag}"
         e = guards.name_of(extras)
-        guards.require(f"{t}._extras is {e}", f"{name}'s hooks are kept in the same object")
+        guards.conditions[f"{t}._extras is {e}"] = f"{name}'s hooks are kept in the same object"
         for kind in ("hooks", "post_accumulate", "accumulator_hooks"):
             hooks = getattr(extras, kind)
             if hooks is None:
-                guards.require(f"{e}.{kind} is None", f"{name} has no hooks")
+                guards.conditions[f"{e}.{kind} is None"] = f"{name} has no hooks"
             elif kind != "accumulator_hooks":
-                guards.require(f"len({e}.{kind}) == {len(hooks)}", f"{name} has {len(hooks)} hooks")
+                guards.conditions[f"len({e}.{kind}) == {len(hooks)}"] = f"{name} has {len(hooks)} hooks"
                 for hook in hooks.values():
                     self.visit(hook, f"{name}.hook")
         self.items(vars(tensor).items(), vars(tensor), name)
@@ -223,8 +201,8 @@ class Survey:
                 self.visit(option, name)
             elif type(option) is float:
                 self.options[f"{name}_{key}"] = group, key
-                self.guards.require(f"{g}[{key!r}].__class__ is {self.guards.name_of(float)}",
-                                    f"{name}.{key} is a float")
+                is_float = f"{g}[{key!r}].__class__ is {self.guards.name_of(float)}"
+                self.guards.conditions[is_float] = f"{name}.{key} is a float"
             elif isinstance(option, tuple) and option and all(type(v) is float for v in option):
                 self.options[f"{name}_{key}"] = group, key
             elif key not in ("initial_lr", "param_names"):
@@ -253,7 +231,6 @@ class Survey:
                 self.members(kind, list(self.names), name)
 
     def members(self, kind: type, names: list[str], name: str) -> None:
-        """The members of a class that have these names."""
         for each in own_classes(kind):
             for wanted in [n for n in names if n in vars(each)]:
                 member = vars(each)[wanted]
@@ -270,7 +247,6 @@ class Survey:
             self.guard(f"{c}[{k}]", part, f"{name}.{key}" if isinstance(key, str) else f"{name}[{key}]")
 
     def guard(self, source: str, value: Any, name: str) -> None:
-        """Guard what an expression gives, and look at it."""
         if not isinstance(value, types.ModuleType):
             self.guards.value(source, value, name)
             self.visit(value, name)
@@ -297,6 +273,11 @@ class Survey:
             self.guard(source, content, variable)
         for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             self.visit(default, f"{name}.default")
+
+
+VISITS: dict[type, Callable[[Survey, Any, str], None]] = {
+    Tensor: Survey.tensor, types.FunctionType: Survey.function, Module: Survey.module, Optimizer: Survey.optimizer,
+    Mapping: Survey.mapping}
 
 
 def leaves_of(value: Any, tensors: list[Tensor], others: list[Any]) -> Any:
@@ -339,7 +320,6 @@ def of_library(found: Any) -> bool:
 
 
 def own_classes(kind: type) -> list[type]:
-    """The user's own among a class and its bases."""
     return [each for each in kind.__mro__ if not of_library(each)]
 
 

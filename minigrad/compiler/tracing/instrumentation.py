@@ -1,13 +1,10 @@
 """What stands in minigrad while a step is traced: a backend, and functions that note what they do before they do it.
 
-The backend hands NumPy's names to traced arrays; there are rules for those of which more is known than that they make a
-new array: what fills memory, copies, or multiplies matrices. `tracing` puts all of it there, and back.
+`tracing` puts all of it there, and back.
 """
 
-from __future__ import annotations
-
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from threading import get_ident
 from typing import Any
@@ -23,105 +20,12 @@ from minigrad.autograd import _api
 from minigrad.backends import draws, registry
 from minigrad.backends.random import DEFAULT, Stream
 from minigrad.backends.registry import HOST
-from minigrad.compiler.tracing.trace import (
-    AUTOGRAD,
-    HALF,
-    RULES,
-    Active,
-    Trace,
-    TracedArray,
-    call,
-    dispatch,
-    new_array,
-    plain,
-    traced_arrays_in,
-)
+from minigrad.compiler.tracing.trace import HALF, Active, Slot, Trace, TracedArray, dispatch, new_array, plain
 from minigrad.core import Node, Tensor, engine
 from minigrad.core.engine import start_grads
 from minigrad.core.grad_mode import UNUSUAL
 from minigrad.core.saved import Packed
-from minigrad.ops._dispatch.op_wrappers import wrap_ops
-
-__all__ = ["TRACING", "random_state_kept", "release_traced", "tracing"]
-
-def fill_rule(number: Any) -> Callable[[str, Any, Any, dict[str, Any]], Any]:
-    """`zeros` and its kind: new memory, and a statement that fills it."""
-    def make(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
-        value = number if number != "given" else args[1] if len(args) > 1 else options["fill_value"]
-        out = new_array(function(*[plain(a) for a in args], **{k: plain(v) for k, v in options.items()}))
-        if value is not None:
-            Active.trace.add("fill", "copyto", np.copyto, (value,), [out])
-        return out
-    return make
-
-
-def constant_rule(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
-    """What is made of sizes and numbers alone; of a traced array a copy, or itself."""
-    if traced_arrays_in(args):
-        if not isinstance(args[0], TracedArray):
-            return call(name, function, args, options)
-        x, dtype = args[0], options.get("dtype", args[1] if len(args) > 1 else None)
-        same = dtype is None or x.dtype == dtype
-        if same and name != "array" and (name == "asarray" or x.flags.c_contiguous):
-            return x
-        return x.astype(x.dtype if dtype is None else dtype, order="C" if name == "ascontiguousarray" else "K")
-    made_of = function(*[plain(a) for a in args], **options)
-    return Active.trace.outside(made_of if made_of.base is None else made_of.copy())
-
-
-def where_rule(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
-    if len(args) < 3:
-        return call("nonzero", function, args, options)
-    out = new_array(np.where(*[plain(a) for a in args]))
-    Active.trace.add("ufunc", "where", np.where, args, [out])
-    return out
-
-
-def copyto_rule(name: str, function: Any, args: Any, options: dict[str, Any]) -> None:
-    out, x = args
-    if "where" not in options:
-        out[...] = x
-        return
-    target = out if isinstance(out, TracedArray) else Active.trace.outside(out)
-    np.copyto(target.value, plain(x), where=plain(options["where"]))
-    Active.trace.add("call", "copyto", np.copyto, (x,), [target], {"where": options["where"]}, updates=True)
-
-
-def product_rule(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
-    """`dot` and `matmul`; of vectors too."""
-    a, b = args[:2]
-    out = args[2] if len(args) > 2 else options.get("out")
-    result = function(plain(a), plain(b))
-    if out is not None:
-        out.value[...] = result
-    target = new_array(result) if out is None else out
-    if np.ndim(plain(a)) and np.ndim(plain(b)):
-        Active.trace.add("product", name, function, (a, b), [target])
-    else:
-        Active.trace.add("ufunc", "multiply", np.multiply, (a, b), [target])
-    return target
-
-
-def reduction_rule(ufunc: Any, *names: str) -> Callable[[str, Any, Any, dict[str, Any]], Any]:
-    """`sum` and its kind, as the `reduce` that they are; `names`: of the arguments behind the axis."""
-    def reduced(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
-        x, *others = args
-        return ufunc.reduce(x, **{"axis": None, **dict(zip(("axis", *names), others)), **options})
-    return reduced
-
-
-RULES |= {
-    **dict.fromkeys(("zeros", "zeros_like"), fill_rule(0)), **dict.fromkeys(("ones", "ones_like"), fill_rule(1)),
-    **dict.fromkeys(("empty", "empty_like"), fill_rule(None)),
-    **dict.fromkeys(("full", "full_like"), fill_rule("given")),
-    "where": where_rule, "copyto": copyto_rule, "dot": product_rule, "matmul": product_rule,
-    **dict.fromkeys(("asarray", "array", "ascontiguousarray", "arange", "eye", "identity", "tri"), constant_rule),
-    "copy": lambda name, function, args, options: args[0].copy("K"),
-    "sum": reduction_rule(np.add, "dtype", "out", "keepdims"),
-    "prod": reduction_rule(np.multiply, "dtype", "out", "keepdims"),
-    "any": reduction_rule(np.logical_or, "out", "keepdims"), "all": reduction_rule(np.logical_and, "out", "keepdims"),
-    **dict.fromkeys(("max", "amax"), reduction_rule(np.maximum, "out", "keepdims")),
-    **dict.fromkeys(("min", "amin"), reduction_rule(np.minimum, "out", "keepdims"))}
+from minigrad.ops._dispatch.op_wrappers import OPS
 
 
 class Module:
@@ -135,15 +39,9 @@ class TracingBackend:
     """`minigrad.backends.registry.Backend`, as far as ops ask for it; its device is the CPU."""
 
     type, array_type, module = "cpu", TracedArray, Module()
-
-    def current_device(self) -> None:
-        return None
-
-    def on(self, index: Any) -> Any:
-        return nullcontext()
-
-    def index_of(self, array: Any) -> None:
-        return None
+    current_device = index_of = fused = fused_rows = capturing = staticmethod(lambda *args: None)  # it has none
+    on = linalg_errors = staticmethod(lambda *args: nullcontext())
+    add_at, matmul = staticmethod(np.add.at), staticmethod(np.matmul)
 
     def from_host(self, array: Any, index: Any) -> TracedArray:
         return Active.trace.outside(array)
@@ -165,26 +63,8 @@ class TracingBackend:
     def as_strided(self, array: TracedArray, shape: Any, strides: Any) -> TracedArray:
         return TracedArray(as_strided(array.value, shape, strides), array.memory)
 
-    def add_at(self, out: Any, index: Any, x: Any) -> None:
-        np.add.at(out, index, x)
-
-    def matmul(self, x: Any, y: Any) -> Any:
-        return np.matmul(x, y)
-
-    def linalg_errors(self) -> Any:
-        return nullcontext()
-
-    def fused(self, name: str) -> None:
-        return None
-
-    def fused_rows(self, name: str) -> None:
-        return None
-
     def composite(self, function: Callable[..., Any], *args: Any) -> Any:
         return Active.trace.composite(function, *args)
-
-    def capturing(self) -> bool:
-        return False
 
 
 Options = dict[str, tuple[dict[str, Any], str]]
@@ -230,15 +110,13 @@ def traced_draw(here: Any, there: Any, stream: Any, shape: Any, *parameters: Any
     return out
 
 
-def keep_state(stream: Stream, states: dict[str, bytes], name: str) -> Any:
-    """Keep the state of a stream under a name."""
-    states[name] = state_bytes(stream)
+def keep_state(stream: Stream, trace: Trace, name: str) -> Any:
+    trace.states[name] = state_bytes(stream)
     return NOTHING
 
 
-def restore_state(stream: Stream, states: dict[str, bytes], name: str) -> Any:
-    """Go back to a state that was kept."""
-    set_state_bytes(stream, states[name])
+def restore_state(stream: Stream, trace: Trace, name: str) -> Any:
+    set_state_bytes(stream, trace.states[name])
     return NOTHING
 
 
@@ -248,31 +126,28 @@ def traced_state_bytes(stream: Stream) -> bytes:
     if Active.here() and stream is DEFAULT and state not in Active.trace.known_states:
         trace = Active.trace
         trace.known_states[state] = name = f"state{len(trace.known_states)}"
-        trace.add("state", "keep_state", keep_state, (stream, trace.states, name), [new_array(NOTHING)])
+        trace.add("state", "keep_state", keep_state, (stream, trace, name), [new_array(NOTHING)])
     return state
 
 
 def traced_set_state_bytes(stream: Stream, state: bytes) -> None:
     """`Stream.set_state_bytes`, noted; a state that the step has not looked at is a break."""
     if Active.here():
-        trace = Active.trace
-        if stream is DEFAULT and state in trace.known_states:
+        trace, name = Active.trace, Active.trace.known_states.get(state)
+        if stream is DEFAULT and name is not None:
             end_of_draws(trace)
-            name = trace.known_states[state]
-            trace.add("state", "restore_state", restore_state, (stream, trace.states, name), [new_array(NOTHING)])
+            trace.add("state", "restore_state", restore_state, (stream, trace, name), [new_array(NOTHING)])
         else:
             trace.stop("a random state is set that the step has not looked at")
-        if stream is DEFAULT:
-            trace.drawn_until = state
+        trace.drawn_until = state if stream is DEFAULT else trace.drawn_until
     set_state_bytes(stream, state)
 
 
 def adopt(args: Any) -> None:
-    """Give operands traced arrays: `zeros` and its kind make arrays of NumPy's on the CPU."""
     for value in args:
         for each in value if isinstance(value, (tuple, list)) else (value,):
-            if isinstance(each, Tensor) and type(each.array) is not TracedArray and each.array.dtype is not BFLOAT16:
-                each.array = Active.trace.outside(np.asarray(each.array))
+            if isinstance(each, Tensor) and each.array.dtype is not BFLOAT16:
+                Active.trace.adopt(each)
 
 
 def noting_op(forward: Any, cls: Any) -> Any:
@@ -281,15 +156,12 @@ def noting_op(forward: Any, cls: Any) -> Any:
         if not Active.here():
             return forward(*args, **options)
         calls = Active.trace.calls
-        before = calls.enter((args[0] if cls is None else cls).op)
-        try:
+        with calls.entered((args[0] if cls is None else cls).op):
             adopt(args)
             result = forward(*args, **options)
             for each in result if isinstance(result, (tuple, list)) else (result,):
                 if isinstance(each, Tensor) and isinstance(each._current_grad_fn, Node):
                     calls.recorders.setdefault(each._current_grad_fn, calls.running)
-        finally:
-            calls.running = before
         return result
     return noted
 
@@ -301,11 +173,8 @@ def noting_nodes(task: Any) -> None:
     evaluate, calls = task.evaluate, Active.trace.calls
 
     def evaluated(task: Any, buffer: Any) -> Any:
-        before = calls.enter(buffer.node.name().removeprefix(AUTOGRAD), buffer.node)
-        try:
+        with calls.entered(buffer.node.name(), buffer.node):
             return evaluate(task, buffer)
-        finally:
-            calls.running = before
 
     task.evaluate = evaluated
 
@@ -326,9 +195,9 @@ def breaking_bfloat16(trace: Trace, in_half: Any) -> Callable[[Any], Any]:
 
 
 @contextmanager
-def tracing(trace: Trace, named: list[tuple[str, Tensor]], options: Options) -> Iterator[None]:
+def tracing(trace: Trace, slots: Sequence[Slot], tensors: Sequence[Tensor], options: Options) -> Iterator[None]:
     """A block in which tensors have traced arrays, and optimisers traced options; afterwards they have their own."""
-    arrays = [(t, t.array) for t in {id(t): t for _, t in named}.values()]
+    arrays = [(t, t.array) for t in {id(t): t for t in tensors}.values()]
     values = [(group, key, group[key]) for group, key in options.values()]
     changes: list[tuple[Any, str, Any]] = [
         (draws, "drawn", traced_draw), (BFLOAT16, "type", breaking_bfloat16(trace, BFLOAT16.type)),
@@ -343,8 +212,12 @@ def tracing(trace: Trace, named: list[tuple[str, Tensor]], options: Options) -> 
         for owner, name, value in before:
             setattr(owner, name, value)
         UNUSUAL.pass_wrappers = [each for each in UNUSUAL.pass_wrappers if each is not noting_nodes]
-        wrap_ops(noting_op, False)
-        restore_arrays(arrays, trace)
+        OPS.wrap(noting_op, False)
+        for t, array in arrays:
+            if isinstance(t.array, TracedArray) and t.array.value is array:
+                t.array = array
+            else:
+                trace.refuse("a tensor from outside is given other memory")
         for group, key, value in values:
             group[key] = restore_option(group[key], value, trace)
 
@@ -353,10 +226,10 @@ def tracing(trace: Trace, named: list[tuple[str, Tensor]], options: Options) -> 
         for owner, name, value in changes:
             setattr(owner, name, value)
         UNUSUAL.pass_wrappers.append(noting_nodes)
-        wrap_ops(noting_op, True)
-        for number, (name, t) in enumerate(named):
+        OPS.wrap(noting_op, True)
+        for slot, t in zip(slots, tensors, strict=True):
             if not isinstance(t.array, TracedArray):  # a gradient may be known as a tensor, too
-                t.array = trace.as_input(t.array, name, number)
+                t.array = trace.as_input(t.array, slot)
         for name, (group, key) in options.items():
             group[key] = traced_option(trace, name, group, key)
         with registry.serving(backend):
@@ -370,15 +243,6 @@ def traced_option(trace: Trace, name: str, group: dict[str, Any], key: str) -> A
     if isinstance(value, tuple):
         return tuple([trace.scalar(v, f"{name}{k}", lambda tensors, k=k: group[key][k]) for k, v in enumerate(value)])
     return trace.scalar(value, name, lambda tensors: group[key])
-
-
-def restore_arrays(arrays: list[tuple[Tensor, Any]], trace: Trace) -> None:
-    """Give tensors the arrays that they had; other memory than they had is a break."""
-    for t, array in arrays:
-        if isinstance(t.array, TracedArray) and t.array.value is array:
-            t.array = array
-        else:
-            trace.refuse("a tensor from outside is given other memory")
 
 
 def restore_option(now: Any, before: Any, trace: Trace) -> Any:
@@ -396,14 +260,13 @@ def release_traced() -> list[Tensor]:
     kinds = tensors | nodes  # to look a class up takes a tenth of `issubclass`, and a process has a million objects
     candidates: list[Any] = [each for each in gc.get_objects() if type(each) in kinds]
     for each in candidates:
-        if type(each) in tensors:
-            if isinstance(getattr(each, "array", None), TracedArray):
-                each.array = each.array.value
-                found.append(each)
-        else:
+        if type(each) in nodes:
             for slot in ("saved", "const", "output_info", "_input_info", "_output_info", "info"):
                 if hasattr(each, slot):
                     setattr(each, slot, concrete_state(getattr(each, slot)))
+        elif isinstance(getattr(each, "array", None), TracedArray):
+            each.array = each.array.value
+            found.append(each)
     return found
 
 
@@ -412,10 +275,9 @@ def concrete_state(value: Any) -> Any:
     if type(value) in (tuple, list):
         parts = [concrete_state(part) for part in value]
         return type(value)(parts) if any(a is not b for a, b in zip(parts, value)) else value
-    return HOST if isinstance(value, registry.DeviceHandle) and value.backend.array_type is TracedArray else plain(
-        value)
+    traced_device = isinstance(value, registry.DeviceHandle) and value.backend.array_type is TracedArray
+    return HOST if traced_device else plain(value)
 
 
 def kinds_of(cls: type) -> set[type]:
-    """A class and all classes that come from it."""
     return {cls}.union(*map(kinds_of, type.__subclasses__(cls)))

@@ -33,6 +33,7 @@ from numpy.lib.array_utils import byte_bounds
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.lib.stride_tricks import as_strided
 
+from minigrad._base.contexts import contextmanager
 from minigrad._base.files import is_cell
 from minigrad.compiler.program.statements import (
     NOBODY,
@@ -42,11 +43,9 @@ from minigrad.compiler.program.statements import (
     Statement,
     View,
     contiguous_strides,
+    mapped,
     parts_of,
 )
-
-__all__ = ["AUTOGRAD", "HALF", "RULES", "Active", "GraphBreak", "Trace", "TracedArray", "call", "dispatch", "new_array",
-           "plain", "traced_arrays_in"]
 
 PACKAGE = str(Path(__file__).resolve().parents[2]) + "/"
 HERE, OPTIM, ENGINE = PACKAGE + "compiler/", PACKAGE + "optim/", PACKAGE + "core/engine.py"
@@ -56,7 +55,6 @@ TYPED = ("<stdin>", "<string>", "<python-input", "<doctest")  # what a user type
 
 
 def callers(frame: FrameType | None) -> Iterator[FrameType]:
-    """A frame, and those that called it."""
     while frame is not None:
         yield frame
         frame = frame.f_back
@@ -119,14 +117,18 @@ class Calls:
         self.owners: list[int] = []  # by statement: the number of its call
         self.recorders: Any = WeakKeyDictionary()  # by node: the number of the call that recorded it
 
-    def enter(self, op: str, node: Any = None) -> int:
-        """Note that an op is called, or that a node runs; gives what `running` is to be again when it has ended."""
+    @contextmanager
+    def entered(self, op: str, node: Any = None) -> Iterator[None]:
+        """A block in which an op runs, or a node, which is noted."""
         before = self.running
         if node is not None or before < 0 or self.found[before].node:  # an op that another one calls is a part of it
             self.running = len(self.found)
             recorded_by = -1 if node is None else self.recorders.get(node, -1)
-            self.found.append(Call(asked()._replace(op=op), node is not None, recorded_by))
-        return before
+            self.found.append(Call(asked()._replace(op=op.removeprefix(AUTOGRAD)), node is not None, recorded_by))
+        try:
+            yield
+        finally:
+            self.running = before
 
     def recorded(self, origin: Asked) -> Asked:
         """Where a statement of a backward pass that nobody has called yet comes from: the line that recorded its node.
@@ -147,12 +149,10 @@ class Calls:
 
 
 def text_of(value: Any) -> str:
-    """A number as a part of a formula."""
     return value.formula.text if isinstance(value, TracedFloat) else repr(value)
 
 
 def value_of(value: Any) -> Any:
-    """A number without its formula."""
     return float.__float__(value) if isinstance(value, TracedFloat) else value
 
 
@@ -160,16 +160,6 @@ OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": opera
              "//": operator.floordiv, "%": operator.mod, "==": operator.eq, "!=": operator.ne, "<": operator.lt,
              "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 UFUNCS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "**"}
-
-
-def combined_formula(ufunc: str, operands: list[Any], itemsize: int) -> Formula | None:
-    """The formula of what a function of NumPy makes of two numbers, in floats of so many bytes; None if an operand has
-    none."""
-    if ufunc not in UFUNCS or not all(isinstance(v, (bool, int, float, np.generic, Formula)) for v in operands):
-        return None
-    x, y = [v.text if isinstance(v, Formula) else text_of(v if isinstance(v, TracedFloat) else float(v))
-            for v in operands]
-    return Formula(f"({x} {UFUNCS[ufunc]} {y})" if itemsize == 8 else f"rounded({x} {UFUNCS[ufunc]} {y})")
 
 
 def method_of(symbol: str, swapped: bool = False) -> Callable[..., Any]:
@@ -184,6 +174,11 @@ def method_of(symbol: str, swapped: bool = False) -> Callable[..., Any]:
             return value
         return TracedFloat(value, text, self.guard)
     return method
+
+
+def settled(function: Any) -> Callable[..., Any]:
+    """What Python asks of a number, of the number alone."""
+    return lambda self, *args: function(self.plain(), *args)
 
 
 class TracedFloat(float):
@@ -226,18 +221,7 @@ class TracedFloat(float):
         return bool(self != 0.0)
 
     __float__ = plain
-
-    def __int__(self) -> int:
-        return int(self.plain())
-
-    def __round__(self, digits: Any = None) -> Any:
-        return round(self.plain(), digits)
-
-    def __repr__(self) -> str:
-        return repr(self.plain())
-
-    def __format__(self, spec: str) -> str:
-        return format(self.plain(), spec)
+    __int__, __round__, __repr__, __format__ = map(settled, (int, round, repr, format))
 
 
 BASIC = (int, slice, type(None), type(...))
@@ -253,6 +237,19 @@ class GraphBreak(RuntimeError):
     """A step does what no program can repeat, and `fullgraph=True` asks for an error."""
 
 
+class Slot(NamedTuple):
+    """Which tensor of a call: `place` counts in the list of all of them, the same for each call.
+
+    `kind`: "outside" (the step reaches it by itself), "argument", or "grad", which is the gradient that the tensor in
+    the slot `owner` has when the call begins.
+    """
+
+    kind: str
+    place: int
+    name: str
+    owner: Slot | None = None
+
+
 class Trace:
     """The statements of one step, as they are noted, and the conditions under which they hold."""
 
@@ -262,7 +259,7 @@ class Trace:
         self.calls = Calls()
         self.guards: dict[str, None] = {}  # conditions on the scalars that the step reads
         self.scalars: dict[str, Callable[..., float]] = {}  # by the name in formulas: what reads it of a call's tensors
-        self.inputs: dict[Memory, int] = {}  # the numbers of the tensors from outside
+        self.inputs: dict[Memory, Slot] = {}  # the tensors that were there before
         self.states: dict[str, bytes] = {}  # states of the default stream that a program keeps while it runs
         self.known_states: dict[bytes, str] = {}  # those that the step has looked at, as a checkpoint does: their names
         self.drawn_until = b""  # the state of the default stream behind the last draw that was noted
@@ -274,7 +271,7 @@ class Trace:
     def add(self, kind: str, name: str, function: Any, args: Any, outs: Any, options: dict[str, Any] | None = None,
             updates: bool = False) -> None:
         """Note a call; arguments may be traced arrays, `outs` are."""
-        operands, others = self.operand(tuple(args)), {k: self.operand(v) for k, v in (options or {}).items()}
+        operands, others = mapped((tuple(args), options or {}), self.operand)
         origin = asked() if self.boundary is None else self.calls.recorded(asked())
         self.calls.own(origin)
         self.statements.append(Statement(kind, name, function, operands, tuple([o.view_of() for o in outs]), others,
@@ -307,15 +304,13 @@ class Trace:
         return TracedFloat(value, name, self.guard)
 
     def operand(self, value: Any) -> Any:
-        """An argument of a statement: views for arrays, formulas for traced numbers, the rest as it is."""
+        """A part of an argument: a view for an array, a formula for a traced number, anything else as it is."""
         if isinstance(value, TracedArray):
             return value.view_of()
         if isinstance(value, TracedFloat):
             return value.formula
         if isinstance(value, np.ndarray):
             return self.outside(value).view_of()
-        if type(value) in (tuple, list):
-            return type(value)([self.operand(part) for part in value])
         return value
 
     def outside(self, array: Any) -> TracedArray:
@@ -330,12 +325,19 @@ class Trace:
             self.add("copy", "copyto", np.copyto, (kept,), (TracedArray(owner, memory),))
         return TracedArray(array, self.memories[id(owner)][1])
 
-    def as_input(self, array: Any, name: str, number: int) -> TracedArray:
-        """An array of a tensor from outside, as an input of its own: others may have the same array in this call."""
-        memory = Memory(array, "input", name)
-        self.memories[id(array)], self.inputs[memory] = (array, memory), number
+    def adopt(self, tensor: Any) -> TracedArray:
+        """The traced array of a tensor, which may have been made as one of NumPy's, as `zeros` and its kind are."""
+        if not isinstance(tensor.array, TracedArray):
+            tensor.array = self.outside(np.asarray(tensor.array))
+        array: TracedArray = tensor.array
+        return array
+
+    def as_input(self, array: Any, slot: Slot) -> TracedArray:
+        """The array of a tensor as an input of its own: others may have the same array in this call."""
+        memory = Memory(array, "input", slot.name)
+        self.memories[id(array)], self.inputs[memory] = (array, memory), slot
         if array.size == 1 and array.dtype.kind == "f":
-            now = self.scalar(array.item(), f"{name}_now", lambda tensors: tensors[number].array.item())
+            now = self.scalar(array.item(), f"{slot.name}_now", lambda tensors: tensors[slot.place].array.item())
             memory.value = now.formula
         return TracedArray(array, memory)
 
@@ -351,17 +353,13 @@ class Active:
 
     @classmethod
     def here(cls) -> bool:
-        """Whether this thread traces a step."""
         return cls.thread == get_ident()
 
 
 def plain(value: Any) -> Any:
     """An argument with arrays of NumPy's in the place of traced ones."""
-    if isinstance(value, TracedArray):
-        return value.value
-    if type(value) in (tuple, list):
-        return type(value)([plain(part) for part in value])
-    return value_of(value)  # a subclass of float would not take the dtype of the array that it meets
+    # a subclass of float would not take the dtype of the array that it meets
+    return mapped(value, lambda part: part.value if isinstance(part, TracedArray) else value_of(part))
 
 
 def new_array(array: Any) -> TracedArray:
@@ -397,21 +395,15 @@ def traced_result(result: Any, sources: list[TracedArray], note: Callable[[list[
     return wrapped
 
 
-def traced_arrays_in(value: Any) -> list[TracedArray]:
-    """The traced arrays of an argument."""
-    return [part for part in parts_of(value) if isinstance(part, TracedArray)]
-
-
 def call(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
     """Call a function of NumPy, and note it as a statement if it makes a new array or changes one."""
     trace = Active.trace
-    real = [plain(a) for a in args], {k: plain(v) for k, v in options.items()}
-    result = function(*real[0], **real[1])
+    result = function(*plain(args), **plain(options))
     if name in ABOUT_TYPES:
         return result
     if name in SHAPED_BY_DATA:
         trace.stop(f"the shape that {name} gives depends on data")
-    sources = traced_arrays_in((args, tuple(options.values())))
+    sources = [part for part in parts_of((args, options)) if isinstance(part, TracedArray)]
     if result is None:  # it has changed its first argument
         first = args[0] if isinstance(args[0], TracedArray) else trace.outside(args[0])
         trace.add("call", name, function, args, [first], options, updates=True)
@@ -461,7 +453,6 @@ class TracedArray(NDArrayOperatorsMixin):
     base = property(lambda self: None if self.value.base is None else self.memory)
 
     def view_of(self) -> View:
-        """Where it lies."""
         value = self.value
         at = value.__array_interface__["data"][0] - self.memory.address if value.size else 0
         return View(self.memory, value.shape, value.strides, at, value.dtype)
@@ -484,10 +475,8 @@ class TracedArray(NDArrayOperatorsMixin):
         return value
 
     __bool__ = breaking_method("__bool__", "a condition on data")
-    __float__ = breaking_method("__float__", "a number is read from a tensor")
-    __int__ = breaking_method("__int__", "a number is read from a tensor")
-    __index__ = breaking_method("__index__", "a number is read from a tensor")
-    __complex__ = breaking_method("__complex__", "a number is read from a tensor")
+    __float__, __int__, __index__, __complex__ = (breaking_method(name, "a number is read from a tensor") for name in (
+        "__float__", "__int__", "__index__", "__complex__"))
     tolist = breaking_method("tolist", "values are handed to Python")
     __array__ = breaking_method("__array__", "values are handed to NumPy")
 
@@ -526,7 +515,6 @@ class TracedArray(NDArrayOperatorsMixin):
         self.memory.value = formula
 
     def __getattr__(self, name: str) -> Any:
-        """Any other method of NumPy's arrays."""
         function = getattr(np.ndarray, name, None)
         if function is None or name.startswith("__"):
             raise AttributeError(f"'TracedArray' object has no attribute '{name}'")
@@ -541,7 +529,7 @@ class TracedArray(NDArrayOperatorsMixin):
         kind = "product" if ufunc is np.matmul else {"__call__": "ufunc", "reduce": "reduce"}.get(method, "call")
         name = name if method == "__call__" else f"{name}.{method}"
         outs = [trace.outside(o) if isinstance(o, np.ndarray) else o for o in out]
-        result = function(*plain(inputs), **{k: plain(v) for k, v in options.items()}, out=plain(tuple(outs)) or None)
+        result = function(*plain(inputs), **plain(options), out=plain(tuple(outs)) or None)
         results = result if isinstance(result, tuple) else (result,)
         outs = [new_array(each) if o is None else o for o, each in zip(outs or [None] * len(results), results)]
         formula = scalar_formula(name, inputs, outs[0])
@@ -553,18 +541,99 @@ class TracedArray(NDArrayOperatorsMixin):
         return dispatch(function.__name__, function, args, options)
 
 
-RULES: dict[str, Callable[..., Any]] = {}  # by the name of a function of NumPy's (functions.py fills it)
+def fill_rule(number: Any) -> Callable[[str, Any, Any, dict[str, Any]], Any]:
+    """`zeros` and its kind: new memory, and a statement that fills it."""
+    def make(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
+        value = number if number != "given" else args[1] if len(args) > 1 else options["fill_value"]
+        out = new_array(function(*plain(args), **plain(options)))
+        if value is not None:
+            Active.trace.add("fill", "copyto", np.copyto, (value,), [out])
+        return out
+    return make
+
+
+def constant_rule(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
+    """What is made of sizes and numbers alone; of a traced array a copy, or itself."""
+    if any(isinstance(part, TracedArray) for part in parts_of(args)):
+        if not isinstance(args[0], TracedArray):
+            return call(name, function, args, options)
+        x, dtype = args[0], options.get("dtype", args[1] if len(args) > 1 else None)
+        same = dtype is None or x.dtype == dtype
+        if same and name != "array" and (name == "asarray" or x.flags.c_contiguous):
+            return x
+        return x.astype(x.dtype if dtype is None else dtype, order="C" if name == "ascontiguousarray" else "K")
+    made_of = function(*plain(args), **options)
+    return Active.trace.outside(made_of if made_of.base is None else made_of.copy())
+
+
+def where_rule(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
+    if len(args) < 3:
+        return call("nonzero", function, args, options)
+    out = new_array(np.where(*plain(args)))
+    Active.trace.add("ufunc", "where", np.where, args, [out])
+    return out
+
+
+def copyto_rule(name: str, function: Any, args: Any, options: dict[str, Any]) -> None:
+    out, x = args
+    if "where" not in options:
+        out[...] = x
+        return
+    target = out if isinstance(out, TracedArray) else Active.trace.outside(out)
+    np.copyto(target.value, plain(x), where=plain(options["where"]))
+    Active.trace.add("call", "copyto", np.copyto, (x,), [target], {"where": options["where"]}, updates=True)
+
+
+def product_rule(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
+    """`dot` and `matmul`; of vectors too."""
+    a, b = args[:2]
+    out = args[2] if len(args) > 2 else options.get("out")
+    result = function(plain(a), plain(b))
+    if out is not None:
+        out.value[...] = result
+    target = new_array(result) if out is None else out
+    if np.ndim(plain(a)) and np.ndim(plain(b)):
+        Active.trace.add("product", name, function, (a, b), [target])
+    else:
+        Active.trace.add("ufunc", "multiply", np.multiply, (a, b), [target])
+    return target
+
+
+def reduction_rule(ufunc: Any, *names: str) -> Callable[[str, Any, Any, dict[str, Any]], Any]:
+    """`sum` and its kind, as the `reduce` that they are; `names`: of the arguments behind the axis."""
+    def reduced(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
+        x, *others = args
+        return ufunc.reduce(x, **{"axis": None, **dict(zip(("axis", *names), others)), **options})
+    return reduced
+
+
+# By the name of a function of NumPy's: where more is known than that it makes a new array.
+RULES: dict[str, Callable[..., Any]] = {
+    **dict.fromkeys(("zeros", "zeros_like"), fill_rule(0)), **dict.fromkeys(("ones", "ones_like"), fill_rule(1)),
+    **dict.fromkeys(("empty", "empty_like"), fill_rule(None)),
+    **dict.fromkeys(("full", "full_like"), fill_rule("given")),
+    "where": where_rule, "copyto": copyto_rule, "dot": product_rule, "matmul": product_rule,
+    **dict.fromkeys(("asarray", "array", "ascontiguousarray", "arange", "eye", "identity", "tri"), constant_rule),
+    "copy": lambda name, function, args, options: args[0].copy("K"),
+    "sum": reduction_rule(np.add, "dtype", "out", "keepdims"),
+    "prod": reduction_rule(np.multiply, "dtype", "out", "keepdims"),
+    "any": reduction_rule(np.logical_or, "out", "keepdims"), "all": reduction_rule(np.logical_and, "out", "keepdims"),
+    **dict.fromkeys(("max", "amax"), reduction_rule(np.maximum, "out", "keepdims")),
+    **dict.fromkeys(("min", "amin"), reduction_rule(np.minimum, "out", "keepdims"))}
 
 
 def dispatch(name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
     """A function of NumPy on traced arrays."""
-    rule: Callable[..., Any] = RULES.get(name, call)
+    rule: Any = RULES.get(name, call)
     return rule(name, function, args, {k: v for k, v in options.items() if k not in ("like", "device")})
 
 
 def scalar_formula(name: str, inputs: Any, out: TracedArray) -> Formula | None:
     """How one number follows from others whose formulas are known: Adam's count, after one was added."""
-    if out.ndim or out.dtype.kind != "f" or len(inputs) != 2:
+    operands: list[Any] = [v.memory.value if isinstance(v, TracedArray) else v for v in inputs]
+    if out.ndim or out.dtype.kind != "f" or len(operands) != 2 or name not in UFUNCS or not all(
+            isinstance(v, (bool, int, float, np.generic, Formula)) for v in operands):
         return None
-    operands = [v.memory.value if isinstance(v, TracedArray) else v for v in inputs]
-    return combined_formula(name, operands, out.dtype.itemsize)
+    x, y = [v.text if isinstance(v, Formula) else text_of(v if isinstance(v, TracedFloat) else float(v))
+            for v in operands]
+    return Formula(f"({x} {UFUNCS[name]} {y})" if out.itemsize == 8 else f"rounded({x} {UFUNCS[name]} {y})")

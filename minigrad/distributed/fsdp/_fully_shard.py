@@ -21,9 +21,8 @@ from typing import Any, cast
 import numpy as np
 
 from minigrad.autograd.graph import saved_tensors_hooks
-from minigrad.core import Tensor, is_grad_enabled
+from minigrad.core import Tensor, is_grad_enabled, plain
 from minigrad.core.reentrant import queue_callback
-from minigrad.core.tensor import plain
 from minigrad.distributed import ReduceOp, all_gather_single, reduce_scatter_single
 from minigrad.distributed._world import group_of
 from minigrad.nn.modules.module import Module
@@ -74,7 +73,7 @@ def fully_shard(module: Module, *, reshard_after_forward: bool | None = None) ->
         raise AssertionError("fully_shard was applied to this module already")
     found = dict[int, ShardedParameter]()
     group = group_of(None)
-    taken = {id(p) for part in module.modules() if isinstance(part, FSDPModule) for _, p in part._group.owned()}
+    taken = {id(p) for part in module.modules() if isinstance(part, FSDPModule) for _, p in part._group.owners_now()}
     for prefix, part in module.named_modules():
         for name, p in part._parameters.items():
             if p is not None and id(p) not in taken:
@@ -104,7 +103,7 @@ class ShardedParameter:
         self.full = Parameter(plain(np.broadcast_to(parameter.array.dtype.type(0), self.shape)),
                               parameter.requires_grad)
 
-    def padded(self, array: Any, rows: int) -> Any:
+    def pad_rows(self, array: Any, rows: int) -> Any:
         """Return an array with rows of zeros appended, flattened."""
         result = np.zeros((rows, *self.shape[1:]), array.dtype)
         result[:len(array)] = array
@@ -126,7 +125,7 @@ class ShardedGroup:
                 each.full.register_post_accumulate_grad_hook(partial(self.after_accumulate, i))
         self.show(full=False)
 
-    def owned(self) -> Iterable[tuple[Module, Tensor]]:
+    def owners_now(self) -> Iterable[tuple[Module, Tensor]]:
         """Return the parameters that the modules hold now, with these modules."""
         return [(module, cast(Tensor, module._parameters[name]))
                 for each in self.parameters for module, name in each.owners]
@@ -141,7 +140,7 @@ class ShardedGroup:
         """Gather the rows of all ranks."""
         if self.gathered or not self.parameters:
             return
-        mine = np.concatenate([each.padded(each.sharded.array, each.rows) for each in self.parameters])
+        mine = np.concatenate([each.pad_rows(each.sharded.array, each.rows) for each in self.parameters])
         everything = np.empty((self.group.size(), mine.size), mine.dtype)
         all_gather_single(plain(everything), plain(mine), self.group, label=self.label)
         parts = np.split(everything, np.cumsum([each.size for each in self.parameters])[:-1], axis=1)
@@ -207,7 +206,7 @@ class ShardedGroup:
         for each in trained:
             grad = np.zeros(0, each.full.array.dtype) if each.full.grad is None else each.full.grad.array
             grad = grad.reshape(-1, *each.shape[1:])
-            parts.append(each.padded(grad, size * each.rows).reshape(size, -1))
+            parts.append(each.pad_rows(grad, size * each.rows).reshape(size, -1))
             each.full.grad = None
         whole = np.concatenate(parts, axis=1)
         mine = np.empty(whole.shape[1], whole.dtype)

@@ -84,7 +84,6 @@ class _Row(Module):
         self._modules = {str(i): module for i, module in enumerate(self._modules.values())}
 
     def append(self, module: Module) -> Self:
-        """Append a module."""
         self.add_module(str(len(self)), module)
         return self
 
@@ -223,7 +222,6 @@ class _Dict(Module):
         return value
 
     def clear(self) -> None:
-        """Remove all items."""
         for key in list(self):
             del self[key]
 
@@ -246,23 +244,19 @@ class ModuleDict(_Dict):
         del self._modules[key]
 
     def keys(self) -> Any:
-        """Return the names."""
         return self._modules.keys()
 
     def values(self) -> Any:
-        """Return the modules."""
         return self._modules.values()
 
     def items(self) -> Any:
-        """Return the names with the modules."""
         return self._modules.items()
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
         """Add modules, from a mapping or from pairs of name and module; they replace those with the same names.
 
-        Raises:
-            TypeError: for what is not iterable, or holds something that is not a module.
-            ValueError: for an element that is not a pair.
+        Raises TypeError for what is not iterable, or holds something that is not a module; ValueError for an element
+        that is not a pair.
         """
         for name, module in pairs(modules, (ModuleDict, Mapping), "ModuleDict", "ModuleDict"):
             self[name] = module
@@ -292,7 +286,6 @@ class ParameterList(Module):
         setattr(self, str(checked_index(index, len(self))), as_parameter(value))
 
     def append(self, value: Any) -> Self:
-        """Append a value."""
         self._size += 1
         self[-1] = value
         return self
@@ -309,7 +302,6 @@ class ParameterList(Module):
         return self.extend(values)
 
     def extra_repr(self) -> str:
-        """Return one line for each element."""
         return "\n".join([row(i, value, str(getattr(value, "dtype", ""))) for i, value in enumerate(self)])
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -346,22 +338,18 @@ class ParameterDict(_Dict):
         return reversed(self._keys)
 
     def copy(self) -> ParameterDict:
-        """Return another dict of the same parameters."""
         return ParameterDict(list(self.items()))
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """Return the value of a key, which is first set to the default if it is missing."""
         if key not in self:
             self[key] = default
         return self[key]
 
     def popitem(self) -> tuple[str, Any]:
-        """Remove and return the last key and its value."""
         key = next(reversed(self))
         return key, self.pop(key)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return the value of a key, or the default."""
         return self[key] if key in self else default
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
@@ -369,25 +357,19 @@ class ParameterDict(_Dict):
         return ParameterDict([(key, default) for key in keys])
 
     def keys(self) -> Any:
-        """Return the keys."""
         return self._keys.keys()
 
     def items(self) -> Iterable[tuple[str, Any]]:
-        """Return the keys with the values."""
         return ((key, self[key]) for key in self)
 
     def values(self) -> Iterable[Any]:
-        """Return the values."""
         return (self[key] for key in self)
 
     def update(self, parameters: Any) -> None:
         """Add values, from a mapping or from pairs of key and value; they replace those with the same keys.
 
-        Those of a plain dict are added in the order of their keys.
-
-        Raises:
-            TypeError: for what is not iterable.
-            ValueError: for an element that is not a pair.
+        Those of a plain dict are added in the order of their keys. Raises TypeError for what is not iterable;
+        ValueError for an element that is not a pair.
         """
         if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
             parameters = sorted(parameters.items())
@@ -395,7 +377,6 @@ class ParameterDict(_Dict):
             self[key] = value
 
     def extra_repr(self) -> str:
-        """Return one line for each value."""
         return "\n".join([row(key, value, typename(value)) for key, value in self.items()])
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:

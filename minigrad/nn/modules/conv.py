@@ -50,7 +50,6 @@ class _ConvNd(Family):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Redraw weight and bias."""
         reset_weight_and_bias(self.weight, self.bias)
 
     def extra_repr(self) -> str:

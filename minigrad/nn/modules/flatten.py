@@ -15,7 +15,6 @@ class Flatten(Layer, printed=("start_dim", "end_dim")):
     end_dim: int = -1
 
     def forward(self, input: Tensor) -> Any:
-        """`input.flatten(start_dim, end_dim)`."""
         return input.flatten(self.start_dim, self.end_dim)
 
 
@@ -35,5 +34,4 @@ class Unflatten(Layer, printed=("dim", "unflattened_size")):
                                 f"{type(size).__name__} at pos {position}")
 
     def forward(self, input: Tensor) -> Any:
-        """`input.unflatten(dim, unflattened_size)`."""
         return input.unflatten(self.dim, self.unflattened_size)

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple, Self
 
 from minigrad.__future__ import get_overwrite_module_params_on_conversion
-from minigrad._base.hooks import RemovableHandle
+from minigrad._base.hooks import RemovableHandle, add_hook
 from minigrad._base.warnings import warn
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.core import LOCAL, Tensor
@@ -65,18 +65,6 @@ POSITIONAL = ("Positional args are being deprecated, use kwargs instead. Refer t
               "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for details.")
 POST_HOOK_RESULT = ("Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
                     "values, if incompatible_keys need to be modified, it should be done inplace.")
-
-
-def add_hook(hooks: Hooks, hook: Hook, *flags: tuple[Flags, bool], prepend: bool = False) -> RemovableHandle:
-    """Add a hook, before the others if `prepend`, and set its flags; its handle removes it with its flags."""
-    handle = RemovableHandle(hooks, extra_dict=[flag_dict for flag_dict, _ in flags])
-    hooks[handle.id] = hook
-    for flag_dict, is_set in flags:
-        if is_set:
-            flag_dict[handle.id] = True
-    if prepend:
-        hooks.move_to_end(handle.id, last=False)
-    return handle
 
 
 def set_kind_of_hook(owner: Any, full: bool, where: str) -> None:
@@ -363,11 +351,8 @@ class Module:
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that is part of the module's state but not a parameter; `to` moves it with the module.
 
-        `persistent`: whether it is part of `state_dict()`.
-
-        Raises:
-            KeyError: if the name is empty, has a dot or is taken.
-            TypeError: if it is not a tensor.
+        `persistent`: whether it is part of `state_dict()`. Raises KeyError if the name is empty, has a dot or is taken;
+        TypeError if it is not a tensor.
         """
         if "_buffers" not in self.__dict__:
             raise AttributeError(TOO_EARLY.format("buffer"))
@@ -382,12 +367,8 @@ class Module:
             self._non_persistent_buffers_set.add(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Add a module, or None, under the name of an attribute.
-
-        Raises:
-            KeyError: if the name is empty, has a dot or is taken.
-            TypeError: if it is not a Module.
-        """
+        """Add a module, or None, under the name of an attribute. Raises KeyError if the name is empty, has a dot or is
+        taken; TypeError if it is not a Module."""
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{typename(module)} is not a Module subclass")
         check_name(self, "module", name, self._modules)
@@ -569,8 +550,7 @@ class Module:
 
         def moved(t: Tensor) -> Tensor:
             options = {} if format is None or t.ndim not in (4, 5) else {"memory_format": format}
-            result: Tensor = t.to(device, dtype if t.is_floating_point() else None, **options)
-            return result
+            return t.to(device, dtype if t.is_floating_point() else None, **options)
 
         return self._apply(moved)
 
@@ -622,9 +602,8 @@ class Module:
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
         """Put a module where a dotted name says; with `strict`, only in place of another.
 
-        Raises:
-            AttributeError: if there is no module to put it into, or, with `strict`, none to replace.
-            ValueError: for an empty name, or what is not a module.
+        Raises AttributeError if there is no module to put it into, or, with `strict`, none to replace; ValueError for
+        an empty name, or what is not a module.
         """
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
@@ -651,8 +630,7 @@ class Module:
         module, name = self._owner(target)
         if name not in module._buffers:
             raise AttributeError(f"`{name}` is not a buffer")
-        buffer: Tensor = getattr(module, name)
-        return buffer
+        return getattr(module, name)
 
     def _owner(self, target: str) -> tuple[Module, str]:
         """Return the module in which a dotted name ends, and the name of the attribute there."""
@@ -846,11 +824,8 @@ class Module:
 
         `strict`: the names must be the same on both sides. `assign`: the tensors replace the present ones instead of
         being copied into them. Returns `missing_keys` and `unexpected_keys`. After an error all tensors are as they
-        were (in PyTorch those that fit have been loaded).
-
-        Raises:
-            RuntimeError: with a list of all names and shapes that do not fit.
-            TypeError: if `state_dict` is not a mapping.
+        were (in PyTorch those that fit have been loaded). Raises RuntimeError with a list of all names and shapes that
+        do not fit; TypeError if `state_dict` is not a mapping.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")

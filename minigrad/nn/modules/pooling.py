@@ -51,8 +51,7 @@ class _MaxUnpoolNd(Family):
         self.stride = tuple_of(kernel_size if stride is None else stride)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        result: Tensor = self._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
-        return result
+        return self._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"

@@ -150,7 +150,6 @@ class RNNBase(_Recurrent):
         return tuple([index_select(v, 1, permutation) for v in hx]) if self.pair else index_select(hx, 1, permutation)
 
     def zero_state(self, input: Tensor, batch_sizes: Tensor | None) -> Any:
-        """Return a state of zeros."""
         shape = self.get_expected_hidden_size(input, batch_sizes)
         dtype, device = input.dtype, input.device
         h = zeros(shape, dtype=dtype, device=device)
@@ -342,5 +341,4 @@ class GRUCell(_GatedCell, gates=3):
     """One step of a GRU."""
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Any:
-        """Return the next hidden state."""
         return self.step(gru_cell, input, None if hx is None else (hx,), ("hidden",))

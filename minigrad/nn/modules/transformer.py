@@ -126,7 +126,6 @@ class TransformerDecoderLayer(_TransformerLayer, attentions=("self_attn", "multi
 
 
 def copies(layer: Module, count: int) -> ModuleList:
-    """`count` copies of a layer."""
     return ModuleList([copy.deepcopy(layer) for _ in range(count)])
 
 
@@ -243,11 +242,10 @@ class Transformer(Module):
         if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")
         memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
-        output: Tensor = self.decoder(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
-                                    tgt_key_padding_mask=tgt_key_padding_mask,
-                                    memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,
-                                    memory_is_causal=memory_is_causal)
-        return output
+        return self.decoder(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+                            tgt_key_padding_mask=tgt_key_padding_mask,
+                            memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,
+                            memory_is_causal=memory_is_causal)
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: dtype_type | None = None) -> Tensor:

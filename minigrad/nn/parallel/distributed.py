@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.nested import leaves, mapped
 from minigrad.autograd.function import Function
-from minigrad.core import Tensor, is_grad_enabled
+from minigrad.core import Tensor, is_grad_enabled, plain
 from minigrad.core.reentrant import queue_callback
-from minigrad.core.tensor import plain
 from minigrad.distributed import all_gather_single, all_reduce, broadcast
 from minigrad.distributed._grad_bucket import MIB, GradBucket, assign_buckets
 from minigrad.distributed._work import note_grad
@@ -286,26 +286,12 @@ def through_sink(output: Any) -> Any:
     inner = [each for each in tensors_in(output) if each.grad_fn is not None]
     if inner:
         through = dict(zip(map(id, inner), Sink.apply(*inner), strict=True))
-    return rebuilt(output, through)
-
-
-def rebuilt(output: Any, tensors: dict[int, Any]) -> Any:
-    """Return a list, tuple, dict or tensor with its tensors replaced."""
-    if isinstance(output, dict):
-        return type(output)({key: rebuilt(each, tensors) for key, each in output.items()})
-    if isinstance(output, list | tuple):
-        parts = [rebuilt(each, tensors) for each in output]
-        return type(output)(*parts) if hasattr(output, "_fields") else type(output)(parts)
-    return tensors.get(id(output), output)
+    return mapped(lambda each: through.get(id(each), each), output)
 
 
 def tensors_in(output: Any) -> Iterator[Tensor]:
     """Yield the tensors in lists, tuples and dicts, at any depth."""
-    if isinstance(output, Tensor):
-        yield output
-    elif isinstance(output, list | tuple | dict):
-        for each in output.values() if isinstance(output, dict) else output:
-            yield from tensors_in(each)
+    return (each for each in leaves(output) if isinstance(each, Tensor))
 
 
 def reached_from(outputs: Iterable[Tensor], named: Sequence[tuple[str, Tensor]]) -> set[int]:

@@ -48,9 +48,8 @@ def fuse_conv_bn_weights(conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, b
                          bn_w: Tensor | None, bn_b: Tensor | None, transpose: bool = False) -> Fused:
     """Return the weight and bias of a convolution that does what a convolution and a batch norm did.
 
-    Args:
-        bn_rm: the running mean, and `bn_rv` the running variance, of each output channel.
-        transpose: whether the convolution is transposed: its output channels are dimension 1 of its weight.
+    `bn_rm`: the running mean, and `bn_rv` the running variance, of each output channel. `transpose`: whether the
+    convolution is transposed: its output channels are dimension 1 of its weight.
     """
     shape = ((1, -1) if transpose else (-1, 1)) + (1,) * (conv_w.ndim - 2)
     return fused_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, shape)

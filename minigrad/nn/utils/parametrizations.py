@@ -51,8 +51,7 @@ class _WeightNorm(Module):
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """Compute a weight from its lengths g and its directions v: w = g · v / |v| (Salimans and Kingma, 2016).
 
-    Args:
-        dim: the dimension along which each slice has a length; None for one length of the whole.
+    `dim`: the dimension along which each slice has a length; None for one length of the whole.
     """
     register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
@@ -92,8 +91,7 @@ class _SpectralNorm(Module):
 
     def _as_matrix(self, weight: Tensor) -> Tensor:
         order = [self.dim, *[d for d in range(weight.ndim) if d != self.dim]]
-        matrix: Tensor = (weight.permute(order) if self.dim else weight).flatten(1)
-        return matrix
+        return (weight.permute(order) if self.dim else weight).flatten(1)
 
     @no_grad()  # type: ignore[untyped-decorator]  # it takes functions and generators
     def _power_method(self, matrix: Tensor, steps: int) -> None:
@@ -109,8 +107,7 @@ class _SpectralNorm(Module):
         if self.training:
             self._power_method(matrix, self.n_power_iterations)
         u, v = self._u.clone(), self._v.clone()  # backward needs these; the next step overwrites the buffers
-        result: Tensor = weight / u.vdot(matrix.mv(v))
-        return result
+        return weight / u.vdot(matrix.mv(v))
 
     def right_inverse(self, value: Tensor) -> Tensor:
         return value
@@ -120,10 +117,8 @@ def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, 
                   dim: int | None = None) -> M:
     """Divide a weight by an estimate of its greatest singular value (Miyato et al., 2018).
 
-    Args:
-        n_power_iterations: by how many steps of the power method the estimate is improved at each access in training.
-        eps: keeps norms from being 0.
-        dim: the dimension of outputs; by default 0, or 1 for a transposed convolution.
+    `n_power_iterations`: by how many steps of the power method the estimate is improved at each access in training.
+    `eps`: keeps norms from being 0. `dim`: the dimension of outputs; by default 0, or 1 for a transposed convolution.
     """
     weight = tensor_of(module, name)
     dim = int(isinstance(module, _ConvTransposeNd)) if dim is None else dim
@@ -143,7 +138,7 @@ def reflections(a: Tensor, scales: Tensor) -> Tensor:
     return result
 
 
-def factored(a: Tensor) -> tuple[Tensor, Tensor]:
+def qr_reflections(a: Tensor) -> tuple[Tensor, Tensor]:
     """Return the reflections of a QR decomposition, as LAPACK packs them, and their scales (`torch.geqrf`)."""
     packed, scales = np.linalg.qr(host(a.array), mode="raw")
     where = device_like(a.array)
@@ -204,7 +199,7 @@ class _Orthogonal(Module):
             if self.orthogonal_map != "householder":
                 raise NotImplementedError("It is not possible to assign to the matrix exponential or the Cayley "
                                           "parametrizations when use_trivialization=False.")
-            packed, scales = factored(Q)
+            packed, scales = qr_reflections(Q)
             packed.diagonal(dim1=-2, dim2=-1).sign_()
             packed.diagonal(dim1=-2, dim2=-1)[scales.eq(0.0)] *= -1
             return packed.mT if wide else packed
@@ -226,25 +221,19 @@ def is_orthogonal(Q: Tensor) -> bool:
 
 def made_orthogonal(A: Tensor) -> Tensor:
     """Return the orthogonal factor of the QR decomposition whose R has a positive diagonal, which is unique."""
-    packed, scales = factored(A)
+    packed, scales = qr_reflections(A)
     signs = packed.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
-    result: Tensor = reflections(packed, scales) * signs
-    return result
+    return reflections(packed, scales) * signs
 
 
 def orthogonal(module: M, name: str = "weight", orthogonal_map: str | None = None, *,
                use_trivialization: bool = True) -> M:
     """Keep a matrix, or each of a batch, orthogonal; if it is not square, its columns or rows are orthonormal.
 
-    The maps are those of Lezcano-Casado (2019).
-
-    Args:
-        orthogonal_map: how it is computed: "matrix_exp", "cayley" or "householder"; by default the first for square
-            matrices and the last for others.
-        use_trivialization: multiply by a fixed base, so that the free matrix starts near 0.
-
-    Raises:
-        ValueError: if there is no such tensor, it is not a matrix, or there is no such map.
+    The maps are those of Lezcano-Casado (2019). `orthogonal_map`: how it is computed: "matrix_exp", "cayley" or
+    "householder"; by default the first for square matrices and the last for others. `use_trivialization`: multiply by a
+    fixed base, so that the free matrix starts near 0. Raises ValueError if there is no such tensor, it is not a matrix,
+    or there is no such map.
     """
     weight = tensor_of(module, name)
     if weight.ndim < 2:

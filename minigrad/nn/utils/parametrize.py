@@ -133,9 +133,8 @@ class ParametrizationList(ModuleList):
     def right_inverse(self, value: Any) -> None:
         """Set the original so that the parametrized tensor becomes `value`; `module.weight = value` calls this.
 
-        Raises:
-            RuntimeError: if a parametrization cannot be inverted.
-            ValueError: if an inverse is of another kind, number or dtype than the original.
+        Raises RuntimeError if a parametrization cannot be inverted; ValueError if an inverse is of another kind, number
+        or dtype than the original.
         """
         for module in reversed(list(self)):
             if not hasattr(module, "right_inverse"):
@@ -185,8 +184,7 @@ def give_class(module: Module) -> None:
         if id(self) not in memo:
             replica = memo[id(self)] = type(self).__new__(type(self))
             replica.__dict__ = copy.deepcopy(self.__dict__, memo)
-        known: Module = memo[id(self)]
-        return known
+        return memo[id(self)]
 
     members: dict[str, Any] = {"__getstate__": refuse}
     if not hasattr(cls, "__deepcopy__"):
@@ -199,8 +197,7 @@ def give_property(module: Module, name: str) -> None:
     def computed(self: Any) -> Tensor:
         parametrization = self.parametrizations[name]
         if not Cache.depth:
-            result: Tensor = parametrization()
-            return result
+            return parametrization()
         key = id(module), name
         if key not in Cache.computed:
             Cache.computed[key] = parametrization()
@@ -238,14 +235,10 @@ def check_further(module: Module, name: str, parametrization: Module) -> None:
 def register_parametrization(module: M, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> M:
     """Make a module compute a parameter or buffer by `parametrization`; a second one is applied to the first's result.
 
-    Args:
-        tensor_name: the name of a parameter, a buffer, or a tensor that is already parametrized.
-        parametrization: its `forward` computes the tensor; its `right_inverse`, if it has one, computes the original
-            from the present values, and at each assignment.
-        unsafe: allow a result of another dtype or shape.
-
-    Raises:
-        ValueError: if there is no such tensor, or the dtype or shape would change.
+    `tensor_name`: the name of a parameter, a buffer, or a tensor that is already parametrized. `parametrization`: its
+    `forward` computes the tensor; its `right_inverse`, if it has one, computes the original from the present values,
+    and at each assignment. `unsafe`: allow a result of another dtype or shape. Raises ValueError if there is no such
+    tensor, or the dtype or shape would change.
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
@@ -279,11 +272,8 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 def remove_parametrizations(module: M, tensor_name: str, leave_parametrized: bool = True) -> M:
     """Make a tensor a plain parameter or buffer again.
 
-    Args:
-        leave_parametrized: with the values that the parametrizations compute; otherwise with those of the original.
-
-    Raises:
-        ValueError: if it is not parametrized, or has several originals that should stay.
+    `leave_parametrized`: with the values that the parametrizations compute; otherwise with those of the original.
+    Raises ValueError if it is not parametrized, or has several originals that should stay.
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")

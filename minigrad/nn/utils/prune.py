@@ -54,17 +54,15 @@ class BasePruningMethod(ABC):
         if self._tensor_name is None:
             raise AssertionError(f"Module {module} has to be pruned")
         mask, original = [getattr(module, f"{self._tensor_name}_{part}") for part in ("mask", "orig")]
-        product: Tensor = mask.to(dtype=original.dtype) * original
-        return product
+        return mask.to(dtype=original.dtype) * original
 
     @classmethod
     def apply(cls, module: Module, name: str, *args: Any, importance_scores: Tensor | None = None,
               **kwargs: Any) -> BasePruningMethod:
         """Prune a parameter of a module by this method; what was pruned before stays pruned.
 
-        Args:
-            args, kwargs: the arguments of the method.
-            importance_scores: what the method compares, by default the parameter itself.
+        `args`, `kwargs`: the arguments of the method. `importance_scores`: what the method compares, by default the
+        parameter itself.
         """
         original = getattr(module, name)
         scores = original if importance_scores is None else importance_scores
@@ -155,8 +153,7 @@ class PruningContainer(BasePruningMethod):
             mask = mask.clone()
         left = self.left_by_others(method, t, default_mask)
         mask[left] = method.compute_mask(t[left], default_mask=default_mask[left]).to(dtype=mask.dtype)
-        result: Tensor = mask
-        return result
+        return mask
 
     @staticmethod
     def left_by_others(method: BasePruningMethod, t: Tensor, mask: Tensor) -> Any:
@@ -209,8 +206,7 @@ def slices_kept(t: Tensor, dim: int, index: Any, default_mask: Tensor) -> Tensor
     where: list[Any] = [slice(None)] * t.ndim
     where[dim] = index
     mask[tuple(where)] = 1
-    result: Tensor = mask.mul_(default_mask.to(dtype=mask.dtype))
-    return result
+    return mask.mul_(default_mask.to(dtype=mask.dtype))
 
 
 class Identity(BasePruningMethod):
@@ -305,8 +301,7 @@ class CustomFromMask(BasePruningMethod):
         if default_mask.shape != self.mask.shape:
             raise AssertionError(f"default_mask shape {default_mask.shape} must match self.mask shape "
                                  f"{self.mask.shape}")
-        mask: Tensor = default_mask * self.mask.to(dtype=default_mask.dtype)
-        return mask
+        return default_mask * self.mask.to(dtype=default_mask.dtype)
 
 
 def identity(module: M, name: str) -> M:

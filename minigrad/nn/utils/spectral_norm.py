@@ -38,8 +38,7 @@ class SpectralNorm:
         """Return the weight with its dimension of outputs first and all others joined."""
         order = [self.dim, *[d for d in range(weight.ndim) if d != self.dim]]
         turned = weight.permute(order) if self.dim else weight
-        matrix: Tensor = turned.reshape(turned.size(0), -1)
-        return matrix
+        return turned.reshape(turned.size(0), -1)
 
     def compute_weight(self, module: Module, do_power_iteration: bool) -> Tensor:
         """Return the weight divided by the estimate."""
@@ -51,8 +50,7 @@ class SpectralNorm:
                     v.copy_(F.normalize(matrix.t().mv(u), dim=0, eps=self.eps))
                     u.copy_(F.normalize(matrix.mv(v), dim=0, eps=self.eps))
                 u, v = u.clone(), v.clone()  # backward needs these; the next step overwrites the buffers
-        result: Tensor = weight / u.dot(matrix.mv(v))
-        return result
+        return weight / u.dot(matrix.mv(v))
 
     def remove(self, module: Module) -> None:
         """Make the weight a parameter again."""
@@ -74,14 +72,9 @@ def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, 
                   dim: int | None = None) -> M:
     """Divide a parameter by an estimate of its greatest singular value (Miyato et al., 2018).
 
-    Args:
-        n_power_iterations: by how many steps of the power method each call in training improves the estimate.
-        eps: keeps norms from being 0.
-        dim: the dimension of outputs; by default 0, or 1 for a transposed convolution.
-
-    Raises:
-        RuntimeError: if this parameter is already normalised.
-        ValueError: if it is None.
+    `n_power_iterations`: by how many steps of the power method each call in training improves the estimate. `eps`:
+    keeps norms from being 0. `dim`: the dimension of outputs; by default 0, or 1 for a transposed convolution. Raises
+    RuntimeError if this parameter is already normalised; ValueError if it is None.
     """
     dim = int(isinstance(module, _ConvTransposeNd)) if dim is None else dim
     hook = SpectralNorm(name, n_power_iterations, dim, eps)

@@ -27,7 +27,7 @@ def names_of_tied(module: Module) -> dict[str, set[str]]:
     return {name: group for group in names.values() if len(group) > 1 for name in group}
 
 
-def untied(module: Module, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def for_all_names(module: Module, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return what was given for one name of a tied tensor, for all of its names."""
     result = dict(given)
     for name, group in names_of_tied(module).items():
@@ -65,7 +65,7 @@ def exchange(module: Module, name: str, tensor: Any) -> Any:
 
 
 @contextmanager
-def exchanged(module: Module, tensors: Mapping[str, Tensor]) -> Iterator[None]:
+def exchange_block(module: Module, tensors: Mapping[str, Tensor]) -> Iterator[None]:
     """A block in which these tensors replace a module's own."""
     own: dict[str, Any] = {}
 
@@ -96,9 +96,9 @@ def functional_call(module: Module, parameters_and_buffers: dict[str, Tensor], a
         RuntimeError: if `strict`, for names other than the module's.
     """
     warnings.warn(DEPRECATED, FutureWarning, stacklevel=2)
-    given = untied(module, parameters_and_buffers) if tie_weights else dict(parameters_and_buffers)
+    given = for_all_names(module, parameters_and_buffers) if tie_weights else dict(parameters_and_buffers)
     if strict:
         check_names(module, given)
     arguments = () if args is None else args if isinstance(args, tuple) else (args,)
-    with exchanged(module, given):
+    with exchange_block(module, given):
         return module(*arguments, **(kwargs or {}))

@@ -16,7 +16,7 @@ import numpy as np
 from minigrad._base.device import Default, device
 from minigrad.backends.registry import BACKEND_OF, BACKENDS, Backend, MultiDevice, check_devices, device_like
 from minigrad.core import Node, Tensor
-from minigrad.ops._dispatch.op_wrappers import wrap_ops
+from minigrad.ops._dispatch.op_wrappers import OPS
 
 Function = Callable[..., Any]
 
@@ -104,4 +104,4 @@ def where_is(v: Any) -> Any:
     return device_like(v.array if isinstance(v, Tensor) else v)
 
 
-MultiDevice.on_change(functools.partial(wrap_ops, guard_op))
+MultiDevice.on_change(functools.partial(OPS.wrap, guard_op))

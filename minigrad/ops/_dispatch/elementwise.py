@@ -15,6 +15,7 @@ from minigrad.backends.numpy import FLOAT32
 from minigrad.core import Node, Tensor, record1, record2, record_n
 from minigrad.core.graph import MAX_SEQUENCE_NR
 from minigrad.core.saved import NothingSaved
+from minigrad.ops._dispatch.registration import DIRECT_METHODS, METHODS, op
 from minigrad.ops._dispatch.type_promotion import (
     broadcast_and_promote,
     floating,
@@ -25,8 +26,8 @@ from minigrad.ops._dispatch.type_promotion import (
 
 __all__ = [
     "BinaryFunction", "ByNumber", "Gate", "OfInput", "OfNumber", "OfOne", "OfResult", "OfTwo", "Scaled",
-    "UnaryFunction", "Underived", "binary_function", "check_kind", "refuse", "unary_function", "underived",
-    "widely", "widened",
+    "UnaryFunction", "Underived", "binary_function", "binary_op", "check_kind", "needed_by_product", "refuse",
+    "unary_function", "unary_op", "underived", "widely", "widened",
 ]
 
 BLOCK = 1 << 18  # bytes of each array
@@ -236,6 +237,21 @@ def unary_function(op: type[OfOne] | Any, doc: str) -> UnaryFunction:
     return function
 
 
+def unary_op(name: str, node: Any, doc: str, *, direct_method: bool = False, in_place: bool = True,
+             in_place_function: bool = True, aliases: tuple[str, ...] = ()) -> UnaryFunction:
+    """Register an op of one tensor as `torch.name` and `Tensor.name`, and unless told otherwise both in place.
+
+    A direct method is the op's forward itself.
+    """
+    function = op(name=name, method=True, in_place=in_place, in_place_function=in_place and in_place_function,
+                  aliases=aliases)(unary_function(node, doc))
+    if direct_method:
+        node.forward.__doc__ = doc
+        DIRECT_METHODS[name] = METHODS[name] = node.forward
+        setattr(Tensor, name, node.forward)
+    return function
+
+
 def binary_function(op: Any, doc: str) -> BinaryFunction:
     """The public function of an op of two tensors, with its docstring."""
     def function(input: Tensor, other: Tensor) -> Tensor:
@@ -244,6 +260,12 @@ def binary_function(op: Any, doc: str) -> BinaryFunction:
 
     function.__doc__, function.__module__ = doc, op.__module__
     return function
+
+
+def binary_op(name: str, node: Any, doc: str, *, in_place: bool = False,
+              aliases: tuple[str, ...] = ()) -> BinaryFunction:
+    """Register an op of two tensors as `torch.name` and `Tensor.name`, and if told so in place."""
+    return op(name=name, method=True, in_place=in_place, aliases=aliases)(binary_function(node, doc))
 
 
 class Underived(Node, number=None):

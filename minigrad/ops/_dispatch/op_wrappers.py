@@ -1,25 +1,19 @@
 """Puts wrappers around the forward of every op: device guards, and modes that see each op.
 
 An op is a class of nodes with a `forward`. With no wrapper installed, the classes are as they were written, and an op
-costs nothing extra. `wrap_ops` installs a wrapper or removes it.
+costs nothing extra. `OPS` alone changes them: `OPS.wrap` installs a wrapper or removes it.
 """
 
 import inspect
 from collections.abc import Callable, Iterator
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 from minigrad.core import Node, Tensor
 
-__all__ = ["bind_forwards", "is_part", "op_nodes", "wrap_new_ops", "wrap_ops"]
+__all__ = ["OPS", "is_part", "op_nodes"]
 
 Wrapper = Callable[[Any, type[Node] | None], Any]  # of a forward and its class; None: the class is the first argument
-WRAPPERS: list[Wrapper] = []  # the installed ones, the innermost first
-APPLIED: list[tuple[Wrapper, ...] | None] = [()]  # the one entry: those that all ops have, None while that changes
-FORWARDS: dict[type[Node], Any] = {}  # by class: its forward as it was written, a static method or a class method
-WRAPPED: dict[tuple[Any, ...], Any] = {}  # by class and wrappers: the wrapped forward
-BOUND: list[tuple[type, str, type[Node]]] = []  # attributes that are an op's forward: class, name, class of the op
-REBOUND: list[Callable[[], None]] = []  # called after methods of Tensor were rebound
 
 
 def op_nodes(cls: type[Node] = Node) -> Iterator[type[Node]]:
@@ -36,52 +30,75 @@ def is_part(forward: Any) -> bool:
     return own.__name__ != "forward" or own.__closure__ is not None
 
 
-def wrap_ops(wrapper: Wrapper, on: bool) -> None:
-    """Put a wrapper around the forward of each op, outside of those already there, or remove it."""
-    others = [each for each in WRAPPERS if each is not wrapper]
-    if (wrapper in WRAPPERS) != on:
-        WRAPPERS[:] = [*others, wrapper] if on else others
-    if APPLIED[0] != tuple(WRAPPERS):  # also if an interrupt broke off the last change
-        update_ops()
+class Bound(NamedTuple):
+    """An attribute of a class that, for speed, is the forward of an op itself: `Tensor.__mul__` is `Mul.forward`."""
+
+    owner: type
+    name: str
+    cls: type[Node]  # of the op
 
 
-def wrap_new_ops() -> None:
-    """Wrap the ops of a module that has just been loaded in the installed wrappers."""
-    if WRAPPERS:  # otherwise they stay as they are, and so does a method of Tensor that a user has replaced
-        update_ops()
+class OpWrappers:
+    """The wrappers around all ops, and what it takes to remove them again."""
+
+    def __init__(self) -> None:
+        self.installed: list[Wrapper] = []  # the innermost first
+        self.applied: tuple[Wrapper, ...] | None = ()  # those that all ops have; None while that changes
+        self.written: dict[type[Node], Any] = {}  # the forward of each class as it was written
+        self.wrapped: dict[tuple[Any, ...], Any] = {}  # by class and wrappers: its forward inside these
+        self.bound: list[Bound] = []
+        self.after: list[Callable[[], None]] = []  # called when methods of Tensor were bound again
+
+    def wrap(self, wrapper: Wrapper, on: bool) -> None:
+        """Put a wrapper around the forward of each op, outside of those already there, or remove it."""
+        if (wrapper in self.installed) != on:
+            others = [each for each in self.installed if each is not wrapper]
+            self.installed = [*others, wrapper] if on else others
+        if self.applied != tuple(self.installed):  # also if an interrupt broke off the last change
+            self.update()
+
+    def wrap_new(self) -> None:
+        """Wrap the ops of a module that has just been loaded in the installed wrappers."""
+        if self.installed:  # otherwise they stay as they are, and so does a method of Tensor that a user has replaced
+            self.update()
+
+    def update(self) -> None:
+        """Give each op exactly the installed wrappers."""
+        self.applied = None
+        for cls in op_nodes():
+            written = self.written
+            forward = written[cls] if cls in written else written.setdefault(cls, vars(cls).get("forward"))
+            if isinstance(forward, (staticmethod, classmethod)):
+                setattr(cls, "forward", self.inside(cls, forward))  # noqa: B010 (mypy knows no `forward` of a Node)
+        for owner, name, cls in self.bound:
+            function = getattr(cls, "forward")  # noqa: B009 (as above)
+            setattr(owner, name, function if owner is Tensor else staticmethod(function))
+        self.notify()
+        self.applied = tuple(self.installed)
+
+    def inside(self, cls: type[Node], forward: Any) -> Any:
+        """The forward of a class inside all wrappers, a static method or a class method as before."""
+        key = (cls, *self.installed)
+        if key not in self.wrapped:
+            function = forward.__func__
+            for wrapper in self.installed:
+                function = wrapper(function, None if isinstance(forward, classmethod) else cls)
+            self.wrapped[key] = type(forward)(function) if self.installed else forward
+        return self.wrapped[key]
+
+    def bind(self, owner: type) -> None:
+        """Find the attributes of a class that are an op's forward itself; they are wrapped too."""
+        by_function = {vars(cls)["forward"].__func__: cls for cls in op_nodes() if isinstance(
+            vars(cls).get("forward"), staticmethod)}
+        for name, value in vars(owner).items():
+            function = value.__func__ if isinstance(value, staticmethod) else value
+            if isinstance(function, FunctionType) and function in by_function:
+                self.bound.append(Bound(owner, name, by_function[function]))
+
+    def notify(self) -> None:
+        """Say that methods of Tensor were bound again."""
+        for each in self.after:
+            each()
 
 
-def update_ops() -> None:
-    """Give each op exactly the installed wrappers."""
-    APPLIED[0] = None
-    for cls in op_nodes():
-        forward = FORWARDS[cls] if cls in FORWARDS else FORWARDS.setdefault(cls, vars(cls).get("forward"))
-        if isinstance(forward, (staticmethod, classmethod)):
-            setattr(cls, "forward", wrapped(cls, forward))  # noqa: B010 (mypy knows no `forward` of a Node)
-    for owner, name, cls in BOUND:
-        function = getattr(cls, "forward")  # noqa: B009 (as above)
-        setattr(owner, name, function if owner is Tensor else staticmethod(function))
-    for rewrap in REBOUND:
-        rewrap()
-    APPLIED[0] = tuple(WRAPPERS)
-
-
-def wrapped(cls: type[Node], forward: Any) -> Any:
-    """The forward of a class with all wrappers around it, as a static method or a class method again."""
-    key = (cls, *WRAPPERS)
-    if key not in WRAPPED:
-        function = forward.__func__
-        for wrapper in WRAPPERS:
-            function = wrapper(function, None if isinstance(forward, classmethod) else cls)
-        WRAPPED[key] = type(forward)(function) if WRAPPERS else forward
-    return WRAPPED[key]
-
-
-def bind_forwards(owner: type) -> None:
-    """Find the attributes of a class that, for speed, are an op's forward itself; they are wrapped too."""
-    by_function = {vars(cls)["forward"].__func__: cls for cls in op_nodes() if isinstance(
-        vars(cls).get("forward"), staticmethod)}
-    for name, value in vars(owner).items():
-        function = value.__func__ if isinstance(value, staticmethod) else value
-        if isinstance(function, FunctionType) and function in by_function:
-            BOUND.append((owner, name, by_function[function]))
+OPS = OpWrappers()

@@ -26,7 +26,7 @@ from minigrad._base.dtype import Size, dtype
 from minigrad._base.tensor_data import TensorData
 from minigrad._base.warnings import warn_once
 from minigrad.core import Tensor
-from minigrad.ops._dispatch.op_wrappers import REBOUND
+from minigrad.ops._dispatch.op_wrappers import OPS
 
 __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "Overriding", "TorchFunctionMode", "disabled",
            "follow", "handle", "overloaded", "overridable", "overridable_module"]
@@ -391,4 +391,4 @@ def begin(cls: Any, /, **options: Any) -> None:
 
 
 follow(Wrapped.update)
-REBOUND.append(Wrapped.update)
+OPS.after.append(Wrapped.update)

@@ -17,8 +17,9 @@ from minigrad.ops._dispatch.device_guard import together
 from minigrad.ops._dispatch.memory_order import in_dense_order, in_order_of_first
 
 __all__ = [
-    "NO_BOOLS_MINUS", "NO_BOOL_MINUS", "broadcast_and_promote", "broadcast_and_promote_all", "broadcast_shape",
-    "check_cast", "check_minus", "input_metadata_of", "promote_scalar",
+    "NO_BOOLS_MINUS", "NO_BOOL_MINUS", "Operand", "as_operand", "broadcast_and_promote", "broadcast_and_promote_all",
+    "broadcast_shape", "check_cast", "check_minus", "check_scale", "floating", "input_metadata_of", "number_in",
+    "promote_scalar",
 ]
 
 FLOAT16, FLOAT32, INT64 = np.dtype("float16"), np.dtype("float32"), np.dtype("int64")

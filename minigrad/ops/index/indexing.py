@@ -24,11 +24,10 @@ from minigrad.history.inplace import check_inplace, in_place
 from minigrad.ops._dispatch import number_in, op, together
 from minigrad.ops._dispatch.memory_order import in_order_of, laid_out, memory_order, row_by_row
 from minigrad.ops.index.flat_indexing import first_out_of_range, raw
-from minigrad.ops.pointwise.inplace import FillTensor
 from minigrad.ops.reduce.sums import one_of
 from minigrad.ops.shape.slices import Select, Slice
 from minigrad.ops.shape.views import Alias, Unsqueeze, View, expand
-from minigrad.ops.tensor.copy import Copy
+from minigrad.ops.tensor.copy import Copy, FillTensor
 
 __all__ = ["index_put"]
 

@@ -13,7 +13,7 @@ from minigrad._base.type_name import type_name
 from minigrad.core import Tensor
 from minigrad.ops._dispatch import op
 from minigrad.ops.linalg.matmul import bmm
-from minigrad.ops.pointwise.arithmetic import Mul
+from minigrad.ops.pointwise.mul import Mul
 from minigrad.ops.reduce.sums import sum as summed
 from minigrad.ops.shape.diagonal import diagonal
 from minigrad.ops.shape.views import Permute, Unsqueeze, View, movedim, reshape

@@ -45,23 +45,10 @@ from minigrad.ops.linalg.checks import (
     scaled_sum,
     size_of,
 )
-from minigrad.ops.pointwise.arithmetic import Add, Mul
+from minigrad.ops.pointwise.add import Add
+from minigrad.ops.pointwise.mul import Mul
 from minigrad.ops.reduce.sums import Sum, SumDim, axes_of
-from minigrad.ops.shape.views import (
-    Expand,
-    Permute,
-    Squeeze,
-    SqueezeDim,
-    T,
-    Transpose,
-    UnsafeView,
-    Unsqueeze,
-    View,
-    check_matrix,
-    dim_of,
-    reshape,
-    view,
-)
+from minigrad.ops.shape import views
 from minigrad.ops.tensor.copy import contiguous
 
 __all__ = [
@@ -339,7 +326,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     if m == 2 and n == 1:
         return mv(input, other)
     if m == 1 and n == 2:
-        return SqueezeDim4.forward(mm(Unsqueeze.forward(input, 0), other))
+        return SqueezeDim4.forward(mm(views.Unsqueeze.forward(input, 0), other))
     if m == n == 3 and input.array.shape[0] != other.array.shape[0]:
         input, other = as_matrix(input), as_matrix(other)
         m, n = input.array.ndim, other.array.ndim
@@ -362,7 +349,7 @@ class SqueezeDim4(Node, name="Squeeze", number=4):
 
 def as_matrix(x: Tensor) -> Tensor:
     """A batch of one matrix as a matrix if it requires grad: its gradient would be as large as the other batch."""
-    return SqueezeDim.forward(x, 0) if x.array.shape[0] == 1 and x._requires_grad else x
+    return views.SqueezeDim.forward(x, 0) if x.array.shape[0] == 1 and x._requires_grad else x
 
 
 def folds(a: Tensor, b: Tensor) -> bool:
@@ -377,28 +364,28 @@ def folds(a: Tensor, b: Tensor) -> bool:
 
 def folded(a: Tensor, b: Tensor) -> Tensor:
     """The product of a batch with one matrix or vector: all the batch's rows at once."""
-    batch, other = (a, b) if b.array.ndim <= 2 else (Transpose.forward(b, -1, -2), a)
+    batch, other = (a, b) if b.array.ndim <= 2 else (views.Transpose.forward(b, -1, -2), a)
     shape = batch.array.shape
-    rows = reshape(batch, (int(np.prod(shape[:-1])), shape[-1]))
+    rows = views.reshape(batch, (int(np.prod(shape[:-1])), shape[-1]))
     if other.array.ndim == 1:
-        return UnsafeView.forward(mv(rows, other), shape[:-1])
+        return views.UnsafeView.forward(mv(rows, other), shape[:-1])
     if batch is a:
-        return UnsafeView.forward(mm(rows, other), (*shape[:-1], other.array.shape[1]))
-    product = UnsafeView.forward(mm(rows, T.forward(other)), (*shape[:-1], other.array.shape[0]))
-    return contiguous(Transpose.forward(product, -1, -2))
+        return views.UnsafeView.forward(mm(rows, other), (*shape[:-1], other.array.shape[1]))
+    product = views.UnsafeView.forward(mm(rows, views.T.forward(other)), (*shape[:-1], other.array.shape[0]))
+    return contiguous(views.Transpose.forward(product, -1, -2))
 
 
 def batched(a: Tensor, b: Tensor) -> Tensor:
     """The product of batches, which are broadcast; a vector is a row on the left, a column on the right."""
     lead = broadcast_shape(a.array.shape[:-2], b.array.shape[:-2])
     size = int(np.prod(lead))
-    columns = b if b.array.ndim > 1 else Unsqueeze.forward(b, 1)
+    columns = b if b.array.ndim > 1 else views.Unsqueeze.forward(b, 1)
     sides = [(1, *v.array.shape)[-2:] for v in (a, columns)]
-    left, right = [reshape(Expand.forward(v, lead + side), (size, *side))
+    left, right = [views.reshape(views.Expand.forward(v, lead + side), (size, *side))
                    for v, side in zip((a, columns), sides, strict=True)]
     product = bmm(left, right)
     shape = (*lead, *a.array.shape[-2:-1], *b.array.shape[-1:] * (b is columns))
-    return UnsafeView.forward(product if b is columns else SqueezeDim.forward(product, 2), shape)
+    return views.UnsafeView.forward(product if b is columns else views.SqueezeDim.forward(product, 2), shape)
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -414,15 +401,15 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if not shape or not size:
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {len(shape)}D and "
                            f"{len(size)}D")
-    check_matrix(weight, "t")
+    views.check_matrix(weight, "t")
     if bias is None:
-        return matmul(input, T.forward(weight))
+        return matmul(input, views.T.forward(weight))
     if len(shape) == 2:
-        return addmm(bias, input, T.forward(weight))
+        return addmm(bias, input, views.T.forward(weight))
     if not input.is_contiguous():
-        return Add.forward(matmul(input, T.forward(weight)), bias)
-    rows = View.forward(input, (int(np.prod(shape[:-1])), shape[-1]))
-    return View.forward(addmm(bias, rows, T.forward(weight)), (*shape[:-1], size[0]))
+        return Add.forward(matmul(input, views.T.forward(weight)), bias)
+    rows = views.View.forward(input, (int(np.prod(shape[:-1])), shape[-1]))
+    return views.View.forward(addmm(bias, rows, views.T.forward(weight)), (*shape[:-1], size[0]))
 
 
 class Vdot(VectorProduct):
@@ -527,7 +514,7 @@ def cyclic(n: int, like: Any) -> Any:
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """The products of each element of one vector with each of another, shape (n, m)."""
     checks.vectors("outer", self=input, vec2=vec2)
-    return Mul.forward(reshape(input, (input.array.shape[0], 1)), vec2)
+    return Mul.forward(views.reshape(input, (input.array.shape[0], 1)), vec2)
 
 
 ger = outer
@@ -581,28 +568,28 @@ def contracted(a: Tensor, b: Tensor, dims_a: tuple[int, ...], dims_b: tuple[int,
     for i, j in zip(dims_a, dims_b, strict=True):
         m, n = checks.size_of(a, i), checks.size_of(b, j)
         if n == 1:
-            a = SumDim.forward(a, (dim_of(i, a.array.ndim),), True, a.array.dtype)
+            a = SumDim.forward(a, (views.dim_of(i, a.array.ndim),), True, a.array.dtype)
         elif m == 1:
-            b = SumDim.forward(b, (dim_of(j, b.array.ndim),), True, b.array.dtype)
+            b = SumDim.forward(b, (views.dim_of(j, b.array.ndim),), True, b.array.dtype)
         elif m != n:
             raise RuntimeError(f"contracted dimensions need to match, but first has size {m} in dim {i} and second "
                                f"has size {n} in dim {j}")
     over_a, over_b = axes_of(dims_a, a.array.ndim) or (), axes_of(dims_b, b.array.ndim) or ()
     free_a = tuple([i for i in range(a.array.ndim) if i not in over_a])
     free_b = tuple([j for j in range(b.array.ndim) if j not in over_b])
-    left, right = Permute.forward(a, free_a + over_a), Permute.forward(b, over_b + free_b)
+    left, right = views.Permute.forward(a, free_a + over_a), views.Permute.forward(b, over_b + free_b)
     shape = tuple([a.array.shape[i] for i in free_a] + [b.array.shape[j] for j in free_b])
     rows, columns = math.prod(shape[:len(free_a)]), math.prod(shape[len(free_a):])
     if rows == columns == 1:
         straight = left.is_contiguous() and right.is_contiguous()
-        return View.forward(dot(flat(left), flat(right)) if straight else
-                            Sum.forward(Mul.forward(Squeeze.forward(left), Squeeze.forward(right))), shape)
+        return views.View.forward(dot(flat(left), flat(right)) if straight else
+                            Sum.forward(Mul.forward(views.Squeeze.forward(left), views.Squeeze.forward(right))), shape)
     inside = math.prod([a.array.shape[i] for i in over_a])
-    return reshape(mm(reshape(left, (rows, inside)), reshape(right, (inside, columns))), shape)
+    return views.reshape(mm(views.reshape(left, (rows, inside)), views.reshape(right, (inside, columns))), shape)
 
 
 def flat(v: Tensor) -> Tensor:
-    return v if v.array.ndim == 1 else reshape(v, (-1,))
+    return v if v.array.ndim == 1 else views.reshape(v, (-1,))
 
 
 @op(method=True)
@@ -611,13 +598,13 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     a, b = [(1,) * (max(input.array.ndim, other.array.ndim) - v.array.ndim) + v.array.shape for v in (input, other)]
     left = tuple([n for size in a for n in (size, 1)])
     right = tuple([n for size in b for n in (1, size)])
-    left_view, right_view = UnsafeView.forward(input, left), UnsafeView.forward(other, right)
+    left_view, right_view = views.UnsafeView.forward(input, left), views.UnsafeView.forward(other, right)
     product, shape = Mul.forward(left_view, right_view), tuple([m * n for m, n in zip(a, b, strict=True)])
     expanded = [np.broadcast_to(v.array, product.array.shape).strides for v in (left_view, right_view)]
     axes = memory_order(product.array.shape, *expanded)
     product.array = product.array.transpose(axes).copy(order="C").transpose(inverse(axes))
-    view(plain(product.array), shape)  # PyTorch's error if the product is in another memory order
-    return UnsafeView.forward(product, shape)
+    views.view(plain(product.array), shape)  # PyTorch's error if the product is in another memory order
+    return views.UnsafeView.forward(product, shape)
 
 
 @op(method=True)

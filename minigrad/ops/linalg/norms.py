@@ -22,9 +22,9 @@ from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.checks import mT, system_metadata
 from minigrad.ops.linalg.solve import inverted
 from minigrad.ops.linalg.spectral import svdvals
-from minigrad.ops.pointwise.arithmetic import Div, Sub
+from minigrad.ops.pointwise.add import AddScalar, Sub
+from minigrad.ops.pointwise.div import Div
 from minigrad.ops.pointwise.minmax import ClampMin, nan_to_num
-from minigrad.ops.pointwise.scalar import AddScalar
 from minigrad.ops.reduce.minmax import amax, amin
 from minigrad.ops.reduce.sums import Dims, SumDim, axes_of, converted, kept_shape, one_of, share_evenly, sum
 from minigrad.ops.shape.slices import narrow

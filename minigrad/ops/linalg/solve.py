@@ -28,7 +28,7 @@ from minigrad.ops.linalg.checks import (
     zero_pivots,
 )
 from minigrad.ops.linalg.spectral import LinalgSvd, of_inverse, pinv
-from minigrad.ops.pointwise.where import Where
+from minigrad.ops.pointwise.ternary import Where
 from minigrad.ops.shape.views import expand
 
 __all__ = ["det", "inverse", "logdet", "slogdet"]

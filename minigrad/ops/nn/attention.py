@@ -14,11 +14,11 @@ from minigrad.backends.numpy import FLOAT32, product
 from minigrad.backends.registry import backend_of
 from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.ops._dispatch import OfResult, same_device, underived, widely
-from minigrad.ops.activation.softmax import Softmax, SoftmaxBackward
 from minigrad.ops.linalg.checks import autocast, autocast_is_on
 from minigrad.ops.linalg.matmul import matmul
 from minigrad.ops.nn.dropout import dropout
-from minigrad.ops.pointwise.scalar import MulScalar
+from minigrad.ops.nn.softmax import Softmax, SoftmaxBackward
+from minigrad.ops.pointwise.mul import MulScalar
 from minigrad.ops.reduce.sums import sum
 from minigrad.ops.shape.join import repeat_interleave
 from minigrad.ops.shape.views import Transpose

@@ -20,12 +20,13 @@ from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record1, record_n
 from minigrad.ops._dispatch import Scaled, check_kind, op, refuse, same_device, underived
 from minigrad.ops._dispatch.arg_parser import parses_arguments
-from minigrad.ops.activation.softmax import log_softmax
 from minigrad.ops.index.mask import MaskedFill
 from minigrad.ops.nn.loss import REDUCTIONS, Flag, checked
-from minigrad.ops.pointwise.arithmetic import Div
-from minigrad.ops.pointwise.scalar import AddScalar, DivScalar, MulScalar
-from minigrad.ops.pointwise.where import Where
+from minigrad.ops.nn.softmax import log_softmax
+from minigrad.ops.pointwise.add import AddScalar
+from minigrad.ops.pointwise.div import Div, DivScalar
+from minigrad.ops.pointwise.mul import MulScalar
+from minigrad.ops.pointwise.ternary import Where
 from minigrad.ops.reduce.sums import mean, sum
 from minigrad.ops.shape.views import SqueezeDim, Unsqueeze, View
 from minigrad.ops.tensor.storage import size

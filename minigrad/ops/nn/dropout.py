@@ -21,7 +21,8 @@ from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import check_cast, op, promote_scalar
 from minigrad.ops._dispatch.memory_order import in_memory_order, memory_order
 from minigrad.ops.index.flat_indexing import raw
-from minigrad.ops.pointwise.arithmetic import Add, Mul
+from minigrad.ops.pointwise.add import Add
+from minigrad.ops.pointwise.mul import Mul
 from minigrad.ops.random import stream_beside
 
 __all__ = ["alpha_dropout", "alpha_dropout_", "dropout", "dropout_", "feature_alpha_dropout", "feature_alpha_dropout_",

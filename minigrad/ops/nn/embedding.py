@@ -14,7 +14,7 @@ from minigrad.core import Node, Tensor, attributes, counter_of, materialized, pl
 from minigrad.core.record import SCALAR_OPERAND
 from minigrad.ops._dispatch import Scaled, check_kind, op, same_device, underived
 from minigrad.ops.index.scatter_gather import check_rows
-from minigrad.ops.pointwise.arithmetic import Add
+from minigrad.ops.pointwise.add import Add
 from minigrad.ops.shape.views import View, reshape
 from minigrad.ops.tensor.copy import contiguous
 from minigrad.ops.tensor.storage import size

@@ -28,16 +28,16 @@ from minigrad.ops._dispatch import (
     widened,
 )
 from minigrad.ops._dispatch.memory_order import in_order_of
-from minigrad.ops.activation.smooth import LogSigmoid
+from minigrad.ops.activation import LogSigmoid
 from minigrad.ops.index.flat_indexing import raw
 from minigrad.ops.index.mask import MaskedFill
 from minigrad.ops.linalg.norms import pairwise_distance
-from minigrad.ops.pointwise.arithmetic import Sub
-from minigrad.ops.pointwise.elementary import Abs, Exp, Log, Neg
+from minigrad.ops.pointwise.add import AddScalar, Sub, SubScalar
 from minigrad.ops.pointwise.minmax import ClampMin, Minimum
-from minigrad.ops.pointwise.power import Pow
-from minigrad.ops.pointwise.scalar import AddScalar, MulScalar, SubScalar
-from minigrad.ops.pointwise.where import Where
+from minigrad.ops.pointwise.mul import MulScalar
+from minigrad.ops.pointwise.pow import Pow
+from minigrad.ops.pointwise.ternary import Where
+from minigrad.ops.pointwise.unary import Abs, Exp, Log, Neg
 from minigrad.ops.reduce.sums import mean, sum
 from minigrad.ops.shape.views import Expand, Unsqueeze
 from minigrad.ops.special.functions import Xlogy

@@ -22,9 +22,10 @@ from minigrad.core.record import SCALAR_OPERAND
 from minigrad.ops._dispatch import check_kind, op, refuse, same_device, widened
 from minigrad.ops._dispatch.memory_order import in_format_of
 from minigrad.ops.linalg.norms import norm
-from minigrad.ops.pointwise.arithmetic import Div, Mul
-from minigrad.ops.pointwise.power import Pow
-from minigrad.ops.pointwise.scalar import AddScalar
+from minigrad.ops.pointwise.add import AddScalar
+from minigrad.ops.pointwise.div import Div
+from minigrad.ops.pointwise.mul import Mul
+from minigrad.ops.pointwise.pow import Pow
 from minigrad.ops.pointwise.unary import Rsqrt
 from minigrad.ops.reduce.sums import MeanDim, SumDim
 from minigrad.ops.shape.join import Repeat

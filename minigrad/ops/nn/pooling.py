@@ -19,11 +19,11 @@ from minigrad.core import Node, Tensor, attributes, plain, record1, record2, rec
 from minigrad.ops._dispatch import check_kind, op
 from minigrad.ops._dispatch.arg_parser import parses_arguments
 from minigrad.ops._dispatch.memory_order import in_format_of
-from minigrad.ops.activation.basic import Relu
+from minigrad.ops.activation import Relu
 from minigrad.ops.index.flat_indexing import elements_at, first_out_of_range, flat_indices, raw, scatter_into
 from minigrad.ops.nn.fold import Window, offsets
 from minigrad.ops.nn.resample import Resample, resampling
-from minigrad.ops.pointwise.elementary import Abs, Neg, Sign
+from minigrad.ops.pointwise.unary import Abs, Neg, Sign
 from minigrad.ops.reduce.sums import mean
 from minigrad.ops.shape.views import SqueezeDim, Unsqueeze
 from minigrad.ops.tensor.storage import size

@@ -26,10 +26,11 @@ from minigrad.backends.numpy import FLOAT32, total
 from minigrad.backends.registry import backend_of, device_like, moved
 from minigrad.core import ManyOutputs, Node, Tensor, plain, record_many, record_n
 from minigrad.ops._dispatch import op, same_device
-from minigrad.ops.activation.basic import Relu, Sigmoid, Tanh
+from minigrad.ops.activation import Relu, Sigmoid, Tanh
 from minigrad.ops.linalg.matmul import linear, matmul
 from minigrad.ops.nn.dropout import dropout
-from minigrad.ops.pointwise.arithmetic import Add, Mul, Sub
+from minigrad.ops.pointwise.add import Add, Sub
+from minigrad.ops.pointwise.mul import Mul
 from minigrad.ops.shape.join import Cat, Stack
 from minigrad.ops.shape.slices import Select, Slice, Unbind, UnsafeSplit, narrow
 from minigrad.ops.shape.views import Alias, T, Transpose, dim_of, reshape

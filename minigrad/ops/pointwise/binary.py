@@ -1,8 +1,11 @@
-"""Functions of two tensors: angles, hypotenuses, sums of exponentials, signs, powers of 2, common divisors.
+"""Functions of two tensors: angles, hypotenuses, sums of exponentials, signs, powers of 2, common divisors, and
+bitwise ops.
 
-Mirrors PyTorch's `BinaryOps.cpp` and the rows of `derivatives.yaml` with two inputs.
+Mirrors PyTorch's `BinaryOps.cpp` and the rows of `derivatives.yaml` with two inputs. The bitwise ops, of integers and
+bools, have no derivative.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,22 +17,25 @@ from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import (
     ByNumber,
     OfTwo,
-    binary_function,
+    binary_op,
     broadcast_and_promote,
     broadcast_shape,
     check_kind,
     op,
+    promote_scalar,
     refuse,
     tensor_method,
     underived,
 )
-from minigrad.ops.pointwise.elementary import NO_NEGATION
-from minigrad.ops.pointwise.power import Pow, PowScalar, PowTensor
-from minigrad.ops.pointwise.unary import LOG_2, Exp2
+from minigrad.ops.pointwise.pow import Pow, PowScalar, PowTensor
+from minigrad.ops.pointwise.unary import LOG_2, NO_NEGATION, Exp2
 from minigrad.ops.tensor.copy import cast
 
-__all__ = ["arctan2", "atan2", "copysign", "float_power", "gcd", "heaviside", "hypot", "lcm", "ldexp", "logaddexp",
-           "logaddexp2", "nextafter"]
+__all__ = [
+    "arctan2", "atan2", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
+    "bitwise_xor", "copysign", "float_power", "gcd", "heaviside", "hypot", "lcm", "ldexp", "logaddexp",
+    "logaddexp2", "nextafter",
+]
 
 Operand = Any  # a Tensor or a Python number
 Grads = tuple[Any, Any]
@@ -124,14 +130,12 @@ class Nextafter(OfTwo, of=np.nextafter):
         return xp.masked(a != b, g), xp.zeros(g.shape, g)
 
 
-atan2 = op(method=True, in_place=True, aliases=("arctan2",), name="atan2")(
-    binary_function(Atan2, "The angle of the point (other, input), in radians between -π and π."))
-hypot = op(method=True, in_place=True, name="hypot")(
-    binary_function(Hypot, "The square root of input² + other², without overflow."))
-logaddexp = op(method=True, name="logaddexp")(
-    binary_function(Logaddexp, "log(exp(input) + exp(other)), without overflow."))
-logaddexp2 = op(method=True, name="logaddexp2")(
-    binary_function(Logaddexp2, "The base-2 logarithm of 2^input + 2^other, without overflow."))
+atan2 = binary_op(
+    "atan2", Atan2, "The angle of the point (other, input), in radians between -π and π.",
+    aliases=("arctan2",), in_place=True)
+hypot = binary_op("hypot", Hypot, "The square root of input² + other², without overflow.", in_place=True)
+logaddexp = binary_op("logaddexp", Logaddexp, "log(exp(input) + exp(other)), without overflow.")
+logaddexp2 = binary_op("logaddexp2", Logaddexp2, "The base-2 logarithm of 2^input + 2^other, without overflow.")
 
 
 @op(method=True, in_place=True)
@@ -148,8 +152,8 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
     return Ldexp.forward(input, other)
 
 
-nextafter = op(method=True, in_place=True, name="nextafter")(
-    binary_function(Nextafter, "The next representable number after each element, towards `other`."))
+nextafter = binary_op(
+    "nextafter", Nextafter, "The next representable number after each element, towards `other`.", in_place=True)
 
 
 @op(method=True, in_place=True)
@@ -207,3 +211,73 @@ def float_power_(self: Tensor, exponent: Operand) -> Tensor:
 
 
 arctan2 = atan2
+
+
+def bitwise(name: str, ufunc: Callable[[Any, Any], Any], refused: str, kernel: str,
+            doc: str) -> Callable[[Operand, Operand], Tensor]:
+    """Register a bitwise op, which refuses the `refused` kinds of dtypes (see `check_kind`)."""
+    def function(input: Operand, other: Operand) -> Tensor:
+        if isinstance(input, Tensor) and isinstance(other, Tensor):
+            x, y, _ = broadcast_and_promote(input.array, other.array)
+        else:
+            tensor, number = (input, other) if isinstance(input, Tensor) else (other, input)
+            array, number = promote_scalar(tensor.array, number)
+            if number is NotImplemented:
+                return NotImplemented
+            number = array.dtype.type(number)
+            x, y = (array, number) if isinstance(input, Tensor) else (number, array)
+        check_kind(x, refused, kernel)
+        given = [v for v in (input, other) if isinstance(v, Tensor)]
+        return record_without_grad(kernel.removesuffix("_cpu"), ufunc(x, y), *given)
+
+    function.__doc__ = doc
+    return op(method=True, in_place=True, name=name)(function)
+
+
+def shift_left(x: Any, by: Any) -> Any:
+    """x · 2^by, without the bits shifted out of the number; 0 for a negative `by`."""
+    width = 8 * x.dtype.itemsize
+    return np.where((by < 0) | (by >= width), x.dtype.type(0), np.left_shift(x, np.clip(by, 0, width - 1)))
+
+
+def shift_right(x: Any, by: Any) -> Any:
+    """x / 2^by, rounded down; a negative `by` shifts out all bits."""
+    last = 8 * x.dtype.itemsize - (1 if x.dtype.kind == "i" else 0)
+    by = as_dtype(np.where((by < 0) | (by >= last), last, by), x.dtype)
+    return np.right_shift(x, by)
+
+
+bitwise_and = bitwise("bitwise_and", np.bitwise_and, "f", "bitwise_and_cpu",
+                      "Elementwise `input & other` of bool or integer tensors; one may be a number.")
+bitwise_or = bitwise("bitwise_or", np.bitwise_or, "f", "bitwise_or_cpu",
+                     "Elementwise `input | other` of bool or integer tensors; one may be a number.")
+bitwise_xor = bitwise("bitwise_xor", np.bitwise_xor, "f", "bitwise_xor_cpu",
+                      "Elementwise `input ^ other` of bool or integer tensors; one may be a number.")
+bitwise_left_shift = bitwise("bitwise_left_shift", shift_left, "bf", "lshift_cpu",
+                             "Elementwise `input << other` of integers; one may be a number.")
+bitwise_right_shift = bitwise("bitwise_right_shift", shift_right, "bf", "rshift_cpu",
+                              "Elementwise `input >> other` of integers; one may be a number. The sign is kept.")
+
+
+@op(method=True, in_place=True)
+def bitwise_not(input: Tensor) -> Tensor:
+    """Elementwise not, of the bits of integers or of bools."""
+    check_kind(input.array, "f", "bitwise_not_cpu")
+    return record_without_grad("bitwise_not", np.invert(input.array), input)
+
+
+def inverted(self: Tensor) -> Tensor:
+    """`~self`."""
+    if self.array.dtype.kind == "f":
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return bitwise_not(self)
+
+
+def rlshift(self: Tensor, other: Operand) -> Tensor:
+    """`other << self`."""
+    return bitwise_left_shift(other, self)
+
+
+def rrshift(self: Tensor, other: Operand) -> Tensor:
+    """`other >> self`."""
+    return bitwise_right_shift(other, self)

@@ -1,14 +1,28 @@
-"""Comparison and logic: results are bool tensors, which never require grad."""
+"""Comparison and logic: results are bool tensors, which never require grad.
+
+In place, `x.eq_(y)` writes 1 where they are equal, else 0; the old values get no gradient. As in PyTorch, an in-place
+comparison has a node, since a tensor that requires grad must continue to.
+"""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from minigrad._base.dtype import as_dtype, default_float
+from minigrad.autograd.grad_mode import no_grad
 from minigrad.backends.registry import BACKEND_OF, device_like
-from minigrad.core import Tensor, record_without_grad
-from minigrad.ops._dispatch import broadcast_and_promote, broadcast_shape, op, promote_scalar, same_device, together
+from minigrad.core import Node, Tensor, record1, record2, record_without_grad
+from minigrad.history.inplace import in_place
+from minigrad.ops._dispatch import (
+    broadcast_and_promote,
+    broadcast_shape,
+    op,
+    promote_scalar,
+    same_device,
+    tensor_method,
+    together,
+)
 from minigrad.ops._dispatch.elementwise import BinaryFunction, UnaryFunction
 from minigrad.ops.tensor.storage import from_numpy
 
@@ -35,13 +49,43 @@ def compared(op: Callable[[Any, Any], Any], a: Tensor, b: Operand) -> Tensor:
     return record_without_grad(NAMES[op], op(*promote_scalar(x, number)), a)
 
 
-def comparison(ufunc: np.ufunc, operator: str) -> Callable[[Tensor, Operand], Tensor]:
-    """The public function of a comparison."""
+class Comparison(Node, number=None):
+    """A comparison with a tensor or a number."""
+
+    ufunc: ClassVar[Callable[..., Any]]
+
+    @classmethod
+    def forward(cls, a: Tensor, b: Operand) -> Any:
+        """The result to be written into `a`."""
+        result = compared(cls.ufunc, a, b)
+        if isinstance(b, Tensor):
+            return record2(cls, result.array, a, b,
+                           input_metadata=tuple([(v.array.shape, v.array.dtype) for v in (a, b)]))
+        return result if result is NotImplemented else record1(cls, result.array, a)
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        zeros = xp.zeros(g.shape, g)
+        return zeros if len(self.next) == 1 else (zeros, zeros)
+
+
+def comparison(name: str, ufunc: np.ufunc, operator: str, *aliases: str) -> Callable[[Tensor, Operand], Tensor]:
+    """Register a comparison, also in place: there its node is `EqBackward0` with a number, `EqBackward1`
+    with a tensor."""
     def function(input: Tensor, other: Operand) -> Tensor:
         return compared(ufunc, input, other)
 
+    body = {"__slots__": (), "ufunc": ufunc, "__module__": __name__}
+    with_number: Any = type(name.capitalize(), (Comparison,), dict(body))
+    with_tensor: Any = type(name.capitalize(), (Comparison,), dict(body), number=1)
+
+    def method(self: Tensor, other: Operand) -> Tensor:
+        node_type = with_tensor if isinstance(other, Tensor) else with_number
+        return in_place(node_type.forward, self, other)
+
     function.__doc__ = f"Elementwise `input {operator} other`."
-    return function
+    method.__doc__ = f"1 where `self {operator} other`, else 0, in place."
+    tensor_method(name=f"{name}_", aliases=tuple([f"{each}_" for each in aliases]))(method)
+    return op(method=True, aliases=aliases, name=name)(function)
 
 
 def logical(ufunc: np.ufunc, doc: str) -> BinaryFunction:
@@ -65,12 +109,12 @@ def predicate(ufunc: np.ufunc, doc: str) -> UnaryFunction:
     return function
 
 
-eq = op(method=True, name="eq")(comparison(np.equal, "=="))
-ne = not_equal = op(method=True, aliases=("not_equal",), name="ne")(comparison(np.not_equal, "!="))
-lt = less = op(method=True, aliases=("less",), name="lt")(comparison(np.less, "<"))
-le = less_equal = op(method=True, aliases=("less_equal",), name="le")(comparison(np.less_equal, "<="))
-gt = greater = op(method=True, aliases=("greater",), name="gt")(comparison(np.greater, ">"))
-ge = greater_equal = op(method=True, aliases=("greater_equal",), name="ge")(comparison(np.greater_equal, ">="))
+eq = comparison("eq", np.equal, "==")
+ne = not_equal = comparison("ne", np.not_equal, "!=", "not_equal")
+lt = less = comparison("lt", np.less, "<", "less")
+le = less_equal = comparison("le", np.less_equal, "<=", "less_equal")
+gt = greater = comparison("gt", np.greater, ">", "greater")
+ge = greater_equal = comparison("ge", np.greater_equal, ">=", "greater_equal")
 logical_and = op(method=True, name="logical_and")(
     logical(np.logical_and, "Elementwise and; elements other than zero are true."))
 logical_or = op(method=True, name="logical_or")(
@@ -82,6 +126,21 @@ logical_not = op(method=True, name="logical_not")(
 isnan = op(method=True, name="isnan")(predicate(np.isnan, "Where the elements are NaN."))
 isinf = op(method=True, name="isinf")(predicate(np.isinf, "Where the elements are infinite."))
 isfinite = op(method=True, name="isfinite")(predicate(np.isfinite, "Where the elements are neither infinite nor NaN."))
+
+
+def unrecorded(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The in-place method of an op that autograd ignores: even a leaf that requires grad may be overwritten."""
+    def method(self: Tensor, *args: Any) -> Tensor:
+        with no_grad():
+            return in_place(function, self, *args)
+
+    method.__doc__ = f"`{name}` in place, as if grad mode were off."
+    return tensor_method(name=f"{name}_")(method)
+
+
+for name, function in (("logical_and", logical_and), ("logical_or", logical_or), ("logical_xor", logical_xor),
+                       ("logical_not", logical_not)):
+    unrecorded(name, function)
 
 
 def equals(input: Tensor, other: Operand) -> Tensor:

@@ -12,7 +12,7 @@ from minigrad.core import Node, Tensor, record1, record_n
 from minigrad.core.record import SCALAR_OPERAND
 from minigrad.ops._dispatch import (
     OfTwo,
-    binary_function,
+    binary_op,
     broadcast_and_promote_all,
     check_kind,
     number_in,
@@ -189,14 +189,12 @@ class NanToNum(Node):
         return xp.masked(a - a == 0, g)
 
 
-maximum = op(method=True, name="maximum")(
-    binary_function(Maximum, "The larger of each two elements, NaN if one is; equal ones share the gradient."))
-minimum = op(method=True, name="minimum")(
-    binary_function(Minimum, "The smaller of each two elements, NaN if one is; equal ones share the gradient."))
-fmax = op(method=True, name="fmax")(
-    binary_function(Fmax, "The larger of each two elements, or the one that is not NaN."))
-fmin = op(method=True, name="fmin")(
-    binary_function(Fmin, "The smaller of each two elements, or the one that is not NaN."))
+maximum = binary_op(
+    "maximum", Maximum, "The larger of each two elements, NaN if one is; equal ones share the gradient.")
+minimum = binary_op(
+    "minimum", Minimum, "The smaller of each two elements, NaN if one is; equal ones share the gradient.")
+fmax = binary_op("fmax", Fmax, "The larger of each two elements, or the one that is not NaN.")
+fmin = binary_op("fmin", Fmin, "The smaller of each two elements, or the one that is not NaN.")
 
 
 @op(method=True, in_place_function=True, aliases=("clip",))

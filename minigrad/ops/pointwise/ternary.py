@@ -1,14 +1,34 @@
-"""Ops of three tensors: `lerp`, `addcmul`, `addcdiv`. Mirrors PyTorch's `Lerp.cpp` and `PointwiseOps.cpp`."""
+"""Ops of three tensors: `where`, `lerp`, `addcmul`, `addcdiv`. Mirrors PyTorch's `Lerp.cpp` and `PointwiseOps.cpp`."""
 
 from typing import Any
 
+import numpy as np
+
 from minigrad._base.dtype import as_dtype
 from minigrad._base.tensor_errors import IN_C
-from minigrad.core import Node, Tensor, record2, record_n
-from minigrad.ops._dispatch import broadcast_and_promote, broadcast_and_promote_all, check_kind, needed_by_product, op
+from minigrad._base.warnings import warn_once
+from minigrad.backends.registry import BACKEND_OF
+from minigrad.core import Node, Tensor, record1, record2, record_n, record_without_grad
+from minigrad.ops._dispatch import (
+    Operand,
+    as_operand,
+    broadcast_and_promote,
+    broadcast_and_promote_all,
+    broadcast_shape,
+    check_kind,
+    input_metadata_of,
+    needed_by_product,
+    op,
+    tensor_method,
+    together,
+)
 
-__all__ = ["addcdiv", "addcmul", "lerp"]
+__all__ = ["addcdiv", "addcmul", "lerp", "where"]
 
+UINT8_CONDITION = (
+    "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of "
+    "PyTorch. Use a boolean condition instead."
+)
 NO_INTEGERS = (
     "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
     "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
@@ -16,6 +36,64 @@ NO_INTEGERS = (
     "for float inputs. The future addcdiv behavior is just the latter implementation: (input + value * tensor1 / "
     "tensor2), for all dtypes."
 )
+
+
+class Masked(Node):
+    """`a` where `mask`, else 0: `xp.masked` on Tensors."""
+
+    @staticmethod
+    def forward(mask: Any, a: Tensor) -> Tensor:
+        keep = mask.array if isinstance(mask, Tensor) else mask
+        broadcast_shape(keep.shape, a.array.shape)  # a hook may have unpacked another shape
+        return record1(Masked, np.where(keep, a.array, a.array.dtype.type(0)), a, (), (keep,))
+
+    def backward(self, xp: Any, g: Any, keep: Any) -> Any:
+        return xp.masked(keep, g)
+
+
+class Where(Node):
+    saves = ("condition",)
+
+    @staticmethod
+    def forward(condition: Tensor, a: Operand, b: Operand) -> Tensor:
+        if condition.array.dtype == np.uint8:
+            warn_once(UINT8_CONDITION)
+            condition = record_without_grad("ne", condition.array != 0, condition)
+        if condition.array.dtype.kind != "b":
+            raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor with dtype "
+                               f"{condition.dtype.type_name}")
+        a, b = as_operand(a, b, exact=True), as_operand(b, a, exact=True)
+        broadcast_shape(broadcast_shape(condition.array.shape, a.array.shape), b.array.shape)
+        x, y, input_metadata = broadcast_and_promote(a.array, b.array)
+        mask = condition.array
+        if BACKEND_OF:
+            mask, x, y = together(mask, x, y)
+        out = np.where(mask, x, y)
+        if type(input_metadata) is tuple:
+            input_metadata = input_metadata_of(out.shape, out.dtype, a.array, b.array)
+        return record_n(Where, out, (a, b), (condition,), (), input_metadata)
+
+    def backward(self, xp: Any, g: Any, condition: Any) -> tuple[Any, Any]:
+        return xp.masked(condition, g), xp.masked(~condition, g)
+
+
+@op
+def where(condition: Tensor, input: Operand = None, other: Operand = None) -> Any:
+    """`input` where `condition`, else `other`; given only the condition, the indices of its non-zero elements, a tuple.
+
+    Raises:
+        RuntimeError: if the condition is neither bool nor uint8.
+    """
+    if input is None and other is None:
+        found = np.nonzero(np.atleast_1d(condition.array))
+        return tuple([record_without_grad("nonzero", index, condition) for index in found])
+    return Where.forward(condition, input, other)
+
+
+@tensor_method(name="where")
+def where_of(input: Tensor, condition: Tensor, other: Operand) -> Tensor:
+    """The tensor where `condition`, else `other`: the method of Tensor."""
+    return where(condition, input, other)
 
 
 class Lerp(Node):

@@ -1,23 +1,136 @@
-"""Elementary functions of one tensor: powers of 2 and 10, trigonometry, hyperbolic functions and their inverses.
+"""Functions of one tensor: exponentials, logarithms, trigonometry, hyperbolic functions, rounding.
 
-Mirrors the rows of PyTorch's `derivatives.yaml` with one input. Each is a class followed by its derivative; integers
-become float32. Shared code is in `ops/_dispatch/elementwise.py`.
+Mirrors the rows of PyTorch's `derivatives.yaml` with one input, and `UnaryOps.cpp`. Each is a class followed by its
+derivative (the conventions for formulas are those of add.py); the functions are at the end. Integers become
+float32; what rounds leaves them as they are. What rounds is constant between its steps, so its derivative is 0, except
+for `frac`, whose derivative is 1.
 """
 
+import builtins
 import math
 from typing import Any
 
 import numpy as np
 
-from minigrad.core import Tensor
+from minigrad.backends.numpy import XP
+from minigrad.core import Node, Tensor, record1
 from minigrad.history.inplace import in_place
-from minigrad.ops._dispatch import OfOne, op, unary_function
+from minigrad.ops._dispatch import OfOne, check_kind, floating, op, unary_op
 
-__all__ = ["acos", "acosh", "acosh_", "arccos", "arccosh", "arccosh_", "arcsin", "arcsinh", "arcsinh_", "arctan",
-           "arctanh", "arctanh_", "asin", "asinh", "asinh_", "atan", "atanh", "atanh_", "cosh", "deg2rad", "exp2",
-           "expm1", "log10", "log1p", "log2", "rad2deg", "rsqrt", "sinc", "sinh", "tan"]
+__all__ = [
+    "abs", "absolute", "acos", "acosh", "acosh_", "arccos", "arccosh", "arccosh_", "arcsin", "arcsinh", "arcsinh_",
+    "arctan", "arctanh", "arctanh_", "asin", "asinh", "asinh_", "atan", "atanh", "atanh_", "ceil", "cos", "cosh",
+    "deg2rad", "exp", "exp2", "expm1", "fix", "floor", "frac", "log", "log10", "log1p", "log2", "neg", "negative",
+    "positive", "rad2deg", "reciprocal", "round", "rsqrt", "sgn", "sign", "sin", "sinc", "sinh", "sqrt", "tan",
+    "trunc",
+]
 
 LOG_2, LOG_10 = math.log(2), math.log(10)
+NO_NEGATION = ("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+               "the `~` or `logical_not()` operator instead.")
+
+
+class Reciprocal(Node):
+    saves = ("result",)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        x = floating(a.array)
+        y = x.dtype.type(1) / x
+        return record1(Reciprocal, y, a, (y,))
+
+    def backward(self, xp: Any, g: Any, y: Any) -> Any:
+        return -g * (y * y)
+
+
+class Neg(Node):
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        if a.array.dtype.kind == "b":
+            raise RuntimeError(NO_NEGATION)
+        return record1(Neg, -a.array, a)
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        return -g
+
+
+class Exp(Node):
+    saves = ("result",)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        y = np.exp(floating(a.array))
+        return record1(Exp, y, a, (y,))
+
+    def backward(self, xp: Any, g: Any, y: Any) -> Any:
+        return g * y
+
+
+class Log(Node):
+    saves = ("self",)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        return record1(Log, np.log(floating(a.array)), a, (a,))
+
+    def backward(self, xp: Any, g: Any, a: Any) -> Any:
+        return g / a
+
+
+class Sqrt(Node):
+    saves = ("result",)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        y = np.sqrt(floating(a.array))
+        return record1(Sqrt, y, a, (y,))
+
+    def backward(self, xp: Any, g: Any, y: Any) -> Any:
+        return g / (2 * y)
+
+
+class Sin(Node):
+    saves = ("self",)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        return record1(Sin, np.sin(floating(a.array)), a, (a,))
+
+    def backward(self, xp: Any, g: Any, a: Any) -> Any:
+        return g * xp.cos(a)
+
+
+class Cos(Node):
+    saves = ("self",)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        return record1(Cos, np.cos(floating(a.array)), a, (a,))
+
+    def backward(self, xp: Any, g: Any, a: Any) -> Any:
+        return g * -xp.sin(a)
+
+
+class Abs(Node):
+    saves = ("self",)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        if a.array.dtype.kind == "b":
+            raise NotImplementedError("\"abs_cpu\" not implemented for 'Bool'")
+        return record1(Abs, builtins.abs(a.array), a, (a,))
+
+    def backward(self, xp: Any, g: Any, a: Any) -> Any:
+        return g * xp.sign(a)
+
+
+class Sign(Node):
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        return record1(Sign, XP.sign(a.array), a)
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        return xp.zeros(g.shape, g)
 
 
 class Exp2(OfOne, of=np.exp2):
@@ -168,35 +281,104 @@ class AtanhInPlace(Atanh, name="Atanh", number=1):
     backward = no_derivative
 
 
-exp2 = op(method=True, in_place=True, in_place_function=True, name="exp2")(
-    unary_function(Exp2, "2 to the power of each element."))
-expm1 = op(method=True, in_place=True, in_place_function=True, name="expm1")(
-    unary_function(Expm1, "exp(input) - 1, accurate for small elements too."))
-log2 = op(method=True, in_place=True, in_place_function=True, name="log2")(
-    unary_function(Log2, "The base-2 logarithm of each element."))
-log10 = op(method=True, in_place=True, in_place_function=True, name="log10")(
-    unary_function(Log10, "The base-10 logarithm of each element."))
-log1p = op(method=True, in_place=True, in_place_function=True, name="log1p")(
-    unary_function(Log1P, "log(1 + input), accurate for small elements too."))
-rsqrt = op(method=True, in_place=True, in_place_function=True, name="rsqrt")(
-    unary_function(Rsqrt, "The reciprocal square root of each element."))
-tan = op(method=True, in_place=True, in_place_function=True, name="tan")(
-    unary_function(Tan, "The tangent of each element, an angle in radians."))
-asin = op(method=True, in_place=True, in_place_function=True, aliases=("arcsin",), name="asin")(
-    unary_function(Asin, "The inverse of `sin`: an angle in radians."))
-acos = op(method=True, in_place=True, in_place_function=True, aliases=("arccos",), name="acos")(
-    unary_function(Acos, "The inverse of `cos`: an angle in radians."))
-atan = op(method=True, in_place=True, in_place_function=True, aliases=("arctan",), name="atan")(
-    unary_function(Atan, "The inverse of `tan`: an angle in radians."))
-sinh = op(method=True, in_place=True, in_place_function=True, name="sinh")(
-    unary_function(Sinh, "The hyperbolic sine of each element."))
-cosh = op(method=True, in_place=True, in_place_function=True, name="cosh")(
-    unary_function(Cosh, "The hyperbolic cosine of each element."))
-asinh = op(method=True, aliases=("arcsinh",), name="asinh")(unary_function(Asinh, "The inverse of `sinh`."))
-acosh = op(method=True, aliases=("arccosh",), name="acosh")(
-    unary_function(Acosh, "The inverse of `cosh`, for elements of at least 1."))
-atanh = op(method=True, aliases=("arctanh",), name="atanh")(
-    unary_function(Atanh, "The inverse of `tanh`, for elements between -1 and 1."))
+class Flat(OfOne, number=None):
+    """A step function."""
+
+    integers = True
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        return xp.zeros(g.shape, g)
+
+
+class Ceil(Flat, of=np.ceil):
+    refuses = ("b", "ceil_vml_cpu")
+
+
+class Floor(Flat, of=np.floor):
+    refuses = ("b", "floor_vml_cpu")
+
+
+class Round(Flat, of=np.round):
+    """Rounds to the nearest integer, halves to the even one."""
+
+    refuses = ("b", "round_vml_cpu")
+
+
+class RoundDecimals(Node, name="Round", number=1):
+    """Rounds to `decimals` digits after the point, or before it if `decimals` is negative."""
+
+    @staticmethod
+    def forward(a: Tensor, decimals: int) -> Tensor:
+        x = a.array
+        check_kind(x, "bui", "round_cpu")
+        scale = x.dtype.type(10.0 ** builtins.abs(decimals))
+        y = np.round(x * scale) / scale if decimals >= 0 else np.round(x / scale) * scale
+        return record1(RoundDecimals, y, a)
+
+    backward = Flat.backward
+
+
+class Trunc(Flat, of=np.trunc):
+    """Rounds towards 0."""
+
+    refuses = ("b", "trunc_vml_cpu")
+
+
+class Frac(OfOne, of=lambda x: x - np.trunc(x)):
+    """The fraction that `trunc` removes."""
+
+    integers = True
+    refuses = ("bui", "frac_cpu")
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        return g
+
+
+class Sgn(OfOne, of=XP.sign):
+    """-1, 0 or 1; 0 for NaN. In PyTorch, the form of `sign` that supports complex numbers."""
+
+    integers = True
+    saves = ("self", "result")
+
+    def backward(self, xp: Any, g: Any, a: Any, y: Any) -> Any:
+        return xp.zeros(g.shape, g)
+
+
+abs = unary_op("abs", Abs, "The absolute value of each element; the derivative at 0 is 0.")
+absolute = op(name="absolute", method=True, in_place=True)(abs)  # PyTorch has no torch.absolute_
+cos = unary_op("cos", Cos, "The cosine of each element, an angle in radians.")
+exp = unary_op("exp", Exp, "The exponential of each element.", direct_method=True)
+log = unary_op("log", Log, "The natural logarithm of each element.")
+neg = negative = unary_op("neg", Neg, "`-input`.", aliases=("negative",))
+reciprocal = unary_op("reciprocal", Reciprocal, "`1 / input`; integers become float32.")
+sign = unary_op("sign", Sign, "-1, 0 or 1 for each element.", in_place_function=False)
+sin = unary_op("sin", Sin, "The sine of each element, an angle in radians.")
+sqrt = unary_op("sqrt", Sqrt, "The square root of each element.")
+exp2 = unary_op("exp2", Exp2, "2 to the power of each element.")
+expm1 = unary_op("expm1", Expm1, "exp(input) - 1, accurate for small elements too.")
+log2 = unary_op("log2", Log2, "The base-2 logarithm of each element.")
+log10 = unary_op("log10", Log10, "The base-10 logarithm of each element.")
+log1p = unary_op("log1p", Log1P, "log(1 + input), accurate for small elements too.")
+rsqrt = unary_op("rsqrt", Rsqrt, "The reciprocal square root of each element.")
+tan = unary_op("tan", Tan, "The tangent of each element, an angle in radians.")
+asin = arcsin = unary_op("asin", Asin, "The inverse of `sin`: an angle in radians.", aliases=("arcsin",))
+acos = arccos = unary_op("acos", Acos, "The inverse of `cos`: an angle in radians.", aliases=("arccos",))
+atan = arctan = unary_op("atan", Atan, "The inverse of `tan`: an angle in radians.", aliases=("arctan",))
+sinh = unary_op("sinh", Sinh, "The hyperbolic sine of each element.")
+cosh = unary_op("cosh", Cosh, "The hyperbolic cosine of each element.")
+asinh = arcsinh = unary_op("asinh", Asinh, "The inverse of `sinh`.", aliases=("arcsinh",), in_place=False)
+acosh = arccosh = unary_op(
+    "acosh", Acosh, "The inverse of `cosh`, for elements of at least 1.", aliases=("arccosh",), in_place=False)
+atanh = arctanh = unary_op(
+    "atanh", Atanh, "The inverse of `tanh`, for elements between -1 and 1.", aliases=("arctanh",), in_place=False)
+sinc = unary_op("sinc", Sinc, "sin(π input) / (π input); 1 where an element is 0.")
+deg2rad = unary_op("deg2rad", Deg2Rad, "Degrees converted to radians.")
+rad2deg = unary_op("rad2deg", Rad2Deg, "Radians converted to degrees.")
+ceil = unary_op("ceil", Ceil, "Each element rounded up.")
+floor = unary_op("floor", Floor, "Each element rounded down.")
+trunc = fix = unary_op("trunc", Trunc, "Each element rounded towards 0.", aliases=("fix",))
+frac = unary_op("frac", Frac, "The fraction of each element, with its sign.")
+sgn = unary_op("sgn", Sgn, "-1, 0 or 1 for each element.", in_place_function=False)
 
 
 @op(method=True, aliases=("arcsinh_",))
@@ -217,12 +399,26 @@ def atanh_(self: Tensor) -> Tensor:
     return in_place(AtanhInPlace.forward, self)
 
 
-sinc = op(method=True, in_place=True, in_place_function=True, name="sinc")(
-    unary_function(Sinc, "sin(π input) / (π input); 1 where an element is 0."))
-deg2rad = op(method=True, in_place=True, in_place_function=True, name="deg2rad")(
-    unary_function(Deg2Rad, "Degrees converted to radians."))
-rad2deg = op(method=True, in_place=True, in_place_function=True, name="rad2deg")(
-    unary_function(Rad2Deg, "Radians converted to degrees."))
-arcsin, arccos, arctan = asin, acos, atan
-arcsinh, arccosh, arctanh = asinh, acosh, atanh
 arcsinh_, arccosh_, arctanh_ = asinh_, acosh_, atanh_
+
+
+@op(method=True, in_place_function=True)
+def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
+    """Each element rounded to `decimals` digits (default: 0), halves to the even one.
+
+    Raises:
+        NotImplementedError: for bools, and for integers if `decimals` is given.
+    """
+    return Round.forward(input) if decimals is None else RoundDecimals.forward(input, decimals)
+
+
+@op(method=True)
+def positive(input: Tensor) -> Tensor:
+    """The tensor itself.
+
+    Raises:
+        RuntimeError: for bools.
+    """
+    if input.array.dtype.kind == "b":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input

@@ -20,9 +20,10 @@ from minigrad.core import Node, Tensor, plain, record1
 from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import op, refuse, tensor_method
 from minigrad.ops._dispatch.memory_order import row_by_row
-from minigrad.ops.pointwise.arithmetic import Sub
+from minigrad.ops.pointwise.add import Sub
 from minigrad.ops.pointwise.compare import ne
-from minigrad.ops.pointwise.scalar import DivScalar, MulScalar
+from minigrad.ops.pointwise.div import DivScalar
+from minigrad.ops.pointwise.mul import MulScalar
 from minigrad.ops.reduce import sums
 from minigrad.ops.reduce.minmax import Selection
 from minigrad.ops.reduce.sums import converted, kept_shape, one_of, wanted_dtype

@@ -19,21 +19,11 @@ from minigrad.ops._dispatch import op, refuse
 from minigrad.ops._dispatch.memory_order import in_order_of, row_by_row
 from minigrad.ops.index.mask import MaskedFill
 from minigrad.ops.index.scatter_gather import Gather
-from minigrad.ops.pointwise.arithmetic import Mul, Sub
-from minigrad.ops.pointwise.scalar import MulScalar
+from minigrad.ops.pointwise.add import Sub
+from minigrad.ops.pointwise.mul import Mul, MulScalar
 from minigrad.ops.pointwise.ternary import LerpTensor
 from minigrad.ops.reduce.minmax import OfAll, Selection, SelectionOfOne, filled_dim
-from minigrad.ops.shape.views import (
-    Expand,
-    Transpose,
-    Unsqueeze,
-    View,
-    dim_of,
-    flatten,
-    squeeze_,
-    transpose_,
-    unsqueeze_,
-)
+from minigrad.ops.shape import views
 
 __all__ = ["argsort", "kthvalue", "median", "mode", "msort", "nanmedian", "nanquantile", "quantile", "sort", "topk"]
 
@@ -119,7 +109,7 @@ def at(indices: Any, dim: int, k: Any) -> Any:
 @op(method=True)
 def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> return_types.sort:
     """The elements in order along `dim`, and their indices. It is always stable, whether `stable` or not."""
-    axis = dim_of(dim, input.array.ndim)
+    axis = views.dim_of(dim, input.array.ndim)
     op = Sort if stable is None else SortStable
     indices = in_order_of(ordered(input.array, axis, descending), input.array)
     return return_types.sort(op.forward(input, axis, indices))
@@ -129,7 +119,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
     """The indices that sort `input` along `dim`."""
     edge_target(input)  # PyTorch sorts the values as well: it raises for an invalid view
-    indices = in_order_of(ordered(input.array, dim_of(dim, input.array.ndim), descending), input.array)
+    indices = in_order_of(ordered(input.array, views.dim_of(dim, input.array.ndim), descending), input.array)
     return record_without_grad("argsort", indices, input)
 
 
@@ -146,7 +136,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     Raises:
         RuntimeError: if there are fewer than `k` elements, and for bools.
     """
-    x, axis = input.array, dim_of(dim, input.array.ndim)
+    x, axis = input.array, views.dim_of(dim, input.array.ndim)
     size = x.shape[axis] if x.ndim else 1
     if not 0 <= k <= size:
         raise RuntimeError("selected index k out of range")
@@ -276,15 +266,15 @@ def in_order(input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     """The elements sorted along the last dimension; the others are the dimensions of the result."""
     shape = input.array.shape
     if dim is None:
-        moved, kept = flatten(input), (1,) * len(shape) if keepdim else ()
+        moved, kept = views.flatten(input), (1,) * len(shape) if keepdim else ()
     else:
-        axis = dim_of(dim, len(shape))
-        moved = input if shape and axis == len(shape) - 1 else Transpose.forward(Unsqueeze.forward(input, len(shape)),
-                                                                                 axis, len(shape))
+        axis = views.dim_of(dim, len(shape))
+        moved = input if shape and axis == len(shape) - 1 else views.Transpose.forward(
+            views.Unsqueeze.forward(input, len(shape)), axis, len(shape))
         kept = (*shape[:axis], *((1,) if keepdim and shape else ()), *shape[axis + 1:])
     last = moved.array.ndim - 1
     values, _ = Sort.forward(moved, last, ordered(moved.array, last))
-    return View.forward(values, (*kept, moved.array.shape[last]))
+    return views.View.forward(values, (*kept, moved.array.shape[last]))
 
 
 def ranks_of(values: Tensor, q: Tensor, skip_nan: bool) -> Tensor:
@@ -295,7 +285,7 @@ def ranks_of(values: Tensor, q: Tensor, skip_nan: bool) -> Tensor:
     if skip_nan:
         ranks = Mul.forward(q, plain((~missing).sum(-1, keepdims=True) - 1))
         return MaskedFill.forward(ranks, plain(ranks.array < 0), 0)
-    ranks = Expand.forward(MulScalar.forward(q, x.shape[-1] - 1), shape)
+    ranks = views.Expand.forward(MulScalar.forward(q, x.shape[-1] - 1), shape)
     return MaskedFill.forward(ranks, plain(np.broadcast_to(missing.any(-1, keepdims=True), shape)), x.shape[-1] - 1)
 
 
@@ -322,8 +312,8 @@ def quantile_function(name: str, skip_nan: bool, doc: str) -> Any:
         values = in_order(input, dim, keepdim)
         result = between(values, ranks_of(values, q_tensor, skip_nan), interpolation)
         if q_tensor.array.ndim:
-            result = transpose_(unsqueeze_(result, 0), 0, -1)
-        return squeeze_(result, -1)
+            result = views.transpose_(views.unsqueeze_(result, 0), 0, -1)
+        return views.squeeze_(result, -1)
 
     function.__doc__ = doc
     return op(method=True, name=name)(function)

@@ -13,7 +13,7 @@ from minigrad.backends.numpy import FLOAT32, sum_of_all, total
 from minigrad.backends.registry import device_like
 from minigrad.core import LOCAL, Node, Tensor, attributes, plain, record1
 from minigrad.ops._dispatch import op, tensor_method, widened
-from minigrad.ops.pointwise.arithmetic import Div
+from minigrad.ops.pointwise.div import Div
 
 __all__ = ["logsumexp", "mean", "nanmean", "nansum", "sum"]
 

@@ -11,10 +11,11 @@ from minigrad.backends.numpy import FLOAT32, total
 from minigrad.core import ManyOutputs, Node, Tensor, plain, record1, record_many
 from minigrad.ops._dispatch import op, widened
 from minigrad.ops.linalg.matmul import mm
-from minigrad.ops.pointwise.arithmetic import Div, Mul, Sub
-from minigrad.ops.pointwise.elementary import Sqrt
+from minigrad.ops.pointwise.add import Sub
+from minigrad.ops.pointwise.div import Div
 from minigrad.ops.pointwise.minmax import Clamp
-from minigrad.ops.pointwise.scalar import MulScalar
+from minigrad.ops.pointwise.mul import Mul, MulScalar
+from minigrad.ops.pointwise.unary import Sqrt
 from minigrad.ops.reduce.sums import Dims, all_axes_of, kept_shape, sum
 from minigrad.ops.shape.diagonal import Diagonal
 from minigrad.ops.shape.views import squeeze, t, unsqueeze, view

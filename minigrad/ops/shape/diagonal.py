@@ -19,9 +19,9 @@ from minigrad.history.views import positions, record_view
 from minigrad.ops._dispatch import number_in, op, refuse, same_device, tensor_method
 from minigrad.ops._dispatch.memory_order import row_by_row
 from minigrad.ops.index.flat_indexing import elements_at, flat_indices, replace_at, scatter_into
-from minigrad.ops.pointwise.inplace import fill_
 from minigrad.ops.shape.slices import select
 from minigrad.ops.shape.views import dim_of, reshape
+from minigrad.ops.tensor.copy import fill_
 from minigrad.ops.tensor.storage import looking_at, storage_offset, stride, untyped_storage
 
 __all__ = [

@@ -20,21 +20,7 @@ from minigrad.ops._dispatch.memory_order import in_format_of, row_by_row, sugges
 from minigrad.ops._dispatch.type_promotion import empty_like
 from minigrad.ops.index.mask import MaskedSelect
 from minigrad.ops.index.scatter_gather import IndexSelect
-from minigrad.ops.shape.views import (
-    Expand,
-    UnsafeView,
-    Unsqueeze,
-    View,
-    atleast_1d,
-    atleast_2d,
-    atleast_3d,
-    dim_of,
-    flatten,
-    reshape,
-    shape_of,
-    unpacked,
-    view,
-)
+from minigrad.ops.shape import views
 from minigrad.ops.tensor.copy import Clone
 
 __all__ = [
@@ -150,7 +136,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -
         i = next(i for i, shape in enumerate(shapes) if shape != first)
         raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
                            f"{list(shapes[i])} at entry {i}")
-    return Stack.forward(tensors, dim_of(dim, len(first) + 1))
+    return Stack.forward(tensors, views.dim_of(dim, len(first) + 1))
 
 
 @op(aliases=("concat", "concatenate"))
@@ -166,7 +152,8 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
     first = next((shape for shape in shapes if shape != (0,)), (0,))
     if () in shapes:
         raise RuntimeError(f"zero-dimensional tensor (at position {shapes.index(())}) cannot be concatenated")
-    axis = 0 if first == (0,) else dim_of(dim, len(first))  # PyTorch does not check the dimension of an empty tensor
+    # PyTorch does not check the dimension of an empty tensor
+    axis = 0 if first == (0,) else views.dim_of(dim, len(first))
     for i, shape in enumerate(shapes):
         if shape == (0,):
             continue
@@ -185,14 +172,14 @@ concat = concatenate = cat
 @op
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors side by side: vectors along their one dimension, others along the second."""
-    rows = atleast_1d(not_empty("hstack", tensors))
+    rows = views.atleast_1d(not_empty("hstack", tensors))
     return cat(rows, 0 if rows[0].array.ndim == 1 else 1)
 
 
 @op(aliases=("row_stack",))
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors one above the other; a vector is a row."""
-    return cat(atleast_2d(not_empty("vstack", tensors)), 0)
+    return cat(views.atleast_2d(not_empty("vstack", tensors)), 0)
 
 
 row_stack = vstack
@@ -201,14 +188,14 @@ row_stack = vstack
 @op
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors joined along the third dimension."""
-    return cat(atleast_3d(not_empty("dstack", tensors)), 2)
+    return cat(views.atleast_3d(not_empty("dstack", tensors)), 2)
 
 
 @op
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     """`hstack` where a vector is a column."""
     parts = not_empty("column_stack", tensors)
-    return hstack([reshape(v, (v.array.size, 1)) if v.array.ndim < 2 else v for v in parts])
+    return hstack([views.reshape(v, (v.array.size, 1)) if v.array.ndim < 2 else v for v in parts])
 
 
 @op
@@ -232,7 +219,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     Raises:
         RuntimeError: for tensors of more than one dimension, of several dtypes, or another `indexing`.
     """
-    vectors = unpacked(tensors)
+    vectors = views.unpacked(tensors)
     if indexing is None:
         warn_once(INDEXING)
     if not vectors:
@@ -248,8 +235,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     if indexing == "xy" and len(vectors) > 1:
         positions[:2] = 1, 0
     shape = tuple([vectors[position].array.size for position in positions])  # a swap is its own inverse
-    return tuple([Expand.forward(view(v, (1,) * position + (-1,) + (1,) * (len(vectors) - position - 1)), shape)
-                  for v, position in zip(vectors, positions, strict=True)])
+    lines = [(1,) * position + (-1,) + (1,) * (len(vectors) - position - 1) for position in positions]
+    return tuple([views.Expand.forward(views.view(v, line), shape) for v, line in zip(vectors, lines, strict=True)])
 
 
 @op
@@ -261,7 +248,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     if len(tensors) == 1:
         return tensors[0]
     size = math.prod([v.array.size for v in tensors])
-    return Stack.forward([UnsafeView.forward(Clone.forward(v, "C"), (size,))
+    return Stack.forward([views.UnsafeView.forward(Clone.forward(v, "C"), (size,))
                           for v in meshgrid(*tensors, indexing="ij")], 1)
 
 
@@ -307,7 +294,7 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
     Raises:
         RuntimeError: if there are fewer repeats than dimensions, or a negative one.
     """
-    times = shape_of(repeats)
+    times = views.shape_of(repeats)
     if len(times) < input.array.ndim:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     full = (1,) * (len(times) - input.array.ndim) + input.array.shape
@@ -321,7 +308,7 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
 @op(method=True)
 def tile(input: Tensor, *dims: Any) -> Tensor:
     """`repeat`, where dimensions that `dims` lacks are not repeated."""
-    times = shape_of(dims) if dims else ()
+    times = views.shape_of(dims) if dims else ()
     return repeat(input, (1,) * (input.array.ndim - len(times)) + times)
 
 
@@ -334,8 +321,8 @@ def repeat_interleave(input: Tensor, repeats: int | Tensor | None = None, dim: i
     """
     if repeats is None:
         return plain(repeated(input, output_size))
-    source = input if dim is not None else flatten(input)
-    axis = dim_of(0 if dim is None else dim, source.array.ndim)
+    source = input if dim is not None else views.flatten(input)
+    axis = views.dim_of(0 if dim is None else dim, source.array.ndim)
     if not source.array.ndim:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
     size = source.array.shape[axis]
@@ -347,8 +334,9 @@ def repeat_interleave(input: Tensor, repeats: int | Tensor | None = None, dim: i
     if output_size not in (None, size * times):
         raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {size * times} but got {output_size}")
     shape = source.array.shape
-    wide = Expand.forward(Unsqueeze.forward(source, axis + 1), (*shape[:axis + 1], times, *shape[axis + 1:]))
-    return View.forward(Clone.forward(wide, "C"), (*shape[:axis], size * times, *shape[axis + 1:]))
+    wide = views.Expand.forward(views.Unsqueeze.forward(source, axis + 1),
+                                (*shape[:axis + 1], times, *shape[axis + 1:]))
+    return views.View.forward(Clone.forward(wide, "C"), (*shape[:axis], size * times, *shape[axis + 1:]))
 
 
 def repeated(repeats: Tensor, output_size: int | None) -> Any:

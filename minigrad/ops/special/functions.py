@@ -24,10 +24,11 @@ from minigrad.ops._dispatch import (
     op,
     refuse,
     tensor_method,
-    unary_function,
+    unary_op,
 )
 from minigrad.ops._dispatch.elementwise import OfNumber
-from minigrad.ops.pointwise.scalar import AddScalar, MulScalar
+from minigrad.ops.pointwise.add import AddScalar
+from minigrad.ops.pointwise.mul import MulScalar
 from minigrad.ops.special import formulas as _bessel
 from minigrad.ops.special import formulas as _erf
 from minigrad.ops.special import formulas as _gamma
@@ -236,15 +237,13 @@ class Logit(Node):
         return xp.masked((a >= eps) & (a <= 1 - eps), slope)
 
 
-erf = op(method=True, in_place=True, in_place_function=True, name="erf")(
-    unary_function(Erf, "The error function of each element."))
-erfc = op(method=True, in_place=True, in_place_function=True, name="erfc")(
-    unary_function(Erfc, "1 - erf(input), with full relative precision where it is small."))
-erfinv = op(method=True, in_place=True, name="erfinv")(
-    unary_function(Erfinv, "The inverse of `erf`, for elements between -1 and 1."))
-lgamma = op(method=True, in_place=True, name="lgamma")(
-    unary_function(Lgamma, "The logarithm of the absolute value of the gamma function of each element."))
-digamma = op(method=True, in_place=True, name="digamma")(unary_function(Digamma, "The derivative of `lgamma`."))
+erf = unary_op("erf", Erf, "The error function of each element.")
+erfc = unary_op("erfc", Erfc, "1 - erf(input), with full relative precision where it is small.")
+erfinv = unary_op("erfinv", Erfinv, "The inverse of `erf`, for elements between -1 and 1.", in_place_function=False)
+lgamma = unary_op(
+    "lgamma", Lgamma, "The logarithm of the absolute value of the gamma function of each element.",
+    in_place_function=False)
+digamma = unary_op("digamma", Digamma, "The derivative of `lgamma`.", in_place_function=False)
 
 
 @op
@@ -285,8 +284,7 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     return Logit.forward(input, eps)
 
 
-i0 = op(method=True, in_place=True, in_place_function=True, name="i0")(
-    unary_function(I0, "The modified Bessel function of the first kind, of order 0."))
+i0 = unary_op("i0", I0, "The modified Bessel function of the first kind, of order 0.")
 
 
 def ndtr(input: Tensor) -> Tensor:

@@ -1,7 +1,8 @@
-"""Copies tensors: `clone`, `copy_`, and `to` another dtype or device. All of these are recorded ops."""
+"""Copies tensors (`clone`, `copy_`, and `to` another dtype or device) and fills them. All of these are recorded ops."""
 
 from collections.abc import Callable
 from functools import partial
+from numbers import Number
 from operator import methodcaller
 from types import NoneType
 from typing import Any
@@ -14,14 +15,15 @@ from minigrad._base.device import memory_format as format_type
 from minigrad._base.dtype import as_dtype, float16, float32, float64, int8, int16, int32, int64, load_bfloat16, uint8
 from minigrad._base.dtype import bool as bool_
 from minigrad._base.dtype import dtype as dtype_type
+from minigrad._base.tensor_errors import check_tensor
 from minigrad.backends.registry import BACKEND_OF, device_handle, device_like, moved, resolve_device
 from minigrad.core import Node, Tensor, materialized, record1, record2, record_without_grad
 from minigrad.core.record import SCALAR_OPERAND
-from minigrad.ops._dispatch import broadcast_shape, op, tensor_method
+from minigrad.history.inplace import in_place
+from minigrad.ops._dispatch import broadcast_shape, number_in, op, tensor_method
 from minigrad.ops._dispatch.memory_order import in_dense_order, in_format, suggests_channels_last
 
-__all__ = ["clone"]
-
+__all__ = ["clone", "fill_", "zero_"]
 
 COPY = methodcaller("copy", "K")
 
@@ -237,3 +239,72 @@ def cuda(input: Tensor, device: Any = None, non_blocking: bool = False) -> Tenso
     if given.type != "cuda":
         raise ValueError(f"Invalid device, must be cuda device, not {given.type}")
     return to(input, given)
+
+
+class Zero(Node):
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        return record1(Zero, np.zeros_like(a.array), a)
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        return xp.zeros(g.shape, g)
+
+
+class Fill(Node, number=2):
+    @classmethod
+    def forward(cls, a: Tensor, value: Any) -> Tensor:
+        if isinstance(value, Tensor):
+            return FillTensor.forward(a, value)
+        x = a.array
+        return record1(cls, np.full(x.shape, number_in(value, x.dtype), x.dtype, like=device_like(x)), a)
+
+    backward = Zero.backward
+
+
+class FillTensor(Node, name="Fill", number=3):
+    """Fills with a 0-d tensor, whose gradient is the sum of the gradients."""
+
+    @classmethod
+    def forward(cls, a: Tensor, value: Tensor) -> Tensor:
+        x, y = a.array, value.array
+        if y.ndim:
+            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {y.ndim} dimensions.")
+        filled = np.full(x.shape, moved(y, device_like(x)), x.dtype, like=device_like(x))
+        return record2(cls, filled, a, value, input_metadata=(None, ((), y.dtype)))
+
+    def backward(self, xp: Any, g: Any) -> tuple[Any, Any]:
+        return xp.zeros(g.shape, g), xp.sum(g, None, False)
+
+
+@op(method=True)
+def zero_(self: Tensor) -> Tensor:
+    """Fill with zeros."""
+    return in_place(Zero.forward, self)
+
+
+class FillCopy(Fill, name="Fill", number=0):
+    __slots__ = ()
+
+
+class FillCopyTensor(FillTensor, name="Fill", number=1):
+    __slots__ = ()
+
+
+@op
+def fill(input: Tensor, value: Any) -> Tensor:
+    """A tensor of the shape and dtype of `input`, filled with one value."""
+    return (FillCopyTensor if isinstance(value, Tensor) else FillCopy).forward(input, value)
+
+
+@op(method=True)
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Fill with one value."""
+    return in_place(Fill.forward, self, value)
+
+
+@tensor_method
+def copy_(self: Tensor, src: Tensor) -> Tensor:
+    """Fill with the values of another tensor, which is broadcast and converted, or with a number."""
+    if not isinstance(src, (Number, np.generic)):
+        check_tensor(src, "copy_", "other")
+    return in_place(Copy.forward, self, src)

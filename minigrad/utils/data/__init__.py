@@ -1,26 +1,12 @@
 """Data for a training loop: mirrors `torch/utils/data`. Data pipes and pinned memory are not here."""
 
+# ruff: noqa: F403, F405 - the `__all__` of each file says what is public
+
 from minigrad.utils.data._utils.collate import default_collate, default_convert
 from minigrad.utils.data._utils.worker import get_worker_info
 from minigrad.utils.data.dataloader import DataLoader
-from minigrad.utils.data.dataset import (
-    ChainDataset,
-    ConcatDataset,
-    Dataset,
-    IterableDataset,
-    StackDataset,
-    Subset,
-    TensorDataset,
-    random_split,
-)
-from minigrad.utils.data.sampler import (
-    BatchSampler,
-    RandomSampler,
-    Sampler,
-    SequentialSampler,
-    SubsetRandomSampler,
-    WeightedRandomSampler,
-)
+from minigrad.utils.data.dataset import *
+from minigrad.utils.data.sampler import *
 
 __all__ = [
     "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "IterableDataset", "RandomSampler",

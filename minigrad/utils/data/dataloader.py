@@ -301,7 +301,7 @@ class _ThreadsDataLoaderIter(_BaseDataLoaderIter):
                 self._active.discard(worker)
             self._send(next(self._turns) if self._in_order else worker)
             if isinstance(answer, Failed):
-                raise answer.retold() from answer.error
+                raise answer.error_to_raise() from answer.error
             if answer is not Ended:
                 return answer
         if not self._persistent:

@@ -17,7 +17,7 @@ from minigrad.core import Tensor
 from minigrad.ops.random import Generator, default_generator, randperm
 
 __all__ = ["ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset", "TensorDataset",
-           "items_of", "random_split"]
+           "random_split"]
 
 Item = TypeVar("Item", covariant=True)
 
@@ -129,7 +129,6 @@ class ConcatDataset(Dataset[Item]):
         index = idx if idx >= 0 else idx + len(self)
         which = bisect.bisect_right(self.cumulative_sizes, index)
         return self.datasets[which][index - self.cumulative_sizes[which - 1] if which else index]
-
 
     @property
     def cummulative_sizes(self) -> list[int]:

@@ -14,7 +14,7 @@ from minigrad.ops.factory import as_tensor, empty
 from minigrad.ops.random import Generator, multinomial, randint, randperm
 
 __all__ = ["BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler",
-           "WeightedRandomSampler", "drawn_seed"]
+           "WeightedRandomSampler"]
 
 Index = TypeVar("Index", covariant=True)
 

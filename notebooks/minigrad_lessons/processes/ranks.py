@@ -32,6 +32,7 @@ NO_MPI = ("This cell starts several processes, which need mpi4py and an MPI. Bot
           'python -m pip install "minigrad-kit[mpi]"')
 SECONDS, GRACE = 60.0, 15.0  # what a rank may take, and what it may take to start and to end it
 ALARM = "was ended by signal 14 (SIGALRM)"
+GLOO = "Resource deadlock avoided"  # what C++ says then, before the process ends
 CELL = "__main__"
 
 
@@ -41,6 +42,10 @@ class RankError(RuntimeError):
     def _render_traceback_(self) -> list[str]:
         """What IPython prints."""
         return [str(self)]
+
+
+class GlooError(RankError):
+    """A rank of PyTorch's ended in gloo, as on a busy machine one does now and then: they are worth a second try."""
 
 
 @dataclass
@@ -154,11 +159,20 @@ def ranks(count: int, program: Callable[..., Any], *arguments: Any, seconds: flo
              for number, value in enumerate(arguments)]
     for name, value in zip(given, arguments):
         job.add(name, value)
+    call = job, program.__name__, given
+    try:
+        return run(count, *call, seconds)
+    except GlooError:
+        return run(count, *call, seconds)
+
+
+def run(count: int, job: Job, program: str, given: list[str], seconds: float) -> list[Any]:
+    """Run the program of a job in so many processes, in a folder of their own; gives what each returned, by rank."""
     with tempfile.TemporaryDirectory(prefix="minigrad-ranks-") as folder:
         text = "\n\n".join(job.sources.values())
         Path(folder, "cell.py").write_text(text, encoding="utf-8")
         Path(folder, "job").write_bytes(pickle.dumps(
-            (job.modules, job.imported, job.data, program.__name__, given, seconds)))
+            (job.modules, job.imported, job.data, program, given, seconds)))
         Path(folder, "program.py").write_text(WORKER.read_text(encoding="utf-8"), encoding="utf-8")
         said = start(count, folder, seconds)
         return results(count, Path(folder), text, said, seconds)
@@ -186,6 +200,8 @@ def results(count: int, folder: Path, text: str, said: str, seconds: float) -> l
         RankError: if one of them failed.
     """
     found = [folder / f"returned.{rank}" for rank in range(count)]
+    if GLOO in said:
+        raise GlooError(f"A rank of PyTorch's ended in gloo: {GLOO}.")
     if failed := sorted(folder.glob("raised.*"), key=lambda path: path.stat().st_mtime_ns):
         raised, line, printed = pickle.loads(failed[0].read_bytes())
         which, lines = failed[0].suffix[1:], text.splitlines()

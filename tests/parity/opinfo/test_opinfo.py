@@ -15,7 +15,7 @@ import torch
 
 import minigrad
 from minigrad.core.record import record1
-from minigrad.ops.pointwise import elementary
+from minigrad.ops.pointwise import unary
 from tests.parity import seen
 from tests.parity.opinfo import run
 from tests.parity.opinfo.samples import OPS, Leaf, Sample, built, function_of, sample_of, samples
@@ -70,7 +70,7 @@ def test_no_name_is_listed_twice():
     assert sorted(set(words)) == sorted(words)
 
 
-class Wrong(elementary.Sin, name="Sin"):
+class Wrong(unary.Sin, name="Sin"):
     """The sine, with a derivative whose derivative is missing."""
 
     __slots__ = ()

@@ -22,7 +22,7 @@ from minigrad import ops
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.ops.nn import dropout
-from minigrad.ops.pointwise import elementary
+from minigrad.ops.pointwise import unary
 from tests.ops_page import methods_of
 from tests.parity import seen
 from tests.parity.compare import LAYOUTS, arrays_of, derivatives, leaves_of, numbers, outputs_of
@@ -120,7 +120,7 @@ def test_line(torch, name):
 
 def sine(wrong):
     """A line whose op has this derivative in minigrad: sin under another name."""
-    class Wrong(elementary.Sin, number=None):
+    class Wrong(unary.Sin, number=None):
         __slots__ = ()
         backward = wrong
 
@@ -147,7 +147,7 @@ def test_a_wrong_derivative_is_found(torch, name):
 
 
 def test_the_right_derivative_passes(torch):
-    holds(torch, "sin", sine(elementary.Sin.backward), drawn.one)
+    holds(torch, "sin", sine(unary.Sin.backward), drawn.one)
 
 
 def all_nodes(cls=Node):

@@ -25,12 +25,15 @@ def test_the_reader_takes_the_time_of_ops_and_derivatives(torch):
 
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     a = torch.ones(400, 400, requires_grad=True)
+    begun = time.perf_counter()
     with reader.record(times=True) as trace:
         loss = (Slow.apply(x) * x).sum() + (a @ a).sum()
         loss.backward()
+    passed = time.perf_counter() - begun
     found = {node["name"]: node["seconds"] for node in trace.nodes}
-    assert 0.02 <= found["SlowBackward"][1] < 0.3
-    assert found["MmBackward0"][0] > found["MulBackward0"][0] > 0
+    assert found["SlowBackward"][1] >= 0.02
+    assert found["MmBackward0"][0] > 0 and found["MulBackward0"][0] > 0
+    assert sum(seconds or 0 for both in found.values() for seconds in both) < passed  # no time counts twice
     assert found["AccumulateGrad"][0] is None and found["AccumulateGrad"][1] > 0
     with reader.record() as plain:
         (x * x).sum().backward()

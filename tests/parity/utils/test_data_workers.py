@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import random
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -138,7 +137,7 @@ def test_error(name):
 
 def test_nothing_ahead():
     with pytest.raises(AssertionError, match="^prefetch_factor must be greater than 0 for MultiProcessingDataLoade"):
-        iter(DataLoader(Slow(), num_workers=1, prefetch_factor=0))
+        iter(DataLoader(Four(), num_workers=1, prefetch_factor=0))
 
 
 def test_goes_on_after_an_error():
@@ -150,33 +149,54 @@ def test_goes_on_after_an_error():
     assert next(batches, None) is None
 
 
-class Slow:
-    """Numbers that take their time."""
+class Four:
+    """The numbers from 0 to 3."""
 
     def __getitem__(self, i):
-        time.sleep(0.3 * (i == 0))
         return i
 
     def __len__(self):
         return 4
 
 
+class Held(Four):
+    """The first comes once `released` is set, or after so long that a test has failed."""
+
+    def __init__(self):
+        self.released = threading.Event()
+
+    def __copy__(self):
+        return self  # each worker waits for the same
+
+    def __getitem__(self, i):
+        if i == 0:
+            self.released.wait(120)
+        return i
+
+
 def test_timeout():
+    held = Held()
+    batches = iter(DataLoader(held, num_workers=1, timeout=0.05))
     with pytest.raises(RuntimeError, match=r"^DataLoader timed out after 0.05 seconds$"):
-        list(DataLoader(Slow(), num_workers=1, timeout=0.05))
-    assert len(list(DataLoader(Slow(), num_workers=1, timeout=60))) == 4
+        next(batches)
+    held.released.set()
+    assert len(list(DataLoader(held, num_workers=1, timeout=60))) == 4
 
 
 def test_as_they_are_ready():
-    given = [batch.item() for batch in DataLoader(Slow(), num_workers=2, in_order=False)]
-    assert sorted(given) == [0, 1, 2, 3]
+    held, given = Held(), []
+    for batch in DataLoader(held, num_workers=2, in_order=False):
+        given.append(batch.item())
+        if given == [1, 3]:
+            held.released.set()
     assert given[:2] == [1, 3]
+    assert sorted(given) == [0, 1, 2, 3]
 
 
 def test_workers_work_at_the_same_time():
     meeting = threading.Barrier(2, timeout=30)
 
-    class Meets(Slow):
+    class Meets(Four):
         def __getitem__(self, i):
             return meeting.wait() >= 0
 
@@ -212,7 +232,7 @@ def test_workers_end_after_an_error():
 
 def test_a_context_is_not_used():
     with pytest.warns(UserWarning, match="workers are threads"):
-        assert len(list(DataLoader(Slow(), num_workers=1, multiprocessing_context="spawn"))) == 4
+        assert len(list(DataLoader(Four(), num_workers=1, multiprocessing_context="spawn"))) == 4
 
 
 class Counting(IterableDataset):
@@ -230,7 +250,7 @@ def test_a_stream_that_no_worker_divides(torch):
         assert sorted(loader) == [0, 0, 1, 1, 2, 2, 3, 3]
 
 
-class NotCopied(Slow):
+class NotCopied(Four):
     def __copy__(self):
         raise TypeError("only one of me")
 
@@ -247,7 +267,7 @@ def test_a_worker_that_has_nothing_to_do_begins_all_the_same():
         begun.append(worker)
         both.wait()
 
-    batches = iter(DataLoader(Slow(), batch_size=4, num_workers=2, worker_init_fn=begin))
+    batches = iter(DataLoader(Four(), batch_size=4, num_workers=2, worker_init_fn=begin))
     both.wait()
     assert len(list(batches)) == 1
     assert sorted(begun) == [0, 1]

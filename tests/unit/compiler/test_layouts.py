@@ -14,7 +14,7 @@ import minigrad as torch
 from minigrad import nn
 from minigrad.compiler.program.passes import layout_propagation, memory_order, moved_view, operand_layouts
 from minigrad.compiler.program.statements import Memory, Program, Statement, View
-from minigrad.compiler.tracing.trace import Active, Trace
+from minigrad.compiler.tracing.trace import Active, Slot, Trace
 from tests.unit.compiler.steps import Made, compare
 
 SHAPE = (4, 2, 3, 5)
@@ -83,7 +83,7 @@ def test_ascontiguousarray_is_traced_as_a_copy_row_by_row(monkeypatch: pytest.Mo
     trace = Trace()
     monkeypatch.setattr(Active, "trace", trace, raising=False)
     monkeypatch.setattr(Active, "thread", get_ident())
-    x: Any = trace.as_input(np.zeros((4, 3)), "x", 0)
+    x: Any = trace.as_input(np.zeros((4, 3)), Slot("argument", 0, "x"))
     assert np.ascontiguousarray(x.T, like=x).flags.c_contiguous
 
 

@@ -275,15 +275,15 @@ def test_a_gradient_that_the_step_knows_as_a_tensor_too() -> None:
 
 def test_an_interrupt_while_a_trace_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """All that the trace had put in the place of others is put back."""
-    wrap_ops, interrupts = instrumentation.wrap_ops, []
+    wrap, interrupts = instrumentation.OPS.wrap, []
 
     def interrupted(wrapper: Any, on: bool) -> None:
         if not on and not interrupts:
             interrupts.append(1)
             raise KeyboardInterrupt
-        wrap_ops(wrapper, on)
+        wrap(wrapper, on)
 
-    monkeypatch.setattr(instrumentation, "wrap_ops", interrupted)
+    monkeypatch.setattr(instrumentation.OPS, "wrap", interrupted)
     w = torch.ones(2, requires_grad=True)
     compiled = torch.compile(lambda x: (x * w).detach(), backend="numpy", fullgraph=True)
     compiled(torch.ones(2))

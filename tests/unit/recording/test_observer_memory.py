@@ -229,18 +229,22 @@ def recorded(run):
 def test_recording_costs_about_ten_times():
     """The least processor time of several turns each, taken in turns: what else runs on the machine adds to both.
 
+    Another program takes caches from one and not from the other, so there are more turns where these say too much.
+
     The same code took from 8.2 to 11.7 times as long in processes of one machine, where a plain op took 3.5 to 4.8 µs.
     The limit of 10 is that of docs/performance.md, measured without other programs; this one is for mistakes.
     """
     run = chain(300)
     times = {run: [], recorded(run): []}
-    for _ in range(25):
+    for turn in range(1, 101):
         for each, found in times.items():
             start = time.process_time()
             kept = each()
             found.append(time.process_time() - start)
             del kept
-    off, on = map(min, times.values())
+        off, on = map(min, times.values())
+        if turn >= 25 and on < 15 * off:
+            break
     assert on < 15 * off, on / off
 
 

@@ -31,13 +31,16 @@ def program(times: bool) -> Trace:
 
 
 def test_each_node_has_the_seconds_of_its_op_and_of_its_derivative() -> None:
+    begun = time.perf_counter()
     trace = program(True)
+    passed = time.perf_counter() - begun
     found = {node["name"]: node["seconds"] for node in trace.nodes}
-    forward, backward = found.pop("SlowBackward")
-    assert 0.02 <= forward < 0.2 and 0.02 <= backward < 0.2  # two passes
+    forward, backward = found["SlowBackward"]
+    assert forward >= 0.02 and backward >= 0.02  # two passes
     for name, (before, after) in found.items():
         assert (before is None) == (name == "AccumulateGrad")
-        assert 0 < after < 0.01 and (before is None or 0 < before < 0.01)
+        assert after > 0 and (before is None or before > 0)
+    assert sum(seconds or 0 for both in found.values() for seconds in both) < passed  # no time counts twice
 
 
 def test_a_recording_that_was_not_asked_for_times_has_none() -> None:

@@ -9,7 +9,7 @@ import weakref
 
 import minigrad as torch
 from minigrad.ops.linalg.matmul import Mm
-from minigrad.ops.pointwise.arithmetic import Mul
+from minigrad.ops.pointwise.mul import Mul
 from minigrad.recorder import record
 from minigrad.utils._python_dispatch import TorchDispatchMode
 from minigrad.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts

@@ -127,28 +127,21 @@ class Inspector(Widget):
         shown = mode != "on" and self.lens in ("forward", "all")
         return f"Inspector, {self._trace.text(self.step)}" + (f"\n{WORDS[mode]}" if shown else "")
 
-    def image(self, step: int | None = None) -> Any:
-        """Return the picture of a step, or of the current one, as an image of Pillow."""
-        return load("canvas").to_image(self._chart()) if self._is_chart(step) else self._sketch(step).image()
+    def picture(self, step: int | None = None) -> Any:
+        """Return the graph at a step or the current one, folded as it is; or the chart of the checkpoint lens."""
+        if self.lens == "checkpoint" and step is None and self._data["events"]:
+            return load("checkpoints").draw({"": self._data}, self.step, self._title())
+        return load("graph").draw(*self._drawn_at(step))
 
     def to_png(self, step: int | None = None) -> bytes:
         """Return the graph as a PNG picture, folded as it is, at a step or the current one; or the checkpoint lens."""
-        png: bytes = load("sketch").to_png(self.image(step))
+        png: bytes = load("sketch").to_png(self.picture(step).image())
         return png
 
     def to_svg(self, step: int | None = None) -> str:
         """Return the graph as SVG text, folded as it is, at a step or the current one; or the checkpoint lens."""
-        svg: str = load("canvas").to_svg(self._chart()) if self._is_chart(step) else self._sketch(step).svg()
+        svg: str = self.picture(step).svg()
         return svg
-
-    def _is_chart(self, step: int | None) -> bool:
-        return self.lens == "checkpoint" and step is None and bool(self._data["events"])
-
-    def _chart(self) -> Any:
-        return load("canvas").drawn("checkpoints", {"": self._data}, self.step, self._title())
-
-    def _sketch(self, step: int | None) -> Any:
-        return load("graph").draw(*self._drawn_at(step))
 
     def _drawn_at(self, step: int | None) -> tuple[dict[str, Any], dict[str, Any], str]:
         """Return what a picture shows: the graph and its frame, folded as `collapsed` says, and the title."""

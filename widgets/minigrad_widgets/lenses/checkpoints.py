@@ -160,9 +160,9 @@ class Comparison(Widget):
         """The comparison in words, the same on every machine."""
         return f"Comparison of traces\n{comparison_text(self._data, self.step)}"
 
-    def figure(self) -> Any:
-        """Return the charts at the current step as a picture."""
-        return load("canvas").drawn("checkpoints", self._data, self.step, f"step {self.step}")
+    def picture(self) -> Any:
+        """Return the charts at the current step."""
+        return load("checkpoints").draw(self._data, self.step, f"step {self.step}")
 
 
 def compare(traces: Mapping[str, Trace], step: int = 0) -> Comparison:

@@ -103,8 +103,7 @@ class StateCard:
 
     def to_png(self) -> bytes:
         """Return the card as a PNG picture."""
-        canvas = load("canvas")
-        png: bytes = canvas.to_png(canvas.drawn("state_card", self.states))
+        png: bytes = load("sketch").to_png(load("state_card").draw(self.states).image())
         return png
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:

@@ -8,5 +8,5 @@ __all__ = ["load"]
 
 
 def load(name: str) -> Any:
-    """Return a module of this package. All but `sketch` and `graph` load matplotlib, which takes long."""
+    """Return a module of this package. Those that draw charts load matplotlib, which takes long."""
     return optional(f"minigrad_widgets.pictures.{name}", "widgets")

@@ -11,13 +11,15 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from minigrad_widgets.lenses.checkpoints import KINDS, Data, Span, amount, series, spans, summary
-from minigrad_widgets.pictures.canvas import DPI, INK, SOFT
+from minigrad_widgets.pictures.canvas import DPI, chart
+from minigrad_widgets.pictures.sketch import INK, SOFT
 
 STACKED = (2, 0, 1, 3)  # from the bottom up, as in frontend/src/trace/types.ts
 COLORS = ("#66c4ac", "#b5bac1", "#cc79a7", "#56b4e9")
 LINE, AGAIN, STOP = "#7a828e", "#0072b2", "#d55e00"
 
 
+@chart
 def draw(traces: Mapping[str, Data], step: int, title: str) -> Figure:
     """Draw one chart per trace on one axis of steps and one of bytes, with the playhead."""
     levels = [1 + max((span["level"] for span in spans(data)), default=-1) for data in traces.values()]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from minigrad_widgets.lenses.compiled_step import CompiledStep, statements_of
+from minigrad_widgets.pictures.canvas import chart
 
 INK, SOFT, BAR, HERE = "#1d2127", "#5b626c", "#9aa3af", "#0072b2"
 MOST_LINES, MOST_SIGNS = 20, 104
 LINE, WIDTH = 0.2, 11.0  # inches
 
 
+@chart
 def draw(view: CompiledStep) -> Figure:
     """Draw bars on the left, statements on the right; of a long program, the first ones."""
     step, steps, shown = view.step, view.compiled["steps"], statements_of(view.compiled, view.step)

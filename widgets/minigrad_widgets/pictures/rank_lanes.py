@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from minigrad_widgets.lenses.rank_lanes import RankLanes
+from minigrad_widgets.pictures.canvas import chart
 
 BACKWARD, WAIT, COLORS = "#9aa3af", "#d55e00", ("#0072b2", "#00714f", "#a34a7f", "#8a5a00")
 HEIGHT, WIDTH = 0.3, 9.0  # of a lane's upper bar, and of the figure in inches
@@ -14,6 +15,7 @@ MEANINGS = (("backward", BACKWARD, 1), ("waits", WAIT, 1), ("called, not yet by 
             ("runs", COLORS[0], 1))
 
 
+@chart
 def draw(view: RankLanes) -> Figure:
     """Draw the lanes and the operations."""
     data = view.lanes

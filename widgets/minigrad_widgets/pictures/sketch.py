@@ -21,7 +21,7 @@ from typing import NamedTuple
 from PIL import Image, ImageDraw, ImageFont
 
 Point = tuple[float, float]
-INK, SOFT = "#1d2127", "#5b626d"
+INK, SOFT, RULE = "#1d2127", "#5b626d", "#d9dce1"
 POINT = 100 / 72  # pixels
 FINE = 3  # a picture is drawn this many times as large, and then reduced: its lines are smooth
 COLORS = 128
@@ -32,13 +32,13 @@ MARGIN, STRIP = 14, 26  # of the note
 
 
 @cache
-def font(size: float, bold: bool = False) -> ImageFont.FreeTypeFont:
+def font(size: float, bold: bool = False, mono: bool = False) -> ImageFont.FreeTypeFont:
     """Return DejaVu Sans, which comes with matplotlib: the same glyphs on every machine."""
     found = find_spec("matplotlib")
     if found is None or not found.submodule_search_locations:
         raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")
     fonts = Path(found.submodule_search_locations[0]) / "mpl-data" / "fonts" / "ttf"
-    return ImageFont.truetype(str(fonts / f"DejaVuSans{'-Bold' if bold else ''}.ttf"), size)
+    return ImageFont.truetype(str(fonts / f"DejaVuSans{'Mono' * mono}{'-Bold' * bold}.ttf"), size)
 
 
 @dataclass(frozen=True)
@@ -99,21 +99,24 @@ class Text(NamedTuple):
     size: float
     bold: bool
     align: str
+    mono: bool = False
 
     @property
     def width(self) -> float:
-        return font(16 * self.size, self.bold).getlength(self.text) * POINT / 16
+        return font(16 * self.size, self.bold, self.mono).getlength(self.text) * POINT / 16
 
     def svg(self) -> str:
         anchor = {"left": "start", "center": "middle", "right": "end"}[self.align]
-        weight = ' font-weight="bold"' if self.bold else ""
+        weight = ' font-weight="bold"' * self.bold + ' font-family="DejaVu Sans Mono, monospace"' * self.mono
         return (f'<text x="{self.x:.1f}" y="{self.y + BASE * self.size * POINT:.1f}" fill="{self.color}" font-size='
-                f'"{self.size * POINT:.2f}" text-anchor="{anchor}"{weight}>{escape(self.text)}</text>')
+                f'"{self.size * POINT:.2f}" text-anchor="{anchor}" xml:space="preserve"{weight}>'
+                f'{escape(self.text)}</text>')
 
     def paint(self, draw: ImageDraw.ImageDraw, left: float, top: float) -> None:
         place = (self.x - left) * FINE, (self.y + BASE * self.size * POINT - top) * FINE
         anchor = {"left": "ls", "center": "ms", "right": "rs"}[self.align]
-        draw.text(place, self.text, fill=self.color, font=font(self.size * POINT * FINE, self.bold), anchor=anchor)
+        draw.text(place, self.text, fill=self.color, font=font(self.size * POINT * FINE, self.bold, self.mono),
+                  anchor=anchor)
 
 
 def strokes(line: Sequence[Point], lengths: Sequence[float]) -> Iterator[list[Point]]:
@@ -164,10 +167,14 @@ class Sketch:
             points += [*bend, end]
         self.curve([*points, points[-1], points[0], points[0]], look, order, closed=True)
 
+    def rule(self, left: float, right: float, y: float) -> None:
+        """Draw a thin line from side to side."""
+        self.line([(left, y), (right, y)], Look(RULE, width=0.8))
+
     def text(self, x: float, y: float, text: str, color: str, size: float, bold: bool = False, align: str = "left",
-             order: float = 5) -> Text:
+             order: float = 5, mono: bool = False) -> Text:
         """Write a text."""
-        written = Text(x, y, text, color, size, bold, align)
+        written = Text(x, y, text, color, size, bold, align, mono)
         self.drawn.append((order, written))
         return written
 

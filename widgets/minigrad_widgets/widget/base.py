@@ -44,22 +44,18 @@ class Widget(anywidget.AnyWidget):
         """The widget in words, the same on every machine."""
         raise NotImplementedError
 
-    def figure(self) -> Any:
-        """Return the widget as a still picture, a figure of matplotlib."""
-        return load("canvas").drawn(self.PICTURE, self)
-
-    def image(self) -> Any:
-        """Return the picture as an image of Pillow."""
-        return load("canvas").to_image(self.figure())
+    def picture(self) -> Any:
+        """Return the widget as a still picture: a `Sketch`, or a `Chart` that matplotlib draws."""
+        return load(self.PICTURE).draw(self)
 
     def to_png(self) -> bytes:
         """Return the picture as PNG."""
-        png: bytes = load("sketch").to_png(self.image())
+        png: bytes = load("sketch").to_png(self.picture().image())
         return png
 
     def to_svg(self) -> str:
         """Return the picture as SVG text, the same for the same state."""
-        svg: str = load("canvas").to_svg(self.figure())
+        svg: str = self.picture().svg()
         return svg
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
@@ -72,5 +68,5 @@ class Widget(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
         sketch = load("sketch")
-        still = sketch.to_png(sketch.with_note(self.image(), STILL))
+        still = sketch.to_png(sketch.with_note(self.picture().image(), STILL))
         return {**data, "text/plain": self.text, "image/png": b64encode(still).decode()}, metadata

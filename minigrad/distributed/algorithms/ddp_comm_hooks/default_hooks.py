@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.tensor import plain
+from minigrad.core import plain
 from minigrad.distributed import GradBucket, all_reduce
 from minigrad.distributed._world import group_of
 from minigrad.futures import Future
@@ -14,15 +14,15 @@ __all__ = ["allreduce_hook", "fp16_compress_hook"]
 
 def allreduce_hook(process_group: Any, bucket: GradBucket) -> Future:
     """Average over all ranks, as happens without a hook."""
-    return averaged(process_group, bucket, bucket.buffer().array.dtype)
+    return start_average(process_group, bucket, bucket.buffer().array.dtype)
 
 
 def fp16_compress_hook(process_group: Any, bucket: GradBucket) -> Future:
     """Average the gradients as float16: half the bytes of float32, and numbers of three digits."""
-    return averaged(process_group, bucket, np.dtype(np.float16))
+    return start_average(process_group, bucket, np.dtype(np.float16))
 
 
-def averaged(process_group: Any, bucket: GradBucket, dtype: Any) -> Future:
+def start_average(process_group: Any, bucket: GradBucket, dtype: Any) -> Future:
     """Begin to sum a bucket, divided by the number of ranks, in another dtype."""
     group, buffer = group_of(process_group), bucket.buffer().array
     sent = plain((buffer / group.size()).astype(dtype))

@@ -31,19 +31,15 @@ def default_convert(data: Any) -> Any:
     if kind.__module__ == "numpy" and not isinstance(data, str):
         return data if kind is np.ndarray and data.dtype.kind in "SUO" else as_tensor(data)
     if isinstance(data, Mapping):
-        return refilled(data, {key: default_convert(data[key]) for key in data})
+        return like_container(data, {key: default_convert(data[key]) for key in data})
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-        return refilled(data, [default_convert(each) for each in data])
+        return like_container(data, [default_convert(each) for each in data])
     return data
 
 
 def default_collate(batch: Any) -> Any:
-    """Return samples as one batch, by `default_collate_fn_map`; `batch` is a list of them.
-
-    Raises:
-        TypeError: for samples of a type that cannot be batched.
-        RuntimeError: for lists of different lengths, and tensors of different shapes.
-    """
+    """Return samples as one batch, by `default_collate_fn_map`; `batch` is a list of them. Raises TypeError for samples
+    of a type that cannot be batched; RuntimeError for lists of different lengths, and tensors of different shapes."""
     return collate(batch, collate_fn_map=default_collate_fn_map)
 
 
@@ -55,15 +51,15 @@ def collate(batch: Any, *, collate_fn_map: FnMap | None = None) -> Any:
         return how(batch, collate_fn_map=collate_fn_map)
     deeper = partial(collate, collate_fn_map=collate_fn_map)
     if isinstance(first, Mapping):
-        return refilled(first, {key: deeper([each[key] for each in batch]) for key in first})
+        return like_container(first, {key: deeper([each[key] for each in batch]) for key in first})
     if isinstance(first, Sequence):
         if not is_named(first) and any(len(each) != len(first) for each in batch):
             raise RuntimeError("each element in list of batch should be of equal size")
-        return refilled(first, [deeper(column) for column in zip(*batch)])
+        return like_container(first, [deeper(column) for column in zip(*batch)])
     raise TypeError(default_collate_err_msg_format.format(type(first)))
 
 
-def refilled(pattern: Any, values: Any) -> Any:
+def like_container(pattern: Any, values: Any) -> Any:
     """Return values in a container of the pattern's type: a list in place of a tuple, else a plain list or dict."""
     kind: Any = type(pattern)
     made: Any
@@ -85,7 +81,6 @@ def refilled(pattern: Any, values: Any) -> Any:
 
 
 def is_named(value: Any) -> bool:
-    """Return whether this is a namedtuple."""
     return isinstance(value, tuple) and hasattr(value, "_fields")
 
 

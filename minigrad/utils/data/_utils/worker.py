@@ -75,7 +75,7 @@ class Failed:
         self.text = (f"Caught {type(error).__name__} in DataLoader worker process {worker}.\nOriginal "
                      + "".join(traceback.format_exception(error)))
 
-    def retold(self) -> Exception:
+    def error_to_raise(self) -> Exception:
         """Return the error to raise in the loop's thread: of the same type if a string makes one, else RuntimeError."""
         kind = type(self.error) if isinstance(self.error, Exception) else RuntimeError
         try:
@@ -93,7 +93,8 @@ class Text(str):
         return str(self)
 
 
-def begun(plan: Plan, worker: int, num_workers: int, base_seed: int, init_fn: Callable[[int], None] | None) -> Plan:
+def start_worker(plan: Plan, worker: int, num_workers: int, base_seed: int,
+                 init_fn: Callable[[int], None] | None) -> Plan:
     """Set up a worker, what `get_worker_info` returns there included; call its `init_fn`, and return its own plan."""
     plan = replace(plan, dataset=copy.copy(plan.dataset))
     seed = base_seed + worker
@@ -113,7 +114,7 @@ def work(plan: Plan, worker: int, num_workers: int, base_seed: int, init_fn: Cal
     """
     fetch = refused = None
     try:
-        plan = begun(plan, worker, num_workers, base_seed, init_fn)
+        plan = start_worker(plan, worker, num_workers, base_seed, init_fn)
     except BaseException as error:  # noqa: BLE001 (raised again in the loop's thread)
         refused = Failed(error, worker)
     while (order := orders.get()) is not None:

@@ -1,4 +1,4 @@
-"""Division with rounding, and its remainder: `//`, `%`, `div(rounding_mode=)`, `fmod`, `remainder`.
+"""Division, with and without rounding, and its remainder: `/`, `//`, `%`, `div(rounding_mode=)`, `fmod`, `remainder`.
 
 Mirrors PyTorch's `BinaryOps.cpp`. `fmod` has the sign of the dividend (rounding towards 0), `remainder` and `%`
 that of the divisor (rounding down). As in PyTorch, `//` and a number `%` a tensor have no derivative.
@@ -13,21 +13,58 @@ from minigrad.backends.registry import BACKEND_OF
 from minigrad.core import Node, Tensor, plain, record1, record2
 from minigrad.core.record import SCALAR_OPERAND
 from minigrad.core.saved import NothingSaved
-from minigrad.ops._dispatch import broadcast_and_promote, check_kind, op, promote_scalar, underived
-from minigrad.ops.pointwise.arithmetic import Div
+from minigrad.history.inplace import in_place
+from minigrad.ops._dispatch import (
+    broadcast_and_promote,
+    check_kind,
+    floating,
+    op,
+    promote_scalar,
+    tensor_method,
+    underived,
+)
+from minigrad.ops.pointwise.add import alike, refused
+from minigrad.ops.pointwise.unary import Reciprocal
 
-__all__ = ["floor_divide", "fmod", "remainder"]
+__all__ = ["div", "divide", "floor_divide", "fmod", "remainder", "true_divide"]
 
 Operand = Any  # a Tensor or a Python number
 Grads = tuple[Any, Any]
+NOT_GIVEN = ""  # with a `rounding_mode`, even None, a division has another node
 
 
-def left(x: Any, y: Any) -> Any:
-    """The remainder with the sign of `y`; a zero has that of `x`."""
-    if x.dtype.kind != "f":
-        return np.remainder(x, y)
-    rest = np.fmod(x, y)
-    return np.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)
+class Div(Node):
+    saves = ("self", "other")
+
+    @staticmethod
+    def forward(a: Tensor, b: Operand) -> Any:
+        x = a.array
+        if x.dtype.kind != "f":
+            x = floating(x) if not isinstance(b, Tensor) or b.array.dtype.kind != "f" else x
+        if not isinstance(b, Tensor):
+            x, b = promote_scalar(x, b, True)
+            return b if b is NotImplemented else record2(Div, x / b, a, SCALAR_OPERAND, (None, b))
+        y = b.array
+        saved = a if b._requires_grad else None, b
+        if alike(x, y):
+            return record2(Div, x / y, a, b, saved)
+        x, y, input_metadata = broadcast_and_promote(x, y)
+        return record2(Div, x / y, a, b, saved, input_metadata=input_metadata)
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any) -> Grads:
+        return g / b, None if a is None else -g * ((a / b) / b)
+
+
+class DivScalar(Node, name="Div", number=1):
+    constants = ("other",)
+
+    @staticmethod
+    def forward(a: Tensor, c: float) -> Tensor:
+        x, c = promote_scalar(a.array, c)
+        return record1(DivScalar, x / c, a, (), (c,))
+
+    def backward(self, xp: Any, g: Any, c: float) -> Any:
+        return g / c
 
 
 def truncated(x: Any, y: Any) -> Any:
@@ -94,6 +131,62 @@ def quotient(a: Tensor, b: Operand, rounded: Any, kernel: str) -> Any:
     return rounded(x, y)
 
 
+@op(method=True, aliases=("divide", "true_divide"))
+def div(input: Tensor, other: Operand, *, rounding_mode: str | None = NOT_GIVEN) -> Tensor:
+    """`input / other`, with broadcasting and promotion; integers become floats.
+
+    With `rounding_mode` "floor" or "trunc" the quotient is rounded down or towards 0; integers then stay integers, and
+    the gradient is 0.
+
+    Raises:
+        RuntimeError: for another `rounding_mode`, and for integers divided by 0 with one.
+    """
+    if rounding_mode != NOT_GIVEN:
+        return DivRounded.forward(input, other, rounding_mode)
+    result = Div.forward(input, other)
+    return refused("div", other) if result is NotImplemented else result
+
+
+def rdiv(input: Tensor, other: Operand) -> Tensor:
+    """`other / input`, which PyTorch computes as `reciprocal(input) * other`."""
+    return Reciprocal.forward(input) * other
+
+
+@tensor_method(aliases=("divide_", "true_divide_"))
+def div_(self: Tensor, other: Any, *, rounding_mode: str | None = NOT_GIVEN) -> Tensor:
+    """`self /= other`, with rounding as in `div`."""
+    if rounding_mode != NOT_GIVEN:
+        return in_place(div, self, other, rounding_mode=rounding_mode)
+    return in_place(Div.forward, self, other)
+
+
+def wrapped(number: Any, like: Tensor) -> Tensor:
+    """A number as a 0-d tensor of the dtype to which it and `like` are promoted."""
+    x, number = promote_scalar(like.array, number)
+    return plain(number_array(number, x.dtype))
+
+
+@op(method=True, in_place=True)
+def floor_divide(input: Operand, other: Operand) -> Tensor:
+    """`input // other`, the quotient rounded down; one of them may be a number. It has no derivative, as in PyTorch."""
+    first = input if isinstance(input, Tensor) else wrapped(input, other)
+    return underived("floor_divide", quotient(first, other, floored, "div_floor_cpu"),
+                     *[v for v in (input, other) if isinstance(v, Tensor)])
+
+
+def rfloordiv(self: Tensor, other: Operand) -> Tensor:
+    """`other // self`."""
+    return floor_divide(other, self)
+
+
+def left(x: Any, y: Any) -> Any:
+    """The remainder with the sign of `y`; a zero has that of `x`."""
+    if x.dtype.kind != "f":
+        return np.remainder(x, y)
+    rest = np.fmod(x, y)
+    return np.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)
+
+
 class Fmod(Node):
     """The remainder of a tensor divided by a number, with the sign of the tensor."""
 
@@ -141,20 +234,6 @@ class RemainderTensor(FmodTensor, name="Remainder", number=1):
     rounding = "floor"
 
 
-def wrapped(number: Any, like: Tensor) -> Tensor:
-    """A number as a 0-d tensor of the dtype to which it and `like` are promoted."""
-    x, number = promote_scalar(like.array, number)
-    return plain(number_array(number, x.dtype))
-
-
-@op(method=True, in_place=True)
-def floor_divide(input: Operand, other: Operand) -> Tensor:
-    """`input // other`, the quotient rounded down; one of them may be a number. It has no derivative, as in PyTorch."""
-    first = input if isinstance(input, Tensor) else wrapped(input, other)
-    return underived("floor_divide", quotient(first, other, floored, "div_floor_cpu"),
-                     *[v for v in (input, other) if isinstance(v, Tensor)])
-
-
 @op(method=True, in_place=True)
 def fmod(input: Tensor, other: Operand) -> Tensor:
     """The remainder of `input / other`, with the sign of `input`.
@@ -177,11 +256,9 @@ def remainder(input: Operand, other: Operand) -> Tensor:
     return RemainderTensor.forward(input, other) if isinstance(other, Tensor) else Remainder.forward(input, other)
 
 
-def rfloordiv(self: Tensor, other: Operand) -> Tensor:
-    """`other // self`."""
-    return floor_divide(other, self)
-
-
 def rremainder(self: Tensor, other: Operand) -> Tensor:
     """`other % self`."""
     return remainder(other, self)
+
+
+divide = true_divide = div

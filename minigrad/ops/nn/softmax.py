@@ -20,7 +20,6 @@ from minigrad.ops.tensor.copy import cast
 
 __all__ = ["log_softmax", "softmax"]
 
-
 def below_greatest(x: Any, dim: int) -> Any:
     """`x` minus its maximum along a dimension, row-major, as PyTorch's results are.
 

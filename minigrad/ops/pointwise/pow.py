@@ -8,9 +8,13 @@ import numpy as np
 from minigrad.backends.numpy import FLOAT16
 from minigrad.backends.registry import BACKEND_OF
 from minigrad.core import Node, Tensor, record1, record2
-from minigrad.ops._dispatch import broadcast_and_promote, number_in, promote_scalar
+from minigrad.history.inplace import in_place
+from minigrad.ops._dispatch import broadcast_and_promote, number_in, op, promote_scalar, tensor_method
 from minigrad.ops._dispatch.memory_order import row_by_row
 
+__all__ = ["pow", "square"]
+
+Operand = Any  # a Tensor or a Python number
 Grads = tuple[Any, Any]
 
 
@@ -108,3 +112,33 @@ def power(x: Any, n: float) -> Any:
     if n == -0.5:
         return 1 / np.sqrt(x)  # for -0 it is -inf
     return np.sqrt(x) if n == 0.5 else np.power(x, n)
+
+
+@op(method=True)
+def pow(input: Operand, exponent: Operand) -> Any:
+    """`input ** exponent`; one of them may be a number."""
+    if not isinstance(input, Tensor):
+        return PowScalar.forward(exponent, input)
+    if isinstance(exponent, Tensor):
+        return PowTensor.forward(input, exponent)
+    return Pow.forward(input, exponent)
+
+
+def rpow(input: Tensor, other: Operand) -> Tensor:
+    """`other ** input`."""
+    if isinstance(other, Tensor):
+        return PowTensor.forward(other, input)
+    return PowScalar.forward(input, other)
+
+
+@op(method=True, in_place_function=True)
+def square(input: Tensor) -> Tensor:
+    """`input ** 2`."""
+    return Pow.forward(input, 2)
+
+
+@tensor_method
+def pow_(self: Tensor, exponent: Any) -> Tensor:
+    """`self **= exponent`."""
+    op = PowTensor if isinstance(exponent, Tensor) else Pow
+    return in_place(op.forward, self, exponent)

@@ -1,23 +1,35 @@
-"""Arithmetic of two operands: each op is a class with its forward, followed by its derivative.
+"""Sums and differences: each op is a class with its forward and then its derivative, then the function and in place.
 
-Mirrors the rows of PyTorch's `derivatives.yaml`. In `backward`, `g` is the gradient of the result, `xp` the functions
-of `minigrad.backends.registry`, and the other arguments are what the forward saved. The same formula runs on arrays
+Mirrors rows of PyTorch's `derivatives.yaml`. In `backward`, `g` is the gradient of the result, `xp` the functions
+of `minigrad.backends.protocol`, and the other arguments are what the forward saved. The same formula runs on arrays
 and, with `create_graph=True`, on Tensors. A saved value is None if the gradient that needs it is not required.
+
+NOTE: `x + 1` in Python is AddBackward0 with two edges. Inside a loss or a norm, where PyTorch's C++ code adds a number,
+the same sum is AddBackward1 with one: `AddScalar`, and its like for the other operators.
 """
 
 from typing import Any
 
 import numpy as np
 
+from minigrad._base.tensor_errors import check_tensor
 from minigrad.core import Node, Tensor, record1, record2
 from minigrad.core.record import SCALAR_OPERAND
-from minigrad.ops._dispatch import NO_BOOLS_MINUS, broadcast_and_promote, check_minus, check_scale, promote_scalar
-from minigrad.ops._dispatch.type_promotion import NO_BOOL_MINUS, floating
+from minigrad.history.inplace import in_place
+from minigrad.ops._dispatch import op, tensor_method
+from minigrad.ops._dispatch.type_promotion import (
+    NO_BOOL_MINUS,
+    NO_BOOLS_MINUS,
+    broadcast_and_promote,
+    check_minus,
+    check_scale,
+    promote_scalar,
+)
+
+__all__ = ["add", "rsub", "sub", "subtract"]
 
 Operand = Any  # a Tensor or a Python number
 Grads = tuple[Any, Any]
-
-
 SCALARS = frozenset({np.float16, np.float32, np.float64})  # the types of 0-d results
 
 
@@ -29,6 +41,24 @@ def alike(x: Any, y: Any) -> bool:
     """
     return type(x) is type(y) and (
         type(x) in SCALARS or (x.shape == y.shape and x.dtype is y.dtype and x.flags.c_contiguous))
+
+
+def refused(name: str, other: Operand) -> Any:
+    """Raise PyTorch's error for an operand that is neither a tensor nor a number."""
+    check_tensor(other, name, "other")
+
+
+def scaled(input: Tensor, number: Any, alpha: Any) -> Any:
+    """`alpha * number`, for a sum with `input`.
+
+    Raises:
+        RuntimeError: for an alpha that the dtype of the sum does not accept.
+    """
+    x, known = promote_scalar(input.array, number)
+    if known is NotImplemented:
+        return number
+    check_scale("alpha", alpha, x.dtype)
+    return number and bool(alpha) if x.dtype.kind == "b" else number * alpha
 
 
 class Add(Node):
@@ -57,6 +87,34 @@ class Add(Node):
 
     def backward(self, xp: Any, g: Any, alpha: float = 1) -> Grads:
         return g, g if alpha == 1 else g * alpha
+
+
+class AddScalar(Node, name="Add", number=1):
+    @staticmethod
+    def forward(a: Tensor, c: float) -> Tensor:
+        x, c = promote_scalar(a.array, c)
+        return record1(AddScalar, x + c, a)
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        return g
+
+
+@op(method=True)
+def add(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
+    """`input + alpha * other`, with broadcasting and promotion."""
+    if alpha != 1 or alpha is True:
+        if isinstance(other, Tensor):
+            return Add.scaled(input, other, alpha)
+        other = scaled(input, other, alpha)
+    result = Add.forward(input, other)
+    return refused("add", other) if result is NotImplemented else result
+
+
+@tensor_method
+def add_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
+    """`self += alpha * other`."""
+    return in_place(add, self, other, alpha=alpha) if alpha != 1 else in_place(
+        Add.forward, self, other)
 
 
 class Sub(Node):
@@ -89,10 +147,38 @@ class Sub(Node):
         return g, -g if alpha == 1 else g * -alpha
 
 
+class SubScalar(Node, name="Sub", number=1):
+    @staticmethod
+    def forward(a: Tensor, c: float) -> Tensor:
+        x, c = promote_scalar(a.array, c)
+        return record1(SubScalar, x - c, a)
+
+    backward = AddScalar.backward
+
+
 def check_minus_number(x: Any, number: Any) -> None:
     """Raise PyTorch's errors if an array, or a number that is subtracted, holds bools."""
     if x.dtype.kind == "b" or isinstance(number, bool):
         raise RuntimeError(NO_BOOLS_MINUS if x.dtype.kind == "b" and isinstance(number, bool) else NO_BOOL_MINUS)
+
+
+@op(method=True, aliases=("subtract",))
+def sub(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
+    """`input - alpha * other`, with broadcasting and promotion."""
+    if alpha != 1 or alpha is True:
+        if isinstance(other, Tensor):
+            return Sub.scaled(input, other, alpha)
+        check_minus_number(input.array, other)
+        other = scaled(input, other, alpha)
+    result = Sub.forward(input, other)
+    return refused("sub", other) if result is NotImplemented else result
+
+
+@tensor_method(aliases=("subtract_",))
+def sub_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
+    """`self -= alpha * other`."""
+    return in_place(sub, self, other, alpha=alpha) if alpha != 1 else in_place(
+        Sub.forward, self, other)
 
 
 class Rsub(Node, number=1):
@@ -129,44 +215,12 @@ class RsubTensor(Node, name="Rsub"):
         return g * -alpha, g
 
 
-class Mul(Node):
-    saves = ("self", "other")
-
-    @staticmethod
-    def forward(a: Tensor, b: Operand) -> Any:
-        x = a.array
-        if not isinstance(b, Tensor):
-            x, b = promote_scalar(x, b, True)
-            return b if b is NotImplemented else record2(Mul, x * b, a, SCALAR_OPERAND, (None, b))
-        saved = a if b._requires_grad else None, b if a._requires_grad else None
-        y = b.array
-        if type(x) is type(y) and (type(x) in SCALARS or (
-                x.shape == y.shape and x.dtype is y.dtype and x.flags.c_contiguous)):
-            return record2(Mul, x * y, a, b, saved)
-        x, y, input_metadata = broadcast_and_promote(x, y)
-        return record2(Mul, x * y, a, b, saved, input_metadata=input_metadata)
-
-    def backward(self, xp: Any, g: Any, a: Any, b: Any) -> Grads:
-        return None if b is None else g * b, None if a is None else g * a
+@op
+def rsub(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
+    """`other - alpha * input`."""
+    if isinstance(other, Tensor):
+        return RsubTensor.forward(input, other, alpha)
+    return Rsub.forward(input if alpha == 1 else input * alpha, other)
 
 
-class Div(Node):
-    saves = ("self", "other")
-
-    @staticmethod
-    def forward(a: Tensor, b: Operand) -> Any:
-        x = a.array
-        if x.dtype.kind != "f":
-            x = floating(x) if not isinstance(b, Tensor) or b.array.dtype.kind != "f" else x
-        if not isinstance(b, Tensor):
-            x, b = promote_scalar(x, b, True)
-            return b if b is NotImplemented else record2(Div, x / b, a, SCALAR_OPERAND, (None, b))
-        y = b.array
-        saved = a if b._requires_grad else None, b
-        if alike(x, y):
-            return record2(Div, x / y, a, b, saved)
-        x, y, input_metadata = broadcast_and_promote(x, y)
-        return record2(Div, x / y, a, b, saved, input_metadata=input_metadata)
-
-    def backward(self, xp: Any, g: Any, a: Any, b: Any) -> Grads:
-        return g / b, None if a is None else -g * ((a / b) / b)
+subtract = sub
