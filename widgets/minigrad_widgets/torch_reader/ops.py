@@ -112,21 +112,26 @@ class Ops:
         began = perf_counter()
         result = op()
         self.seconds = perf_counter() - began
+        outputs = list(tensors_in(result if isinstance(result, (tuple, list)) else (result,)))
+        if not any(map(is_jagged, outputs)):
+            self.wait(op, at, depth, operands, given, written, outputs)
+        return result
+
+    def wait(self, call: Once, at: Any, depth: int, operands: list[Tensor], given: list[Any], written: list[Tensor],
+             outputs: list[Tensor]) -> None:
+        """Keep what is known of an op that has run until its results have their node."""
+        name = facts_of(call.func)[0]
         for t in written:
             self.seen.wrote(memory(t)[0])
         for i, t in enumerate(operands):
             given[i] = self.seen.tensor(t) if given[i] is None else given[i]
-        outputs = list(tensors_in(result if isinstance(result, (tuple, list)) else (result,)))
-        if any(map(is_jagged, outputs)):
-            return result
         same = {id(t): self.seen.copied(t) for t in (*outputs, *written)}
-        call = self.call_of(name, args, kwargs, operands, outputs)
+        expression = self.call_of(name, call.args, call.kwargs, operands, outputs)
         self.waiting = Op(at, depth, name, given, [
             Written(self.seen.tensor(t), weakref.ref(t), weakref.ref(t if t._base is None else t._base), same[id(t)],
                     0 if t.is_inference() else t._version + 1,
                     self.seen.others(memory(t)[0], [id(each) for each in written])) for t in written],
-            outputs, [same[id(t)] for t in outputs], call)
-        return result
+            outputs, [same[id(t)] for t in outputs], expression)
 
     def set_aside(self, op: Once, operand: Tensor, at: Any, depth: int) -> Any:
         """Run what may be autograd's own `detach`; it must not touch its operand, which has no node yet."""
