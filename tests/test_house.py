@@ -246,7 +246,7 @@ def test_every_exception_has_a_reason() -> None:
         ("minigrad/nn/module.py", "import minigrad"),
         ("minigrad/nn/module.py", "import ipywidgets"),
         ("minigrad/nn/module.py", "import torch"),
-        ("widgets/minigrad_widgets/text.py", "import minigrad.nn"),
+        ("widgets/minigrad_widgets/widget/base.py", "import minigrad.nn"),
     ],
 )
 def test_an_import_from_above_is_found(file: str, line: str, tmp_path: Path) -> None:

@@ -1,11 +1,12 @@
 """Writes what the schema of a trace says, where it is read: `python -m tests.trace_page`.
 
-The tables of docs/trace.md and the front end's types of records and events are made of `minigrad.trace.schema`.
-tests/unit/trace/test_trace_page.py holds both files to what comes out here.
+The tables of docs/trace.md and the front end's types of records and events are made of `minigrad.trace.schema`, and its
+sentences of `minigrad.trace.sentences`. tests/unit/trace/test_trace_page.py holds the files to what comes out here.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from textwrap import wrap
 
@@ -25,10 +26,12 @@ from minigrad.trace.schema import (
     VERSION,
     Record,
 )
+from minigrad.trace.sentences import NODES, PARTS, SENTENCES, TENSORS, TERMS, UNKNOWN, VALUES
 from tests.links import ROOT
 
 PAGE = ROOT / "docs" / "trace.md"
 TYPES = ROOT / "widgets" / "frontend" / "src" / "trace" / "events.ts"
+TOLD = TYPES.with_name("sentences.ts")
 BEGIN, END = "<!-- {}: made by `python -m tests.trace_page` -->\n", "<!-- the end of {} -->\n"
 RECORDS = {"TensorRecord": TENSOR, "NodeRecord": NODE, "Scope": SCOPE, "Binding": BINDING, "Common": COMMON}
 GROUPS = {"What the user's code runs": FORWARD, "What a backward pass does": PASS,
@@ -110,19 +113,19 @@ def in_typescript(kind: str) -> str:
     return SCALARS.get(kind, "number")
 
 
-def comment(text: str, indent: str = "") -> str:
+def comment(text: str) -> str:
     """A sentence as a comment, with a capital letter and a full stop."""
     text = text[0].upper() + text[1:] + ("" if text.endswith(".") else ".")
     lines = wrap(text, WIDTH)
     if len(lines) == 1:
-        return f"{indent}/** {text} */\n"
-    return f"{indent}/**\n" + "".join(f"{indent} * {line}\n" for line in lines) + f"{indent} */\n"
+        return f"/** {text} */\n"
+    return "/**\n" + "".join(f" * {line}\n" for line in lines) + " */\n"
 
 
 def interface(name: str, record: Record, kind: str | None = None) -> str:
-    """A record as an interface; of an event with its kind."""
-    fields = "".join(f"{comment(field.meaning, '  ')}  {key}{'?' if field.optional else ''}: "
-                     f"{in_typescript(field.type)};\n" for key, field in record.fields.items())
+    """A record as an interface; of an event with its kind. What a field means is told once, in the schema."""
+    fields = "".join(f"  {key}{'?' if field.optional else ''}: {in_typescript(field.type)};\n"
+                     for key, field in record.fields.items())
     head = f'  kind: "{kind}";\n' if kind else ""
     return f"{comment(record.meaning)}export interface {name} {{\n{head}{fields}}}\n"
 
@@ -148,7 +151,8 @@ def types() -> str:
     names = {kind: "".join(word.capitalize() for word in kind.split("_")) + "Event" for kind in EVENTS}
     union = "".join(f"\n    | {name}" for name in names.values())
     return "\n".join([
-        comment("the records and events of a trace, made of minigrad/trace/schema.py by `python -m tests.trace_page`"),
+        comment("the records and events of a trace, made of minigrad/trace/schema.py by `python -m tests.trace_page`; "
+                "docs/trace.md says what each field means"),
         f'export const FORMAT = "{FORMAT}";\nexport const VERSION = {VERSION};\nexport type Maybe = number | null;\n',
         *[interface(name, record) for name, record in RECORDS.items()],
         *[interface(names[kind], record, kind) for kind, record in EVENTS.items()],
@@ -161,8 +165,28 @@ def types() -> str:
         fields(EVENTS, "EVENT_FIELDS", "the fields of each kind of event")])
 
 
+# the sentences of the front end
+def literal(value: object) -> str:
+    """A table in TypeScript, its entries on lines of their own."""
+    if not isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    return "{\n" + "".join(f"  {key}: {literal(entry)},\n" for key, entry in value.items()) + "}"
+
+
+def sentences() -> str:
+    """The whole module of sentences."""
+    words = "Readonly<Record<string, string>>"
+    tables = [("SENTENCES", words, SENTENCES), ("UNKNOWN", "string", UNKNOWN), ("TERMS", words, TERMS),
+              ("PARTS", "Readonly<Record<string, readonly [readonly string[], string]>>", PARTS),
+              *[(name, "readonly string[]", names)
+                for name, names in (("NODES", NODES), ("TENSORS", TENSORS), ("VALUES", VALUES))]]
+    return comment("what each kind of event says, made of minigrad/trace/sentences.py by `python -m tests.trace_page`"
+                   ) + "".join(f"export const {name}: {kind} = {literal(value)};\n" for name, kind, value in tables)
+
+
 def main() -> None:
-    """Write both files."""
+    """Write the three files."""
+    TOLD.write_text(sentences(), encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")
     TYPES.write_text(types(), encoding="utf-8")
 

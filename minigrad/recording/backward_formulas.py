@@ -22,10 +22,12 @@ from minigrad.core.evaluate import sum_to
 from minigrad.core.graph import ManyOutputs
 from minigrad.recording.encoder import FORMULAS
 
-__all__ = ["Formula", "calls_formula", "constant_names", "fitted", "formula_named", "formula_of", "saved_names"]
+__all__ = ["Formula", "calls_formula", "constant_names", "fitted", "formula_named", "formula_of", "new",
+           "saved_names"]
 
 Meta = tuple[tuple[int, ...], Any]  # shape and dtype of a tensor
 ARRAY = "array"  # in place of a saved value that is an array
+new = tuple.__new__  # makes a named tuple in a third of the time of its own `__new__`, which is written in Python
 PLAIN = (bool, int, float, str, type(None), slice, type(...), np.dtype, np.generic, BFloat16)
 
 
@@ -67,15 +69,15 @@ def formula_of(node: Node, outputs: Sequence[Tensor]) -> Formula | None:
     """
     if not calls_formula(type(node)):
         return None
-    saved = [kept if kept is None or type(kept) in (bool, int, float) else ARRAY
-             for kept in (() if node.saved is None else node.saved)]
+    saved = () if node.saved is None else tuple([
+        kept if kept is None or type(kept) in (bool, int, float) else ARRAY for kept in node.saved])
     try:
-        const = tuple([without_arrays(value) for value in node.const])
+        const = tuple([without_arrays(value) for value in node.const]) if node.const else ()
     except TypeError:
         return None
     results = tuple([(tensor.array.shape, tensor.array.dtype) for tensor in outputs])
     metadata = None if node._extras is None else node._extras.input_metadata
-    return Formula(type(node), results, tuple([edge is not None for edge in node.next]), metadata, tuple(saved), const)
+    return new(Formula, (type(node), results, tuple([edge is not None for edge in node.next]), metadata, saved, const))
 
 
 def calls_formula(cls: type[Node]) -> bool:

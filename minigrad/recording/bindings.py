@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import FrameType
 from typing import Any
 
-from minigrad.recording.names import OPTIMIZED, empty
+from minigrad.recording.names import OPTIMIZED, Copies, empty
 
 __all__ = ["Bindings"]
 
@@ -51,7 +51,7 @@ class Bindings:
         self.rebound: set[str] = set()  # names where the recording began that have held several tensors
         self.within: int | None = None  # the frame where the recording began, if it is the user's
 
-    def look(self, frame: FrameType | None, base: FrameType, copies: list[dict[str, Any]]) -> None:
+    def look(self, frame: FrameType | None, base: FrameType, copies: Copies) -> None:
         """An op runs, called from this frame: find which functions have reached another line."""
         frames: list[FrameType] = []
         known = self.files.get
@@ -71,7 +71,11 @@ class Bindings:
         frames.reverse()
         seen = self.count
         for at, each in enumerate(frames):
-            self.come_to(at, each)
+            call = self.running[at] if at < len(self.running) else None
+            if call is not None and call.frame == id(each) and call.last == each.f_lasti and call.code is each.f_code:
+                call.moved = call.anew = False  # as most are: an op runs several others, and a step many functions
+            else:
+                self.come_to(at, each)
         del self.running[len(frames):]
         self.look_into(frames, copies, seen)
         for call in self.running:
@@ -94,7 +98,7 @@ class Bindings:
         self.count += 1
         return Call(frame, self.files[frame.f_code.co_filename], self.count - 1)
 
-    def look_into(self, frames: list[FrameType], copies: list[dict[str, Any]], seen: int) -> None:
+    def look_into(self, frames: list[FrameType], copies: Copies, seen: int) -> None:
         """Inspect the variables of functions that may have assigned one, from the innermost outwards.
 
         A function whose caller has not moved may still be another call, as in a loop of the caller; it is one if the
@@ -118,12 +122,9 @@ class Bindings:
     def changed(self, call: Call, names: Mapping[str, Any]) -> list[list[Any]]:
         """Return the names that hold another tensor than before, or no longer hold one."""
         named = names if call.code.co_flags & OPTIMIZED else [name for name in call.code.co_names if name in names]
-        now, tensors = {}, self.tensors
-        for name in named:
-            value = names[name]
-            ref = tensors.get(id(value))
-            if ref is not None and ref.number is not None and ref() is value:
-                now[name] = ref.number
+        known = self.tensors.get
+        now = {name: ref.number for name in named if (ref := known(id(value := names[name]))) is not None
+               and ref.number is not None and ref() is value}
         before, call.held = call.held, now
         if now == before:
             return []

@@ -7,6 +7,7 @@ import linecache
 import math
 import os
 import sys
+from types import FrameType
 from typing import Any
 
 from minigrad._base.files import is_cell
@@ -60,25 +61,24 @@ class Builder:
             name = self._dtypes[dtype] = str(getattr(dtype, "name", dtype)).removeprefix("torch.")
         return name
 
-    def where(self, depth: int) -> tuple[int, int] | None:
-        """Return file index and line of the user's code: the nearest frame outside this library.
+    def user_frame(self, frame: FrameType | None) -> FrameType | None:
+        """Return the nearest frame of the user's code, outside this library, from this one outwards; None without one.
 
-        `depth`: how many callers are known to be inside. Frames are fetched one by one, since Python creates each on
-        request.
+        Frames are fetched one by one, since Python creates each on request.
         """
-        files, getframe = self.files, sys._getframe
-        try:
-            while True:
-                depth += 1
-                frame = getframe(depth)
-                name = frame.f_code.co_filename
-                index = files.get(name)
-                if index is None:
-                    index = self.file(name)
-                if index >= 0:
-                    return index, frame.f_lineno
-        except ValueError:  # the call stack is not that deep: everything is inside
-            return None
+        known = self.files.get
+        while frame is not None:
+            name = frame.f_code.co_filename
+            index = known(name)
+            if (self.file(name) if index is None else index) >= 0:
+                break
+            frame = frame.f_back
+        return frame
+
+    def where(self, depth: int) -> tuple[int, int] | None:
+        """Return file index and line of the user's code. `depth`: how many callers are known to be inside."""
+        frame = self.user_frame(sys._getframe(depth))
+        return None if frame is None else (self.files[frame.f_code.co_filename], frame.f_lineno)
 
     def file(self, path: str) -> int:
         """Return the index of a file, added with its lines if it is new; INSIDE for a file of this library."""

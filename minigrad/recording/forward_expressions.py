@@ -22,7 +22,7 @@ from minigrad.core import LOCAL, Tensor
 from minigrad.core.graph import ManyOutputs
 from minigrad.core.tensor import plain
 from minigrad.history.inplace import in_place
-from minigrad.recording.backward_formulas import calls_formula, constant_names, fitted, saved_names
+from minigrad.recording.backward_formulas import calls_formula, constant_names, fitted, new, saved_names
 from minigrad.recording.encoder import CALLS
 
 __all__ = ["Arithmetic", "Call", "Reader", "call_named"]
@@ -99,7 +99,9 @@ class Reader:
     """Finds the call of an op, and the tensors that it read."""
 
     def __init__(self, inputs: Sequence[Any], seen: Any) -> None:
-        self.known = {id(tensor): f"inputs[{i}]" for i, tensor in reversed(list(enumerate(inputs)))}
+        self.known: dict[int, str] = {}
+        for tensor, name in zip(inputs, input_names(len(inputs)), strict=True):
+            self.known.setdefault(id(tensor), name)
         self.seen = seen
         self.reads: list[int] = []
 
@@ -117,9 +119,9 @@ class Reader:
             frame = frame.f_back
         while frame is not None and (module := frame.f_globals.get("__name__", "")).startswith(OPS):
             try:
-                code, args, options = arguments_of(frame)
-                cells = self.parts([frame.f_locals[name] for name in code.co_freevars])
-                return Call(Routine(code, module, cells), self.parts(args), self.named(options), metas_of(outputs))
+                code, args, options, cells = arguments_of(frame)
+                routine = new(Routine, (code, module, self.parts(cells) if cells else ()))
+                return new(Call, (routine, self.parts(args), self.named(options) if options else (), metas_of(outputs)))
             except TypeError:
                 frame = frame.f_back
         return None
@@ -176,7 +178,7 @@ class Reader:
                 raise TypeError("a tensor that the recorder has not seen")
             name = self.known[id(tensor)] = f"reads[{len(self.reads)}]"
             self.reads.append(number)
-        return Operand(name, array.shape, array.dtype, tensor._requires_grad)
+        return new(Operand, (name, array.shape, array.dtype, tensor._requires_grad))
 
 
 def call_named(name: str, args: Sequence[Any], options: Mapping[str, Any], described: Callable[[Any], Any],
@@ -218,24 +220,32 @@ def call_named(name: str, args: Sequence[Any], options: Mapping[str, Any], descr
         return None
 
 
+@functools.cache
+def input_names(count: int) -> tuple[str, ...]:
+    """Return what expressions call the operands of an op."""
+    return tuple([f"inputs[{i}]" for i in range(count)])
+
+
 def metas_of(tensors: Sequence[Any]) -> tuple[Any, ...]:
     """Return shape and dtype of each tensor."""
     return tuple([(tensor.array.shape, tensor.array.dtype) for tensor in tensors])
 
 
-def arguments_of(frame: Any) -> tuple[CodeType, tuple[Any, ...], dict[str, Any]]:
-    """Return the code that a frame runs, and its arguments."""
+def arguments_of(frame: Any) -> tuple[CodeType, tuple[Any, ...], dict[str, Any], tuple[Any, ...]]:
+    """Return the code that a frame runs, its arguments, and the variables around it that it uses."""
     code, values = frame.f_code, frame.f_locals
-    count, at = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+    count, at, flags = code.co_argcount, code.co_argcount + code.co_kwonlyargcount, code.co_flags
     names = code.co_varnames
-    args = tuple([values[name] for name in names[:count]])
-    options = {name: values[name] for name in names[count:at]}
-    if code.co_flags & CO_VARARGS:
+    value_of = values.__getitem__
+    args, options = tuple(map(value_of, names[:count])), {}
+    if count != at:
+        options = dict(zip(names[count:at], map(value_of, names[count:at]), strict=True))
+    if flags & CO_VARARGS:
         args += values[names[at]]
         at += 1
-    if code.co_flags & CO_VARKEYWORDS:
+    if flags & CO_VARKEYWORDS:
         options |= values[names[at]]
-    return code, args, options
+    return code, args, options, tuple(map(value_of, code.co_freevars))
 
 
 def with_symbols(value: Any) -> Any:

@@ -6,16 +6,16 @@ them, and may be gone by then: when it is first used, it is looked up in the run
 
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from functools import reduce
+from collections.abc import Container, Iterable, Iterator, Mapping
+from itertools import chain, repeat
 from types import FrameType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 from weakref import ref
 
 from minigrad.recording.builder import LIBRARIES
 
-__all__ = ["OPTIMIZED", "ParameterPaths", "drop_copy", "drop_refilled", "empty", "held_by", "names_in", "public",
-           "running", "held_inside", "is_module"]
+__all__ = ["OPTIMIZED", "Copies", "ModulePaths", "drop_copy", "drop_refilled", "empty", "held_by", "held_inside",
+           "names_in"]
 
 OPTIMIZED = 0x1  # the flag of a code object whose locals are not a dict: a function's
 DEEPEST = 4  # steps from a variable
@@ -23,8 +23,12 @@ MOST = 2_000  # objects inspected in all
 WIDEST = 100  # objects in one container
 LONGEST = 40  # characters of a key
 HEAP = 1 << 9  # the flag of a class made at run time: objects of other classes hold nothing of the user's
-MRO, OWN = type.__dict__["__mro__"].__get__, type.__dict__["__dict__"].__get__
-PARTS = ("_parameters", "_buffers", "_modules")  # of a module: what is in these is its attribute
+HOLDERS = HEAP | 1 << 25 | 1 << 26 | 1 << 29  # but for lists, tuples and dicts
+MRO, MEMBERS = type.__dict__["__mro__"].__get__, type.__dict__["__dict__"].__get__
+OWN = object.__getattribute__
+TABLES = ("_parameters", "_modules")  # of a module: what is in these is its attribute
+PARTS = (*TABLES, "_buffers")
+Copies = dict[int, dict[str, Any]]  # of the variables of functions, emptied, by id()
 
 
 def running(base: FrameType | None) -> Iterator[FrameType]:
@@ -51,70 +55,109 @@ def drop_copy(frame: FrameType, names: dict[str, Any], more: int = 0) -> bool:
     return True
 
 
-def drop_refilled(copies: list[dict[str, Any]]) -> None:
+def drop_refilled(copies: Copies) -> None:
     """Empty the copies again: Python refills them while a profile function is on. Forget those of ended functions."""
-    for at in reversed(range(len(copies))):
-        names = copies[at]
-        holders = sys.getrefcount(names) - 3  # this function, the list, the call
+    for key in reversed(list(copies)):
+        names = copies[key]
+        holders = sys.getrefcount(names) - 3  # this function, the table, the call
         if holders == 0:
-            del copies[at]
+            del copies[key]
         elif holders == 1 and sys.gettrace() is None:
             names.clear()
 
 
-def empty(frame: FrameType, names: dict[str, Any], copies: list[dict[str, Any]]) -> None:
+def empty(frame: FrameType, names: dict[str, Any], copies: Copies) -> None:
     """Empty the copy of a function's variables, and add it to `copies`; the caller holds it in one variable."""
-    known = id(names) in map(id, copies)
+    known = id(names) in copies
     if drop_copy(frame, names, known + 1) and not known:
-        copies.append(names)
+        copies[id(names)] = names
 
 
-class ParameterPaths:
-    """The paths of the parameters in modules: a module is walked once, and again only if one is not found.
+class ModulePaths:
+    """The paths of the parameters and modules in modules: one is walked once, and again if anything in it has changed.
 
     Each of the n parameters of a model is looked for when it is first used, and a walk visits all n.
     """
 
     def __init__(self) -> None:
-        self.walked: dict[int, tuple[ref[Any], dict[int, str]]] = {}  # by the id of a module, which must still live
+        self.walked: dict[int, Walk] = {}  # by the id of a module, which must still live
 
-    def find(self, owner: Any, wanted: Mapping[int, Any]) -> dict[int, str]:
-        """Return the paths, by id, of those wanted tensors that are parameters of this module."""
-        module, paths = self.walked.get(id(owner), (None, {}))
-        if module is None or module() is not owner or not all(leads_to(value, owner, paths.get(key, ""))
-                                                              for key, value in wanted.items()):
-            paths = {id(parameter): path for path, parameter in reversed(list(owner.named_parameters()))}
-            self.walked[id(owner)] = ref(owner), paths
-        return {key: paths[key] for key in wanted if key in paths}
+    def inside(self, owner: Any) -> "Walk":
+        """Return what is in a module."""
+        walk = self.walked.get(id(owner))
+        if walk is None or walk.modules[0]() is not owner or walk.contents is None or (
+                walk.contents != contents_of(walk.modules)):
+            walk = self.walked[id(owner)] = Walk(owner)
+        return walk
+
+    def path(self, module: Any, owners: Iterable[Any]) -> str | None:
+        """Return the path to a module from the first of these modules that it is in."""
+        key = id(module)
+        return next((path for owner in owners if (path := self.inside(owner).paths.get(key))), None)
 
 
-def leads_to(value: Any, owner: Any, path: str) -> bool:
-    """Return whether a path from a module leads to this object."""
+class Walk:
+    """What is in a module: nothing here keeps it alive, and none of its code runs, since it may be half built.
+
+    `parameters` and `paths` have the first path, by id, of each parameter and of each module, in the order of
+    `named_parameters()` and `named_modules()`.
+    """
+
+    def __init__(self, owner: Any) -> None:
+        self.parameters: dict[int, str] = {}
+        self.paths: dict[int, str] = {}
+        self.modules: list[ref[Any]] = []
+        waiting = [("", owner)]
+        while waiting:
+            path, module = waiting.pop()
+            if id(module) in self.paths:
+                continue
+            self.paths[id(module)] = path
+            self.modules.append(ref(module))
+            before = path and f"{path}."
+            for name, parameter in entries_of(module, "_parameters"):
+                self.parameters.setdefault(id(parameter), before + name)
+            waiting += [(before + name, inner) for name, inner in reversed(entries_of(module, "_modules"))]
+        self.contents = contents_of(self.modules)
+
+
+def entries_of(module: Any, table: str) -> list[tuple[str, Any]]:
+    """Return what a module has in one of its tables; nothing while there is no such table yet."""
+    found = dict.get(OWN(module, "__dict__"), table, {})
+    if issubclass(type(found), dict):
+        return [(name, value) for name, value in dict.items(found) if value is not None]
+    return list(getattr(found, "items", list)())  # of a scripted module, whose tables PyTorch keeps in C++
+
+
+def contents_of(modules: list[ref[Any]]) -> list[int] | None:
+    """Return the ids of all that these modules have in their tables; None where that cannot be told so fast."""
     try:
-        return reduce(getattr, path.split("."), owner) is value
-    except AttributeError:
-        return False
+        own = [*map(OWN, [module() for module in modules], repeat("__dict__"))]
+        tables = chain.from_iterable([map(dict.get, own, repeat(name), repeat({})) for name in TABLES])
+        return [*map(id, chain.from_iterable(map(dict.values, tables)))]
+    except (AttributeError, TypeError):  # a module is gone, or its tables are no dicts
+        return None
 
 
-def names_in(base: FrameType | None, wanted: Mapping[int, Any], copies: list[dict[str, Any]],
-             paths: ParameterPaths) -> dict[int, tuple[str, bool]]:
+def names_in(base: FrameType | None, wanted: Mapping[int, Any], copies: Copies,
+             paths: ModulePaths) -> dict[int, tuple[str, bool]]:
     """Return names for objects, by id, and whether each is a path from a module; the outermost variable counts.
 
     The emptied copies of variables are added to `copies`.
     """
     found: dict[int, tuple[str, bool]] = {}
-    tensors = {key: value for key, value in wanted.items() if hasattr(type(value), "requires_grad")}
+    tensors = [key for key, value in wanted.items() if hasattr(type(value), "requires_grad")]
     for frame in running(base):
         names = frame.f_locals
         known = public(names)
-        here = {id(value): (name, False) for name, value in known if wanted.get(id(value)) is value}
-        for name, owner in known:
-            if tensors and is_module(owner):
-                here |= {key: (f"{name}.{path}", True) for key, path in paths.find(owner, tensors).items()}
+        here = {id(value): (name, False) for name, value in known if id(value) in wanted}
+        if tensors:
+            for name, owner in modules_in(known):
+                inside = paths.inside(owner).parameters
+                here |= {key: (f"{name}.{inside[key]}", True) for key in tensors if key in inside}
         if len(here) < len(wanted):
-            for value, name, is_path in held_inside(known):
-                if wanted.get(id(value)) is value:
-                    here.setdefault(id(value), (name, is_path))
+            for value, name, is_path in held_inside(known, wanted):
+                here.setdefault(id(value), (name, is_path))
         empty(frame, names, copies)
         found |= here
     return found
@@ -126,71 +169,96 @@ def public(names: Mapping[str, Any]) -> list[tuple[str, Any]]:
             if not name.startswith("_") and not issubclass(type(value), type)]
 
 
-def held_by(names: Mapping[str, Any]) -> Iterator[tuple[Any, str, bool]]:
-    """Yield what variables hold, with its name; then the parameters of modules among it, with their paths (True)."""
+def modules_in(variables: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Return those variables that hold a module."""
+    return [(name, value) for name, value in variables
+            if type(value).__flags__ & HEAP and is_module(value)]
+
+
+def held_by(names: Mapping[str, Any], wanted: Container[int], paths: ModulePaths) -> Iterator[tuple[int, str, bool]]:
+    """Yield the ids of wanted objects that variables hold, each with its name and whether it is a path from a module:
+    first the variables, then the parameters of modules, then what is inside of the rest."""
     known = public(names)
-    yield from [(value, name, False) for name, value in known]
-    for name, owner in known:
-        if is_module(owner):
-            yield from [(parameter, f"{name}.{path}", True) for path, parameter in owner.named_parameters()]
+    yield from [(id(value), name, False) for name, value in known if id(value) in wanted]
+    for name, owner in modules_in(known):
+        yield from [(key, f"{name}.{path}", True) for key, path in paths.inside(owner).parameters.items()
+                    if key in wanted]
+    yield from [(id(value), name, is_path) for value, name, is_path in held_inside(known, wanted)]
 
 
 # What lists, dicts, tuples and plain objects hold, named as the program would write it: `weights[0]`, `net.w`. No code
 # of the user's runs: no property, no `__getattr__`, no method of a container. The search goes inwards from the
 # variables, level by level, and ends at its bounds.
+
+
 def is_module(value: Any) -> bool:
     """Return whether something is a module of any library."""
-    return callable(getattr(type(value), "named_parameters", None))
+    kind = type(value)
+    return bool(callable(getattr(kind, "named_parameters", None)) and kind.__dictoffset__ and kind.__weakrefoffset__)
 
 
-def held_inside(variables: Iterable[tuple[str, Any]]) -> Iterator[tuple[Any, str, bool]]:
-    """Yield what is inside what variables hold, with its name, and whether it is a parameter of a module."""
-    waiting = deque([(name, value, 0) for name, value in variables])
+def held_inside(variables: Iterable[tuple[str, Any]],
+                wanted: Container[int] | None = None) -> list[tuple[Any, str, bool]]:
+    """Return what is inside what variables hold, with its name, and whether it is a parameter of a module.
+
+    `wanted`: the ids of the objects that are asked for; all by default.
+    """
+    found: list[tuple[Any, str, bool]] = []
+    waiting = deque([(name, value, 0) for name, value in variables if type(value).__flags__ & HOLDERS])
     opened: set[int] = set()
+    layouts: dict[int, list[Any]] = {}
     left = MOST
     while waiting:
         name, owner, depth = waiting.popleft()
         if id(owner) in opened or hasattr(type(owner), "requires_grad"):  # what a tensor holds has no name
             continue
         opened.add(id(owner))
-        for step, value, is_parameter in parts(owner):
+        for step, value, is_parameter in parts(owner, layouts):
             if left == 0:
-                return
+                return found
             left -= 1
-            yield value, name + step, is_parameter
-            if depth + 1 < DEEPEST:
+            if wanted is None or id(value) in wanted:
+                found.append((value, name + step, is_parameter))
+            if depth + 1 < DEEPEST and type(value).__flags__ & HOLDERS:
                 waiting.append((name + step, value, depth + 1))
+    return found
 
 
-def parts(owner: Any) -> Iterator[tuple[str, Any, bool]]:
-    """Yield what an object holds: how to reach it, what it is, and whether it is a parameter of a module."""
+def parts(owner: Any, layouts: dict[int, list[Any]]) -> list[tuple[str, Any, bool]]:
+    """Return what an object holds: how to reach it, what it is, and whether it is a parameter of a module."""
     kind = type(owner)  # `isinstance` asks an object for its `__class__`
     if issubclass(kind, (list, tuple)):
         base: Any = tuple if issubclass(kind, tuple) else list
         names = getattr(kind, "_fields", ())
-        for at in range(min(base.__len__(owner), WIDEST)):
-            yield f".{names[at]}" if at < len(names) else f"[{at}]", base.__getitem__(owner, at), False
-    elif issubclass(kind, dict):
-        for key, value in list(dict.items(owner))[:WIDEST]:
-            if type(key) is int or type(key) is str and len(key) <= LONGEST:
-                yield f"[{key!r}]", value, False
-    elif kind.__flags__ & HEAP:
-        for name, value in list(attributes(owner))[:WIDEST]:
-            if not name.startswith("_"):
-                yield f".{name}", value, False
-            elif name in PARTS and issubclass(type(value), dict) and is_module(owner):
-                for key, part in list(dict.items(value))[:WIDEST]:
-                    yield f".{key}", part, name == "_parameters"
+        return [(f".{names[at]}" if at < len(names) else f"[{at}]", base.__getitem__(owner, at), False)
+                for at in range(min(base.__len__(owner), WIDEST))]
+    if issubclass(kind, dict):
+        return [(f"[{key!r}]", value, False) for key, value in list(dict.items(owner))[:WIDEST]
+                if type(key) is int or type(key) is str and len(key) <= LONGEST]
+    found: list[tuple[str, Any, bool]] = []
+    for name, value in attributes(owner, layouts)[:WIDEST]:
+        if not name.startswith("_"):
+            found.append((f".{name}", value, False))
+        elif name in PARTS and issubclass(type(value), dict) and is_module(owner):
+            found += [(f".{key}", part, name == "_parameters") for key, part in list(dict.items(value))[:WIDEST]]
+    return found
 
 
-def attributes(owner: Any) -> Iterator[tuple[str, Any]]:
-    """Yield an object's own attributes, without calling its code."""
-    for cls in MRO(type(owner)):
-        for name, member in list(OWN(cls).items()):
-            if type(member) is GetSetDescriptorType and name == "__dict__":
-                yield from list(member.__get__(owner).items())
-            elif type(member) is MemberDescriptorType:  # a slot
-                try:
-                    yield name, member.__get__(owner)
-                except AttributeError:  # the slot is empty
-                    continue
+def attributes(owner: Any, layouts: dict[int, list[Any]]) -> list[tuple[str, Any]]:
+    """Return an object's own attributes, without calling its code. `layouts`: where those of each class are kept."""
+    kind = type(owner)
+    layout = layouts.get(id(kind))
+    if layout is None:
+        layout = layouts[id(kind)] = [
+            (name, member) for cls in MRO(kind) for name, member in list(MEMBERS(cls).items())
+            if type(member) is MemberDescriptorType or type(member) is GetSetDescriptorType and name == "__dict__"]
+    found: list[tuple[str, Any]] = []
+    for name, member in layout:
+        if name == "__dict__" and type(member) is GetSetDescriptorType:
+            found += list(member.__get__(owner).items())
+        else:  # a slot
+            try:
+                found.append((name, member.__get__(owner)))
+            except AttributeError:  # the slot is empty
+                continue
+    return found

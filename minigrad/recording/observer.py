@@ -48,8 +48,10 @@ class Observer:
     def __init__(self, trace: type[Trace]) -> None:
         self.log = Log()
         self.builder = Builder()
-        self.seen = Seen(self.log)
-        self.seen.bindings.files = self.builder.files
+        self.seen = seen = Seen(self.log)
+        # what the core says of a tensor before an op reports it
+        self.created, self.constant, self.aliased = seen.created, seen.constant, seen.aliased
+        seen.bindings.files = self.builder.files
         self.trace = trace(library(), Encoder(self.builder, self.log))
         self.passes: list[tuple[int | None, int | None]] = []  # the user's line of each pass that is running
         self.depth = -1  # of the innermost pass
@@ -107,13 +109,16 @@ class Observer:
         """An op ran; `node` is None if it was not recorded."""
         seen = self.seen
         outer = seen.at
-        at = seen.at = self.builder.where(2) or NOWHERE
+        caller = sys._getframe(1)
+        frame = self.builder.user_frame(caller)
+        at = seen.at = NOWHERE if frame is None else (self.builder.files[frame.f_code.co_filename], frame.f_lineno)
         tensors, tensor = seen.tensors, seen.tensor
         operands = tuple([w.number if (w := tensors.get(id(t))) is not None and w.array_id == id(t.array) else tensor(t)
                        for t in inputs])
-        seen.look_at_names(sys._getframe(1))
+        if frame is not None:
+            seen.look_at_names(frame)
         reader = Reader(inputs, seen)
-        call = reader.call(sys._getframe(1), outputs)
+        call = reader.call(caller, outputs)
         if node is None:
             self.log.event("forward", at, self.depth + 1, op=op, node=None, inputs=operands,
                            outputs=tuple([seen.output(t) for t in outputs]), expressions=call, reads=reader.reads)
@@ -135,19 +140,6 @@ class Observer:
         if seen.unnamed:
             seen.name_leaves()
         seen.at = outer
-
-    def created(self, tensor: Any) -> None:
-        """The library has made a tensor. Either it is a result, which an event will report, or its values stay
-        unexplained."""
-        self.seen.created(tensor)
-
-    def constant(self, tensor: Any, written: bool = True) -> None:
-        """The values of a tensor that was just created come from no other; there are none yet if not `written`."""
-        self.seen.constant(tensor, written)
-
-    def aliased(self, tensor: Any, source: Any) -> None:
-        """A tensor was just created that shares the memory of another one, like the result of `detach()`."""
-        self.seen.aliased(tensor, source)
 
     def read(self, tensor: Any) -> None:
         """The program has read a tensor's values, in this thread: they may decide what no op of the trace shows."""

@@ -80,7 +80,7 @@ class Seen(Tracker):
             self.most_unexplained = max(UNEXPLAINED, 2 * len(self.unexplained))
         self.unexplained[id(t)] = weakref.ref(t)
 
-    def constant(self, t: Any, written: bool) -> None:
+    def constant(self, t: Any, written: bool = True) -> None:
         """The values of a tensor that was just created come from no other one; there are none yet if not `written`."""
         self.unexplained.pop(id(t), None)
         if not written:

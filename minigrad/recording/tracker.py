@@ -21,7 +21,7 @@ from minigrad._base.locks import new_lock
 from minigrad.recording.bindings import Bindings
 from minigrad.recording.builder import Large, Whole
 from minigrad.recording.ledger import GRADIENT, SAVED, WAITING
-from minigrad.recording.names import ParameterPaths, drop_refilled, held_by, held_inside, names_in, public
+from minigrad.recording.names import Copies, ModulePaths, drop_refilled, held_by, names_in
 
 __all__ = ["CHANGED", "NOWHERE", "OBSERVERS", "RARER", "Log", "TrackedRef", "Tracker"]
 
@@ -81,15 +81,15 @@ class Tracker:
         self.writes: dict[int, int] = {}  # by storage: how often it was written to
         self.numbers: dict[int, int] = {}  # of nodes, of leaves, of their AccumulateGrads
         self.tensor_count = self.node_count = self.grad_count = self.call_count = self.kept_count = 0
-        self.modules: list[dict[int, str]] = []  # what is in each running module, by id()
+        self.modules: list[weakref.ref[Any]] = []  # those that are running, the outermost first
         self.outermost: list[tuple[weakref.ref[Any], int]] = []  # modules called outside others, with their scope
         self.scope_count = 0
         self.base: Any = None  # the frame where the recording began, if variables of functions may be read
         self.unnamed: list[TrackedRef] = []  # leaves that are new since variables were last read
         self.local_names: list[tuple[Any, ...]] = []  # entries that name what variables of functions hold
         self.tries = TRIES
-        self.paths = ParameterPaths()
-        self.copies: list[dict[str, Any]] = []  # of variables, emptied
+        self.paths = ModulePaths()
+        self.copies: Copies = {}
         self.bindings = Bindings(log, self.tensors)
         self.left, self.limit, self.whole_left = BUDGET, SHOWN, WHOLE_IN_ALL
         self.on_tensor_gone: Any = self.tensor_gone
@@ -167,19 +167,19 @@ class Tracker:
     # modules
     def module_begin(self, module: Any) -> None:
         """A module is called; inside another one it is known by its path from there."""
-        name = next((inside[id(module)] for inside in reversed(self.modules) if id(module) in inside), None)
+        running = [owner for each in reversed(self.modules) if (owner := each()) is not None]
+        name = self.paths.path(module, running)
         outermost: list[tuple[weakref.ref[Any], int]] = []
         called: list[tuple[Any, ...]] = []
         if not self.modules:
             outermost = [(weakref.ref(module), self.scope_count)]
             found = names_in(self.base, {id(module): module}, self.copies, self.paths).values()
             called = [("scope_name", self.scope_count, variable) for variable, _ in found]
-        inside = {id(inner): path for path, inner in module.named_modules() if path}
-        entry = ("module_begin", name, type(module).__name__)
+        entry, reference = ("module_begin", name, type(module).__name__), weakref.ref(module)
         self.outermost += outermost  # from here on, see NOTE 2
         self.local_names += called
         self.scope_count += 1
-        self.modules += [inside]
+        self.modules += [reference]
         self.log.append(entry)
 
     def module_end(self) -> None:
@@ -245,16 +245,20 @@ class Tracker:
     def name_tensors(self, names: Mapping[str, Any]) -> None:
         """Name tensors after the variables that hold them, parameters after their modules; the first name counts."""
         scopes: dict[int, list[int]] = {}
-        for module, scope in self.outermost:
-            scopes.setdefault(id(module()), []).append(scope)
+        for reference, scope in self.outermost:
+            if (module := reference()) is not None:
+                scopes.setdefault(id(module), []).append(scope)
         self.bindings.leave(self.bindings.within, names)
-        held = [*held_by(names), *held_inside(public(names))]
-        for value, name, is_path in sorted(held, key=lambda entry: entry[1] in self.bindings.rebound):
-            number = self.tensor_number(value)
-            if number is not None:
-                self.log.append(("name", number, name, is_path))
-            elif value is not None and not is_path:
-                self.log.extend([("scope_name", scope, name) for scope in scopes.get(id(value), ())])
+        numbers = {key: each.number for key, each in list(self.tensors.items())
+                   if each.number is not None and each() is not None}
+        held = [*held_by(names, numbers.keys() | scopes, self.paths)]
+        if self.bindings.rebound:
+            held.sort(key=lambda entry: entry[1] in self.bindings.rebound)
+        for key, name, is_path in held:
+            if key in numbers:
+                self.log.append(("name", numbers[key], name, is_path))
+            elif not is_path:
+                self.log.extend([("scope_name", scope, name) for scope in scopes[key]])
         self.log.extend(self.local_names)
 
     def forget(self) -> None:

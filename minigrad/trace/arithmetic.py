@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from minigrad.trace.expression import expression_text
+from minigrad.trace.format import Names
 
 __all__ = ["arithmetic"]
 
@@ -59,10 +60,7 @@ class Derivative:
         inputs = self.node["inputs"]
         tensor = inputs[self.index] if len(inputs) == len(self.node["next"]) else None
         name = tensor_name(self.trace, tensor, "")
-        target = self.trace["nodes"][self.node["next"][self.index][0]]
-        leaf = target.get("variable")
-        node = target["name"] if leaf is None else f"AccumulateGrad of {tensor_name(self.trace, leaf, 'a tensor')}"
-        return f"of {name}" if name else f"for {node}"
+        return f"of {name}" if name else f"for {Names(self.trace).node(self.node['next'][self.index][0])}"
 
     def saved(self, operand: str) -> tuple[int | None, int | None]:
         """Return the tensor and the value of an operand that is not a gradient."""

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minigrad.trace.format import number
+
 __all__ = ["expression_text"]
 
 Expression = Any
@@ -49,17 +51,8 @@ def inside(part: Part, level: int) -> str:
 def literal(value: Any) -> Part:
     if value is None or isinstance(value, bool):
         return str(value), ATOM
-    return short(value), SUM if value < 0 else ATOM
-
-
-def short(x: float) -> str:
-    """Return a number with at most four decimals."""
-    if isinstance(x, int) or x.is_integer():
-        return str(int(x))
-    if abs(x) >= 1e5 or abs(x) < 1e-3:
-        digits, exponent = f"{x:.2e}".split("e")
-        return f"{digits}e{int(exponent)}"
-    return repr(float(f"{x:.4f}")).removesuffix(".0")
+    whole = isinstance(value, int) or value.is_integer()
+    return str(int(value)) if whole else number(value), SUM if value < 0 else ATOM
 
 
 def is_transpose(name: str, args: Sequence[Expression]) -> bool:

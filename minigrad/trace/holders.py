@@ -8,8 +8,8 @@ agree.
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
+from minigrad.trace.format import Names
 from minigrad.trace.schema import Parts
-from minigrad.trace.text import Names
 
 __all__ = ["Held", "Holders", "held_text"]
 
@@ -75,7 +75,7 @@ class Makers:
     """Which tensor each storage was first seen with, and which op made it."""
 
     def __init__(self, trace: Parts) -> None:
-        self.trace, self.names = trace, Names(trace)
+        self.trace, self.names = trace, Names(vars(trace))
         self.first: dict[int, int] = {}
         for index, record in enumerate(trace.tensors):
             self.first.setdefault(record["storage"], index)

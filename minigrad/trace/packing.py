@@ -2,7 +2,7 @@
 
 Half of the size as JSON comes from repeating the names of the fields, and from superfluous digits of floats. `packed`
 leaves both out, `unpacked` restores them: docs/trace.md, *As a file*. The front end reads the same in
-`frontend/src/trace/unpack.ts`.
+`frontend/src/trace/file.ts`.
 """
 
 import json

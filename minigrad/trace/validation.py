@@ -162,8 +162,8 @@ def are_entries(numbers: Sequence[Any], shape: Sequence[int]) -> bool:
 
 def is_entry(x: Any, *also: Any) -> bool:
     """Return whether a value is a number, or text that stands for one."""
-    return (type(x) in (int, bool) or type(x) is str and x.isprintable() or type(x) is float and isfinite(x)
-            or x in also)
+    return (type(x) is bool or type(x) is int and abs(x) < 2 ** 64 or type(x) is str and x.isprintable()
+            or type(x) is float and isfinite(x) or x in also)
 
 
 def check_acyclic(targets: Sequence[Sequence[int]], what: str) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.recorder import Trace
+from minigrad.trace.format import Names, brief, piled
+from minigrad.trace.sentences import describe
 from minigrad_widgets.lenses.checkpoints import KINDS, spans
-from minigrad_widgets.text import Words, brief, piled
 
 Drawn = dict[str, Any]
 XP = {"recorded": "", "ready": "ready", "running": "runs", "done": "done", "again": "recomputed"}
@@ -20,11 +21,12 @@ def drawn(trace: Trace, lens: str, step: int) -> Drawn:
     data, frame, event = trace.to_dict(), trace.frame(step), trace.events[step]
     lit = [] if frame["lit"] is None else [str(frame["lit"])]
     place = {"file": data["files"][event["file"]]["name"], "line": str(event["line"])} if "line" in event else {}
-    queue = [] if lens == "forward" else [Words(data).node(node) for node in frame["ready"][:SHOWN]]
+    queue = [] if lens == "forward" else [Names(data).node(node) for node in frame["ready"][:SHOWN]]
     return {"lens": lens, "step": str(step), "lit": "".join(lit), "ready": " ".join(map(str, frame["ready"])),
             "gradient": "" if frame["gradient"] is None else str(frame["gradient"]), "marked": lit, "current": lit,
-            "text": f"step {step} of {trace.steps(lens)[-1]}: {Words(data).describe(step)}", "queue": queue,
-            "bytes": held(trace, frame["bytes"] or [0, 0, 0, 0]), **place, **nodes(trace, frame), **edges(trace, frame)}
+            "text": f"step {step} of {trace.steps(lens)[-1]}: {describe(Names(data), data['events'][step])}",
+            "queue": queue, "bytes": held(trace, frame["bytes"] or [0, 0, 0, 0]),
+            **place, **nodes(trace, frame), **edges(trace, frame)}
 
 
 def nodes(trace: Trace, frame: Any) -> Drawn:

@@ -12,7 +12,7 @@ from tests.groups import has_mpi, require
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-LIMIT = 240  # seconds until a job that hangs fails its test; the machine may be slow
+LIMIT = 600  # seconds until a job that hangs fails its test; the machine may be slow
 
 
 def need_mpi() -> None:
@@ -31,7 +31,7 @@ def start(ranks: int, program: str, *arguments: object) -> subprocess.CompletedP
 def start_with(lib: str, ranks: int, program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     """Run a program under minigrad or PyTorch; it is told which. Under PyTorch it gets a second try.
 
-    On a busy machine one of PyTorch's own ranks may end in gloo with "Resource deadlock avoided". That says nothing
+    On a busy machine one of PyTorch's own ranks may still end in gloo, as `models.end_group` says. That says nothing
     about minigrad; a program that is wrong fails twice.
     """
     done = start(ranks, program, lib, *arguments)

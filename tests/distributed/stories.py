@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.distributed.models import start_group
+from tests.distributed.models import end_group, start_group
 
 SMALL = 0.0005  # MiB: so small a limit makes several buckets of the MLP
 DDP: dict[str, dict[str, Any]] = {
@@ -154,7 +154,7 @@ def main(lib: str, folder: str) -> None:
         broken(record()).save(f"{folder}/broken.0.{dist.get_rank()}.json")
         # PyTorch's own function is there again
         assert type(dist.Work.__dict__["wait"]).__name__ == "instancemethod"
-    dist.destroy_process_group()
+    end_group(dist)
 
 
 if __name__ == "__main__":

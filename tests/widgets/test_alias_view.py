@@ -108,7 +108,7 @@ def test_the_text(trace: Trace) -> None:
     assert "  part [2], version 1: a view of y, elements 1 2" in lines
     assert "  data [4], version 1: the memory of y, with a version counter of its own" in lines
     assert "  apart [4], version 1: detached from y: one version counter" in lines
-    assert "  MulBackward0 saved y (self) at version 0: ✗ raised: it is at version 1" in lines
+    assert "  MulBackward0 #3 saved y (self) at version 0: ✗ raised: it is at version 1" in lines
     assert view.text == AliasView(trace, step=len(trace.events)).text == repr(view)
 
 

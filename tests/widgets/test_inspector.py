@@ -164,7 +164,7 @@ def test_the_traversal_is_pythons(trace: Trace) -> None:
     assert "called: none" in inspector.text
     inspector.calls = [root]
     assert "called: SumBackward0" in inspector.text
-    assert "pending: MulBackward0 1 of 1 (tensor([1., 1.]))" in inspector.text
+    assert "pending: MulBackward0 #2: 1 of 1 (tensor([1., 1.]))" in inspector.text
     assert inspector.to_png() != Inspector(trace, lens="traversal").to_png()
 
 

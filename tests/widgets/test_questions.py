@@ -62,8 +62,8 @@ def test_the_questions_as_text() -> None:
     asked = Inspector(trace, ask=True)
     assert asked.text.splitlines()[-5:] == [
         "it asks: 0 of 0 right, 4 to come",
-        "before step 8: What shape has the gradient that SumBackward0 sends to MulBackward0?",
-        "before step 21: Which node runs next? AccumulateGrad of x, AccumulateGrad of w",
+        "before step 8: What shape has the gradient that SumBackward0 #4 sends to MulBackward0 #3?",
+        "before step 21: Which node runs next? AccumulateGrad(x), AccumulateGrad(w)",
         "before step 22: What will x.grad be after the next step?",
         "before step 24: What will w.grad be after the next step?"]
     assert asked.text == repr(asked) == asked._repr_mimebundle_()[0]["text/plain"]
@@ -73,6 +73,6 @@ def test_the_questions_as_text() -> None:
     asked.answers = [{"kind": "shape", "step": 8, "given": "[2]", "right": True},
                      {"kind": "next", "step": 21, "given": "1", "right": False}]
     assert "it asks: 1 of 2 right, 2 to come" in asked.text
-    assert "SumBackward0 sends to MulBackward0? answered, right" in asked.text
-    assert "AccumulateGrad of w answered, not so" in asked.text
+    assert "SumBackward0 #4 sends to MulBackward0 #3? answered, right" in asked.text
+    assert "AccumulateGrad(w) answered, not so" in asked.text
     assert "ready: " in asked.text

@@ -200,7 +200,7 @@ def results(count: int, folder: Path, text: str, said: str, seconds: float) -> l
         RankError: if one of them failed.
     """
     found = [folder / f"returned.{rank}" for rank in range(count)]
-    if GLOO in said:
+    if GLOO in said and not all(path.exists() for path in found):
         raise GlooError(f"A rank of PyTorch's ended in gloo: {GLOO}.")
     if failed := sorted(folder.glob("raised.*"), key=lambda path: path.stat().st_mtime_ns):
         raised, line, printed = pickle.loads(failed[0].read_bytes())

@@ -94,7 +94,7 @@ def test_a_derivative_is_told_with_what_its_operand_held_then(lib: Any, recorder
         loss.backward()
         through_data(lib, w)
     lines = [line.strip() for step in range(len(trace.events)) for line in trace.text(step).splitlines()]
-    assert "grad of w = grad · w = [1, 1] · [5, 6] = [5, 6]" in lines
+    assert "grad of w = grad · w = [1., 1.] · [5., 6.] = [5., 6.]" in lines
 
 
 def grads(trace: Trace) -> list[list[float] | None]:

@@ -34,7 +34,7 @@ def test_inspect_takes_either_kind_of_tensor(inspect, lib):
     assert [trace.nodes[e["node"]]["name"] for e in trace.events if e["kind"] == "run"] == [
         "SumBackward0", "ExpBackward0", "MulBackward0", "AccumulateGrad"]
     inspector.lens = "traversal"
-    assert "SumBackward0 1 of 1" in inspector.text
+    assert "SumBackward0 #0: 1 of 1" in inspector.text
     assert x.grad is before and before.tolist() == [1, 1, 1]
 
 

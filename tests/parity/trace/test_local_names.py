@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import weakref
 from typing import Any
@@ -33,6 +34,31 @@ def test_leaves_and_modules_of_a_function_have_its_names(lib: Any, recorder: Any
     names = {tensor["name"] for tensor in trace.tensors if tensor["is_leaf"] and tensor["requires_grad"]}
     assert names == {"x", "late", "net.0.weight", "net.0.bias"}
     assert [scope["name"] for scope in trace.scopes] == ["net", "0", "1"]
+
+
+@LIBRARIES
+def test_a_module_may_be_half_built(lib: Any, recorder: Any) -> None:
+    """A copy is made before it is filled, and an op may run before a module has its tables."""
+    class Early(lib.nn.Module):  # type: ignore[name-defined,misc]  # the class is of either library
+        def __init__(self) -> None:
+            self.size = (lib.ones(2, requires_grad=True) * 2).sum().item()
+            super().__init__()
+            self.layer = lib.nn.Linear(int(self.size), 2)
+
+        def forward(self, x: Any) -> Any:
+            return self.layer(x)
+
+    model = lib.nn.Sequential(lib.nn.Linear(2, 4), lib.nn.Tanh())
+    with recorder() as trace:
+        average = copy.deepcopy(model)
+        with lib.no_grad():
+            for old, new in zip(average.parameters(), model.parameters()):
+                old.mul_(0.5).add_(new * 0.5)
+        head = Early()
+        head(average(lib.ones(1, 2))).sum().backward()
+    names = {tensor["name"] for tensor in trace.tensors if tensor["parameter"]}
+    assert names >= {"average.0.weight", "average.0.bias", "head.layer.weight", "head.layer.bias"}
+    assert [scope["name"] for scope in trace.scopes] == ["average", "0", "1", "head", "layer"]
 
 
 @LIBRARIES

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import minigrad as torch
+from benchmarks.counts import calls
 from minigrad import nn
 from minigrad.recorder import Trace, record
 
@@ -69,13 +70,12 @@ def test_the_function_furthest_out_says_the_name():
     assert leaves(trace) == ["x"]
 
 
-def test_a_model_is_walked_once_for_all_its_parameters():
+def test_no_code_of_a_model_runs_when_its_parameters_are_named():
     class Deep(nn.Sequential):
-        walks = 0
-
         def named_parameters(self, *args: Any, **kwargs: Any) -> Any:
-            Deep.walks += 1
-            return super().named_parameters(*args, **kwargs)
+            raise AssertionError("the recorder asked the model")
+
+        named_modules = named_parameters
 
     def run() -> None:
         model = Deep(*[Scaled() for _ in range(30)])
@@ -84,7 +84,19 @@ def test_a_model_is_walked_once_for_all_its_parameters():
     with record() as trace:
         run()
     assert leaves(trace) == [f"model.{at}.weight" for at in range(30)]
-    assert Deep.walks < 5
+    assert [scope["name"] for scope in trace.scopes] == ["model", *map(str, range(30))]
+
+
+def test_an_op_is_recorded_in_few_calls_whatever_the_variables_hold():
+    def recorded() -> None:
+        a, b = torch.ones(3, requires_grad=True), torch.ones(3)
+        model, tables = nn.Sequential(*[nn.Linear(3, 3) for _ in range(5)]), {"a": [b] * 20, "b": [1, 2, 3]}
+        with record():
+            c = a + b
+        assert (c is not None) and model and tables
+
+    recorded()
+    assert calls(recorded) - calls(lambda: nn.Sequential(*[nn.Linear(3, 3) for _ in range(5)])) < 500
 
 
 def test_a_parameter_that_is_replaced_while_the_model_is_recorded():

@@ -131,7 +131,7 @@ def test_an_error_changes_nothing_until_the_outer_pass_goes_on():
 
 def test_an_unknown_kind_is_passed_over():
     trace = trace_of([{"kind": "device_copy"}], [])
-    assert trace.frame(0)["kind"] == "device_copy" and trace.text().endswith("device_copy")
+    assert trace.frame(0)["kind"] == "device_copy" and "device_copy: an event of a kind" in trace.text()
 
 
 def test_a_frame_does_not_depend_on_the_order_of_asking():

@@ -86,18 +86,19 @@ def test_not_even_json(tmp_path):
 # ---- text
 def test_text_is_short_and_plain():
     text = diamond().text()
-    assert text.splitlines()[0].split("  ", 1)[1].strip() == "mul(x, x) makes tensor 2 = 2; recorded as MulBackward0 #1"
-    assert "AddBackward0 #3 sends 1 along edge 0 to MulBackward0 #1" in text
-    assert "there is now 2" in text and "3 is added to x.grad, now 3" in text
+    first = "mul(x, x) makes tensor 2 = tensor(2.); recorded as MulBackward0 #1"
+    assert text.splitlines()[0].split("  ", 1)[1].strip() == first
+    assert "AddBackward0 #3 sends tensor(1.) along edge 0 to MulBackward0 #1" in text
+    assert "the sum there is tensor(2.)" in text and "x.grad receives tensor(3.) and is now tensor(3.)" in text
     assert "0x" not in text
 
 
 def test_text_of_a_frame():
     lines = diamond().text(8).splitlines()
-    assert lines == ["step 8 of 19", "AddBackward0 #3 sends 1 along edge 0 to MulBackward0 #1",
+    assert lines == ["step 8 of 19", "AddBackward0 #3 sends tensor(1.) along edge 0 to MulBackward0 #1",
                      "running: AddBackward0 #3",
                      "waiting: AccumulateGrad(x) (needs 1), MulBackward0 #1 (needs 1), ExpBackward0 #2 (needs 1)",
-                     "pending at MulBackward0 #1: 1"]
+                     "pending at MulBackward0 #1: tensor(1.)"]
 
 
 # ---- values

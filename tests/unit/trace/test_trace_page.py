@@ -33,7 +33,7 @@ def test_the_page_has_every_kind_and_every_field() -> None:
     (EVENTS["flow"], "sum", Field("value", False, "what has piled up")),
     (EVENTS["mode"], "on", Field("bool", True, "whether it is on now")),
     (EVENTS["ready"], "turn", Field("int", False, "its place in the queue")),
-    (TENSOR, "base", Field("tensor", True, "its base"))])
+    (TENSOR, "base", Field("node", True, "its base"))])
 def test_another_schema_is_noticed(monkeypatch: pytest.MonkeyPatch, record: Record, name: str, field: Field) -> None:
     monkeypatch.setitem(record.fields, name, field)
     assert trace_page.PAGE.read_text(encoding="utf-8") != trace_page.page()

@@ -16,7 +16,6 @@ import minigrad
 from minigrad.recorder import NOWHERE, Builder, Encoder, Log, Trace, record
 from minigrad.trace.frame import RULES
 from minigrad.trace.schema import COMMON, EVENTS, NODE, SCOPE, TENSOR
-from minigrad.trace.text import SENTENCES
 from minigrad.utils.checkpoint import checkpoint
 from tests.parity.trace.programs_traced import PROGRAMS
 
@@ -26,7 +25,6 @@ FRAME = re.findall(r"^\| (`.*?`) \|", DOCS.split("## Frames")[1].split("The rule
 
 def test_the_fold_and_the_sentences_know_the_kinds() -> None:
     assert set(RULES) <= set(EVENTS)
-    assert set(SENTENCES) == set(EVENTS)
 
 
 def test_the_page_has_the_keys_of_a_frame() -> None:

@@ -18,6 +18,8 @@ import minigrad as torch
 import minigrad.distributed as dist
 from minigrad.nn.parallel import DistributedDataParallel
 from minigrad.recorder import Trace, record
+from minigrad.trace.format import Names
+from minigrad.trace.sentences import describe
 from minigrad.utils.checkpoint import checkpoint
 from minigrad_widgets.graph.geometry import wires
 from minigrad_widgets.graph.labels import label_spots, link_spots
@@ -25,7 +27,6 @@ from minigrad_widgets.graph.layout import compute_layout
 from minigrad_widgets.graph.links import links
 from minigrad_widgets.inspector.questions import choices, choose, wording
 from minigrad_widgets.lenses.checkpoints import describe_span, spans, summary
-from minigrad_widgets.text import Words
 
 FIXTURES = Path(__file__).parents[1] / "test" / "fixtures"
 
@@ -253,14 +254,14 @@ def fixture(program: Callable[[], Trace]) -> dict[str, Any]:
     """A recorded program, and all that Python says of it."""
     data = settled(json.loads(json.dumps(program().to_dict())), program)
     trace = Trace.from_dict(data)
-    words = Words(data)
+    words = Names(data)
     steps, drawn = range(len(data["events"])), wires(data)
     return {
         "trace": data,
         "frames": [trace.frame(step) for step in steps],
         "held": [trace.held(step) for step in steps],
         "file": trace.to_json(),
-        "texts": [words.describe(step) for step in steps],
+        "texts": [describe(words, event) for event in data["events"]],
         "spans": [{**span, "told": describe_span(span)} for span in spans(data)],
         "summary": summary(data),
         "steps": {lens: trace.steps(lens) for lens in ("forward", "backward", "checkpoint")},

@@ -1,6 +1,6 @@
 /** The question card as a widget of its own: a lesson has many, and the notebook stores the script with each. */
 import type { Model } from "./page/link";
-import { Card } from "./views/card";
+import { Card } from "./lenses/question_card";
 
 export default {
   render({ model, el }: { model: Model; el: HTMLElement }): () => void {

@@ -5,25 +5,19 @@
  * its boxes and edges; `page` has the parts of every view; `graph` draws the graph; `inspector` has the panes and
  * lenses around it; `views` the other widgets; `lesson` judges a lesson's cards in a page without a kernel.
  */
-import { aliasView } from "./views/aliasview";
-import type { Aliases } from "./views/aliasview";
-import { Card } from "./views/card";
-import { Comparison } from "./views/comparison";
-import type { Compiled } from "./views/compiled";
-import { compiledView } from "./views/compiledview";
-import { Explorer } from "./views/explorer";
-import type { Exploration } from "./views/explorer";
+import { aliasView, type Aliases } from "./lenses/alias_view";
+import { Card } from "./lenses/question_card";
+import { Comparison } from "./lenses/comparison";
+import { compiledView, type Compiled } from "./lenses/compiled_step";
+import { Explorer, type Exploration } from "./lenses/state_explorer";
 import { Inspector } from "./inspector/inspector";
-import { lanesView } from "./views/lanes";
-import type { Lanes } from "./views/lanes";
-import { ledgerView } from "./views/ledger";
-import type { Ledger } from "./views/ledger";
-import { Link } from "./page/link";
-import type { Model } from "./page/link";
-import { arrive } from "./page/cells";
+import { lanesView, type Lanes } from "./lenses/rank_lanes";
+import { ledgerView, type Ledger } from "./lenses/parameter_ledger";
+import { Link, type Model } from "./page/link";
+import { arrive } from "./page/keys";
 import { html } from "./page/dom";
-import type { Stepped } from "./views/stepped";
-import { parseTrace } from "./trace/unpack";
+import type { Stepped } from "./lenses/stepped";
+import { parseTrace } from "./trace/file";
 
 export function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   try {

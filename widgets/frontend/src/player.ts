@@ -1,8 +1,7 @@
 /** Inspectors in a standalone page, with models that live in the page: no kernel, no requests. */
 import { html } from "./page/dom";
-import { stateOf } from "./page/fragment";
-import type { Model, Program } from "./page/link";
-import { PageModel } from "./page/pagemodel";
+import { stateOf } from "./page/share";
+import { PageModel, type Model, type Program } from "./page/link";
 
 type Render = (widget: { model: Model; el: HTMLElement }) => () => void;
 

@@ -67,7 +67,7 @@ describe("what is no finite number", () => {
     table.dispatchEvent(new Event("toggle"));
     field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
     const row = table.querySelector("tr.mg-chosen");
-    expect(row?.textContent).toContain("AccumulateGrad of x");
+    expect(row?.textContent).toContain("AccumulateGrad(x)");
     expect(row?.textContent).toContain("nan");
   });
 

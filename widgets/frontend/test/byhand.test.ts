@@ -55,7 +55,7 @@ describe("calling nodes by hand", () => {
 
   it("passes gradients on, piles them up and writes the same in Python", () => {
     click(2);
-    expect(said()).toBe("call 1: AddBackward0 received tensor(1.) and passed it on along 2 edges");
+    expect(said()).toBe("call 1: AddBackward0 #2 received tensor(1.) and passed it on along 2 edges");
     expect([status(2), status(0), status(1)]).toEqual(["running", "ready", "waiting"]);
     expect(root.querySelector('[data-node="1"] .mg-word')?.textContent).toBe("1 of 3");
     click(0);
@@ -75,7 +75,7 @@ describe("calling nodes by hand", () => {
   it("says when a call comes too early, and that nothing is lost once the rest has come", () => {
     click(2);
     click(1);
-    expect(said()).toContain("AccumulateGrad of x was called too early: 1 of 3 gradients had arrived");
+    expect(said()).toContain("AccumulateGrad(x) was called too early: 1 of 3 gradients had arrived");
     expect(status(1)).toBe("early");
     click(0);
     click(1);
@@ -87,10 +87,10 @@ describe("calling nodes by hand", () => {
 
   it("refuses a call where no gradient is, and says why", () => {
     click(1);
-    expect(said()).toBe("AccumulateGrad of x cannot be called now: no gradient has arrived there");
+    expect(said()).toBe("AccumulateGrad(x) cannot be called now: no gradient has arrived there");
     click(2);
     click(2);
-    expect(said()).toBe("AddBackward0 cannot be called now: it has passed on what it had");
+    expect(said()).toBe("AddBackward0 #2 cannot be called now: it has passed on what it had");
     expect(root.dataset["position"]).toBe("1");
   });
 

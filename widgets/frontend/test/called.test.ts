@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { render } from "../src/index";
-import { Called } from "../src/inspector/called";
+import { Called } from "../src/inspector/source";
 import { FakeModel, square } from "./fake";
 import type { Moment } from "../src/inspector/lens";
 import type { Maybe, Trace } from "../src/trace/types";
@@ -75,7 +75,7 @@ it("lights node, gradients and .grad of a name that the pointer or the focus is 
   names[0]?.dispatchEvent(new Event("pointerover", { bubbles: true }));
   expect(lit(root)).toEqual(["1", "0:0", "0:1"].sort((a, b) => lit(root).indexOf(a) - lit(root).indexOf(b)));
   expect([...card.querySelectorAll("dd")].map((each) => each.textContent)).toEqual([
-    "scalar tensor(3.)", "AccumulateGrad of x", "tensor(3.) + tensor(3.)", "None"]);
+    "scalar tensor(3.)", "AccumulateGrad(x)", "tensor(3.) + tensor(3.)", "None"]);
   root.querySelector(".mg-code")?.dispatchEvent(new Event("pointerleave"));
   expect(lit(root)).toEqual([]);
   expect(card.hidden).toBe(true);

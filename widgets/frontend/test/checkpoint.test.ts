@@ -74,7 +74,7 @@ describe("a comparison", () => {
     expect(views).toEqual(Array(2).fill(`0 0 ${trace.events.length} 100`));
     press(root, "End");
     expect(root.dataset["step"]).toBe(String(trace.events.length - 1));
-    expect(root.querySelector(".mg-event")?.textContent).toBe("over: the pass is over");
+    expect(root.querySelector(".mg-event")?.textContent).toBe("over: backward ends");
     expect(root.querySelector(".mg-row")?.getAttribute("data-bytes")).toBe("8");
   });
 

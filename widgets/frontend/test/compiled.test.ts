@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { render } from "../src/index";
-import { countByOp, endedBy, pieces, related, rowsOf, stays } from "../src/views/compiled";
-import type { Compiled } from "../src/views/compiled";
+import { countByOp, endedBy, pieces, related, rowsOf, stays, type Compiled } from "../src/lenses/compiled_step";
 import { FakeModel } from "./fake";
 
 // y = relu(x * w); y.backward(): one statement is dead, one is written elsewhere, and two run in a loop in the end.

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { render } from "../src/index";
 import { Live } from "../src/live/live";
-import { Contents } from "../src/trace/contents";
+import { Contents } from "../src/trace/received";
 import { Replay } from "../src/trace/frame";
 import { FakeModel, square } from "./fake";
 import type { Trace } from "../src/trace/types";

@@ -17,8 +17,8 @@ it("tells other values from events that only one of them has", () => {
   other.values[3] = { shape: [], dtype: "float32", data: [7] };
   const rows = differences(square(), other).filter(({ kind }) => kind !== "same");
   expect(rows).toEqual([
-    { steps: [null, 2], texts: ["", "x.grad is None again"], kind: "second" },
-    { steps: [9, 10], texts: ["AccumulateGrad of x runs; it received tensor(6.)", "AccumulateGrad of x runs; it received tensor(7.)"], kind: "other" },
+    { steps: [null, 2], texts: ["", "x.grad is now None"], kind: "second" },
+    { steps: [9, 10], texts: ["AccumulateGrad(x) runs with tensor(6.)", "AccumulateGrad(x) runs with tensor(7.)"], kind: "other" },
     { steps: [10, 11], texts: ["x.grad receives tensor(6.) and is now tensor(6.)", "x.grad receives tensor(7.) and is now tensor(7.)"], kind: "other" },
   ]);
   const words = (a: Trace, b: Trace): string[] => differences(a, b).map(({ kind }) => kind);

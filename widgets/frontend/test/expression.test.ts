@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { pieces } from "../src/trace/expression";
-import type { Written } from "../src/trace/expression";
+import { pieces, type Written } from "../src/trace/expression";
 import type { Expression } from "../src/trace/types";
 
 const byName: Written = (operand) => operand;

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 
 const source = new URL("../src/", import.meta.url);
-const ORDER = ["trace", "live", "layout", "page", "graph", "inspector", "views", "lesson"];
+const ORDER = ["trace", "live", "layout", "page", "graph", "inspector", "lenses", "lesson"];
 
 it("has these folders", () => {
   const found = readdirSync(source, { withFileTypes: true }).filter((entry) => entry.isDirectory());

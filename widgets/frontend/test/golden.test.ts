@@ -6,24 +6,18 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { describe as group, expect, it } from "vitest";
-import { choices, wording } from "../src/trace/questions";
-import type { Question } from "../src/trace/questions";
+import { choices, wording, type Question } from "../src/trace/questions";
 import { describe } from "../src/trace/describe";
 import { FORWARD, OF_A_PASS } from "../src/trace/events";
-import { lensSteps, Replay } from "../src/trace/frame";
-import type { Frame } from "../src/trace/frame";
+import { lensSteps, Replay, type Frame } from "../src/trace/frame";
 import { bend, draw } from "../src/layout/geometry";
 import { labelSpots } from "../src/layout/labels";
 import { Groups } from "../src/trace/groups";
-import { Holders } from "../src/trace/holders";
-import type { Held } from "../src/trace/holders";
-import { spans, summary, told } from "../src/trace/spans";
-import type { Summary } from "../src/trace/spans";
-import { tieRegions, ties, tieSpots } from "../src/graph/ties";
-import type { Tie } from "../src/graph/ties";
-import { Walk } from "../src/trace/traverse";
-import type { Traversal } from "../src/trace/traverse";
-import { parseTrace } from "../src/trace/unpack";
+import { Holders, type Held } from "../src/trace/holders";
+import { spans, summary, told, type Summary } from "../src/trace/spans";
+import { tieRegions, ties, tieSpots, type Tie } from "../src/graph/links";
+import { Walk, type Traversal } from "../src/trace/traverse";
+import { parseTrace } from "../src/trace/file";
 import type { Trace, TraceEvent } from "../src/trace/types";
 
 interface Fixture {

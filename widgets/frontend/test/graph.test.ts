@@ -1,11 +1,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { arrange } from "../src/layout/arrange";
-import { draw } from "../src/layout/geometry";
-import type { Box, Drawing, Region, Wire } from "../src/layout/geometry";
+import { draw, outlook, type Box, type Drawing, type Region, type Wire } from "../src/layout/geometry";
 import { labelSpots } from "../src/layout/labels";
-import { outlook } from "../src/layout/outlook";
-import { tieRegions, tieSpots } from "../src/graph/ties";
-import type { Tie } from "../src/graph/ties";
+import { tieRegions, tieSpots, type Tie } from "../src/graph/links";
 import { Viewport } from "../src/graph/viewport";
 import { boxOf, depths, Groups, parentsFirst } from "../src/trace/groups";
 import { render } from "../src/index";

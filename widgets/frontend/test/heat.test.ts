@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { render } from "../src/index";
-import { rootMeanSquare, sizeOf } from "../src/trace/size";
+import { rootMeanSquare, sizeOf } from "../src/trace/format";
 import { FakeModel } from "./fake";
 import type { Scalar, Trace } from "../src/trace/types";
 

@@ -33,7 +33,7 @@ describe("stepping by keyboard", () => {
     const [, root] = show();
     press(root, "ArrowRight", "ArrowRight");
     expect(root.dataset).toMatchObject({ step: "4", lit: "0", ready: "", gradient: "2" });
-    expect(text(root)).toBe("step 4 of 11: MulBackward0 runs; it received tensor(1.)");
+    expect(text(root)).toBe("step 4 of 11: MulBackward0 #0 runs with tensor(1.)");
     press(root, "ArrowLeft");
     expect(root.dataset).toMatchObject({ step: "3", ready: "0", gradient: "" });
     press(root, "End");
@@ -124,7 +124,7 @@ describe("what is shown", () => {
     expect([...root.querySelectorAll(".mg-nr")].map((each) => each.firstChild?.textContent)).toEqual(["0", "0"]);
     expect([...root.querySelectorAll(".mg-gradient")].map((each) => each.textContent)).toEqual(["3.", "3."]);
     expect(root.querySelector('[data-edge="0:1"]')?.getAttribute("data-flow")).toBe("now");
-    expect(root.querySelector(".mg-badge")?.parentElement?.getAttribute("aria-label")).toBe("MulBackward0, runs");
+    expect(root.querySelector(".mg-badge")?.parentElement?.getAttribute("aria-label")).toBe("MulBackward0 #0, runs");
   });
 
   it("lights the current line and shows the derivative", () => {

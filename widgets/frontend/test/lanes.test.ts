@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { render } from "../src/index";
-import { simulate } from "../src/trace/simulate";
-import type { Schedule } from "../src/trace/simulate";
+import { simulate, type Schedule } from "../src/lenses/rank_lanes";
 import { FakeModel } from "./fake";
 
 // The step of tests/unit/trace/test_simulate.py: two buckets, 1 s of waiting for the first and 2 s for the second.

@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs";
 import { reached } from "../src/live/follow";
 import { Live } from "../src/live/live";
-import { numbersOf } from "../src/live/numbers";
+import { numbersOf } from "../src/live/previews";
 import { pieces } from "../src/trace/expression";
-import { parseTrace } from "../src/trace/unpack";
+import { parseTrace } from "../src/trace/file";
 import type { Maybe, Trace, Value } from "../src/trace/types";
 
 interface Pair {

@@ -33,8 +33,8 @@ describe("who holds what", () => {
     const held = { storage: 0, bytes: 4, kind: "saved", holders: [] };
     expect(makers.what(held)).toBe("x scalar");
     expect(makers.maker(held)).toBeNull();
-    expect(makers.holder([2, 0])).toEqual({ text: "saved by MulBackward0", node: 0 });
-    expect(makers.holder([4, 1])).toEqual({ text: "waits at AccumulateGrad of x", node: 1 });
+    expect(makers.holder([2, 0])).toEqual({ text: "saved by MulBackward0 #0", node: 0 });
+    expect(makers.holder([4, 1])).toEqual({ text: "waits at AccumulateGrad(x)", node: 1 });
     expect([makers.holder([3, 0]).text, makers.holder([2, null]).text]).toEqual(["x.grad", "a checkpoint"]);
   });
 });

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { afterEach, expect, it } from "vitest";
 import { render } from "../src/index";
 import { Live } from "../src/live/live";
-import { parseTrace } from "../src/trace/unpack";
+import { parseTrace } from "../src/trace/file";
 import type { Trace } from "../src/trace/types";
 import { FakeModel, square } from "./fake";
 
@@ -62,9 +62,9 @@ it("goes on stepping with them", async () => {
   const root = inspector(read("diamond"));
   await type(root, "x[0]", "3");
   root.dispatchEvent(new KeyboardEvent("keydown", { key: "Home" }));
-  for (let i = 0; i < 30 && !sentence(root).includes("MulBackward0 runs"); i++) root.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+  for (let i = 0; i < 30 && !sentence(root).includes("MulBackward0 #2 runs"); i++) root.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
   expect(said(root)).toContain("x[0] = 3.");
-  expect(sentence(root)).toContain("MulBackward0 runs; it received tensor([1., 1.])");
+  expect(sentence(root)).toContain("MulBackward0 #2 runs with tensor([1., 1.])");
 });
 
 it("leaves keys in a field to the field", () => {

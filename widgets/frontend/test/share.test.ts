@@ -1,9 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { render } from "../src/index";
-import { fragmentOf, LONGEST, stateOf } from "../src/page/fragment";
-import { pageOf } from "../src/page/share";
-import { check, MOST_EVENTS } from "../src/trace/check";
+import { fragmentOf, LONGEST, stateOf, pageOf } from "../src/page/share";
+import { check, MOST_EVENTS } from "../src/trace/file";
 import { FakeModel, square } from "./fake";
 import type { Trace } from "../src/trace/types";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { inline } from "../src/trace/format";
 import type { Value } from "../src/trace/types";
-import { unpack } from "../src/trace/unpack";
+import { unpack } from "../src/trace/file";
 
 const packed = (values: object[], bytes: Uint8Array): Parameters<typeof unpack>[0] =>
   ({ values, numbers: btoa(String.fromCharCode(...bytes)) });

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
-from minigrad_widgets.text import shape_text
+from minigrad.trace.format import shape_text
 
 HEIGHT = 46
 PORTS = 34.0

@@ -1,7 +1,7 @@
 """Where to put gradients beside their edges, and labels beside links: apart from each other and from boxes, if there is
 room.
 
-The browser has the same rules in frontend/src/layout/labels.ts and graph/ties.ts, and a golden test compares them.
+The browser has the same rules in frontend/src/layout/labels.ts and graph/links.ts, and a golden test compares them.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ of their own: they are drawn straight, behind the boxes.
 
 The library's own places within a layer lean to one side, so that a network of 2,000 nodes would be 77,000 pixels wide.
 Here each sweep, down the layers and up, moves every node to the middle of its neighbours, by least squares in the order
-of the layer, clear of one another, in linear time (frontend/src/layout/straighten.ts does the same). Nodes with many
+of the layer, clear of one another, in linear time (frontend/src/layout/arrange.ts does the same). Nodes with many
 others below them are kept straight and the rest gives way; edges that pass layers are the straightest.
 """
 

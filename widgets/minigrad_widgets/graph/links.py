@@ -1,12 +1,12 @@
 """Links between nodes that are not edges: from a view's node to its base's, and from the node of a tensor that was
-written to to its previous one. frontend/src/graph/ties.ts finds and draws the same: a golden test compares them."""
+written to to its previous one. frontend/src/graph/links.ts finds and draws the same: a golden test compares them."""
 
 from __future__ import annotations
 
 from typing import TypedDict
 
+from minigrad.trace.format import Names
 from minigrad_widgets.graph.geometry import Data, Point
-from minigrad_widgets.text import Words
 
 __all__ = ["Link", "bow", "links"]
 
@@ -19,7 +19,7 @@ Link = TypedDict("Link", {"kind": str, "from": int, "to": int, "tensor": int, "l
 
 def links(data: Data) -> list[Link]:
     """Return all links of a trace. A link exists once the node that it starts at exists."""
-    words, tensors = Words(data), data["tensors"]
+    words, tensors = Names(data), data["tensors"]
     leaves = {node["variable"]: at for at, node in enumerate(data["nodes"]) if node.get("variable") is not None}
     written = {tensors[event["tensor"]].get("base", event["tensor"])
                for event in data["events"] if event["kind"] == "version"}

@@ -6,7 +6,7 @@ pass runs with grad mode off unless it is recorded, a checkpointed function that
 
 from __future__ import annotations
 
-from minigrad_widgets.text import Data
+from minigrad.trace.format import Data
 
 __all__ = ["WORDS", "mode_at", "modes"]
 

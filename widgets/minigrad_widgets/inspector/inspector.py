@@ -17,6 +17,9 @@ from typing import Any
 import traitlets
 
 from minigrad.recorder import Trace, arithmetic, written
+from minigrad.trace.format import Names, few
+from minigrad.trace.sentences import describe
+from minigrad.trace.text import traversal_text
 from minigrad_widgets.graph.folding import Folding, add_runs, opening
 from minigrad_widgets.graph.layout import compute_layout
 from minigrad_widgets.inspector.grad_modes import WORDS, mode_at, modes
@@ -25,7 +28,6 @@ from minigrad_widgets.inspector.questions import choose, is_secret, told
 from minigrad_widgets.lenses import checkpoints
 from minigrad_widgets.lenses.checkpoints import Comparison, compare
 from minigrad_widgets.pictures import load
-from minigrad_widgets.text import Words, few, traversal_text
 from minigrad_widgets.widget.base import Widget, refuse_too_many_events
 from minigrad_widgets.widget.page import PLAYER
 
@@ -186,9 +188,9 @@ class Inspector(Widget):
 
     def _told_of(self, step: int) -> str:
         """Return a step in words, and below it what it computes."""
-        words = Words(self._data)
+        words = Names(self._data)
         lines = [] if self.ask else arithmetic(self._data, step, lambda value: few(words.value(value)))
-        return "\n".join([f"step {step}: {words.describe(step)}", *lines])
+        return "\n".join([f"step {step}: {describe(words, self._data['events'][step])}", *lines])
 
 
 EMPTY: dict[str, Any] = {

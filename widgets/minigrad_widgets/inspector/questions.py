@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from minigrad.recorder import Trace
-from minigrad_widgets.text import Words
+from minigrad.trace.format import Names
 
 Question = dict[str, Any]
 ANSWERS = {"next": "run", "shape": "flow", "grad": "accumulate"}  # which kind of event answers a kind of question
@@ -87,7 +87,7 @@ def choices(trace: Trace, step: int) -> list[int]:
     return sorted(list(dict.fromkeys([*first, *frame["ready"], *waiting]))[:CHOICES])
 
 
-def wording(trace: Trace, words: Words, question: Question) -> str:
+def wording(trace: Trace, words: Names, question: Question) -> str:
     """Return a question in words."""
     event: Mapping[str, Any] = trace.events[question["step"]]
     if question["kind"] == "shape":
@@ -99,7 +99,7 @@ def wording(trace: Trace, words: Words, question: Question) -> str:
 
 def told(trace: Trace, questions: Sequence[Question], answered: Iterable[Mapping[str, Any]]) -> str:
     """Return all questions as text, with the answers given to them, and the score."""
-    words, given = Words(trace.to_dict()), {answer["step"]: answer for answer in answered}
+    words, given = Names(trace.to_dict()), {answer["step"]: answer for answer in answered}
     right = sum(answer["right"] for answer in given.values())
     lines = [f"it asks: {right} of {len(given)} right, {len(questions) - len(given)} to come"]
     for question in questions:
@@ -111,7 +111,7 @@ def told(trace: Trace, questions: Sequence[Question], answered: Iterable[Mapping
     return "\n".join(lines)
 
 
-def option(trace: Trace, words: Words, node: int) -> str:
+def option(trace: Trace, words: Names, node: int) -> str:
     """Return a node to choose, distinguished from others of the same name."""
     number = trace.nodes[node]["sequence_nr"]
     return words.node(node) if number is None else f"{words.node(node)} nr {number}"

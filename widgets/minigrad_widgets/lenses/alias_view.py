@@ -21,7 +21,8 @@ from typing import Any, TypedDict
 import traitlets
 
 from minigrad.recorder import Trace
-from minigrad_widgets.text import Data, Words, number, shape_text
+from minigrad.trace.format import Data, Names, number, shape_text
+from minigrad.trace.sentences import describe
 from minigrad_widgets.widget.base import Widget
 
 KINDS = ("forward", "save", "version", "backward_start", "run", "release", "error", "backward_end")
@@ -175,7 +176,7 @@ class _Reading:
     """One trace, read once from its beginning to its end."""
 
     def __init__(self, data: Data) -> None:
-        self.data, self.words, self.tensors = data, Words(data), data["tensors"]
+        self.data, self.words, self.tensors = data, Names(data), data["tensors"]
         self.since: dict[int, int] = {}
         self.begun = {who: step for step, event in reversed(list(enumerate(data["events"])))
                       for _, what, who in event.get("held", ()) if what < 2}  # by tensor: when it first existed
@@ -194,7 +195,7 @@ class _Reading:
             if rule is not None:
                 rule(step, event)
         shown = [each for each in self.storages.values() if self.matters(each)]
-        steps = [(step, self.words.describe(step)) for step, event in enumerate(self.data["events"])
+        steps = [(step, describe(self.words, event)) for step, event in enumerate(self.data["events"])
                  if event["kind"] in KINDS]
         return {"storages": shown, "versions": self.versions, "steps": steps}
 

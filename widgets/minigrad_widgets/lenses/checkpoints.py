@@ -15,8 +15,9 @@ from typing import Any, TypedDict
 import traitlets
 
 from minigrad.recorder import Trace
+from minigrad.trace.format import Names
+from minigrad.trace.sentences import describe
 from minigrad_widgets.pictures import load
-from minigrad_widgets.text import Words
 from minigrad_widgets.widget.base import Widget, refuse_too_many_events
 
 Data = dict[str, Any]
@@ -104,7 +105,7 @@ def lens_text(data: Data, step: int) -> str:
     """Return the checkpoint lens at a step."""
     held = series(data)[step]
     figures = summary(data)
-    lines = [f"step {step} of {len(data['events']) - 1}: {Words(data).describe(step)}",
+    lines = [f"step {step} of {len(data['events']) - 1}: {describe(Names(data), data['events'][step])}",
              "held: " + ", ".join(f"{name} {amount(count)}" for name, count in zip(KINDS, held, strict=True)),
              f"most: {amount(figures['peak'] or 0)} at step {figures['peakStep']}",
              f"ops: {figures['ops']}, {figures['again']} of these again"]

@@ -1,7 +1,7 @@
 """A compiled step: the user's lines, the eager ops that they call, and the program after each pass, side by side.
 
 What is shown is a record, plain data that `inspection()` of a compiled step returns (docs/compiler.md); the browser
-draws it (frontend/src/views/compiledview.ts).
+draws it (frontend/src/lenses/compiled_step.ts).
 """
 
 from __future__ import annotations

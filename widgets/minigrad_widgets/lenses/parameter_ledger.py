@@ -19,7 +19,7 @@ from typing import Any, TypedDict
 import traitlets
 
 from minigrad.recorder import Trace
-from minigrad_widgets.text import Data, Maybe, Words, brief, shape_text
+from minigrad.trace.format import Data, Maybe, Names, brief, shape_text
 from minigrad_widgets.widget.base import Widget
 
 UNKNOWN = "–"
@@ -152,7 +152,7 @@ class _Reading:
     """One trace, read once from its beginning to its end."""
 
     def __init__(self, data: Data, names: list[str] | None) -> None:
-        self.data, self.words = data, Words(data)
+        self.data, self.words = data, Names(data)
         self.rows: list[Row] = []
         self.at: dict[int, int] = {}  # by tensor: its row
         for tensor in self.leaves(names):

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, Protocol
 
+from minigrad.trace.format import shape_text
 from minigrad_widgets.pictures import load
-from minigrad_widgets.text import shape_text
 
 COLUMNS = ("is_leaf", "requires_grad", "grad_fn", "output_nr", "retains_grad", "_version")
 FLAGS = {"is_leaf": "#00805d", "requires_grad": "#0072b2", "retains_grad": "#8f6500"}

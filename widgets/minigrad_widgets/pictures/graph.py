@@ -12,11 +12,11 @@ from itertools import pairwise
 from textwrap import wrap
 from typing import Any
 
+from minigrad.trace.format import Names, brief, broken, piled
 from minigrad_widgets.graph.geometry import HEIGHT, Point, Wire, fits, labels, width_of, wires
 from minigrad_widgets.graph.labels import Spot, label_spots, link_spots
 from minigrad_widgets.graph.links import Link, bow, links
 from minigrad_widgets.pictures.sketch import INK, SOFT, Look, Sketch
-from minigrad_widgets.text import Words, brief, broken, piled
 
 Data = dict[str, Any]
 Box = tuple[float, float, float]
@@ -97,7 +97,7 @@ class _Drawing:
     """Draws one frame, in the pixels of the layout."""
 
     def __init__(self, sketch: Sketch, data: Data, frame: Data, window: tuple[float, float, float, float]) -> None:
-        self.sketch, self.data, self.frame, self.words = sketch, data, frame, Words(data)
+        self.sketch, self.data, self.frame, self.words = sketch, data, frame, Names(data)
         self.window = window
         nodes = {int(node): spot for node, spot in data["layout"]["nodes"].items()}
         known = {node for node in nodes if node in frame["status"]}

@@ -1,31 +1,16 @@
 /** The graph pane: builds its elements once, then changes only what a step changed. */
 import { html, mark, svg, write } from "../page/dom";
-import { brief, broken, nodeName, valueOf } from "../trace/format";
+import { brief, broken, nodeName, valueOf, sizeOf } from "../trace/format";
 import { arrange } from "../layout/arrange";
-import { Annotations, type Annotation } from "./annotations";
-import { paintBadge } from "./badge";
-import { Finder } from "./finder";
-import { draw, HEIGHT, path } from "../layout/geometry";
-import type { Box, Drawing, Point, Wire } from "../layout/geometry";
-import { gradientWidths, labelSpots } from "../layout/labels";
-import type { Spot } from "../layout/labels";
-import { outlook, top } from "../layout/outlook";
-import { sizeOf } from "../trace/size";
-import { chain, Groups, scopeOf, scopeTitle } from "../trace/groups";
-import type { BoxId } from "../trace/groups";
-import { STYLES, together } from "./look";
-import type { NodeLook, Scene } from "./look";
-import { tieParts, tieRegions, ties, tieSpots } from "./ties";
-import type { Tie } from "./ties";
+import { Annotations, paintBadge, Lights, coveredBy, fits, legend, savedMarks, stub, zoomButtons, TrayParts, type Annotation } from "./parts";
+import { Finder, foldedAt, Levels, middleOf, Outline } from "./controls";
+import { draw, HEIGHT, path, outlook, top, type Box, type Drawing, type Point, type Wire } from "../layout/geometry";
+import { gradientWidths, labelSpots, type Spot } from "../layout/labels";
+import { chain, Groups, scopeOf, scopeTitle, type BoxId } from "../trace/groups";
+import { STYLES, together, type NodeLook, type Scene } from "./look";
+import { tieParts, tieRegions, ties, tieSpots, type Tie } from "./links";
 import type { Maybe, Trace } from "../trace/types";
-import { Culling } from "./culling";
-import { foldedAt, Levels, middleOf } from "./levels";
-import { Lights } from "./lights";
-import { Minimap } from "./minimap";
-import { Outline } from "./outline";
-import { coveredBy, fits, legend, savedMarks, stub, zoomButtons } from "./parts";
-import { TrayParts } from "./tray";
-import { Viewport } from "./viewport";
+import { Culling, Minimap, Viewport } from "./viewport";
 
 interface NodeParts {
   group: SVGGElement;
@@ -66,83 +51,83 @@ export class GraphPane {
   readonly tools = html("div", { class: "mg-tools" });
   /** Called when the set of boxes has changed. */
   onBuild: () => void = () => undefined;
-  private readonly culling = new Culling();
-  private readonly layers = ["mg-edges", "mg-nodes", "mg-labels"].map((name) => svg("g", { class: name }));
-  private readonly outline: Outline;
+  readonly #culling = new Culling();
+  readonly #layers = ["mg-edges", "mg-nodes", "mg-labels"].map((name) => svg("g", { class: name }));
+  readonly #outline: Outline;
   readonly levels: Levels;
-  private readonly map: Minimap;
+  readonly #map: Minimap;
   groups: Groups;  // what stands in the graph now
-  private drawing: Drawing;
-  private readonly nodes = new Map<BoxId, NodeParts>();
-  private readonly edges = new Map<string, EdgeParts>();
-  private readonly widths: (wire: Wire) => number;
+  #drawing: Drawing;
+  readonly #nodes = new Map<BoxId, NodeParts>();
+  readonly #edges = new Map<string, EdgeParts>();
+  readonly #widths: (wire: Wire) => number;
   /** The edges from a node: they exist once the node does. */
-  private readonly leaving = new Map<BoxId, Element[]>();
-  private readonly ties: readonly Tie[];
+  readonly #leaving = new Map<BoxId, Element[]>();
+  readonly #ties: readonly Tie[];
   /** By the node they come from. */
-  private readonly tied = new Map<BoxId, Element[]>();
-  private marked = new Map<BoxId, string>();
-  private readonly lights = new Lights();
-  private readonly annotations = new Annotations();
-  private flowing: ReadonlySet<string> = new Set();
-  private scene: Scene | null = null;
+  readonly #tied = new Map<BoxId, Element[]>();
+  #marked = new Map<BoxId, string>();
+  readonly #lights = new Lights();
+  readonly #annotations = new Annotations();
+  #flowing: ReadonlySet<string> = new Set();
+  #scene: Scene | null = null;
 
   constructor(
     private readonly trace: Trace,
     private readonly events: GraphEvents,
     folded: readonly number[] | null = null,
   ) {
-    this.ties = ties(trace);
-    this.widths = gradientWidths(trace);
+    this.#ties = ties(trace);
+    this.#widths = gradientWidths(trace);
     this.groups = new Groups(trace, new Set(folded ?? trace.folded));
-    this.drawing = this.laidOut();
-    const group = svg("g", { class: "mg-world" }, ...this.layers);
+    this.#drawing = this.#laidOut();
+    const group = svg("g", { class: "mg-world" }, ...this.#layers);
     const label = "the graph; arrow up and down walk along it, Enter chooses a node, minus folds its module, plus unfolds it";
     this.frame = svg("svg", { class: "mg-svg", role: "group", tabindex: 0, "aria-label": label }, group);
-    this.viewport = new Viewport(this.frame, group, outlook(this.drawing, null));
-    this.outline = new Outline(trace, (wanted) => this.fold(wanted));
+    this.viewport = new Viewport(this.frame, group, outlook(this.#drawing, null));
+    this.#outline = new Outline(trace, (wanted) => this.fold(wanted));
     this.levels = new Levels(trace, (wanted) => this.fold(wanted));
-    this.viewport.onZoom = (factor, at, time) => this.zoomed(factor, at, time);
-    this.map = new Minimap((to) => this.viewport.look(to));
-    this.build();
+    this.viewport.onZoom = (factor, at, time) => this.#zoomed(factor, at, time);
+    this.#map = new Minimap((to) => this.viewport.look(to));
+    this.#build();
     this.viewport.onMove = (region, far) => {
-      this.culling.move(region, far);
-      this.map.look(region, this.viewport.scale);
+      this.#culling.move(region, far);
+      this.#map.look(region, this.viewport.scale);
     };
     this.viewport.fit();
-    this.frame.addEventListener("click", (event) => this.clicked(event));
+    this.frame.addEventListener("click", (event) => this.#clicked(event));
     const finder = new Finder(trace, (node) => this.events.find(node));
-    this.element = html("section", { class: "mg-graph", "aria-label": "graph" }, this.frame, legend(), this.map.element);
-    this.tools.append(this.outline.element, finder.element);
+    this.element = html("section", { class: "mg-graph", "aria-label": "graph" }, this.frame, legend(), this.#map.element);
+    this.tools.append(this.#outline.element, finder.element);
     this.viewport.coveredBy = () => coveredBy(this.tools);
     this.tools.addEventListener("toggle", () => this.viewport.makeRoom(), true);
-    this.element.append(zoomButtons(this.levels.element, this.viewport, () => this.middle()), this.tools);
+    this.element.append(zoomButtons(this.levels.element, this.viewport, () => this.#middle()), this.tools);
   }
 
   /** Python's positions for the whole graph, and for what is folded at first; everything else is laid out here. */
-  private laidOut(): Drawing {
+  #laidOut(): Drawing {
     const { trace, groups } = this;
     const opening = same(groups.folded, trace.folded ?? []) ? trace.opening : null;
     return draw(groups, (groups.members.size === trace.nodes.length ? trace.layout : opening) ?? arrange(groups));
   }
 
-  private build(): void {
-    const [wires, boxes, texts] = this.layers as [SVGGElement, SVGGElement, SVGGElement];
-    for (const layer of this.layers) layer.replaceChildren();
-    for (const table of [this.nodes, this.edges, this.leaving, this.tied, this.marked, this.culling]) table.clear();
-    const beside = tieSpots(this.ties, this.drawing);
-    for (const [wire, spot] of labelSpots(this.drawing, this.widths, tieRegions(beside))) this.addWire(wire, spot, wires, texts);
-    for (const each of this.drawing.stubs) {
+  #build(): void {
+    const [wires, boxes, texts] = this.#layers as [SVGGElement, SVGGElement, SVGGElement];
+    for (const layer of this.#layers) layer.replaceChildren();
+    for (const table of [this.#nodes, this.#edges, this.#leaving, this.#tied, this.#marked, this.#culling]) table.clear();
+    const beside = tieSpots(this.#ties, this.#drawing);
+    for (const [wire, spot] of labelSpots(this.#drawing, this.#widths, tieRegions(beside))) this.#addWire(wire, spot, wires, texts);
+    for (const each of this.#drawing.stubs) {
       const drawn = stub(each.at);
       wires.append(drawn);
-      this.leaves(Number.parseInt(each.key, 10), drawn);
+      this.#leaves(Number.parseInt(each.key, 10), drawn);
     }
-    for (const [id, box] of this.drawing.boxes) this.addNode(id, box, boxes);
-    for (const tie of this.ties) this.addTie(tie, beside.get(tie), wires, texts);
-    this.annotations.draw(this.groups, this.drawing, this.nodes, this.edges);
-    this.outline.show(this.groups.folded);
+    for (const [id, box] of this.#drawing.boxes) this.#addNode(id, box, boxes);
+    for (const tie of this.#ties) this.#addTie(tie, beside.get(tie), wires, texts);
+    this.#annotations.draw(this.groups, this.#drawing, this.#nodes, this.#edges);
+    this.#outline.show(this.groups.folded);
     this.levels.show(this.groups.folded);
-    this.map.show(this.drawing.boxes.values(), this.drawing.size);
+    this.#map.show(this.#drawing.boxes.values(), this.#drawing.size);
   }
 
   /** Folds exactly these calls of modules. What the student is looking at stays in view. */
@@ -154,13 +139,13 @@ export class GraphPane {
   setFolded(folded: ReadonlySet<number>): void {
     if (same(this.groups.folded, [...folded])) return;
     this.groups = new Groups(this.trace, folded);
-    this.drawing = this.laidOut();
-    this.build();
-    const shown = this.scene?.selected ?? this.scene?.lit ?? null;
+    this.#drawing = this.#laidOut();
+    this.#build();
+    const shown = this.#scene?.selected ?? this.#scene?.lit ?? null;
     this.open(shown);
     this.onBuild();
-    if (!this.scene) return;
-    this.update(this.scene, null, null);
+    if (!this.#scene) return;
+    this.update(this.#scene, null, null);
     if (shown !== null) this.reveal(shown);
   }
 
@@ -186,52 +171,52 @@ export class GraphPane {
 
   /** Redraws what changed; `null` redraws everything. */
   update(scene: Scene, nodes: Iterable<number> | null, edges: Iterable<string> | null): void {
-    this.scene = scene;
-    const boxes = nodes ? new Set([...nodes].map((id) => this.groups.owner[id] ?? id)) : this.nodes.keys();
-    for (const id of boxes) this.paintNode(id, this.lookOf(id, scene));
-    const touched = new Set(edges ?? this.edges.keys());
-    for (const key of this.flowing) touched.add(key);
+    this.#scene = scene;
+    const boxes = nodes ? new Set([...nodes].map((id) => this.groups.owner[id] ?? id)) : this.#nodes.keys();
+    for (const id of boxes) this.#paintNode(id, this.#lookOf(id, scene));
+    const touched = new Set(edges ?? this.#edges.keys());
+    for (const key of this.#flowing) touched.add(key);
     for (const key of scene.now) touched.add(key);
-    for (const key of touched) this.paintEdge(key, scene);
-    this.flowing = scene.now;
-    this.point(scene);
+    for (const key of touched) this.#paintEdge(key, scene);
+    this.#flowing = scene.now;
+    this.#point(scene);
   }
 
   /** Shows the whole graph or, if that is illegible, what is connected with a node. */
   open(id: Maybe): void {
-    this.viewport.show(outlook(this.drawing, id === null ? null : (this.groups.owner[id] ?? id)));
+    this.viewport.show(outlook(this.#drawing, id === null ? null : (this.groups.owner[id] ?? id)));
   }
 
   reveal(id: number): void {
-    const box = this.boxAround(id);
+    const box = this.#boxAround(id);
     if (box) this.viewport.reveal([box.x, box.y], box.width);
   }
 
   /** The box of a node, or the folded one that contains it. */
-  private boxAround(id: Maybe): Box | undefined {
-    return id === null ? undefined : this.drawing.boxes.get(this.groups.owner[id] ?? id);
+  #boxAround(id: Maybe): Box | undefined {
+    return id === null ? undefined : this.#drawing.boxes.get(this.groups.owner[id] ?? id);
   }
 
-  private lookOf(id: BoxId, scene: Scene): NodeLook {
+  #lookOf(id: BoxId, scene: Scene): NodeLook {
     return id >= 0 ? scene.node(id) : together((this.groups.members.get(id) ?? []).map((node) => scene.node(node)));
   }
 
   /** Whether zooming around a point folded or unfolded modules instead; an unfolded one is then brought into view. */
-  private zoomed(factor: number, at: Point, time: number): boolean {
-    const scope = foldedAt(this.drawing, this.viewport.pointAt(at), this.viewport.region);
+  #zoomed(factor: number, at: Point, time: number): boolean {
+    const scope = foldedAt(this.#drawing, this.viewport.pointAt(at), this.viewport.region);
     const done = this.levels.zoom(factor, this.viewport.scale, this.groups.folded, scope, time);
-    if (done && scope !== null && !this.groups.folded.has(scope)) this.viewport.look(middleOf(this.levels.inside(scope).flatMap((id) => this.boxAround(id) ?? [])));
+    if (done && scope !== null && !this.groups.folded.has(scope)) this.viewport.look(middleOf(this.levels.inside(scope).flatMap((id) => this.#boxAround(id) ?? [])));
     return done;
   }
 
   /** The student's position: the lit node, else the top. */
-  private middle(): Point {
-    const lit = [...this.marked].find(([, names]) => names.includes("mg-lit"))?.[0];
-    const box = lit === undefined ? undefined : this.drawing.boxes.get(lit);
-    return box ? [box.x, box.y] : top(this.drawing.boxes);
+  #middle(): Point {
+    const lit = [...this.#marked].find(([, names]) => names.includes("mg-lit"))?.[0];
+    const box = lit === undefined ? undefined : this.#drawing.boxes.get(lit);
+    return box ? [box.x, box.y] : top(this.#drawing.boxes);
   }
 
-  private addWire(wire: Wire, { x, y, left }: Spot, wires: SVGGElement, texts: SVGGElement): void {
+  #addWire(wire: Wire, { x, y, left }: Spot, wires: SVGGElement, texts: SVGGElement): void {
     const line = svg("path", { class: "mg-edge", d: path(wire.points), "data-edge": wire.key });
     const label = svg("text", { class: "mg-gradient", x, y: y + 4, "text-anchor": left ? "end" : "start" });
     const end = wire.points.at(-1) as Point;
@@ -242,28 +227,28 @@ export class GraphPane {
     wires.append(line);
     const both = svg("g", {}, number, label);
     texts.append(both);
-    this.leaves(wire.from, line, both);
-    this.culling.add(both, x, y);
+    this.#leaves(wire.from, line, both);
+    this.#culling.add(both, x, y);
     const parts = { keys: wire.keys, line, label, gradient: undefined };
-    for (const key of wire.keys) this.edges.set(key, parts);
+    for (const key of wire.keys) this.#edges.set(key, parts);
   }
 
-  private addTie(tie: Tie, spot: Spot | undefined, wires: SVGGElement, texts: SVGGElement): void {
-    const [from, to] = [this.drawing.boxes.get(tie.from), this.drawing.boxes.get(tie.to)];
+  #addTie(tie: Tie, spot: Spot | undefined, wires: SVGGElement, texts: SVGGElement): void {
+    const [from, to] = [this.#drawing.boxes.get(tie.from), this.#drawing.boxes.get(tie.to)];
     if (!from || !to) return;
     const [line, label] = tieParts(this.trace, tie, from, to, spot);
     wires.append(line);
     texts.append(label);
-    this.leaves(tie.from, line, label);
-    this.tied.set(tie.from, [...(this.tied.get(tie.from) ?? []), line, label]);
-    this.culling.add(label, spot?.x ?? from.x, spot?.y ?? from.y);
+    this.#leaves(tie.from, line, label);
+    this.#tied.set(tie.from, [...(this.#tied.get(tie.from) ?? []), line, label]);
+    this.#culling.add(label, spot?.x ?? from.x, spot?.y ?? from.y);
   }
 
-  private leaves(node: BoxId, ...elements: Element[]): void {
-    this.leaving.set(node, [...(this.leaving.get(node) ?? []), ...elements]);
+  #leaves(node: BoxId, ...elements: Element[]): void {
+    this.#leaving.set(node, [...(this.#leaving.get(node) ?? []), ...elements]);
   }
 
-  private addNode(id: BoxId, box: Box, parent: SVGGElement): void {
+  #addNode(id: BoxId, box: Box, parent: SVGGElement): void {
     const leaf = this.trace.nodes[id]?.variable !== undefined;
     const [left, top] = [-box.width / 2, -HEIGHT / 2];
     const size = { x: left, y: top, width: box.width, height: HEIGHT, rx: leaf ? HEIGHT / 2 : 8 };
@@ -292,20 +277,20 @@ export class GraphPane {
     const tray = leaf ? new TrayParts(HEIGHT / 2 + 3) : null;
     if (tray) group.append(tray.element);
     parent.append(group);
-    this.culling.add(group, box.x, box.y);
-    this.nodes.set(id, { group, glyph, word, badge, saved, version, tray });
+    this.#culling.add(group, box.x, box.y);
+    this.#nodes.set(id, { group, glyph, word, badge, saved, version, tray });
   }
 
-  private paintNode(id: BoxId, look: NodeLook): void {
-    const parts = this.nodes.get(id);
+  #paintNode(id: BoxId, look: NodeLook): void {
+    const parts = this.#nodes.get(id);
     if (!parts) return;
     const status = look.known ? look.look : "unknown";
     const appears = (parts.group.getAttribute("data-status") === "unknown") !== !look.known;
-    if (appears) for (const element of this.leaving.get(id) ?? []) element.classList.toggle("mg-absent", !look.known);
+    if (appears) for (const element of this.#leaving.get(id) ?? []) element.classList.toggle("mg-absent", !look.known);
     mark(parts.group, "data-status", status);
     mark(parts.glyph, "d", STYLES[look.look].glyph);
     const word = [look.word, look.broken ?? ""].filter((each) => each !== "").join(" · ");
-    write(parts.word, look.broken && !fits(word, this.drawing.boxes.get(id)) ? look.broken : word);
+    write(parts.word, look.broken && !fits(word, this.#drawing.boxes.get(id)) ? look.broken : word);
     mark(parts.group, "data-broken", look.broken || null);
     mark(parts.group, "aria-label", `${id < 0 ? `module ${scopeTitle(this.trace, scopeOf(id))}, folded` : nodeName(this.trace, id)}, ${word || look.look}`);
     if (parts.saved) mark(parts.saved, "data-saved", look.saved || "none");
@@ -313,11 +298,11 @@ export class GraphPane {
     paintBadge(parts.version, look.version ? `v${look.version}` : "");
     if (look.tray) parts.tray?.paint(look.tray);
     mark(parts.group, "data-stale", look.stale ? "true" : null);
-    for (const element of this.tied.get(id) ?? []) mark(element, "data-stale", look.stale ? "true" : null);
+    for (const element of this.#tied.get(id) ?? []) mark(element, "data-stale", look.stale ? "true" : null);
   }
 
-  private paintEdge(key: string, scene: Scene): void {
-    const parts = this.edges.get(key);
+  #paintEdge(key: string, scene: Scene): void {
+    const parts = this.#edges.get(key);
     if (!parts) return;
     const now = parts.keys.find((each) => scene.now.has(each));
     const gradient = scene.edge(now ?? parts.keys.filter((each) => scene.edge(each) !== undefined).at(-1) ?? key);
@@ -334,61 +319,61 @@ export class GraphPane {
   /** Shades boxes by a share, from 0 to 1; null removes the shading. */
   shade(shares: ReadonlyMap<BoxId, number> | null): void {
     this.element.classList.toggle("mg-costs", shares !== null);
-    for (const [id, share] of shares ?? []) this.nodes.get(id)?.group.style.setProperty("--mg-share", share.toFixed(3));
+    for (const [id, share] of shares ?? []) this.#nodes.get(id)?.group.style.setProperty("--mg-share", share.toFixed(3));
   }
 
   /** Forgets which gradients are drawn: their numbers may have changed. */
   forget(): void {
-    for (const parts of this.edges.values()) parts.gradient = NaN;
+    for (const parts of this.#edges.values()) parts.gradient = NaN;
   }
 
   /** Lights the operands of an arithmetic: edges, and saved tensors of a node. */
   light(edges: readonly string[], saved: Maybe): void {
-    const squares = saved === null ? null : this.nodes.get(saved)?.saved;
-    this.lights.show("data-operand", [...this.drawnEdges(edges), ...(squares ? [squares] : [])]);
+    const squares = saved === null ? null : this.#nodes.get(saved)?.saved;
+    this.#lights.show("data-operand", [...this.#drawnEdges(edges), ...(squares ? [squares] : [])]);
   }
 
   /** Lights the objects that a name in the source refers to: nodes with their trays, and edges. */
   call(nodes: readonly number[], edges: readonly string[]): void {
     const boxes = [...new Set(nodes.map((id) => this.groups.owner[id] ?? id))];
-    const groups = boxes.flatMap((id) => this.nodes.get(id)?.group ?? []);
-    this.lights.show("data-called", [...groups, ...this.drawnEdges(edges)]);
+    const groups = boxes.flatMap((id) => this.#nodes.get(id)?.group ?? []);
+    this.#lights.show("data-called", [...groups, ...this.#drawnEdges(edges)]);
   }
 
   /** Sets an attribute on nodes and edges, each to its own value, and removes it from all others. */
   annotate(name: string, annotation: Annotation): void {
-    this.annotations.set(name, annotation);
-    this.annotations.draw(this.groups, this.drawing, this.nodes, this.edges);
+    this.#annotations.set(name, annotation);
+    this.#annotations.draw(this.groups, this.#drawing, this.#nodes, this.#edges);
   }
 
-  private drawnEdges(keys: readonly string[]): Element[] {
-    return keys.flatMap((key) => this.edges.get(key) ?? []).flatMap(({ line, label }) => [line, label]);
+  #drawnEdges(keys: readonly string[]): Element[] {
+    return keys.flatMap((key) => this.#edges.get(key) ?? []).flatMap(({ line, label }) => [line, label]);
   }
 
   /** Moves the marks of the lit and the selected node. */
-  private point(scene: Scene): void {
+  #point(scene: Scene): void {
     const wanted = new Map<BoxId, string>();
     const [lit, selected] = [scene.lit, scene.selected].map((id) => (id === null ? null : (this.groups.owner[id] ?? id)));
     if (selected != null) wanted.set(selected, "mg-selected");
     if (lit != null) wanted.set(lit, lit === selected ? "mg-lit mg-selected" : "mg-lit");
-    this.map.point(this.boxAround(scene.lit));
-    for (const [id, names] of this.marked) {
-      if (wanted.get(id) !== names) this.nodes.get(id)?.group.classList.remove("mg-lit", "mg-selected");
+    this.#map.point(this.#boxAround(scene.lit));
+    for (const [id, names] of this.#marked) {
+      if (wanted.get(id) !== names) this.#nodes.get(id)?.group.classList.remove("mg-lit", "mg-selected");
     }
     for (const [id, names] of wanted) {
-      const group = this.nodes.get(id)?.group;
+      const group = this.#nodes.get(id)?.group;
       group?.classList.add(...names.split(" "));
       if (group && names.includes("mg-lit")) mark(group, "aria-current", "step");
     }
-    for (const id of this.marked.keys()) for (const line of this.tied.get(id) ?? []) mark(line, "data-now", null);
-    for (const id of wanted.keys()) for (const line of this.tied.get(id) ?? []) mark(line, "data-now", "true");
-    for (const id of this.marked.keys()) {
-      if (id !== lit) this.nodes.get(id)?.group.removeAttribute("aria-current");
+    for (const id of this.#marked.keys()) for (const line of this.#tied.get(id) ?? []) mark(line, "data-now", null);
+    for (const id of wanted.keys()) for (const line of this.#tied.get(id) ?? []) mark(line, "data-now", "true");
+    for (const id of this.#marked.keys()) {
+      if (id !== lit) this.#nodes.get(id)?.group.removeAttribute("aria-current");
     }
-    this.marked = wanted;
+    this.#marked = wanted;
   }
 
-  private clicked(event: MouseEvent): void {
+  #clicked(event: MouseEvent): void {
     if (this.frame.classList.contains("mg-drags")) return;
     const scope = (event.target as Element).closest("[data-scope]")?.getAttribute("data-scope");
     if (scope != null) return this.fold(new Set([...this.groups.folded].filter((id) => id !== Number(scope))));

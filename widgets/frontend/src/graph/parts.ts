@@ -1,8 +1,9 @@
 /** Small parts of the drawing that never change once they exist. */
-import { html, svg } from "../page/dom";
-import { HEIGHT } from "../layout/geometry";
-import type { Box, Point } from "../layout/geometry";
+import { html, svg, mark, write } from "../page/dom";
+import { HEIGHT, type Box, type Point, type Drawing } from "../layout/geometry";
 import type { Viewport } from "./viewport";
+import type { Tray } from "./look";
+import type { BoxId, Groups } from "../trace/groups";
 
 /** An input that needs no gradient: a short line that ends. */
 export function stub([x, y]: Point): SVGGElement {
@@ -55,4 +56,95 @@ export function coveredBy(tools: HTMLElement): number {
   const { left, width } = tools.getBoundingClientRect();
   const ends = [...tools.querySelectorAll("details[open] > :not(summary)")].map((each) => each.getBoundingClientRect().right - left);
   return Math.max(0, ...ends.filter((end) => end <= width * (2 / 3)));
+}
+
+// ---- A badge next to a box: a short text in a rounded frame.
+export function paintBadge(badge: SVGGElement, text: string, toLeft = false): void {
+  if ((badge.lastChild?.textContent ?? "") === text) return;
+  if (text === "") {
+    badge.replaceChildren();
+    return;
+  }
+  const width = text.length * 6.4 + 12;
+  const x = toLeft ? -width : 0;
+  const box = svg("rect", { x, y: -9, width, height: 18, rx: 9 });
+  badge.replaceChildren(box, svg("text", { x: x + width / 2, y: 4, "text-anchor": "middle" }, text));
+}
+
+// ---- Marks on the drawing: for each name of a mark, the elements that have it now.
+export class Lights {
+  readonly #lit = new Map<string, readonly Element[]>();
+
+  /** Sets the mark on these elements, and removes it from the previous ones. */
+  show(name: string, elements: readonly Element[]): void {
+    for (const element of this.#lit.get(name) ?? []) mark(element, name, null);
+    for (const element of elements) mark(element, name, "true");
+    this.#lit.set(name, elements);
+  }
+}
+
+// ---- The `.grad` of a leaf, drawn under its box: it fills as gradients arrive, and then holds their sum.
+const [HIGH, LETTER, PAD] = [18, 6.4, 10];
+const LEAST = 76;
+
+export class TrayParts {
+  readonly element: SVGGElement;
+  readonly #frame = svg("rect", { class: "mg-tray", y: 0, height: HIGH, rx: 4 });
+  readonly #level = svg("rect", { class: "mg-tray-level", y: 0, height: HIGH, rx: 4 });
+  readonly #text = svg("text", { class: "mg-tray-text", y: 13, x: 0, "text-anchor": "middle" });
+  readonly #title = svg("title", {});
+
+  /** `y`: its upper edge, relative to the middle of its box. */
+  constructor(y: number) {
+    this.element = svg("g", { class: "mg-grad", transform: `translate(0, ${y})` }, this.#title, this.#frame, this.#level, this.#text);
+  }
+
+  paint(tray: Tray): void {
+    const width = Math.max(LEAST, tray.text.length * LETTER + 2 * PAD);
+    mark(this.element, "data-grad", tray.state);
+    mark(this.element, "data-broken", tray.broken || null);
+    for (const part of [this.#frame, this.#level]) mark(part, "x", -width / 2);
+    mark(this.#frame, "width", width);
+    mark(this.#level, "width", Number((width * tray.level).toFixed(1)));
+    write(this.#text, tray.text);
+    write(this.#title, tray.told);
+  }
+}
+
+// ---- Attributes of nodes and edges besides their state: what a number reaches, what differs from another graph.
+export interface Annotation {
+  nodes: ReadonlyMap<number, string>;
+  edges?: ReadonlyMap<string, string>;
+  /** By value, the sign at a node, so that colour is not the only mark. */
+  signs?: Readonly<Record<string, string>>;
+}
+
+export class Annotations {
+  /** By the name of the attribute. */
+  readonly #all = new Map<string, Annotation>();
+
+  set(name: string, annotation: Annotation): void {
+    this.#all.set(name, annotation);
+  }
+
+  /** A box has the attribute of the first of its nodes that has one. */
+  draw(
+    groups: Groups,
+    drawing: Drawing,
+    boxes: ReadonlyMap<BoxId, { group: SVGGElement }>,
+    edges: ReadonlyMap<string, { keys: readonly string[]; line: SVGElement }>,
+  ): void {
+    for (const [name, annotation] of this.#all) {
+      for (const [box, { group }] of boxes) {
+        const first = (groups.members.get(box) ?? [box]).find((id) => annotation.nodes.has(id));
+        const value = first === undefined ? null : (annotation.nodes.get(first) ?? null);
+        mark(group, name, value);
+        group.querySelector(`.mg-sign[data-of="${name}"]`)?.remove();
+        const sign = value === null ? undefined : annotation.signs?.[value];
+        const left = -(drawing.boxes.get(box)?.width ?? 0) / 2;
+        if (sign) group.append(svg("text", { class: "mg-sign", "data-of": name, x: left - 8, y: 6, "text-anchor": "end" }, sign));
+      }
+      for (const { line, keys } of edges.values()) mark(line, name, keys.flatMap((key) => annotation.edges?.get(key) ?? [])[0] ?? null);
+    }
+  }
 }

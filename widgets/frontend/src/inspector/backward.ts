@@ -1,15 +1,11 @@
 /** The lenses that follow recorded events: forward, backward, checkpoint, every step. */
-import type { Moment } from "./lens";
+import type { Moment, Changed, Lens } from "./lens";
 import { describe } from "../trace/describe";
 import { brief, broken, piled, valueOf } from "../trace/format";
-import { lensSteps } from "../trace/frame";
-import type { Replay } from "../trace/frame";
-import type { Changed, Lens } from "./lens";
-import type { NodeLook, Scene, Tray } from "../graph/look";
-import { STYLES } from "../graph/look";
+import { lensSteps, type Replay } from "../trace/frame";
+import { STYLES, type NodeLook, type Scene, type Tray } from "../graph/look";
 import { Trays } from "./trays";
-import { litNode, shownGradient } from "../trace/types";
-import type { Maybe, Trace, TraceEvent } from "../trace/types";
+import { litNode, shownGradient, type Maybe, type Trace, type TraceEvent } from "../trace/types";
 import { repeated } from "../trace/spans";
 
 const PLACES = 9;
@@ -25,11 +21,11 @@ function nothing({ library }: Trace): string {
 export class BackwardLens implements Lens {
   readonly steps: number[];
   /** The nodes that a second run of a checkpointed function recorded. */
-  private readonly again: ReadonlySet<Maybe>;
-  private readonly trays: Trays;
+  readonly #again: ReadonlySet<Maybe>;
+  readonly #trays: Trays;
   /** By pass, in their order: how many gradients each node will receive. */
-  private readonly counts: [step: number, needs: ReadonlyMap<number, number>][] = [];
-  private queue: [step: number, first: number[]] = [-2, []];
+  readonly #counts: [step: number, needs: ReadonlyMap<number, number>][] = [];
+  #queue: [step: number, first: number[]] = [-2, []];
 
   /** The lenses of one inspector share one replay: another lens begins where the last one was. */
   constructor(
@@ -38,11 +34,11 @@ export class BackwardLens implements Lens {
     readonly replay: Replay,
   ) {
     this.steps = lensSteps(trace, name);
-    this.trays = new Trays(trace);
+    this.#trays = new Trays(trace);
     trace.events.forEach((event, step) => {
-      if (event.kind === "backward_start") this.counts.push([step, new Map(event.needs)]);
+      if (event.kind === "backward_start") this.#counts.push([step, new Map(event.needs)]);
     });
-    this.again = new Set(repeated(trace).map((step) => litNode(trace.events[step] as TraceEvent)));
+    this.#again = new Set(repeated(trace).map((step) => litNode(trace.events[step] as TraceEvent)));
   }
 
   get position(): number {
@@ -65,13 +61,13 @@ export class BackwardLens implements Lens {
   get focus(): Maybe {
     const event = this.replay.event;
     if (event?.kind === "backward_start") return event.roots[0]?.[0] ?? null;
-    const tensor = this.tensors[0];
+    const tensor = this.#tensors[0];
     const node = tensor === undefined ? null : (this.replay.rebased.get(tensor) ?? this.trace.tensors[tensor]?.node ?? null);
-    return this.lit ?? node ?? this.before;
+    return this.lit ?? node ?? this.#before;
   }
 
   /** The node of the last event before this one that has a node. */
-  private get before(): Maybe {
+  get #before(): Maybe {
     for (let at = this.step - 1; at >= 0; at--) {
       const node = litNode(this.trace.events[at] as TraceEvent);
       if (node !== null) return node;
@@ -100,14 +96,14 @@ export class BackwardLens implements Lens {
   }
 
   /** The tensors of an event that names no node. */
-  private get tensors(): number[] {
+  get #tensors(): number[] {
     const event = this.replay.event;
     if (event?.kind === "version" || event?.kind === "grad" || event?.kind === "capture") return [event.tensor];
     return event?.kind === "forward" && event.node === null ? event.outputs : [];
   }
 
   /** At the end of a pass, what it added to `.grad` or returned for `autograd.grad`; at the last step, each `.grad`. */
-  private get got(): NonNullable<Moment["got"]> {
+  get #got(): NonNullable<Moment["got"]> {
     const { event, grads } = this.replay;
     if (event?.kind !== "backward_end") return { title: "each .grad at the end", of: this.step === this.steps.at(-1) ? [...grads] : [] };
     const found = new Map<number, Maybe>();
@@ -133,26 +129,26 @@ export class BackwardLens implements Lens {
       version: (tensor) => replay.versions.get(tensor) ?? this.trace.tensors[tensor]?.version ?? 0,
       nodeOf: (tensor) => replay.rebased.get(tensor),
       value: (tensor) => replay.contents.get(tensor) ?? this.trace.tensors[tensor]?.value ?? null,
-      tensors: this.tensors,
-      got: this.got,
+      tensors: this.#tensors,
+      got: this.#got,
       saved: (node) => replay.saved.get(node) ?? "",
-      look: (node) => this.look(node),
+      look: (node) => this.#look(node),
       now: replay.step,
     };
   }
 
   goTo(position: number): Changed {
-    const before = this.next;
+    const before = this.#next;
     this.replay.goTo(this.steps[Math.max(0, Math.min(position, this.last))] ?? -1);
     const { nodes, edges } = this.replay.take();
-    for (const node of [...before, ...this.next]) nodes.add(node);
+    for (const node of [...before, ...this.#next]) nodes.add(node);
     return { nodes, edges };
   }
 
   /** The first entries of the ready queue, which show their position in it. */
-  private get next(): number[] {
-    if (this.queue[0] !== this.step) this.queue = [this.step, this.replay.ready.slice(0, PLACES)];
-    return this.queue[1];
+  get #next(): number[] {
+    if (this.#queue[0] !== this.step) this.#queue = [this.step, this.replay.ready.slice(0, PLACES)];
+    return this.#queue[1];
   }
 
   /** The step of a position; null beyond the last one. */
@@ -185,39 +181,39 @@ export class BackwardLens implements Lens {
   scene(selected: Maybe): Scene {
     const event = this.replay.event;
     const now = event?.kind === "flow" ? new Set([`${event.node}:${event.index}`]) : NOTHING;
-    return { node: (id) => this.look(id), edge: (key) => this.replay.edges.get(key), lit: this.lit, selected, now };
+    return { node: (id) => this.#look(id), edge: (key) => this.replay.edges.get(key), lit: this.lit, selected, now };
   }
 
-  private look(id: number): NodeLook {
+  #look(id: number): NodeLook {
     const known = this.replay.status.get(id);
-    const status = known === "recorded" && this.again.has(id) ? "again" : known;
+    const status = known === "recorded" && this.#again.has(id) ? "again" : known;
     const needs = this.replay.needs.get(id);
     const waits = status === "waiting" && needs !== undefined ? `waits: ${needs}` : STYLES[status ?? "recorded"].word;
-    const place = status === "ready" ? this.next.indexOf(id) + 1 : 0;
+    const place = status === "ready" ? this.#next.indexOf(id) + 1 : 0;
     return {
       look: status ?? "recorded",
       known: status !== undefined,
       word: status === "recorded" || status === undefined ? "" : place > 0 ? `ready: ${place}` : waits,
-      ...this.tensorOf(id),
-      broken: this.brokenAt(id),
-      badge: this.badge(this.replay.pending.get(id)),
+      ...this.#tensorOf(id),
+      broken: this.#brokenAt(id),
+      badge: this.#badge(this.replay.pending.get(id)),
       saved: this.replay.saved.get(id) ?? "",
-      ...this.tray(id, status),
+      ...this.#tray(id, status),
     };
   }
 
   /** The `.grad` of a leaf; while its AccumulateGrad waits or runs, the number of gradients that have arrived. */
-  private tray(id: number, status: string | undefined): { tray?: Tray | undefined } {
+  #tray(id: number, status: string | undefined): { tray?: Tray | undefined } {
     const leaf = this.trace.nodes[id]?.variable;
     if (leaf === undefined) return {};
-    const open = status === "waiting" || status === "ready" || (status === "running" && !this.added(id));
-    const of = this.counts.filter(([step, needs]) => step <= this.step && needs.has(id)).at(-1)?.[1].get(id) ?? 0;
+    const open = status === "waiting" || status === "ready" || (status === "running" && !this.#added(id));
+    const of = this.#counts.filter(([step, needs]) => step <= this.step && needs.has(id)).at(-1)?.[1].get(id) ?? 0;
     const arrived = open ? of - (this.replay.needs.get(id) ?? 0) : 0;
-    return { tray: this.trays.of(id, { grad: this.replay.grads.get(leaf), arrived, of }) };
+    return { tray: this.#trays.of(id, { grad: this.replay.grads.get(leaf), arrived, of }) };
   }
 
   /** Whether a running AccumulateGrad has added its gradient yet. */
-  private added(id: number): boolean {
+  #added(id: number): boolean {
     for (let at = this.step; at >= 0; at--) {
       const event = this.trace.events[at];
       if (event?.kind === "accumulate" && event.node === id) return true;
@@ -227,7 +223,7 @@ export class BackwardLens implements Lens {
   }
 
   /** The state of the tensor that a node created. */
-  private tensorOf(id: number): { version: number; stale: boolean } {
+  #tensorOf(id: number): { version: number; stale: boolean } {
     const node = this.trace.nodes[id];
     const made = node?.variable === undefined ? (node?.outputs ?? []) : [node.variable];
     const own = made.filter((tensor) => (this.replay.rebased.get(tensor) ?? id) === id);
@@ -236,7 +232,7 @@ export class BackwardLens implements Lens {
   }
 
   /** What of a node is NaN or infinite: a gradient that it passed on, what is pending there, or its result. */
-  private brokenAt(id: number): string {
+  #brokenAt(id: number): string {
     const given = (this.trace.nodes[id]?.next ?? []).map((_, index) => this.replay.edges.get(`${id}:${index}`));
     const results = (this.trace.nodes[id]?.outputs ?? []).map((tensor) => this.replay.contents.get(tensor) ?? this.trace.tensors[tensor]?.value);
     const leaf = this.trace.nodes[id]?.variable;
@@ -245,7 +241,7 @@ export class BackwardLens implements Lens {
     return found.includes("nan") ? "nan" : found.includes("inf") ? "inf" : "";
   }
 
-  private badge(pending: readonly Maybe[] | undefined): string {
+  #badge(pending: readonly Maybe[] | undefined): string {
     if (!pending || pending.length === 0) return "";
     return `Σ ${piled(pending.map((entry) => (entry === null ? "–" : brief(valueOf(this.trace, entry)))))}`;
   }

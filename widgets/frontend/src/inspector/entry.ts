@@ -1,9 +1,8 @@
-/** The arithmetic of one entry of a large result: the numbers at its position, or the products and terms summed there. */
-import { broadcastTo, isArray, matmul, strides } from "../live/arrays";
-import type { Argument, NumberArray } from "../live/arrays";
-import { Unsupported } from "../live/arrays";
-import { evaluate } from "../live/evaluate";
-import { isElementwise } from "../live/functions";
+/**
+ * The arithmetic of one entry of a large result: the numbers at its position, or the products and terms summed there.
+ */
+import { Unsupported, broadcastTo, isArray, matmul, strides, type NumberArray, type Argument } from "../live/arrays";
+import { evaluate, isElementwise } from "../live/functions";
 import { pieces } from "../trace/expression";
 import { number } from "../trace/format";
 import type { Expression } from "../trace/types";
@@ -46,16 +45,16 @@ class Entry {
 
   /** How the entry at a position of an expression's result is computed; null if that is not shown. */
   of(expression: Expression, at: number): string | null {
-    if (isPointwise(expression)) return this.pointwise(expression, at);
+    if (isPointwise(expression)) return this.#pointwise(expression, at);
     if (!Array.isArray(expression)) return null;
     const [name, ...args] = expression;
-    if (name === "matmul") return this.product(args, at);
-    if (name === "sum") return this.total(expression, args, at);
-    if (name === "swapaxes" && this.shape.length === 2) return this.turned(args, at);
+    if (name === "matmul") return this.#product(args, at);
+    if (name === "sum") return this.#total(expression, args, at);
+    if (name === "swapaxes" && this.shape.length === 2) return this.#turned(args, at);
     return null;
   }
 
-  private pointwise(expression: Expression, at: number): string {
+  #pointwise(expression: Expression, at: number): string {
     const write = (operand: string): string => {
       const array = this.held(operand);
       return array ? written(broadcastTo(array, this.shape).data[at] as number) : operand;
@@ -63,15 +62,15 @@ class Entry {
     return pieces(expression, write).map(({ text }) => text).join("");
   }
 
-  private array(expression: Expression | undefined): NumberArray {
+  #array(expression: Expression | undefined): NumberArray {
     const found: Argument = evaluate(expression ?? null, (operand) => this.held(operand));
     if (!isArray(found)) throw new Unsupported("a result that is no array");
     return found;
   }
 
   /** A row by a column. */
-  private product([left, right]: Expression[], at: number): string | null {
-    const [a, b] = [this.array(left), this.array(right)];
+  #product([left, right]: Expression[], at: number): string | null {
+    const [a, b] = [this.#array(left), this.#array(right)];
     if (a.shape.length !== 2 || b.shape.length !== 2 || matmul(a, b).data.length <= at) return null;
     const [inner, columns] = b.shape as [number, number];
     const [row, column] = [Math.floor(at / columns), at % columns];
@@ -80,9 +79,9 @@ class Entry {
   }
 
   /** The entries that a sum adds. */
-  private total(expression: Expression, [inner, dims, keep]: Expression[], at: number): string | null {
-    const x = this.array(inner);
-    const result = this.array(expression);
+  #total(expression: Expression, [inner, dims, keep]: Expression[], at: number): string | null {
+    const x = this.#array(inner);
+    const result = this.#array(expression);
     const gone = Array.isArray(dims) ? dims.slice(1).map(Number) : typeof dims === "number" ? [dims] : x.shape.map((_, dim) => dim);
     const summed = gone.map((dim) => (dim + x.shape.length) % x.shape.length);
     const place = indexOf(result.shape, at);
@@ -94,7 +93,7 @@ class Entry {
     return sum(terms, "terms");
   }
 
-  private turned([inner, i, j]: Expression[], at: number): string | null {
+  #turned([inner, i, j]: Expression[], at: number): string | null {
     if (i === j) return null;
     const [rows, columns] = this.shape as [number, number];
     return new Entry(this.held, [columns, rows]).of(inner ?? null, (at % columns) * rows + Math.floor(at / columns));

@@ -3,29 +3,23 @@ import { Ask } from "./ask";
 import type { Answer, Score } from "../trace/questions";
 import { BackwardLens } from "./backward";
 import { TraversalLens } from "./byhand";
-import { Called } from "./called";
-import { CostLens } from "./cost";
+import { Called, SourcePane } from "./source";
+import { CostLens, Heat } from "./heat";
 import { DetailsPane } from "./details";
 import { html, mark, write } from "../page/dom";
 import { Replay } from "../trace/frame";
 import { GraphPane } from "../graph/graph";
 import { listen } from "../page/keys";
 import type { Changed, Lens } from "./lens";
-import { Follow } from "./follow";
-import { Heat } from "./heat";
+import { Follow, Numbers } from "./numbers";
 import { Live } from "../live/live";
 import { Memory } from "./memory";
 import { NodeList } from "./nodelist";
-import { Numbers } from "./numbers";
 import type { Link } from "../page/link";
-import { Panes } from "./panes";
-import { QueueStrip } from "./queue";
-import { Ribbon } from "./ribbon";
+import { Panes, QueueStrip, Ribbon } from "./panes";
 import { Share } from "../page/share";
-import { SlideView } from "../page/slide";
-import { SourcePane } from "./source";
+import { SlideView, WholeWindow } from "../page/slide";
 import { Transport } from "../page/transport";
-import { WholeWindow } from "../page/whole";
 import type { Maybe, Trace } from "../trace/types";
 
 const TITLES = { forward: "forward", backward: "backward", traversal: "call by hand", checkpoint: "checkpoint", all: "every step" };
@@ -34,292 +28,292 @@ const ALL: Changed = { nodes: null, edges: null };
 
 export class Inspector {
   readonly element = html("div", { class: "mg-root", tabindex: 0, role: "region", "aria-label": LABEL });
-  private readonly lenses: Record<string, Lens>;
-  private lens: Lens;
-  private readonly replay: Replay;
-  private selected: Maybe;
-  private readonly text = html("output", { class: "mg-text", "aria-live": "polite" });
-  private readonly graph: GraphPane;
-  private readonly source: SourcePane;
-  private readonly called: Called;
-  private readonly details: DetailsPane;
-  private readonly queue: QueueStrip;
-  private readonly memory: Memory;
-  private readonly list: NodeList;
-  private readonly heat: Heat;
-  private readonly follow: Follow | null;
-  private readonly ask: Ask;
-  private readonly transport: Transport;
-  private readonly ribbon: Ribbon;
-  private readonly whole = new WholeWindow(this.element);
-  private readonly slide = new SlideView(this.element, this.whole, (on) => this.graph.viewport.readFrom(on ? "afar" : "near"));
-  private readonly tabs: HTMLButtonElement[] = [];
-  private readonly undo: (() => void)[] = [];
+  readonly #lenses: Record<string, Lens>;
+  #lens: Lens;
+  readonly #replay: Replay;
+  #selected: Maybe;
+  readonly #text = html("output", { class: "mg-text", "aria-live": "polite" });
+  readonly #graph: GraphPane;
+  readonly #source: SourcePane;
+  readonly #called: Called;
+  readonly #details: DetailsPane;
+  readonly #queue: QueueStrip;
+  readonly #memory: Memory;
+  readonly #list: NodeList;
+  readonly #heat: Heat;
+  readonly #follow: Follow | null;
+  readonly #ask: Ask;
+  readonly #transport: Transport;
+  readonly #ribbon: Ribbon;
+  readonly #whole = new WholeWindow(this.element);
+  readonly #slide = new SlideView(this.element, this.#whole, (on) => this.#graph.viewport.readFrom(on ? "afar" : "near"));
+  readonly #tabs: HTMLButtonElement[] = [];
+  readonly #undo: (() => void)[] = [];
 
-  private readonly trace: Trace;
-  private readonly numbers: Numbers | null;
-  private readonly live: Live | null;
+  readonly #trace: Trace;
+  readonly #numbers: Numbers | null;
+  readonly #live: Live | null;
 
   constructor(
     given: Trace,
     private readonly link: Link,
   ) {
-    const live = (this.live = link.live === false ? null : Live.of(given));
-    const trace = (this.trace = live?.trace ?? given);
-    this.numbers = live && new Numbers(live, () => this.moved(), link.live === true);
-    this.replay = new Replay(trace);
-    const walks = ["forward", "backward", "checkpoint", "all"].map((name) => [name, new BackwardLens(trace, name, this.replay)] as const);
-    this.lenses = { traversal: new TraversalLens(trace), ...Object.fromEntries(walks) };
-    this.lens = this.lenses[link.lens] ?? (this.lenses["backward"] as Lens);
-    this.selected = link.selected;
-    const pick = (node: Maybe): void => this.select(node);
+    const live = (this.#live = link.live === false ? null : Live.of(given));
+    const trace = (this.#trace = live?.trace ?? given);
+    this.#numbers = live && new Numbers(live, () => this.#moved(), link.live === true);
+    this.#replay = new Replay(trace);
+    const walks = ["forward", "backward", "checkpoint", "all"].map((name) => [name, new BackwardLens(trace, name, this.#replay)] as const);
+    this.#lenses = { traversal: new TraversalLens(trace), ...Object.fromEntries(walks) };
+    this.#lens = this.#lenses[link.lens] ?? (this.#lenses["backward"] as Lens);
+    this.#selected = link.selected;
+    const pick = (node: Maybe): void => this.#select(node);
     const events = {
-      pick: (node: Maybe) => this.clicked(node),
-      find: (node: number) => this.find(node),
+      pick: (node: Maybe) => this.#clicked(node),
+      find: (node: number) => this.#find(node),
       fold: (folded: number[]) => this.link.say("collapsed", folded),
     };
-    this.graph = new GraphPane(trace, events, link.collapsed);
-    this.details = new DetailsPane(trace, pick, (step) => this.goToStep(step), (edges, saved) => this.graph.light(edges, saved));
-    this.called = new Called(trace, (nodes, edges) => this.graph.call(nodes, edges), this.details.arrived, pick);
-    this.source = new SourcePane(trace, this.called);
-    this.queue = new QueueStrip(trace, pick);
-    this.list = new NodeList(trace, pick);
-    this.heat = new Heat(trace, pick, (on) => this.graph.element.classList.toggle("mg-heat", on));
-    this.follow = live && new Follow(live, this.details.arrived, pick, (nodes) => this.reached(nodes));
-    const numbers = this.numbers && this.follow ? [this.numbers.element, this.follow.element] : [];
-    if (live && this.follow) this.details.arithmetic.trail = { entry: this.follow.entry, array: (value) => live.slots.array(value) };
-    const cost = new CostLens(trace, this.graph, pick);
-    this.graph.tools.lastElementChild?.before(this.list.element, this.heat.element, cost.element, ...numbers);
-    this.memory = new Memory(trace, { go: (step) => this.goToStep(step), pick });
-    this.ask = new Ask(trace, link.questions, (answers, score) => this.answered(answers, score));
-    this.ask.load(link.answers);
-    this.transport = new Transport({ go: (position) => this.go(position) });
-    this.ribbon = new Ribbon(trace);
-    this.transport.track.prepend(this.ribbon.element);
-    this.assemble();
-    this.undo.push(listen(this.element, this.actions()), link.listen(() => this.told()));
-    this.open();
-    this.graph.open(this.focus);
-    this.reveal();
+    this.#graph = new GraphPane(trace, events, link.collapsed);
+    this.#details = new DetailsPane(trace, pick, (step) => this.#goToStep(step), (edges, saved) => this.#graph.light(edges, saved));
+    this.#called = new Called(trace, (nodes, edges) => this.#graph.call(nodes, edges), this.#details.arrived, pick);
+    this.#source = new SourcePane(trace, this.#called);
+    this.#queue = new QueueStrip(trace, pick);
+    this.#list = new NodeList(trace, pick);
+    this.#heat = new Heat(trace, pick, (on) => this.#graph.element.classList.toggle("mg-heat", on));
+    this.#follow = live && new Follow(live, this.#details.arrived, pick, (nodes) => this.#reached(nodes));
+    const numbers = this.#numbers && this.#follow ? [this.#numbers.element, this.#follow.element] : [];
+    if (live && this.#follow) this.#details.arithmetic.trail = { entry: this.#follow.entry, array: (value) => live.slots.array(value) };
+    const cost = new CostLens(trace, this.#graph, pick);
+    this.#graph.tools.lastElementChild?.before(this.#list.element, this.#heat.element, cost.element, ...numbers);
+    this.#memory = new Memory(trace, { go: (step) => this.#goToStep(step), pick });
+    this.#ask = new Ask(trace, link.questions, (answers, score) => this.#answered(answers, score));
+    this.#ask.load(link.answers);
+    this.#transport = new Transport({ go: (position) => this.#go(position) });
+    this.#ribbon = new Ribbon(trace);
+    this.#transport.track.prepend(this.#ribbon.element);
+    this.#assemble();
+    this.#undo.push(listen(this.element, this.#actions()), link.listen(() => this.#told()));
+    this.#open();
+    this.#graph.open(this.#focus);
+    this.#reveal();
   }
 
   /** Another number is followed, or none: it reaches these nodes. */
-  private reached(nodes: readonly number[]): void {
-    this.graph.annotate("data-followed", { nodes: new Map(nodes.map((id) => [id, "true"])) });
-    this.show({ nodes: [], edges: [] });
+  #reached(nodes: readonly number[]): void {
+    this.#graph.annotate("data-followed", { nodes: new Map(nodes.map((id) => [id, "true"])) });
+    this.#show({ nodes: [], edges: [] });
   }
 
   dispose(): void {
-    this.transport.pause();
-    this.graph.viewport.dispose();
-    this.source.dispose();
-    this.slide.dispose();
+    this.#transport.pause();
+    this.#graph.viewport.dispose();
+    this.#source.dispose();
+    this.#slide.dispose();
     this.link.flush();
-    for (const undo of this.undo) undo();
+    for (const undo of this.#undo) undo();
   }
 
-  private assemble(): void {
-    const head = html("div", { class: "mg-head" }, this.text, this.ribbon.tag, this.tabList(), new Share(this.link).element, this.slide.button, this.whole.button);
-    const panes = new Panes(this.source.element, this.graph.element, this.details.element);
-    panes.element.append(this.called.card);
-    const foot = html("div", { class: "mg-foot" }, this.queue.element, this.memory.element, this.transport.element);
-    this.element.append(head, ...(this.numbers ? [this.numbers.bar] : []), this.ask.element, panes.element, foot);
+  #assemble(): void {
+    const head = html("div", { class: "mg-head" }, this.#text, this.#ribbon.tag, this.#tabList(), new Share(this.link).element, this.#slide.button, this.#whole.button);
+    const panes = new Panes(this.#source.element, this.#graph.element, this.#details.element);
+    panes.element.append(this.#called.card);
+    const foot = html("div", { class: "mg-foot" }, this.#queue.element, this.#memory.element, this.#transport.element);
+    this.element.append(head, ...(this.#numbers ? [this.#numbers.bar] : []), this.#ask.element, panes.element, foot);
   }
 
-  private tabList(): HTMLElement {
+  #tabList(): HTMLElement {
     const list = html("div", { class: "mg-tabs", role: "group", "aria-label": "lens" });
-    const checkpoints = this.link.lens === "checkpoint" || this.trace.events.some((event) => event.kind === "checkpoint_begin");
+    const checkpoints = this.link.lens === "checkpoint" || this.#trace.events.some((event) => event.kind === "checkpoint_begin");
     for (const [name, title] of Object.entries(TITLES)) {
       if (name === "checkpoint" && !checkpoints) continue;
       const tab = html("button", { type: "button", class: "mg-tab", "data-lens": name }, title);
-      tab.addEventListener("click", () => this.switchTo(name));
-      this.tabs.push(tab);
+      tab.addEventListener("click", () => this.#switchTo(name));
+      this.#tabs.push(tab);
       list.append(tab);
     }
     return list;
   }
 
-  private actions() {
+  #actions() {
     return {
-      ...this.transport.keys,
-      choose: () => this.clicked(this.selected ?? this.lens.lit),
-      walk: (direction: 1 | -1) => this.walk(direction),
-      fill: () => this.whole.toggle(),
-      level: (at: number) => this.graph.levels.choose(at),
-      ...this.slide.keys,
-      fold: (by: 1 | -1) => this.graph.foldAround(this.selected ?? this.lens.lit ?? this.lens.ready[0] ?? 0, by),
+      ...this.#transport.keys,
+      choose: () => this.#clicked(this.#selected ?? this.#lens.lit),
+      walk: (direction: 1 | -1) => this.#walk(direction),
+      fill: () => this.#whole.toggle(),
+      level: (at: number) => this.#graph.levels.choose(at),
+      ...this.#slide.keys,
+      fold: (by: 1 | -1) => this.#graph.foldAround(this.#selected ?? this.#lens.lit ?? this.#lens.ready[0] ?? 0, by),
     };
   }
 
   /** Shows the state in the model: at the start, and when Python has changed it. */
-  private open(): void {
-    const lens = this.lens;
+  #open(): void {
+    const lens = this.#lens;
     if (lens instanceof TraversalLens) lens.load(this.link.calls);
     else if (lens instanceof BackwardLens) lens.goTo(lens.positionOf(this.link.step));
-    this.show(ALL);
+    this.#show(ALL);
   }
 
-  private told(): void {
-    this.transport.pause();
-    this.lens = this.lenses[this.link.lens] ?? this.lens;
-    this.selected = this.link.selected;
-    this.ask.load(this.link.answers);
-    if (this.link.collapsed) this.graph.setFolded(new Set(this.link.collapsed));
-    this.open();
+  #told(): void {
+    this.#transport.pause();
+    this.#lens = this.#lenses[this.link.lens] ?? this.#lens;
+    this.#selected = this.link.selected;
+    this.#ask.load(this.link.answers);
+    if (this.link.collapsed) this.#graph.setFolded(new Set(this.link.collapsed));
+    this.#open();
   }
 
-  private switchTo(name: string): void {
-    const next = this.lenses[name];
-    if (!next || next === this.lens) return;
-    this.transport.pause();
-    if (next instanceof BackwardLens) next.goTo(next.positionOf(this.lens.step));
-    this.lens = next;
+  #switchTo(name: string): void {
+    const next = this.#lenses[name];
+    if (!next || next === this.#lens) return;
+    this.#transport.pause();
+    if (next instanceof BackwardLens) next.goTo(next.positionOf(this.#lens.step));
+    this.#lens = next;
     this.link.say("lens", name);
-    this.report();
-    this.show(ALL);
+    this.#report();
+    this.#show(ALL);
   }
 
-  private go(wanted: number): void {
-    const position = this.allowed(wanted);
-    if (position < wanted) this.transport.pause();
-    if (position < wanted && position === this.lens.position) {
-      this.ask.focus();
-      this.showPosition();
+  #go(wanted: number): void {
+    const position = this.#allowed(wanted);
+    if (position < wanted) this.#transport.pause();
+    if (position < wanted && position === this.#lens.position) {
+      this.#ask.focus();
+      this.#showPosition();
     }
-    if (position === this.lens.position && this.lens.last > 0) return;
-    const changed = this.lens.goTo(position);
-    this.report();
-    this.show(changed);
+    if (position === this.#lens.position && this.#lens.last > 0) return;
+    const changed = this.#lens.goTo(position);
+    this.#report();
+    this.#show(changed);
   }
 
   /** As far as the open questions allow. */
-  private allowed(position: number): number {
-    const lens = this.lens;
+  #allowed(position: number): number {
+    const lens = this.#lens;
     if (!(lens instanceof BackwardLens)) return position;
-    const barrier = this.ask.barrier(lens.step, lens.stepAt(position) ?? lens.step);
+    const barrier = this.#ask.barrier(lens.step, lens.stepAt(position) ?? lens.step);
     return barrier === null ? position : lens.positionOf(barrier - 1);
   }
 
-  private answered(answers: Answer[], score: Score): void {
+  #answered(answers: Answer[], score: Score): void {
     this.link.say("answers", answers);
     this.link.say("score", score);
-    this.show({ nodes: [], edges: [] });
+    this.#show({ nodes: [], edges: [] });
     this.element.focus();
   }
 
   /** All numbers have changed, at the same step. */
-  private moved(): void {
-    this.graph.forget();
-    this.follow?.changed();
-    this.show(ALL);
+  #moved(): void {
+    this.#graph.forget();
+    this.#follow?.changed();
+    this.#show(ALL);
   }
 
-  private goToStep(step: number): void {
-    this.transport.pause();
-    if (this.lens instanceof BackwardLens) this.go(this.lens.positionOf(step));
+  #goToStep(step: number): void {
+    this.#transport.pause();
+    if (this.#lens instanceof BackwardLens) this.#go(this.#lens.positionOf(step));
   }
 
-  private report(): void {
-    if (this.lens instanceof TraversalLens) this.link.say("calls", this.lens.made);
-    else this.link.say("step", this.lens.step);
+  #report(): void {
+    if (this.#lens instanceof TraversalLens) this.link.say("calls", this.#lens.made);
+    else this.link.say("step", this.#lens.step);
   }
 
-  private clicked(node: Maybe): void {
-    if (node === null || !(this.lens instanceof TraversalLens)) return this.select(node === this.selected ? null : node);
-    this.selected = node;
-    if (this.lens.call(node)) this.report();
-    this.show(ALL);
+  #clicked(node: Maybe): void {
+    if (node === null || !(this.#lens instanceof TraversalLens)) return this.#select(node === this.#selected ? null : node);
+    this.#selected = node;
+    if (this.#lens.call(node)) this.#report();
+    this.#show(ALL);
   }
 
-  private select(node: Maybe): void {
-    this.selected = node;
+  #select(node: Maybe): void {
+    this.#selected = node;
     this.link.say("selected", node);
-    this.show({ nodes: [], edges: [] });
-    if (node !== null) this.graph.reveal(node);
+    this.#show({ nodes: [], edges: [] });
+    if (node !== null) this.#graph.reveal(node);
   }
 
   /** Selects a node found by the search, unfolded; one that is drawn later, e.g. of another graph, at the step that draws it. */
-  private find(node: number): void {
-    const later = this.lens instanceof BackwardLens && !this.lens.moment.look(node).known ? this.lens.appears(node) : null;
+  #find(node: number): void {
+    const later = this.#lens instanceof BackwardLens && !this.#lens.moment.look(node).known ? this.#lens.appears(node) : null;
     if (later !== null) {
-      this.transport.pause();
-      this.go(later);
+      this.#transport.pause();
+      this.#go(later);
     }
-    this.graph.uncover(node);
-    this.select(node);
+    this.#graph.uncover(node);
+    this.#select(node);
   }
 
   /** Moves the selection along the graph: down to the first next node, up to a node that leads here. */
-  private walk(direction: 1 | -1): void {
-    const from = this.selected ?? this.lens.lit ?? this.lens.ready[0] ?? 0;
-    const down = this.trace.nodes[from]?.next.find((edge) => edge !== null)?.[0];
-    const up = this.trace.nodes.findIndex((node) => node.next.some((edge) => edge?.[0] === from));
+  #walk(direction: 1 | -1): void {
+    const from = this.#selected ?? this.#lens.lit ?? this.#lens.ready[0] ?? 0;
+    const down = this.#trace.nodes[from]?.next.find((edge) => edge !== null)?.[0];
+    const up = this.#trace.nodes.findIndex((node) => node.next.some((edge) => edge?.[0] === from));
     const to = direction > 0 ? down : up;
-    if (to !== undefined && to >= 0) this.select(to);
+    if (to !== undefined && to >= 0) this.#select(to);
   }
 
-  private show(changed: Changed): void {
-    const lens = this.lens;
-    const scene = lens.scene(this.selected);
-    this.graph.update(scene, changed.nodes, changed.edges);
-    this.list.show(scene);
-    this.heat.show(lens.moment);
-    this.follow?.show(lens.moment);
-    this.called.show(lens.moment);
-    if (lens instanceof BackwardLens) this.ask.show(lens.step, lens.stepAt(lens.position + 1));
-    const secret = this.ask.asking === "next" && lens instanceof BackwardLens;
-    const shown = this.selected ?? lens.lit ?? (secret ? null : lens.ready[0]) ?? null;
+  #show(changed: Changed): void {
+    const lens = this.#lens;
+    const scene = lens.scene(this.#selected);
+    this.#graph.update(scene, changed.nodes, changed.edges);
+    this.#list.show(scene);
+    this.#heat.show(lens.moment);
+    this.#follow?.show(lens.moment);
+    this.#called.show(lens.moment);
+    if (lens instanceof BackwardLens) this.#ask.show(lens.step, lens.stepAt(lens.position + 1));
+    const secret = this.#ask.asking === "next" && lens instanceof BackwardLens;
+    const shown = this.#selected ?? lens.lit ?? (secret ? null : lens.ready[0]) ?? null;
     const byHand = lens instanceof TraversalLens;
-    const note = this.selected !== null ? "selected" : lens.lit !== null ? "in this step" : byHand ? "complete" : "runs next";
-    this.details.show(shown, this.ask.asking ? { ...lens.moment, now: null, asking: true } : lens.moment, note, this.selected !== null && !byHand);
-    this.queue.element.hidden = lens.name === "forward" || secret;
-    if (!(lens instanceof BackwardLens)) this.ask.element.hidden = true;
-    else this.ask.element.hidden = this.link.questions.length === 0;
-    this.queue.show(byHand ? "complete" : "ready queue", lens.ready);
-    this.showSource(shown);
-    write(this.text, lens.text);
-    mark(this.text, "title", lens.text);
+    const note = this.#selected !== null ? "selected" : lens.lit !== null ? "in this step" : byHand ? "complete" : "runs next";
+    this.#details.show(shown, this.#ask.asking ? { ...lens.moment, now: null, asking: true } : lens.moment, note, this.#selected !== null && !byHand);
+    this.#queue.element.hidden = lens.name === "forward" || secret;
+    if (!(lens instanceof BackwardLens)) this.#ask.element.hidden = true;
+    else this.#ask.element.hidden = this.link.questions.length === 0;
+    this.#queue.show(byHand ? "complete" : "ready queue", lens.ready);
+    this.#showSource(shown);
+    write(this.#text, lens.text);
+    mark(this.#text, "title", lens.text);
     const timed = lens instanceof BackwardLens && (lens.name === "forward" || lens.name === "all");
-    this.ribbon.show(timed ? lens.steps : null, lens.step);
-    this.showPosition();
-    this.memory.show(byHand ? null : lens.step, lens.name === "checkpoint");
-    for (const tab of this.tabs) mark(tab, "aria-pressed", String(tab.dataset["lens"] === lens.name));
-    this.mark();
-    this.reveal();
+    this.#ribbon.show(timed ? lens.steps : null, lens.step);
+    this.#showPosition();
+    this.#memory.show(byHand ? null : lens.step, lens.name === "checkpoint");
+    for (const tab of this.#tabs) mark(tab, "aria-pressed", String(tab.dataset["lens"] === lens.name));
+    this.#mark();
+    this.#reveal();
   }
 
   /** The node that the step is about, unless a question asks for it. */
-  private get focus(): Maybe {
-    return this.ask.asking === "next" ? this.lens.lit : this.lens.focus;
+  get #focus(): Maybe {
+    return this.#ask.asking === "next" ? this.#lens.lit : this.#lens.focus;
   }
 
-  private reveal(): void {
-    if (this.focus !== null) this.graph.reveal(this.focus);
+  #reveal(): void {
+    if (this.#focus !== null) this.#graph.reveal(this.#focus);
   }
 
-  private showPosition(): void {
-    this.transport.show(this.lens.position, this.lens.last, this.lens.text, this.lens.counter);
+  #showPosition(): void {
+    this.#transport.show(this.#lens.position, this.#lens.last, this.#lens.text, this.#lens.counter);
   }
 
-  private showSource(shown: Maybe): void {
-    const lens = this.lens;
-    if (lens instanceof TraversalLens) return this.source.write("the same calls in Python", lens.python);
-    const event = this.trace.events[lens.step];
-    const node = shown === null ? undefined : this.trace.nodes[shown];
-    const picked = this.selected !== null && node?.line != null;
-    this.source.show((picked ? node.file : event?.file) ?? null, (picked ? node.line : event?.line) ?? null);
+  #showSource(shown: Maybe): void {
+    const lens = this.#lens;
+    if (lens instanceof TraversalLens) return this.#source.write("the same calls in Python", lens.python);
+    const event = this.#trace.events[lens.step];
+    const node = shown === null ? undefined : this.#trace.nodes[shown];
+    const picked = this.#selected !== null && node?.line != null;
+    this.#source.show((picked ? node.file : event?.file) ?? null, (picked ? node.line : event?.line) ?? null);
   }
 
   /** What tests read, so that they need no pixels. */
-  private mark(): void {
-    const lens = this.lens;
+  #mark(): void {
+    const lens = this.#lens;
     mark(this.element, "data-lens", lens.name);
     mark(this.element, "data-step", lens.step);
     mark(this.element, "data-position", lens.position);
     mark(this.element, "data-lit", lens.lit ?? "");
     mark(this.element, "data-ready", lens.ready.join(" "));
-    mark(this.element, "data-score", this.link.questions.length > 0 ? `${this.ask.score.right}/${this.ask.score.answered}` : null);
+    mark(this.element, "data-score", this.link.questions.length > 0 ? `${this.#ask.score.right}/${this.#ask.score.answered}` : null);
     const { gradient } = lens;
-    mark(this.element, "data-gradient", gradient == null ? "" : (this.live?.recordedIndex(gradient) ?? gradient));
+    mark(this.element, "data-gradient", gradient == null ? "" : (this.#live?.recordedIndex(gradient) ?? gradient));
   }
 }

@@ -1,12 +1,10 @@
 /** The memory pane: bytes over time with the playhead; opened, it lists the holders of each storage at this step. */
 import { Chart, scaleOf } from "../page/chart";
-import { KINDS, STACKED } from "../trace/types";
+import { KINDS, STACKED, type Trace } from "../trace/types";
 import { html, mark, write } from "../page/dom";
 import { bytes as amount } from "../trace/format";
-import { Holders, Makers } from "../trace/holders";
-import type { Held, Named } from "../trace/holders";
+import { Holders, Makers, type Held, type Named } from "../trace/holders";
 import { total } from "../trace/spans";
-import type { Trace } from "../trace/types";
 
 const SHOWN = 8;
 
@@ -17,71 +15,71 @@ export interface MemoryEvents {
 
 export class Memory {
   readonly element: HTMLElement;
-  private readonly chart: Chart;
-  private readonly legend = html("div", { class: "mg-kinds" });
-  private readonly button = html("button", { type: "button", class: "mg-heading mg-toggle", "aria-expanded": false }, "bytes held");
-  private readonly list = html("div", { class: "mg-holders", tabindex: 0, role: "group", "aria-label": "who holds what" });
-  private readonly counts: HTMLElement[];
-  private readonly empty: boolean;
-  private readonly holders: Holders;
-  private readonly makers: Makers;
-  private latest: [step: number, tall: boolean] | null = null;
+  readonly #chart: Chart;
+  readonly #legend = html("div", { class: "mg-kinds" });
+  readonly #button = html("button", { type: "button", class: "mg-heading mg-toggle", "aria-expanded": false }, "bytes held");
+  readonly #list = html("div", { class: "mg-holders", tabindex: 0, role: "group", "aria-label": "who holds what" });
+  readonly #counts: HTMLElement[];
+  readonly #empty: boolean;
+  readonly #holders: Holders;
+  readonly #makers: Makers;
+  #latest: [step: number, tall: boolean] | null = null;
 
   constructor(
     private readonly trace: Trace,
     private readonly events: MemoryEvents,
   ) {
-    this.holders = new Holders(trace);
-    this.makers = new Makers(trace);
-    this.chart = new Chart(trace, scaleOf([trace]), (step) => events.go(step));
-    this.empty = !this.chart.all.some((held) => total(held) > 0);
-    this.counts = KINDS.map(() => html("b", {}));
+    this.#holders = new Holders(trace);
+    this.#makers = new Makers(trace);
+    this.#chart = new Chart(trace, scaleOf([trace]), (step) => events.go(step));
+    this.#empty = !this.#chart.all.some((held) => total(held) > 0);
+    this.#counts = KINDS.map(() => html("b", {}));
     STACKED.forEach((kind) => {
       const name = KINDS[kind];
-      if (!this.chart.all.some((held) => (held[kind] ?? 0) > 0)) return;
+      if (!this.#chart.all.some((held) => (held[kind] ?? 0) > 0)) return;
       const key = html("i", { class: `mg-key mg-${name}` });
-      this.legend.append(html("span", { class: "mg-kind" }, key, `${name} `, this.counts[kind] as HTMLElement));
+      this.#legend.append(html("span", { class: "mg-kind" }, key, `${name} `, this.#counts[kind] as HTMLElement));
     });
-    this.list.hidden = true;
-    this.button.addEventListener("click", () => this.toggle());
-    const parts = [this.button, this.chart.element, this.legend, this.list];
+    this.#list.hidden = true;
+    this.#button.addEventListener("click", () => this.#toggle());
+    const parts = [this.#button, this.#chart.element, this.#legend, this.#list];
     this.element = html("section", { class: "mg-memory", "aria-label": "bytes held over time" }, ...parts);
   }
 
   /** Moves the playhead; `null` hides the pane, if time does not follow the events. */
   show(step: number | null, tall: boolean): void {
-    const now = step === null ? undefined : this.chart.all[step];
-    this.element.hidden = !now || this.empty;
+    const now = step === null ? undefined : this.#chart.all[step];
+    this.element.hidden = !now || this.#empty;
     if (step === null || !now) return;
-    this.latest = [step, tall];
-    this.chart.show(step);
-    mark(this.element, "data-tall", String(tall || !this.list.hidden));
-    this.counts.forEach((count, kind) => write(count, amount(now[kind] ?? 0)));
-    if (!this.list.hidden) this.open(step);
+    this.#latest = [step, tall];
+    this.#chart.show(step);
+    mark(this.element, "data-tall", String(tall || !this.#list.hidden));
+    this.#counts.forEach((count, kind) => write(count, amount(now[kind] ?? 0)));
+    if (!this.#list.hidden) this.#open(step);
   }
 
-  private toggle(): void {
-    this.list.hidden = !this.list.hidden;
-    mark(this.button, "aria-expanded", String(!this.list.hidden));
-    if (this.latest) this.show(...this.latest);
+  #toggle(): void {
+    this.#list.hidden = !this.#list.hidden;
+    mark(this.#button, "aria-expanded", String(!this.#list.hidden));
+    if (this.#latest) this.show(...this.#latest);
   }
 
-  private open(step: number): void {
-    this.holders.goTo(step);
-    const held = this.holders.held();
+  #open(step: number): void {
+    this.#holders.goTo(step);
+    const held = this.#holders.held();
     const tables = STACKED.flatMap((at) => {
       const kind = KINDS[at];
       const parts = held.filter((each) => each.kind === kind && each.bytes > 0);
-      return parts.length > 0 ? [this.kind(kind, parts)] : [];
+      return parts.length > 0 ? [this.#kind(kind, parts)] : [];
     });
     const older = html("p", { class: "mg-quiet" }, "This trace does not say who holds what: record it anew.");
-    this.list.replaceChildren(...(tables.length > 0 || this.trace.storages ? tables : [older]));
+    this.#list.replaceChildren(...(tables.length > 0 || this.trace.storages ? tables : [older]));
   }
 
   /** All of one kind, the largest first. */
-  private kind(kind: string, parts: Held[]): HTMLElement {
+  #kind(kind: string, parts: Held[]): HTMLElement {
     const sum = (list: Held[]): number => list.reduce((total, each) => total + each.bytes, 0);
-    const rows = parts.sort((a, b) => b.bytes - a.bytes).slice(0, SHOWN).map((each) => this.row(each));
+    const rows = parts.sort((a, b) => b.bytes - a.bytes).slice(0, SHOWN).map((each) => this.#row(each));
     const more = parts.slice(SHOWN);
     const cells = (text: string, bytes: number): HTMLElement[] => [html("td", {}), html("td", {}, text), html("td", {}, amount(bytes))];
     if (more.length > 0) rows.push(html("tr", {}, html("th", { scope: "row" }, `${more.length} more`), ...cells("", sum(more))));
@@ -91,16 +89,16 @@ export class Memory {
     return html("table", { class: "mg-table", "data-kind": kind, "data-bytes": sum(parts) }, caption, head, html("tbody", {}, ...rows));
   }
 
-  private row(held: Held): HTMLElement {
-    const maker = this.makers.maker(held);
-    const origin = this.makers.isTensor(held) ? "the program" : held.kind === "gradients" ? "the pass" : "an op";
-    const who = held.holders.slice(0, SHOWN).map((each) => html("div", {}, this.named(this.makers.holder(each))));
+  #row(held: Held): HTMLElement {
+    const maker = this.#makers.maker(held);
+    const origin = this.#makers.isTensor(held) ? "the program" : held.kind === "gradients" ? "the pass" : "an op";
+    const who = held.holders.slice(0, SHOWN).map((each) => html("div", {}, this.#named(this.#makers.holder(each))));
     if (held.holders.length > SHOWN) who.push(html("div", {}, `and ${held.holders.length - SHOWN} more`));
-    const cells = [html("td", {}, maker ? this.named(maker) : origin), html("td", {}, ...who), html("td", {}, amount(held.bytes))];
-    return html("tr", { "data-storage": held.storage }, html("th", { scope: "row" }, this.makers.what(held)), ...cells);
+    const cells = [html("td", {}, maker ? this.#named(maker) : origin), html("td", {}, ...who), html("td", {}, amount(held.bytes))];
+    return html("tr", { "data-storage": held.storage }, html("th", { scope: "row" }, this.#makers.what(held)), ...cells);
   }
 
-  private named({ text, node }: Named): Node | string {
+  #named({ text, node }: Named): Node | string {
     if (node === null) return text;
     const button = html("button", { type: "button", class: "mg-link" }, text);
     button.addEventListener("click", () => this.events.pick(node));

@@ -1,8 +1,7 @@
 /** The positions of gradients next to their edges: apart from each other and from boxes, if there is room. */
 import { brief, valueOf } from "../trace/format";
 import type { Maybe, Trace } from "../trace/types";
-import { along, HEIGHT, push } from "./geometry";
-import type { Box, Drawing, Point, Region, Wire } from "./geometry";
+import { along, HEIGHT, push, type Box, type Drawing, type Point, type Region, type Wire } from "./geometry";
 
 /** A label begins here, or ends here if it is at the left of its edge. */
 export interface Spot {
@@ -21,10 +20,10 @@ const [LETTER, SHORTEST] = [7, 28];
 
 /** The areas that are taken, found by position. */
 export class Taken {
-  private readonly cells = new Map<string, Region[]>();
+  readonly #cells = new Map<string, Region[]>();
 
   add(region: Region): void {
-    for (const key of this.keys(region)) push(this.cells, key, region);
+    for (const key of this.#keys(region)) push(this.#cells, key, region);
   }
 
   addBoxes(boxes: Iterable<Box>): void {
@@ -37,7 +36,7 @@ export class Taken {
   take(spots: Iterable<Spot>, width: number): Spot | null {
     let [least, best]: [number, Spot | null] = [Infinity, null];
     for (const spot of spots) {
-      const area = this.overlap(regionOf(spot, width));
+      const area = this.#overlap(regionOf(spot, width));
       if (area < least) [least, best] = [area, spot];
       if (area === 0) break;
     }
@@ -46,8 +45,8 @@ export class Taken {
   }
 
   /** The covered area of a region. */
-  private overlap(region: Region): number {
-    const others = new Set(this.keys(region).flatMap((key) => this.cells.get(key) ?? []));
+  #overlap(region: Region): number {
+    const others = new Set(this.#keys(region).flatMap((key) => this.#cells.get(key) ?? []));
     let area = 0;
     for (const other of others) {
       const wide = Math.min(region.right, other.right) - Math.max(region.left, other.left);
@@ -57,7 +56,7 @@ export class Taken {
     return area;
   }
 
-  private keys({ left, top, right, bottom }: Region): string[] {
+  #keys({ left, top, right, bottom }: Region): string[] {
     const keys: string[] = [];
     for (let x = Math.floor(left / CELL); x <= Math.floor(right / CELL); x++) {
       for (let y = Math.floor(top / CELL); y <= Math.floor(bottom / CELL); y++) keys.push(`${x},${y}`);

@@ -1,8 +1,8 @@
 /** The functions of expressions (docs/trace.md) on small arrays. */
 import * as A from "./arrays";
-import type { Argument, NumberArray } from "./arrays";
-import { Dtype, Ellipsis, isArray, isFloat, Slice, Unsupported } from "./arrays";
+import { Dtype, Ellipsis, isArray, isFloat, Slice, Unsupported, cast, type Argument, type NumberArray } from "./arrays";
 import { getitem, put, scatter } from "./indexing";
+import type { Expression } from "../trace/types";
 
 export type Function = (...args: Argument[]) => Argument;
 
@@ -288,3 +288,34 @@ export const FUNCTIONS: Record<string, Function> = {
   zeros: (shape, dtype) => A.make(integers(shape), dtypeOf(dtype), () => 0),
   full: (shape, value, dtype) => (isArray(value) ? A.broadcastTo(A.cast(value, dtypeOf(dtype)), integers(shape)) : A.make(integers(shape), dtypeOf(dtype), () => Number(value))),
 };
+
+// ---- Evaluates the expressions of a trace (docs/trace.md, *Expression*).
+/** The value of a name; undefined if there is none. */
+export type Operands = (name: string) => Argument | undefined;
+
+const NUMBERS: Record<string, number> = { nan: NaN, inf: Infinity, "-inf": -Infinity };
+
+export function evaluate(expression: Expression, operands: Operands): Argument {
+  if (typeof expression === "string") {
+    const found = operands(expression);
+    if (found === undefined) throw new Unsupported(`the trace does not hold ${expression}`);
+    return found;
+  }
+  if (!Array.isArray(expression)) return expression;
+  const [name, ...args] = expression;
+  if (name === "dtype") return new Dtype(String(args[0]));
+  if (name === "text") return new Dtype(String(args[0]));
+  if (name === "float") return NUMBERS[String(args[0])] ?? NaN;
+  const call = Object.hasOwn(FUNCTIONS, name) ? FUNCTIONS[name] : undefined;
+  if (!call) throw new Unsupported(`${name.replace(/Backward\d+$/, "")} is not computed here`);
+  return call(...args.map((each) => evaluate(each, operands)));
+}
+
+/** The array of an expression, in the recorded dtype and shape. */
+export function evaluated(expression: Expression, operands: Operands, like: { shape: readonly number[]; dtype: string } | null): NumberArray {
+  const found = evaluate(expression, operands);
+  const result = isArray(found) ? found : array(found);
+  if (!like) return result;
+  if (result.shape.length !== like.shape.length || result.shape.some((n, i) => n !== like.shape[i])) throw new Unsupported("a result of another shape");
+  return cast(result, like.dtype);
+}

@@ -1,6 +1,5 @@
 /** Indices as in NumPy: the elements of an array that an index selects. */
-import { broadcastShape, broadcastTo, Ellipsis, isArray, make, product, Slice, strides, Unsupported } from "./arrays";
-import type { Argument, NumberArray } from "./arrays";
+import { broadcastShape, broadcastTo, Ellipsis, isArray, make, product, Slice, strides, Unsupported, type Argument, type NumberArray } from "./arrays";
 
 interface Named {
   shape: number[];

@@ -1,7 +1,6 @@
 /** The values of a trace's tensors while its program is recomputed: tensors that share memory share it here too. */
-import { checkSize, isFloat, product, rounding, strided, strides, walk } from "./arrays";
-import type { NumberArray } from "./arrays";
-import { numbersOf } from "./numbers";
+import { checkSize, isFloat, product, rounding, strided, strides, walk, type NumberArray } from "./arrays";
+import { numbersOf } from "./previews";
 import type { TensorRecord, Trace } from "../trace/types";
 
 /** An array, and its origin. */
@@ -30,8 +29,8 @@ export class Memory {
   readonly loaded = new Set<number>();
   /** The location of each `.grad`. */
   readonly grads = new Map<number, number>();
-  private readonly buffers = new Map<number, Buffer>();
-  private readonly places = new Map<number, number>();
+  readonly #buffers = new Map<number, Buffer>();
+  readonly #places = new Map<number, number>();
 
   constructor(
     private readonly trace: Trace,
@@ -50,7 +49,7 @@ export class Memory {
   /** A tensor, or a `.grad`, starts using a storage. */
   hold(storage: number, what: number, id: number | null): void {
     if (id === null) return;
-    if (what < 2) this.places.set(id, storage);
+    if (what < 2) this.#places.set(id, storage);
     if (what === 3) this.grads.set(id, storage);
   }
 
@@ -61,33 +60,33 @@ export class Memory {
 
   /** Whether ops have written all numbers of a tensor's memory. */
   knows(tensor: number): boolean {
-    return this.buffers.get(this.place(tensor))?.full ?? false;
+    return this.#buffers.get(this.#place(tensor))?.full ?? false;
   }
 
   /** Whether a tensor is in the memory of another one, so that nothing has to be computed for it. */
   shares(tensor: number, others: readonly (number | null)[]): boolean {
-    const place = this.place(tensor);
-    return others.some((other) => other !== null && other !== tensor && this.place(other) === place);
+    const place = this.#place(tensor);
+    return others.some((other) => other !== null && other !== tensor && this.#place(other) === place);
   }
 
   read(tensor: number): Known {
     const record = this.trace.tensors[tensor] as TensorRecord;
-    const buffer = this.buffer(tensor, record);
+    const buffer = this.#buffer(tensor, record);
     if (!buffer) return { array: null, touched: false, stale: false };
     if (buffer.full && !record.strides && buffer.data.length === product(record.shape)) {
       return { array: { shape: record.shape, dtype: record.dtype, data: buffer.data.slice() }, touched: buffer.touched, stale: buffer.stale };
     }
-    const [steps, offset] = this.layout(record);
-    if (!this.load(tensor, record, buffer, steps, offset)) return { array: null, touched: buffer.touched, stale: buffer.stale };
+    const [steps, offset] = this.#layout(record);
+    if (!this.#load(tensor, record, buffer, steps, offset)) return { array: null, touched: buffer.touched, stale: buffer.stale };
     const whole = { shape: [buffer.data.length], dtype: record.dtype, data: buffer.data };
     return { array: strided(whole, record.shape, steps, offset), touched: buffer.touched, stale: buffer.stale };
   }
 
   write(tensor: number, { array, touched, stale }: Known): void {
     const record = this.trace.tensors[tensor] as TensorRecord;
-    const buffer = this.buffer(tensor, record);
+    const buffer = this.#buffer(tensor, record);
     if (!buffer) return;
-    const [steps, offset] = this.layout(record);
+    const [steps, offset] = this.#layout(record);
     const whole = product(record.shape) >= buffer.data.length;
     buffer.touched = whole ? touched : buffer.touched || touched;
     buffer.stale = whole ? stale : buffer.stale || stale;
@@ -105,7 +104,7 @@ export class Memory {
 
   /** The whole of a storage, as an array; undefined if no tensor that the trace has is there. */
   whole(storage: number, shape: readonly number[], dtype: string): Known | undefined {
-    const buffer = this.buffers.get(storage);
+    const buffer = this.#buffers.get(storage);
     if (!buffer) return undefined;
     const complete = buffer.data.length === product(shape) && (buffer.full || !buffer.known.includes(0));
     return { array: complete ? { shape, dtype, data: buffer.data.slice() } : null, touched: buffer.touched, stale: buffer.stale };
@@ -113,7 +112,7 @@ export class Memory {
 
   /** A `.grad` as in its memory; undefined if that is unknown. */
   readGrad(tensor: number): Known | undefined {
-    const buffer = this.buffers.get(this.grads.get(tensor) ?? -1);
+    const buffer = this.#buffers.get(this.grads.get(tensor) ?? -1);
     const record = this.trace.tensors[tensor];
     if (!buffer || !record || buffer.data.length !== product(record.shape) || (!buffer.full && buffer.known.includes(0))) return undefined;
     return { array: { shape: record.shape, dtype: record.dtype, data: buffer.data.slice() }, touched: buffer.touched, stale: buffer.stale };
@@ -122,43 +121,43 @@ export class Memory {
   writeGrad(tensor: number, { array, touched, stale }: Known): void {
     const place = this.grads.get(tensor);
     if (place === undefined || !array) return;
-    this.buffers.set(place, { data: array.data.slice(), known: new Uint8Array(0), full: true, touched, stale });
+    this.#buffers.set(place, { data: array.data.slice(), known: new Uint8Array(0), full: true, touched, stale });
   }
 
-  private place(tensor: number): number {
-    return this.places.get(tensor) ?? this.trace.tensors[tensor]?.storage ?? -1;
+  #place(tensor: number): number {
+    return this.#places.get(tensor) ?? this.trace.tensors[tensor]?.storage ?? -1;
   }
 
-  private buffer(tensor: number, record: TensorRecord): Buffer | null {
-    const key = this.place(tensor);
-    const known = this.buffers.get(key);
+  #buffer(tensor: number, record: TensorRecord): Buffer | null {
+    const key = this.#place(tensor);
+    const known = this.#buffers.get(key);
     if (known) return known;
     const bytes = BYTES[record.dtype];
     if (bytes === undefined) return null;
     const stored = (this.trace.storages?.[key] ?? 0) / bytes;
-    const size = Math.max(product(record.shape), Math.floor(stored), this.reach(record));
+    const size = Math.max(product(record.shape), Math.floor(stored), this.#reach(record));
     try {
       checkSize(size);
     } catch {
       return null;
     }
     const made = { data: new Float64Array(size), known: new Uint8Array(size), full: false, touched: false, stale: false };
-    this.buffers.set(key, made);
+    this.#buffers.set(key, made);
     return made;
   }
 
   /** A lower bound of the number of elements in a tensor's memory. */
-  private reach(record: TensorRecord): number {
-    const [steps, offset] = this.layout(record);
+  #reach(record: TensorRecord): number {
+    const [steps, offset] = this.#layout(record);
     return product(record.shape) === 0 ? 0 : record.shape.reduce((last, n, i) => last + (n - 1) * (steps[i] as number), offset) + 1;
   }
 
-  private layout(record: TensorRecord): [steps: readonly number[], offset: number] {
+  #layout(record: TensorRecord): [steps: readonly number[], offset: number] {
     return [record.strides ?? strides(record.shape), record.offset ?? 0];
   }
 
   /** Fills in, from the record of a tensor, what has not been written; returns whether all is then known. */
-  private load(tensor: number, record: TensorRecord, buffer: Buffer, steps: readonly number[], offset: number): boolean {
+  #load(tensor: number, record: TensorRecord, buffer: Buffer, steps: readonly number[], offset: number): boolean {
     let all = buffer.full;
     if (all) return true;
     all = true;

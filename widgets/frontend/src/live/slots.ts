@@ -1,15 +1,15 @@
 /** A copy of a trace in which whatever a run can change has its own preview. */
-import { numbersOf, previewOf } from "./numbers";
-import type { Known } from "./memory";
 import type { NumberArray } from "./arrays";
-import type { Maybe, NodeRecord, Scalar, TensorRecord, Trace, TraceEvent, Value } from "../trace/types";
+import type { Scalar, Value, Maybe, NodeRecord, TensorRecord, Trace, TraceEvent } from "../trace/types";
+import type { Known } from "./memory";
+import { numbersOf, previewOf } from "./previews";
 
 type Fields = Record<string, unknown>;
 
 /** The preview of a computed array, created on demand. */
 class Preview implements Value {
   readonly live = true;
-  private made: Value | null = null;
+  #made: Value | null = null;
 
   constructor(
     private readonly array: NumberArray,
@@ -25,26 +25,26 @@ class Preview implements Value {
   }
 
   get data(): Scalar[] {
-    return this.preview.data as Scalar[];  // undefined where there are statistics, as in every preview
+    return this.#preview.data as Scalar[];  // undefined where there are statistics, as in every preview
   }
 
   get stats(): NonNullable<Value["stats"]> {
-    return this.preview.stats as NonNullable<Value["stats"]>;
+    return this.#preview.stats as NonNullable<Value["stats"]>;
   }
 
-  private get preview(): Value {
-    return (this.made ??= previewOf(this.array));
+  get #preview(): Value {
+    return (this.#made ??= previewOf(this.array));
   }
 }
 
 export class Slots {
   readonly trace: Trace;
   /** By slot, the recorded preview. */
-  private readonly recorded = new Map<number, Value>();
+  readonly #recorded = new Map<number, Value>();
   /** By slot, the index of that preview in the recorded trace. */
-  private readonly origin = new Map<number, number>();
+  readonly #origin = new Map<number, number>();
   /** By slot, all numbers shown there, if they are known. */
-  private readonly arrays = new Map<number, NumberArray>();
+  readonly #arrays = new Map<number, NumberArray>();
 
   constructor(original: Trace) {
     const events = original.events.map((event) => ({ ...event })) as TraceEvent[];
@@ -55,25 +55,25 @@ export class Slots {
 
   /** The index in the recorded trace of a preview of the copy. */
   recordedIndex(value: number): number {
-    return this.origin.get(value) ?? value;
+    return this.#origin.get(value) ?? value;
   }
 
   /** All numbers of a preview of the copy; null if they are unknown. */
   array(value: Maybe | undefined): NumberArray | null {
-    return value == null ? null : (this.arrays.get(value) ?? numbersOf(this.trace.values[value]));
+    return value == null ? null : (this.#arrays.get(value) ?? numbersOf(this.trace.values[value]));
   }
 
   /** Shows the new value of a field of an event. */
   show(step: number, field: string, known: Known | null): void {
     const event = this.trace.events[step] as unknown as Fields;
-    event[field] = this.exchange(event[field] as Maybe | undefined, known);
+    event[field] = this.#exchange(event[field] as Maybe | undefined, known);
   }
 
   /** The same for an entry of a list. */
   showAt(step: number, field: string, at: number, known: Known): void {
     const event = this.trace.events[step] as unknown as Fields;
     const list = event[field] as Maybe[];
-    const slot = this.exchange(list[at], known);
+    const slot = this.#exchange(list[at], known);
     if (slot === list[at]) return;
     event[field] = list.map((value, i) => (i === at ? slot : value));
   }
@@ -81,7 +81,7 @@ export class Slots {
   /** The same for a list of pairs of tensors and their values. */
   showPair(step: number, field: string, at: number, known: Known): void {
     const event = this.trace.events[step] as unknown as Fields;
-    event[field] = (event[field] as [number, Maybe][]).map(([tensor, value], i) => [tensor, i === at ? this.exchange(value, known) : value]);
+    event[field] = (event[field] as [number, Maybe][]).map(([tensor, value], i) => [tensor, i === at ? this.#exchange(value, known) : value]);
   }
 
   /** The gradient sent along an edge is also the sum, if there was none before. */
@@ -92,25 +92,25 @@ export class Slots {
 
   showTensor(id: number, known: Known): void {
     const record = this.trace.tensors[id];
-    if (record) record.value = this.exchange(record.value, known) as number;
+    if (record) record.value = this.#exchange(record.value, known) as number;
   }
 
   showSaved(id: number, at: number, known: Known): void {
     const row = this.trace.nodes[id]?.saved[at];
-    if (row) row[2] = this.exchange(row[2], known) as Maybe;
+    if (row) row[2] = this.#exchange(row[2], known) as Maybe;
   }
 
-  private exchange(value: Maybe | undefined, known: Known | null): Maybe | undefined {
+  #exchange(value: Maybe | undefined, known: Known | null): Maybe | undefined {
     if (value == null) return value;
     const { values } = this.trace;
-    const slot = this.recorded.has(value) ? value : values.push(values[value] as Value) - 1;
+    const slot = this.#recorded.has(value) ? value : values.push(values[value] as Value) - 1;
     if (slot !== value) {
-      this.recorded.set(slot, values[value] as Value);
-      this.origin.set(slot, value);
+      this.#recorded.set(slot, values[value] as Value);
+      this.#origin.set(slot, value);
     }
-    const recorded = this.recorded.get(slot) as Value;
-    if (known?.array && !known.stale) this.arrays.set(slot, known.array);
-    else this.arrays.delete(slot);
+    const recorded = this.#recorded.get(slot) as Value;
+    if (known?.array && !known.stale) this.#arrays.set(slot, known.array);
+    else this.#arrays.delete(slot);
     if (!known || (!known.touched && !known.stale)) values[slot] = recorded;
     else if (known.stale || !known.array) values[slot] = { ...recorded, stale: true };
     else values[slot] = new Preview(known.array, recorded);

@@ -1,9 +1,7 @@
 /** Bytes over time as stacked areas, and under them the runs of checkpointed functions, on one axis of steps. */
 import { html, mark, svg } from "./dom";
-import { series, spans, told, total } from "../trace/spans";
-import type { Span } from "../trace/spans";
-import { KINDS, STACKED } from "../trace/types";
-import type { Bytes, Trace } from "../trace/types";
+import { series, spans, told, total, type Span } from "../trace/spans";
+import { KINDS, STACKED, type Bytes, type Trace } from "../trace/types";
 
 const HEIGHT = 100;
 
@@ -33,7 +31,7 @@ function area(all: readonly Bytes[], layer: number, most: number): string {
 export class Chart {
   readonly element: HTMLElement;
   readonly all: Bytes[];
-  private readonly head = html("div", { class: "mg-playhead" });
+  readonly #head = html("div", { class: "mg-playhead" });
 
   constructor(
     trace: Trace,
@@ -46,7 +44,7 @@ export class Chart {
     if (start >= 0) areas.push(svg("path", { class: "mg-begins", d: `M${start},0V${HEIGHT}` }));
     const box = { class: "mg-bytes", viewBox: `0 0 ${scale.steps} ${HEIGHT}`, preserveAspectRatio: "none" };
     const runs = spans(trace);
-    this.element = html("div", { class: "mg-chart", role: "img" }, svg("svg", box, ...areas), this.lanes(runs), this.head);
+    this.element = html("div", { class: "mg-chart", role: "img" }, svg("svg", box, ...areas), this.#lanes(runs), this.#head);
     mark(this.element, "aria-label", ["bytes held over time", ...runs.map(told)].join("; "));
     this.element.addEventListener("click", (event) => {
       const { left, width } = this.element.getBoundingClientRect();
@@ -57,18 +55,18 @@ export class Chart {
   /** Moves the playhead; beyond the end of a trace it stays there. */
   show(step: number): void {
     const at = Math.min(step, this.all.length - 1);
-    this.head.style.left = `${(100 * (at + 0.5)) / this.scale.steps}%`;
+    this.#head.style.left = `${(100 * (at + 0.5)) / this.scale.steps}%`;
   }
 
-  private lanes(runs: readonly Span[]): HTMLElement {
+  #lanes(runs: readonly Span[]): HTMLElement {
     const levels = 1 + runs.reduce((most, span) => Math.max(most, span.level), -1);
     const rows = Array.from({ length: levels }, (_, level) =>
-      html("div", { class: "mg-lane" }, ...runs.filter((span) => span.level === level).map((span) => this.run(span))),
+      html("div", { class: "mg-lane" }, ...runs.filter((span) => span.level === level).map((span) => this.#run(span))),
     );
     return html("div", { class: "mg-lanes" }, ...rows);
   }
 
-  private run(span: Span): HTMLElement {
+  #run(span: Span): HTMLElement {
     const left = (100 * span.from) / this.scale.steps;
     const width = (100 * (span.to + 1 - span.from)) / this.scale.steps;
     const place = `left:${left.toFixed(3)}%;width:${width.toFixed(3)}%`;

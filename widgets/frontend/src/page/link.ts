@@ -25,9 +25,9 @@ const SHARED = ["step", "lens", "selected", "calls", "collapsed", "answers", "sc
 type Shared = (typeof SHARED)[number];
 
 export class Link {
-  private readonly unsent = new Map<Shared, unknown>();
-  private timer: ReturnType<typeof setTimeout> | null = null;
-  private ours = false;
+  readonly #unsent = new Map<Shared, unknown>();
+  #timer: ReturnType<typeof setTimeout> | null = null;
+  #ours = false;
 
   constructor(private readonly model: Model) {}
 
@@ -90,19 +90,19 @@ export class Link {
 
   /** Notes a change and sends it 200 ms after the last one. */
   say(name: Shared, value: unknown): void {
-    this.unsent.set(name, value);
-    if (this.timer !== null) clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.flush(), REST);
+    this.#unsent.set(name, value);
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.flush(), REST);
   }
 
   flush(): void {
-    if (this.timer !== null) clearTimeout(this.timer);
-    this.timer = null;
-    if (this.unsent.size === 0) return;
-    this.ours = true;
-    for (const [name, value] of this.unsent) this.model.set(name, value);
-    this.ours = false;
-    this.unsent.clear();
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    if (this.#unsent.size === 0) return;
+    this.#ours = true;
+    for (const [name, value] of this.#unsent) this.model.set(name, value);
+    this.#ours = false;
+    this.#unsent.clear();
     try {
       this.model.save_changes();
     } catch (error) {
@@ -114,13 +114,42 @@ export class Link {
   /** Calls back when the other side changed something; returns a function that ends it. */
   listen(callback: () => void): () => void {
     const heard = (): void => {
-      if (this.ours) return;
-      if (this.timer !== null) clearTimeout(this.timer);
-      this.timer = null;
-      this.unsent.clear();
+      if (this.#ours) return;
+      if (this.#timer !== null) clearTimeout(this.#timer);
+      this.#timer = null;
+      this.#unsent.clear();
       callback();
     };
     for (const name of SHARED) this.model.on(`change:${name}`, heard);
     return () => SHARED.forEach((name) => this.model.off(`change:${name}`, heard));
+  }
+}
+
+// ---- A model in a page, without a kernel.
+export class PageModel implements Model {
+  readonly #heard = new Map<string, Set<() => void>>();
+
+  constructor(
+    private readonly state: Record<string, unknown>,
+    readonly program: () => Promise<Program | null>,
+  ) {}
+
+  get(name: string): unknown {
+    return this.state[name];
+  }
+
+  set(name: string, value: unknown): void {
+    this.state[name] = value;
+    for (const callback of [...(this.#heard.get(`change:${name}`) ?? [])]) callback();
+  }
+
+  save_changes(): void {}
+
+  on(name: string, callback: () => void): void {
+    this.#heard.set(name, (this.#heard.get(name) ?? new Set()).add(callback));
+  }
+
+  off(name: string, callback: () => void): void {
+    this.#heard.get(name)?.delete(callback);
   }
 }

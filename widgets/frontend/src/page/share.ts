@@ -1,7 +1,7 @@
 /** "share": the inspector at this step as a standalone page, or as a link that contains the recording itself. */
 import { html, write } from "./dom";
-import { fragmentOf, LONGEST } from "./fragment";
 import type { Link } from "./link";
+import { check, unpack, withoutEntries } from "../trace/file";
 
 const NO_PROGRAM = "This page cannot give its own program away: save it, or copy a link.";
 
@@ -25,52 +25,115 @@ export function pageOf(state: Record<string, unknown>, { script, style, module }
 
 export class Share {
   readonly element: HTMLDetailsElement;
-  private readonly said = html("output", { class: "mg-said", "aria-live": "polite" });
-  private readonly text = html("textarea", { class: "mg-shared", rows: 3, readonly: true, "aria-label": "to copy by hand" });
+  readonly #said = html("output", { class: "mg-said", "aria-live": "polite" });
+  readonly #text = html("textarea", { class: "mg-shared", rows: 3, readonly: true, "aria-label": "to copy by hand" });
 
   constructor(private readonly link: Link) {
-    this.text.hidden = true;
-    const body = html("div", { class: "mg-share-body" }, this.button("copy as page", () => this.page()), this.button("copy as link", () => this.address()), this.said, this.text);
+    this.#text.hidden = true;
+    const body = html("div", { class: "mg-share-body" }, this.#button("copy as page", () => this.#page()), this.#button("copy as link", () => this.#address()), this.#said, this.#text);
     this.element = html("details", { class: "mg-share" }, html("summary", {}, "share"), body);
-    this.element.addEventListener("toggle", () => this.say(""));
+    this.element.addEventListener("toggle", () => this.#say(""));
   }
 
-  private button(name: string, act: () => Promise<void>): HTMLElement {
+  #button(name: string, act: () => Promise<void>): HTMLElement {
     const button = html("button", { type: "button", class: "mg-tab" }, name);
-    button.addEventListener("click", () => void act().catch((error: unknown) => this.say(`That did not work: ${String(error)}`)));
+    button.addEventListener("click", () => void act().catch((error: unknown) => this.#say(`That did not work: ${String(error)}`)));
     return button;
   }
 
-  private async page(): Promise<void> {
+  async #page(): Promise<void> {
     const program = await this.link.program();
-    if (!program) return this.say(NO_PROGRAM);
+    if (!program) return this.#say(NO_PROGRAM);
     const page = pageOf(this.link.state(), program);
-    await this.copy(page, `Copied: a page of ${Math.round(page.length / 1024)} kB. Paste it into a file with a name that ends in .html.`);
+    await this.#copy(page, `Copied: a page of ${Math.round(page.length / 1024)} kB. Paste it into a file with a name that ends in .html.`);
   }
 
-  private async address(): Promise<void> {
+  async #address(): Promise<void> {
     const fragment = await fragmentOf(this.link.trace, this.link.lens, this.link.step);
     if (fragment.length > LONGEST) {
-      return this.say(`This recording needs ${(fragment.length / 1024).toFixed(1)} kB, and a link holds 8 kB: copy it as a page.`);
+      return this.#say(`This recording needs ${(fragment.length / 1024).toFixed(1)} kB, and a link holds 8 kB: copy it as a page.`);
     }
-    await this.copy(`${this.link.player}#${fragment}`, `Copied: a link of ${((fragment.length) / 1024).toFixed(1)} kB that holds the whole recording.`);
+    await this.#copy(`${this.link.player}#${fragment}`, `Copied: a link of ${((fragment.length) / 1024).toFixed(1)} kB that holds the whole recording.`);
   }
 
   /** If the clipboard cannot be written to, the text is shown, to be copied by hand. */
-  private async copy(text: string, told: string): Promise<void> {
+  async #copy(text: string, told: string): Promise<void> {
     try {
       await navigator.clipboard.writeText(text);
-      this.say(told);
+      this.#say(told);
     } catch {
-      this.say("The browser did not let the clipboard be written to. Copy this:");
-      this.text.hidden = false;
-      this.text.value = text;
-      this.text.select();
+      this.#say("The browser did not let the clipboard be written to. Copy this:");
+      this.#text.hidden = false;
+      this.#text.value = text;
+      this.#text.select();
     }
   }
 
-  private say(text: string): void {
-    this.text.hidden = true;
-    write(this.said, text);
+  #say(text: string): void {
+    this.#text.hidden = true;
+    write(this.#said, text);
   }
+}
+
+// ---- A recording as the fragment of an address: packed, deflated, in characters that an address may contain.
+/** The longest fragment: some programs truncate longer addresses. */
+export const LONGEST = 8 * 1024;
+/** The maximum size after inflating: a short text of zeros would otherwise fill the memory. */
+const LARGEST = 2 * 1024 * 1024;
+/** The part of a trace in a link. Positions are computed again; nothing else that an inspector adds is needed. */
+const KEPT = ["format", "version", "library", "files", "values", "tensors", "nodes", "scopes", "storages", "formulas", "expressions", "events", "bindings", "numbers", "process"];
+const WALKS = ["forward", "backward", "traversal", "checkpoint", "all"];
+
+type Row = Record<string, unknown>;
+
+async function through(bytes: Uint8Array<ArrayBuffer>, by: CompressionStream | DecompressionStream, most = Infinity): Promise<Uint8Array> {
+  const [writer, reader] = [by.writable.getWriter(), by.readable.getReader() as ReadableStreamDefaultReader<Uint8Array>];
+  // The reader reports what is wrong with the bytes.
+  writer.write(bytes).then(() => writer.close()).catch(() => undefined);
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    parts.push(part.value);
+    size += part.value.length;
+    if (size > most) {
+      await reader.cancel();
+      throw new Error(`it holds more than ${most} bytes`);
+    }
+  }
+  const whole = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+/** The fragment for a trace at a step, without the numbers of large tensors if it would be too long with them. */
+export async function fragmentOf(trace: unknown, lens: string, step: number): Promise<string> {
+  const given = (typeof trace === "string" ? JSON.parse(trace) : trace) as Row;
+  const whole = await written(given, lens, step);
+  return whole.length > LONGEST ? written(withoutEntries(given), lens, step) : whole;
+}
+
+async function written(given: Row, lens: string, step: number): Promise<string> {
+  const kept = { ...Object.fromEntries(KEPT.flatMap((name) => (name in given ? [[name, given[name]]] : []))), layout: null };
+  const packed = await through(new TextEncoder().encode(JSON.stringify({ trace: kept, lens, step })), new CompressionStream("deflate-raw"));
+  let text = "";
+  for (const byte of packed) text += String.fromCharCode(byte);
+  return btoa(text).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
+
+/** The contents of a fragment, checked field by field; an error says why it cannot be shown. */
+export async function stateOf(fragment: string): Promise<Row> {
+  if (fragment.length > LONGEST) throw new Error(`it is longer than ${LONGEST} letters`);
+  if (!/^[\w-]+$/.test(fragment)) throw new Error("it has letters that no such link has");
+  const raw = atob(fragment.replaceAll("-", "+").replaceAll("_", "/"));
+  const bytes = await through(Uint8Array.from(raw, (letter) => letter.charCodeAt(0)), new DecompressionStream("deflate-raw"), LARGEST);
+  const state = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)) as Row;
+  const trace = unpack(Object.fromEntries(KEPT.flatMap((name) => (Object.hasOwn(state["trace"] as Row, name) ? [[name, (state["trace"] as Row)[name]]] : []))));
+  trace.layout = null;
+  check(trace);
+  const lens = WALKS.find((name) => name === state["lens"]) ?? "backward";
+  return { trace, lens, step: Number.isSafeInteger(state["step"]) ? state["step"] : 0, selected: null, calls: [], ask: [], answers: [] };
 }

@@ -19,32 +19,32 @@ export class Transport {
   readonly element: HTMLElement;
   /** Around the slider: elements that follow the steps can be put above it. */
   readonly track = html("div", { class: "mg-track" });
-  private readonly slider = html("input", { type: "range", min: 0, max: 0, step: 1, value: 0, class: "mg-slider" });
-  private readonly counter = html("span", { class: "mg-counter", "aria-hidden": true });
-  private readonly speed = html("select", { class: "mg-speed", "aria-label": "speed" });
-  private readonly playButton: HTMLButtonElement;
-  private readonly buttons: Record<string, HTMLButtonElement> = {};
-  private timer: ReturnType<typeof setTimeout> | null = null;
-  private position = 0;
-  private last = 0;
+  readonly #slider = html("input", { type: "range", min: 0, max: 0, step: 1, value: 0, class: "mg-slider" });
+  readonly #counter = html("span", { class: "mg-counter", "aria-hidden": true });
+  readonly #speed = html("select", { class: "mg-speed", "aria-label": "speed" });
+  readonly #playButton: HTMLButtonElement;
+  readonly #buttons: Record<string, HTMLButtonElement> = {};
+  #timer: ReturnType<typeof setTimeout> | null = null;
+  #position = 0;
+  #last = 0;
 
   constructor(private readonly commands: Commands) {
-    for (const speed of SPEEDS) this.speed.append(html("option", { value: speed }, `${speed} ×`));
-    this.speed.value = "1";
-    this.playButton = this.button("play", "play (space)", () => this.toggle());
-    this.slider.setAttribute("aria-label", "step");
-    this.slider.addEventListener("input", () => this.go(Number(this.slider.value)));
+    for (const speed of SPEEDS) this.#speed.append(html("option", { value: speed }, `${speed} ×`));
+    this.#speed.value = "1";
+    this.#playButton = this.#button("play", "play (space)", () => this.toggle());
+    this.#slider.setAttribute("aria-label", "step");
+    this.#slider.addEventListener("input", () => this.#go(Number(this.#slider.value)));
     const group = html(
       "div",
       { class: "mg-buttons", role: "toolbar", "aria-label": "steps" },
-      this.button("first", "first step (Home)", () => this.go(0)),
-      this.button("back", "one step back (left arrow)", () => this.go(this.position - 1)),
-      this.playButton,
-      this.button("forward", "one step forward (right arrow)", () => this.go(this.position + 1)),
-      this.button("last", "last step (End)", () => this.go(this.last)),
+      this.#button("first", "first step (Home)", () => this.#go(0)),
+      this.#button("back", "one step back (left arrow)", () => this.#go(this.#position - 1)),
+      this.#playButton,
+      this.#button("forward", "one step forward (right arrow)", () => this.#go(this.#position + 1)),
+      this.#button("last", "last step (End)", () => this.#go(this.#last)),
     );
-    this.track.append(this.slider);
-    this.element = html("div", { class: "mg-transport" }, group, this.track, this.counter, this.speed);
+    this.track.append(this.#slider);
+    this.element = html("div", { class: "mg-transport" }, group, this.track, this.#counter, this.#speed);
   }
 
   /** The actions of the keys that step. */
@@ -59,80 +59,80 @@ export class Transport {
   }
 
   get playing(): boolean {
-    return this.timer !== null;
+    return this.#timer !== null;
   }
 
   show(position: number, last: number, valueText: string, counter: string): void {
-    this.position = position;
-    this.last = last;
-    if (this.slider.max !== String(last)) this.slider.max = String(last);
-    this.slider.value = String(position);
-    this.slider.style.setProperty("--mg-way", `${last === 0 ? 0 : (100 * position) / last}%`);
-    mark(this.slider, "aria-valuetext", valueText);
-    if (this.counter.textContent !== counter) this.counter.textContent = counter;
-    for (const name of ["first", "back"]) this.enable(name, position > 0);
-    for (const name of ["forward", "last"]) this.enable(name, position < last);
+    this.#position = position;
+    this.#last = last;
+    if (this.#slider.max !== String(last)) this.#slider.max = String(last);
+    this.#slider.value = String(position);
+    this.#slider.style.setProperty("--mg-way", `${last === 0 ? 0 : (100 * position) / last}%`);
+    mark(this.#slider, "aria-valuetext", valueText);
+    if (this.#counter.textContent !== counter) this.#counter.textContent = counter;
+    for (const name of ["first", "back"]) this.#enable(name, position > 0);
+    for (const name of ["forward", "last"]) this.#enable(name, position < last);
     if (this.playing && position >= last) this.pause();
   }
 
   back(): void {
     this.pause();
-    this.go(this.position - 1);
+    this.#go(this.#position - 1);
   }
 
   forward(): void {
     this.pause();
-    this.go(this.position + 1);
+    this.#go(this.#position + 1);
   }
 
   first(): void {
     this.pause();
-    this.go(0);
+    this.#go(0);
   }
 
   end(): void {
     this.pause();
-    this.go(this.last);
+    this.#go(this.#last);
   }
 
   toggle(): void {
     if (this.playing) return this.pause();
-    if (this.position >= this.last) this.go(0);
-    this.dress("pause", "pause (space)");
-    this.tick();
+    if (this.#position >= this.#last) this.#go(0);
+    this.#dress("pause", "pause (space)");
+    this.#tick();
   }
 
   pause(): void {
-    if (this.timer !== null) clearTimeout(this.timer);
-    this.timer = null;
-    this.dress("play", "play (space)");
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#dress("play", "play (space)");
   }
 
-  private tick(): void {
-    this.timer = setTimeout(() => {
-      this.go(this.position + 1);
-      if (this.playing && this.position < this.last) this.tick();
+  #tick(): void {
+    this.#timer = setTimeout(() => {
+      this.#go(this.#position + 1);
+      if (this.playing && this.#position < this.#last) this.#tick();
       else this.pause();
-    }, 1000 / Number(this.speed.value));
+    }, 1000 / Number(this.#speed.value));
   }
 
-  private go(position: number): void {
-    this.commands.go(Math.max(0, Math.min(position, this.last)));
+  #go(position: number): void {
+    this.commands.go(Math.max(0, Math.min(position, this.#last)));
   }
 
   /** Not `disabled`: a disabled button would lose the keyboard focus in the middle of stepping. */
-  private enable(name: string, on: boolean): void {
-    const button = this.buttons[name];
+  #enable(name: string, on: boolean): void {
+    const button = this.#buttons[name];
     if (button) mark(button, "aria-disabled", String(!on));
   }
 
-  private dress(name: "play" | "pause", title: string): void {
-    this.playButton.title = title;
-    this.playButton.setAttribute("aria-label", title);
-    this.playButton.querySelector("path")?.setAttribute("d", ICONS[name]);
+  #dress(name: "play" | "pause", title: string): void {
+    this.#playButton.title = title;
+    this.#playButton.setAttribute("aria-label", title);
+    this.#playButton.querySelector("path")?.setAttribute("d", ICONS[name]);
   }
 
-  private button(name: keyof typeof ICONS, title: string, act: () => void): HTMLButtonElement {
+  #button(name: keyof typeof ICONS, title: string, act: () => void): HTMLButtonElement {
     const button = html("button", { type: "button", class: `mg-button mg-${name}`, title, "aria-label": title });
     const icon = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     const shape = document.createElementNS("http://www.w3.org/2000/svg", "path");
@@ -145,7 +145,7 @@ export class Transport {
       if (name !== "play") this.pause();
       act();
     });
-    this.buttons[name] = button;
+    this.#buttons[name] = button;
     return button;
   }
 }

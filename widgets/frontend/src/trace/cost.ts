@@ -32,28 +32,28 @@ function flops(trace: Trace, id: number): number {
 
 export class Costs {
   /** By node: the storages that it held for its derivative. Parameters exist anyway. */
-  private readonly saved = new Map<number, Set<number>>();
-  private readonly timed: boolean;
+  readonly #saved = new Map<number, Set<number>>();
+  readonly #timed: boolean;
 
   constructor(private readonly trace: Trace) {
     const parameters = new Set(trace.tensors.flatMap((tensor) => (tensor.parameter ? [tensor.storage] : [])));
     for (const event of trace.events) {
       for (const [storage, what, id] of event.held ?? []) {
-        if (what === 2 && id !== null && !parameters.has(storage)) this.saved.set(id, (this.saved.get(id) ?? new Set()).add(storage));
+        if (what === 2 && id !== null && !parameters.has(storage)) this.#saved.set(id, (this.#saved.get(id) ?? new Set()).add(storage));
       }
     }
-    this.timed = trace.nodes.some((node) => node.seconds !== undefined);
+    this.#timed = trace.nodes.some((node) => node.seconds !== undefined);
   }
 
   /** The costs that this recording knows. */
   get known(): Cost[] {
-    return COSTS.map(([name]) => name).filter((name) => this.timed || name === "saved" || name === "flops");
+    return COSTS.map(([name]) => name).filter((name) => this.#timed || name === "saved" || name === "flops");
   }
 
   /** The combined cost of some nodes: a storage that several of them hold counts once. */
   of(cost: Cost, nodes: readonly number[]): number {
     if (cost === "saved") {
-      const held = new Set(nodes.flatMap((id) => [...(this.saved.get(id) ?? [])]));
+      const held = new Set(nodes.flatMap((id) => [...(this.#saved.get(id) ?? [])]));
       return [...held].reduce((sum, storage) => sum + (this.trace.storages?.[storage] ?? 0), 0);
     }
     const one = (id: number): number => (cost === "flops" ? flops(this.trace, id) : (this.trace.nodes[id]?.seconds?.[cost === "forward" ? 0 : 1] ?? 0));

@@ -66,21 +66,21 @@ class Writer {
 
   part(expression: Expression, depth = 0): Part {
     if (depth > DEEPEST) return atom("…");
-    if (typeof expression === "string") return this.operand(expression);
+    if (typeof expression === "string") return this.#operand(expression);
     if (!Array.isArray(expression)) return literal(expression);
     const [name, ...args] = expression;
     const part = (arg: Expression): Part => this.part(arg, depth + 1);
-    return this.quoted(name, args) ?? this.operator(name, args, part) ?? this.method(name, args, part) ?? this.call(name, args, part);
+    return this.#quoted(name, args) ?? this.#operator(name, args, part) ?? this.#method(name, args, part) ?? this.#call(name, args, part);
   }
 
-  private operand(name: string): Part {
+  #operand(name: string): Part {
     const text = this.written(name);
     const level = text.startsWith("-") ? SUM : /^[\p{L}_[]/u.test(text) ? ATOM : POWER;  // a name, a list, or a number
     return { pieces: [{ text, operand: name }], level };
   }
 
   /** Arguments that are neither numbers nor operands. */
-  private quoted(name: string, args: readonly Expression[]): Part | null {
+  #quoted(name: string, args: readonly Expression[]): Part | null {
     const [first] = args;
     if (name === "text") return atom(`"${String(first)}"`);
     if (name === "dtype" || name === "float") return atom(String(first));
@@ -89,12 +89,12 @@ class Writer {
     return null;
   }
 
-  private operator(name: string, args: readonly Expression[], part: (arg: Expression) => Part): Part | null {
+  #operator(name: string, args: readonly Expression[], part: (arg: Expression) => Part): Part | null {
     const [a, b] = args.map(part);
     if (name === "neg" && a) return { pieces: [piece("−"), ...inside(a, SIGN)], level: SIGN };
     const inner = name === "invert" ? nameOf(args[0]) : "";
     const opposite = Object.hasOwn(OPPOSITES, inner) ? OPPOSITES[inner] : undefined;
-    if (opposite && Array.isArray(args[0])) return this.operator(opposite, args[0].slice(1), part);
+    if (opposite && Array.isArray(args[0])) return this.#operator(opposite, args[0].slice(1), part);
     if (name === "invert" && a) return { pieces: [piece("not "), ...inside(a, POWER)], level: SIGN };
     const infix = Object.hasOwn(INFIX, name) ? INFIX[name] : undefined;
     if (!infix || !a || !b || args.length !== 2) return null;
@@ -106,37 +106,37 @@ class Writer {
   }
 
   /** What PyTorch's users write after a dot or in brackets. */
-  private method(name: string, args: readonly Expression[], part: (arg: Expression) => Part): Part | null {
+  #method(name: string, args: readonly Expression[], part: (arg: Expression) => Part): Part | null {
     const [x, first, second] = args;
     if (x === undefined) return null;
     const of = (pieces: Piece[]): Part => ({ pieces: [...inside(part(x), ATOM), ...pieces], level: ATOM });
     if (isTranspose(name, args)) return of([piece("ᵀ")]);
-    if (name === "getitem") return of([piece("["), ...this.list(first ?? null, part), piece("]")]);
+    if (name === "getitem") return of([piece("["), ...this.#list(first ?? null, part), piece("]")]);
     if (name === "output") return of([piece("["), ...part(first ?? null).pieces, piece("]")]);
     if (name === "cast") return of([piece(".to("), ...part(first ?? null).pieces, piece(")")]);
     if (name === "sum") {
-      const dims = first === null || first === undefined ? [] : this.list(first, part);
+      const dims = first === null || first === undefined ? [] : this.#list(first, part);
       const keeps = second === true ? [piece(dims.length > 0 ? ", keepdim" : "keepdim")] : [];
       return of([piece(".sum("), ...dims, ...keeps, piece(")")]);
     }
     if (["reshape", "broadcast_to", "swapaxes", "transpose"].includes(name)) {
-      return of([piece(`.${functionName(name)}(`), ...joined(args.slice(1).map((arg) => ({ pieces: this.list(arg, part), level: ATOM }))), piece(")")]);
+      return of([piece(`.${functionName(name)}(`), ...joined(args.slice(1).map((arg) => ({ pieces: this.#list(arg, part), level: ATOM }))), piece(")")]);
     }
     return null;
   }
 
-  private call(name: string, args: readonly Expression[], part: (arg: Expression) => Part): Part {
-    if (name === "tuple") return { pieces: [piece("("), ...this.list(["tuple", ...args], part), piece(")")], level: ATOM };
-    if (name === "masked") return this.call("where", [args[0] ?? null, args[1] ?? null, 0], part);
+  #call(name: string, args: readonly Expression[], part: (arg: Expression) => Part): Part {
+    if (name === "tuple") return { pieces: [piece("("), ...this.#list(["tuple", ...args], part), piece(")")], level: ATOM };
+    if (name === "masked") return this.#call("where", [args[0] ?? null, args[1] ?? null, 0], part);
     if (name === "scatter") {
-      const [x, index, size] = args.map((arg) => this.list(arg, part));
+      const [x, index, size] = args.map((arg) => this.#list(arg, part));
       return { pieces: [piece("zeros("), ...(size ?? []), piece(") with ["), ...(index ?? []), piece("] = "), ...(x ?? [])], level: LOGIC };
     }
     return { pieces: [piece(`${functionName(name)}(`), ...joined(args.map(part)), piece(")")], level: ATOM };
   }
 
   /** The parts of a tuple without its parentheses; anything else as it is. */
-  private list(expression: Expression, part: (arg: Expression) => Part): Piece[] {
+  #list(expression: Expression, part: (arg: Expression) => Part): Piece[] {
     if (!Array.isArray(expression) || expression[0] !== "tuple") return part(expression).pieces;
     return joined(expression.slice(1).map(part));
   }

@@ -8,7 +8,7 @@ function special(entry: string): string {
   return entry === "nan" || entry.endsWith("inf") || /^-?\d+$/.test(entry) ? entry : `'${entry}'`;
 }
 
-/** One number with at most four decimals, and a point after a whole float: `3.`, `0.3333`, `1.2e-7`. */
+/** One number with at most four decimals and six digits, and a point after a whole float: `3.`, `0.3333`, `1.2e-7`. */
 export function number(entry: Scalar, dtype = "float32"): string {
   if (entry === null) return "none";
   if (typeof entry === "string") return special(entry);
@@ -16,8 +16,15 @@ export function number(entry: Scalar, dtype = "float32"): string {
   if (!/float|complex|bfloat/.test(dtype)) return String(entry);
   if (Number.isInteger(entry) && Math.abs(entry) < 1e7) return `${entry}.`;
   const size = Math.abs(entry);
-  if (size >= 1e5 || size < 1e-3) return entry.toExponential(2).replace("e+", "e");
-  return String(Number(entry.toFixed(4)));
+  if (size >= 1e5 || size < 1e-3) return decimals(entry, 2, "toExponential").replace("e+", "e");
+  return String(Number(decimals(entry, 4 - [1e2, 1e3, 1e4].filter((limit) => size >= limit).length, "toFixed")));
+}
+
+/** A number with so many decimals: a tie goes to the even digit, as in Python and PyTorch, where JavaScript goes up. */
+function decimals(entry: number, count: number, write: "toFixed" | "toExponential"): string {
+  const text = entry[write](count);
+  const tie = new RegExp(`\\.\\d{${count}}50*(e|$)`).test(entry[write](60));
+  return tie ? text.replace(/(?<=\.\d*)[13579](?=e|$)/, (odd) => String(Number(odd) - 1)) : text;
 }
 
 /** A shape as PyTorch's users read it: `[2, 3]`, and `scalar` for none. */
@@ -91,7 +98,7 @@ export function piled(texts: readonly string[]): string {
 
 function rounded(entry: Scalar, dtype: string): string {
   if (typeof entry !== "number" || Number.isInteger(entry)) return number(entry, dtype);
-  return number(Number(entry.toPrecision(3)), dtype);
+  return number(Number(decimals(entry, 2, "toExponential")), dtype);
 }
 
 /** The non-finite content of a value: "nan", else "inf", else nothing. */
@@ -120,12 +127,16 @@ export function tensorName(trace: Trace, id: Maybe | undefined): string {
   return trace.tensors[id]?.name ?? `tensor ${id}`;
 }
 
-/** The name of a node in a sentence: an AccumulateGrad is identified by its leaf. */
-export function nodeName(trace: Trace, id: number): string {
-  const node = trace.nodes[id];
-  if (!node) return `node ${id}`;
-  if (node.variable === undefined) return node.name;
-  return `AccumulateGrad of ${tensorName(trace, node.variable)}`;
+/** The name of a node and its number in the trace: an AccumulateGrad is identified by its leaf. */
+export function nodeName(trace: Trace, id: Maybe): string {
+  if (id === null) return "None";
+  const { name, variable } = trace.nodes[id] ?? { name: "node" };
+  return variable === undefined ? `${name} #${id}` : `AccumulateGrad(${tensorName(trace, variable)})`;
+}
+
+/** Texts as a list; of a long one the first, and how many more there are. */
+export function listed(texts: readonly string[], limit = 8): string {
+  return [...texts.slice(0, limit), ...(texts.length > limit ? [`and ${texts.length - limit} more`] : [])].join(", ") || "nothing";
 }
 
 export function place(trace: Trace, file: Maybe | undefined, line: Maybe | undefined): string {
@@ -137,4 +148,29 @@ export function bytes(count: number): string {
   if (count < 1024) return `${count} B`;
   if (count < 1024 * 1024) return `${(count / 1024).toFixed(1)} kB`;
   return `${(count / 1024 / 1024).toFixed(1)} MB`;
+}
+
+// ---- The size of a gradient: the classes of the heat colours.
+/** By the root mean square of the entries: the bounds between sizes. */
+export const SIZES = [
+  ["tiny", 1e-6, "below 1e-6"],
+  ["small", 1e-3, "below 1e-3"],
+  ["usual", 10, "1e-3 to 10"],
+  ["large", 1e3, "above 10"],
+  ["huge", Infinity, "above 1e3"],
+] as const;
+
+/** The root mean square of a value's entries; null if it is unknown or not finite. */
+export function rootMeanSquare(value: Value): number | null {
+  const [length, count] = [norm(value), value.shape.reduce((a, b) => a * b, 1)];
+  return typeof length === "number" && count > 0 ? length / Math.sqrt(count) : null;
+}
+
+/** The size of a gradient: one of `SIZES`, "zero", "broken" for NaN and infinity, or nothing. */
+export function sizeOf(value: Value | undefined): string {
+  if (!value) return "";
+  if (broken(value)) return "broken";
+  const size = rootMeanSquare(value);
+  if (size === null) return "";
+  return size === 0 ? "zero" : (SIZES.find(([, below]) => size < below)?.[0] ?? "huge");
 }

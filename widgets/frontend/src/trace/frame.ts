@@ -5,10 +5,9 @@
  * restores the old entries from it. A step costs what it changes, in both directions, and `take()` returns the nodes
  * and edges that changed since the last call, so that a view redraws only these.
  */
-import { changedBy } from "./contents";
+import { changedBy } from "./received";
 import { FORWARD, OF_A_PASS } from "./events";
-import { litNode, shownGradient } from "./types";
-import type { BackwardStartEvent, Bytes, FlowEvent, Maybe, Status, Trace, TraceEvent } from "./types";
+import { litNode, shownGradient, type BackwardStartEvent, type Bytes, type FlowEvent, type Maybe, type Status, type Trace, type TraceEvent } from "./types";
 
 type Undo = [map: Map<unknown, unknown>, key: unknown, had: boolean, old: unknown];
 
@@ -72,24 +71,24 @@ export class Replay {
   readonly recomputed = new Map<number, true>();
   /** The values of a tensor since it was changed in place. */
   readonly contents = new Map<number, Maybe>();
-  private readonly arrived = new Map<number, number>();
-  private readonly registers = new Map<keyof Registers, unknown>();
+  readonly #arrived = new Map<number, number>();
+  readonly #registers = new Map<keyof Registers, unknown>();
   /** State that belongs neither to a node nor to an edge. */
-  private readonly apart: ReadonlySet<unknown> = new Set([this.registers, this.contents]);
-  private readonly journal: Undo[][] = [];
-  private page: Undo[] = [];
-  private changes: Changes = { nodes: new Set(), edges: new Set() };
+  readonly #apart: ReadonlySet<unknown> = new Set([this.#registers, this.contents]);
+  readonly #journal: Undo[][] = [];
+  #page: Undo[] = [];
+  #changes: Changes = { nodes: new Set(), edges: new Set() };
 
   /** By tensor: those with the same version counter. */
-  private readonly sharing: number[][];
+  readonly #sharing: number[][];
   /** By tensor: the nodes that it is or was an output of. */
-  private readonly nodesOf = new Map<number, number[]>();
+  readonly #nodesOf = new Map<number, number[]>();
 
   constructor(readonly trace: Trace) {
-    this.sharing = sharing(trace);
+    this.#sharing = sharing(trace);
     trace.nodes.forEach((node, id) => {
       for (const tensor of node.variable === undefined ? node.outputs : [node.variable]) {
-        this.nodesOf.set(tensor, [...(this.nodesOf.get(tensor) ?? []), id]);
+        this.#nodesOf.set(tensor, [...(this.#nodesOf.get(tensor) ?? []), id]);
       }
     });
   }
@@ -99,28 +98,28 @@ export class Replay {
   }
 
   get bytes(): Bytes | null {
-    return this.get("bytes") ?? null;
+    return this.#get("bytes") ?? null;
   }
 
   /** The ready queue in the order in which the engine will run it. */
   get ready(): number[] {
     const rank = (node: number): number => this.trace.nodes[node]?.sequence_nr ?? Infinity;
-    const turn = (node: number): number => this.arrived.get(node) ?? 0;
+    const turn = (node: number): number => this.#arrived.get(node) ?? 0;
     const later = (a: number, b: number): number => (rank(a) === rank(b) ? turn(a) - turn(b) : rank(b) - rank(a));
-    return [...this.arrived.keys()].sort(later);
+    return [...this.#arrived.keys()].sort(later);
   }
 
   /** Goes to a step, forwards or backwards; -1 is the state before the first event. */
   goTo(step: number): void {
     const target = Math.max(-1, Math.min(step, this.trace.events.length - 1));
-    while (this.step < target) this.forward();
-    while (this.step > target) this.back();
+    while (this.step < target) this.#forward();
+    while (this.step > target) this.#back();
   }
 
   /** The nodes and edges that changed since the last call. */
   take(): Changes {
-    const changes = this.changes;
-    this.changes = { nodes: new Set(), edges: new Set() };
+    const changes = this.#changes;
+    this.#changes = { nodes: new Set(), edges: new Set() };
     return changes;
   }
 
@@ -148,218 +147,218 @@ export class Replay {
     };
   }
 
-  private forward(): void {
+  #forward(): void {
     this.step += 1;
-    this.page = [];
-    this.journal.push(this.page);
+    this.#page = [];
+    this.#journal.push(this.#page);
     const event = this.trace.events[this.step];
     if (!event) return;
-    if (event.bytes) this.put("bytes", event.bytes);
-    this.apply(event);
+    if (event.bytes) this.#put("bytes", event.bytes);
+    this.#apply(event);
   }
 
-  private back(): void {
-    const page = this.journal.pop() ?? [];
+  #back(): void {
+    const page = this.#journal.pop() ?? [];
     for (const [map, key, had, old] of page.reverse()) {
       if (had) map.set(key, old);
       else map.delete(key);
-      this.note(map, key);
+      this.#note(map, key);
     }
     this.step -= 1;
   }
 
-  private get<K extends keyof Registers>(key: K): Registers[K] | undefined {
-    return this.registers.get(key) as Registers[K] | undefined;
+  #get<K extends keyof Registers>(key: K): Registers[K] | undefined {
+    return this.#registers.get(key) as Registers[K] | undefined;
   }
 
-  private put<K extends keyof Registers>(key: K, value: Registers[K]): void {
-    this.set(this.registers, key, value);
+  #put<K extends keyof Registers>(key: K, value: Registers[K]): void {
+    this.#set(this.#registers, key, value);
   }
 
-  private set<K, V>(map: Map<K, V>, key: K, value: V): void {
-    this.page.push([map as Map<unknown, unknown>, key, map.has(key), map.get(key)]);
+  #set<K, V>(map: Map<K, V>, key: K, value: V): void {
+    this.#page.push([map as Map<unknown, unknown>, key, map.has(key), map.get(key)]);
     map.set(key, value);
-    this.note(map, key);
+    this.#note(map, key);
   }
 
-  private drop<K, V>(map: Map<K, V>, key: K): void {
+  #drop<K, V>(map: Map<K, V>, key: K): void {
     if (!map.has(key)) return;
-    this.page.push([map as Map<unknown, unknown>, key, true, map.get(key)]);
+    this.#page.push([map as Map<unknown, unknown>, key, true, map.get(key)]);
     map.delete(key);
-    this.note(map, key);
+    this.#note(map, key);
   }
 
-  private clear<K, V>(map: Map<K, V>): void {
-    for (const key of [...map.keys()]) this.drop(map, key);
+  #clear<K, V>(map: Map<K, V>): void {
+    for (const key of [...map.keys()]) this.#drop(map, key);
   }
 
-  private replace<K, V>(map: Map<K, V>, other: ReadonlyMap<K, V>): void {
-    for (const key of [...map.keys()]) if (!other.has(key)) this.drop(map, key);
-    for (const [key, value] of other) if (map.get(key) !== value) this.set(map, key, value);
+  #replace<K, V>(map: Map<K, V>, other: ReadonlyMap<K, V>): void {
+    for (const key of [...map.keys()]) if (!other.has(key)) this.#drop(map, key);
+    for (const [key, value] of other) if (map.get(key) !== value) this.#set(map, key, value);
   }
 
-  private note(map: unknown, key: unknown): void {
-    if (map === this.edges) this.changes.edges.add(key as string);
+  #note(map: unknown, key: unknown): void {
+    if (map === this.edges) this.#changes.edges.add(key as string);
     else if (map === this.versions || map === this.rebased || map === this.grads) {
-      for (const node of this.nodesOf.get(key as number) ?? []) this.changes.nodes.add(node);
+      for (const node of this.#nodesOf.get(key as number) ?? []) this.#changes.nodes.add(node);
     }
-    else if (!this.apart.has(map)) this.changes.nodes.add(key as number);
+    else if (!this.#apart.has(map)) this.#changes.nodes.add(key as number);
   }
 
-  private apply(event: TraceEvent): void {
-    if (OF_A_PASS.has(event.kind)) this.leave(event.depth ?? 0);
-    for (const [tensor, value] of changedBy(event)) this.set(this.contents, tensor, value);
+  #apply(event: TraceEvent): void {
+    if (OF_A_PASS.has(event.kind)) this.#leave(event.depth ?? 0);
+    for (const [tensor, value] of changedBy(event)) this.#set(this.contents, tensor, value);
     switch (event.kind) {
       case "forward":
-        if (event.node !== null) this.learn(event.node);
+        if (event.node !== null) this.#learn(event.node);
         for (const [tensor, , after] of event.rebased ?? []) {
-          this.set(this.rebased, tensor, after);
-          if (!this.status.has(after)) this.set(this.status, after, "recorded");
+          this.#set(this.rebased, tensor, after);
+          if (!this.status.has(after)) this.#set(this.status, after, "recorded");
         }
         break;
       case "save":
-        this.set(this.saved, event.node, "held");
+        this.#set(this.saved, event.node, "held");
         break;
       case "release":
-        this.set(this.saved, event.node, "released");
+        this.#set(this.saved, event.node, "released");
         break;
       case "version":
-        for (const tensor of this.sharing[event.tensor] ?? []) this.set(this.versions, tensor, event.version);
+        for (const tensor of this.#sharing[event.tensor] ?? []) this.#set(this.versions, tensor, event.version);
         break;
       case "collective_end":
-        for (const [tensor, value] of event.grads ?? []) this.set(this.grads, tensor, value);
+        for (const [tensor, value] of event.grads ?? []) this.#set(this.grads, tensor, value);
         break;
       case "recompute_begin":
-        this.put("again", (this.get("again") ?? 0) + 1);
+        this.#put("again", (this.#get("again") ?? 0) + 1);
         break;
       case "recompute_end":
-        this.put("again", Math.max(0, (this.get("again") ?? 0) - 1));
+        this.#put("again", Math.max(0, (this.#get("again") ?? 0) - 1));
         break;
       case "backward_start":
-        this.start(event, event.depth ?? 0);
+        this.#start(event, event.depth ?? 0);
         break;
       case "ready":
-        this.set(this.status, event.node, "ready");
-        this.drop(this.needs, event.node);
-        this.set(this.arrived, event.node, this.count());
+        this.#set(this.status, event.node, "ready");
+        this.#drop(this.needs, event.node);
+        this.#set(this.#arrived, event.node, this.#count());
         break;
       case "run":
-        this.drop(this.arrived, event.node);
-        this.drop(this.pending, event.node);
-        this.run(event.node);
+        this.#drop(this.#arrived, event.node);
+        this.#drop(this.pending, event.node);
+        this.#run(event.node);
         break;
       case "call":
-        this.run(event.node);
+        this.#run(event.node);
         break;
       case "flow":
-        this.flow(event);
+        this.#flow(event);
         break;
       case "hook":
         if (event.hook === "retain_grad" && event.tensor !== null) {
-          this.set(this.grads, event.tensor, event.grad ?? null);
+          this.#set(this.grads, event.tensor, event.grad ?? null);
         }
         break;
       case "grad":
-        if (event.grad === null) this.drop(this.grads, event.tensor);
-        else this.set(this.grads, event.tensor, event.grad);
+        if (event.grad === null) this.#drop(this.grads, event.tensor);
+        else this.#set(this.grads, event.tensor, event.grad);
         break;
       case "accumulate":
-        this.set(this.grads, event.tensor, event.grad);
+        this.#set(this.grads, event.tensor, event.grad);
         break;
       case "backward_end":
-        this.end();
+        this.#end();
     }
   }
 
-  private learn(node: number): void {
-    this.set(this.status, node, "recorded");
-    if ((this.get("again") ?? 0) > 0) this.set(this.recomputed, node, true);
+  #learn(node: number): void {
+    this.#set(this.status, node, "recorded");
+    if ((this.#get("again") ?? 0) > 0) this.#set(this.recomputed, node, true);
     for (const edge of this.trace.nodes[node]?.next ?? []) {
       const leaf = edge && this.trace.nodes[edge[0]]?.variable !== undefined;
-      if (edge && leaf && !this.status.has(edge[0])) this.set(this.status, edge[0], "recorded");
+      if (edge && leaf && !this.status.has(edge[0])) this.#set(this.status, edge[0], "recorded");
     }
   }
 
-  private count(): number {
-    const arrivals = (this.get("arrivals") ?? 0) + 1;
-    this.put("arrivals", arrivals);
+  #count(): number {
+    const arrivals = (this.#get("arrivals") ?? 0) + 1;
+    this.#put("arrivals", arrivals);
     return arrivals;
   }
 
-  private run(node: number): void {
-    this.finish();
-    this.set(this.status, node, "running");
-    this.put("running", node);
+  #run(node: number): void {
+    this.#finish();
+    this.#set(this.status, node, "running");
+    this.#put("running", node);
   }
 
-  private finish(): void {
-    const running = this.get("running") ?? null;
-    if (running !== null) this.set(this.status, running, "done");
-    this.put("running", null);
+  #finish(): void {
+    const running = this.#get("running") ?? null;
+    if (running !== null) this.#set(this.status, running, "done");
+    this.#put("running", null);
   }
 
-  private start(event: BackwardStartEvent, depth: number): void {
-    const pass = this.get("pass") ?? 0;
-    if (depth > pass) this.push(pass);
-    this.put("pass", depth);
-    this.put("running", null);
-    this.clear(this.pending);
-    this.clear(this.edges);
-    this.clear(this.arrived);
-    this.replace(this.needs, new Map(event.needs));
-    for (const node of this.status.keys()) if (!this.needs.has(node)) this.set(this.status, node, "recorded");
-    for (const node of this.needs.keys()) this.set(this.status, node, "waiting");
-    for (const [node, output_nr, value] of event.roots) this.pile(node, output_nr, value);
+  #start(event: BackwardStartEvent, depth: number): void {
+    const pass = this.#get("pass") ?? 0;
+    if (depth > pass) this.#push(pass);
+    this.#put("pass", depth);
+    this.#put("running", null);
+    this.#clear(this.pending);
+    this.#clear(this.edges);
+    this.#clear(this.#arrived);
+    this.#replace(this.needs, new Map(event.needs));
+    for (const node of this.status.keys()) if (!this.needs.has(node)) this.#set(this.status, node, "recorded");
+    for (const node of this.needs.keys()) this.#set(this.status, node, "waiting");
+    for (const [node, output_nr, value] of event.roots) this.#pile(node, output_nr, value);
   }
 
-  private push(depth: number): void {
-    this.put("outer", {
+  #push(depth: number): void {
+    this.#put("outer", {
       depth,
       status: new Map(this.status),
       needs: new Map(this.needs),
-      ready: new Map(this.arrived),
+      ready: new Map(this.#arrived),
       pending: new Map(this.pending),
-      running: this.get("running") ?? null,
-      before: this.get("outer") ?? null,
+      running: this.#get("running") ?? null,
+      before: this.#get("outer") ?? null,
     });
   }
 
-  private pile(node: number, output_nr: number, value: Maybe): void {
+  #pile(node: number, output_nr: number, value: Maybe): void {
     const list = [...(this.pending.get(node) ?? [])];
     while (list.length <= output_nr) list.push(null);
     list[output_nr] = value;
-    this.set(this.pending, node, list);
+    this.#set(this.pending, node, list);
   }
 
-  private flow(event: FlowEvent): void {
-    this.set(this.edges, `${event.node}:${event.index}`, event.gradient);
-    this.pile(event.to, event.output_nr, event.sum);
+  #flow(event: FlowEvent): void {
+    this.#set(this.edges, `${event.node}:${event.index}`, event.gradient);
+    this.#pile(event.to, event.output_nr, event.sum);
     const left = this.needs.get(event.to);
-    if (left !== undefined) this.set(this.needs, event.to, left - 1);
+    if (left !== undefined) this.#set(this.needs, event.to, left - 1);
   }
 
-  private end(): void {
-    if (this.get("outer")) return this.restore();
-    this.finish();
-    for (const map of [this.needs, this.arrived, this.pending]) this.clear(map as Map<number, unknown>);
+  #end(): void {
+    if (this.#get("outer")) return this.#restore();
+    this.#finish();
+    for (const map of [this.needs, this.#arrived, this.pending]) this.#clear(map as Map<number, unknown>);
   }
 
   /** A pass that ended with an error has no `backward_end`: the next event of an outer pass restores that one. */
-  private leave(depth: number): void {
-    while (this.get("outer") && depth < (this.get("pass") ?? 0)) this.restore();
+  #leave(depth: number): void {
+    while (this.#get("outer") && depth < (this.#get("pass") ?? 0)) this.#restore();
   }
 
-  private restore(): void {
-    const outer = this.get("outer");
+  #restore(): void {
+    const outer = this.#get("outer");
     if (!outer) return;
-    this.put("outer", outer.before);
-    this.put("pass", outer.depth);
-    this.put("running", outer.running);
+    this.#put("outer", outer.before);
+    this.#put("pass", outer.depth);
+    this.#put("running", outer.running);
     const met = [...this.status.keys()].filter((node) => !outer.status.has(node));
-    this.replace(this.status, new Map([...outer.status, ...met.map((node) => [node, "recorded"] as const)]));
-    this.replace(this.needs, outer.needs);
-    this.replace(this.arrived, outer.ready);
-    this.replace(this.pending, outer.pending);
+    this.#replace(this.status, new Map([...outer.status, ...met.map((node) => [node, "recorded"] as const)]));
+    this.#replace(this.needs, outer.needs);
+    this.#replace(this.#arrived, outer.ready);
+    this.#replace(this.pending, outer.pending);
   }
 }
 

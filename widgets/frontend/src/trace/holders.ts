@@ -1,8 +1,7 @@
 /** The holders of every storage that is alive at a step, each storage once. minigrad/trace/holders.py does the same. */
-import { KINDS } from "./types";
+import { KINDS, type Holder, type Maybe, type Trace } from "./types";
 import { chain, scopeTitle } from "./groups";
 import { nodeName, shape, tensorName } from "./format";
-import type { Holder, Maybe, Trace } from "./types";
 
 export interface Held {
   storage: number;
@@ -24,37 +23,37 @@ function byNumber([a, of]: Holder, [b, other]: Holder): number {
 
 /** Works in both directions: going back removes what a step added. */
 export class Holders {
-  private step = -1;
-  private readonly live = new Map<number, Holder[]>();
+  #step = -1;
+  readonly #live = new Map<number, Holder[]>();
 
   constructor(private readonly trace: Trace) {}
 
   goTo(step: number): void {
-    while (this.step < step) {
-      const event = this.trace.events[++this.step];
-      this.change(event?.held ?? [], event?.dropped ?? []);
+    while (this.#step < step) {
+      const event = this.trace.events[++this.#step];
+      this.#change(event?.held ?? [], event?.dropped ?? []);
     }
-    while (this.step > step) {
-      const event = this.trace.events[this.step--];
-      this.change(event?.dropped ?? [], event?.held ?? []);
+    while (this.#step > step) {
+      const event = this.trace.events[this.#step--];
+      this.#change(event?.dropped ?? [], event?.held ?? []);
     }
   }
 
   held(): Held[] {
-    return [...this.live].sort(([a], [b]) => a - b).map(([storage, holders]) => {
+    return [...this.#live].sort(([a], [b]) => a - b).map(([storage, holders]) => {
       const bytes = this.trace.storages?.[storage] ?? 0;
       return { storage, bytes, kind: kindOf(holders), holders: [...holders].sort(byNumber) };
     });
   }
 
-  private change(held: readonly [number, ...Holder][], dropped: readonly [number, ...Holder][]): void {
-    for (const [storage, ...holder] of held) this.live.set(storage, [...(this.live.get(storage) ?? []), holder]);
+  #change(held: readonly [number, ...Holder][], dropped: readonly [number, ...Holder][]): void {
+    for (const [storage, ...holder] of held) this.#live.set(storage, [...(this.#live.get(storage) ?? []), holder]);
     for (const [storage, what, of] of dropped) {
-      const holders = this.live.get(storage) ?? [];
+      const holders = this.#live.get(storage) ?? [];
       const at = holders.findIndex((holder) => holder[0] === what && holder[1] === of);
       const left = holders.filter((_, i) => i !== at);
-      if (left.length > 0) this.live.set(storage, left);
-      else this.live.delete(storage);
+      if (left.length > 0) this.#live.set(storage, left);
+      else this.#live.delete(storage);
     }
   }
 }
@@ -66,33 +65,33 @@ export interface Named {
 }
 
 export class Makers {
-  private readonly first = new Map<number, number>();
-  private readonly made = new Map<number, number>();
+  readonly #first = new Map<number, number>();
+  readonly #made = new Map<number, number>();
 
   constructor(private readonly trace: Trace) {
     trace.tensors.forEach(({ storage }, id) => {
-      if (!this.first.has(storage)) this.first.set(storage, id);
+      if (!this.#first.has(storage)) this.#first.set(storage, id);
     });
     trace.events.forEach((event, step) => {
       if (event.kind !== "forward") return;
-      for (const id of event.outputs) if (!this.made.has(id)) this.made.set(id, step);
+      for (const id of event.outputs) if (!this.#made.has(id)) this.#made.set(id, step);
     });
   }
 
   /** The contents of a storage: the tensor that it was first seen with. */
   what({ storage, holders }: Held): string {
-    const id = this.first.get(storage);
+    const id = this.#first.get(storage);
     if (id === undefined) return holders.every(([what]) => what > 2) ? "a gradient" : "an array";
     return `${tensorName(this.trace, id)} ${shape(this.trace.tensors[id]?.shape ?? [])}`;
   }
 
   isTensor({ storage }: Held): boolean {
-    return this.first.has(storage);
+    return this.#first.has(storage);
   }
 
   /** The op that created it, with the module around it. */
   maker({ storage }: Held): Named | null {
-    const step = this.made.get(this.first.get(storage) ?? -1);
+    const step = this.#made.get(this.#first.get(storage) ?? -1);
     const event = step === undefined ? undefined : this.trace.events[step];
     if (event?.kind !== "forward") return null;
     const scope = event.node === null ? event.scope : this.trace.nodes[event.node]?.scope;

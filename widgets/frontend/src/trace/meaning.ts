@@ -82,35 +82,35 @@ export function useOf(line: string, at: number, name: string): "assigned" | "rea
 }
 
 export class Meanings {
-  private readonly bodies = new Map<number, Range[]>();
-  private readonly begun = new Map<number, { first: number; quoted: boolean }[]>();
+  readonly #bodies = new Map<number, Range[]>();
+  readonly #begun = new Map<number, { first: number; quoted: boolean }[]>();
   /** By file, the recorded bindings of its names. */
-  private readonly rows = new Map<number, Row[]>();
+  readonly #rows = new Map<number, Row[]>();
   /** By file and line, the steps at which the program reached it. */
-  private readonly starts = new Map<string, number[]>();
+  readonly #starts = new Map<string, number[]>();
 
   constructor(private readonly trace: Trace) {
     const calls = new Map<number, Range | undefined>();
     for (const row of trace.bindings ?? []) {
       if (row.line !== null) {
-        push(this.starts, `${row.file}:${row.line}`, row.step);
-        calls.set(row.call, this.within(row.file, row.line).at(-1));
+        push(this.#starts, `${row.file}:${row.line}`, row.step);
+        calls.set(row.call, this.#within(row.file, row.line).at(-1));
       }
-      push(this.rows, row.file, { ...row, body: calls.get(row.call) });
+      push(this.#rows, row.file, { ...row, body: calls.get(row.call) });
     }
     let before = "";
     trace.events.forEach(({ file, line }, step) => {
       if (file === undefined) return;
       const place = `${file}:${line}`;
-      if (place !== before) push(this.starts, place, step);
+      if (place !== before) push(this.#starts, place, step);
       before = place;
     });
-    for (const [place, steps] of this.starts) this.starts.set(place, [...new Set(steps)].sort((a, b) => a - b));
+    for (const [place, steps] of this.#starts) this.#starts.set(place, [...new Set(steps)].sort((a, b) => a - b));
   }
 
   /** The innermost function that a name belongs to at a line; undefined if there is none. */
   owner(file: number, line: number, name: string): Range | undefined {
-    return this.within(file, line).filter((body) => isLocal(this.lines(file), body, name)).at(-1);
+    return this.#within(file, line).filter((body) => isLocal(this.#lines(file), body, name)).at(-1);
   }
 
   /**
@@ -118,7 +118,7 @@ export class Meanings {
    * name. A line that continues the statement of an earlier one only reads.
    */
   use(file: number, line: number, text: string, at: number, name: string): "assigned" | "read" | "argument" | null {
-    const { first, quoted } = this.statement(file, line);
+    const { first, quoted } = this.#statement(file, line);
     const opened = (text.slice(0, at).match(/"""|'''/g) ?? []).length % 2 === 1;
     if (quoted || opened || new RegExp(`[[({].*\\bfor\\s[\\w\\s,()*]*\\b${name}\\b[\\w\\s,()*]*\\sin\\s`).test(text)) return null;
     if (first === line) return useOf(text, at, name);
@@ -127,105 +127,105 @@ export class Meanings {
 
   /** Whether `name[0]` may mean several tensors: the program assigns to its items or attributes, or it is a parameter. */
   isChanged(file: number, line: number, name: string): boolean {
-    const lines = this.lines(file);
+    const lines = this.#lines(file);
     const body = this.owner(file, line, name);
     const given = new RegExp(`^\\s*${name}(\\[.*\\]|\\.\\w+)+\\s*([-+*/@|&]|//|\\*\\*)?=(?!=)`);
-    return lines.some((each) => given.test(each)) || (body !== undefined && hasParameter(this.text(file, body[0]), name));
+    return lines.some((each) => given.test(each)) || (body !== undefined && hasParameter(this.#text(file, body[0]), name));
   }
 
-  private statement(file: number, line: number): { first: number; quoted: boolean } {
-    const found = this.begun.get(file) ?? statements(this.lines(file));
-    this.begun.set(file, found);
+  #statement(file: number, line: number): { first: number; quoted: boolean } {
+    const found = this.#begun.get(file) ?? statements(this.#lines(file));
+    this.#begun.set(file, found);
     return found[line - 1] ?? { first: line, quoted: false };
   }
 
   /** Whether the meaning of a name at a line was recorded. */
   has(file: number, line: number, name: string): boolean {
-    return this.of(file, this.owner(file, line, name)).some(({ names }) => names.some(([each, tensor]) => each === name && tensor !== null));
+    return this.#of(file, this.owner(file, line, name)).some(({ names }) => names.some(([each, tensor]) => each === name && tensor !== null));
   }
 
   /** The tensor that a name means at a line, up to a step; `assigned`: the line's result. */
   at(file: number, line: number, name: string, assigned: boolean, now: Maybe): Maybe {
-    const { first } = this.statement(file, line);
+    const { first } = this.#statement(file, line);
     const body = this.owner(file, first, name);
-    const start = this.start(file, first, now);
-    if (assigned && LOOP.test(this.text(file, first))) {  // the loop's own op runs once, and each turn gives the name anew
-      const turn = this.start(file, first + 1, now);
-      return turn === null ? null : this.before(file, body, name, turn);
+    const start = this.#start(file, first, now);
+    if (assigned && LOOP.test(this.#text(file, first))) {  // the loop's own op runs once, and each turn gives the name anew
+      const turn = this.#start(file, first + 1, now);
+      return turn === null ? null : this.#before(file, body, name, turn);
     }
-    if (start === null) return this.unseen(file, first, body, name, assigned, now);
-    return assigned ? this.given(file, first, body, name, start) : this.before(file, body, name, start);
+    if (start === null) return this.#unseen(file, first, body, name, assigned, now);
+    return assigned ? this.#given(file, first, body, name, start) : this.#before(file, body, name, start);
   }
 
-  private lines(file: number): readonly string[] {
+  #lines(file: number): readonly string[] {
     return this.trace.files[file]?.lines ?? [];
   }
 
-  private text(file: number, line: number): string {
-    return this.lines(file)[line - 1] ?? "";
+  #text(file: number, line: number): string {
+    return this.#lines(file)[line - 1] ?? "";
   }
 
   /** The same at a line on which no op has run, from the last line that ran before it, and what came next. */
-  private unseen(file: number, line: number, body: Range | undefined, name: string, assigned: boolean, now: Maybe): Maybe {
-    const own = this.within(file, line).at(-1);
-    if (own && callsItself(this.lines(file), own)) return null;
-    const given = assigned ? new RegExp(`^\\s*${name}\\s*(:[^=]*)?=\\s*(\\w+|[-+]?[\\d.e]+|\\[\\]|\\{\\})\\s*(#.*)?$`).exec(this.text(file, line))?.[2] : undefined;
+  #unseen(file: number, line: number, body: Range | undefined, name: string, assigned: boolean, now: Maybe): Maybe {
+    const own = this.#within(file, line).at(-1);
+    if (own && callsItself(this.#lines(file), own)) return null;
+    const given = assigned ? new RegExp(`^\\s*${name}\\s*(:[^=]*)?=\\s*(\\w+|[-+]?[\\d.e]+|\\[\\]|\\{\\})\\s*(#.*)?$`).exec(this.#text(file, line))?.[2] : undefined;
     if (given !== undefined) return /^[A-Za-z_]/.test(given) && given !== name ? this.at(file, line, given, false, now) : null;
     for (let earlier = line - 1; earlier >= (own?.[0] ?? 1); earlier--) {
-      const ran = this.within(file, earlier).at(-1)?.[0] === own?.[0] ? this.start(file, earlier, now) : null;
+      const ran = this.#within(file, earlier).at(-1)?.[0] === own?.[0] ? this.#start(file, earlier, now) : null;
       if (ran === null) continue;
-      if (!assigned && assigns(this.text(file, earlier), name)) return this.given(file, earlier, body, name, ran);
-      const rows = this.of(file, body);
+      if (!assigned && assigns(this.#text(file, earlier), name)) return this.#given(file, earlier, body, name, ran);
+      const rows = this.#of(file, body);
       const call = rows.filter((row) => row.step <= ran).at(-1)?.call;
       const next = rows.find((row) => row.step > ran && (call === undefined || row.call === call));
-      const [before, after] = [this.before(file, body, name, ran), next ? this.before(file, body, name, next.step) : null];
+      const [before, after] = [this.#before(file, body, name, ran), next ? this.#before(file, body, name, next.step) : null];
       return assigned ? (after === before ? null : after) : (after ?? before);
     }
-    const rows = this.of(file, body);
+    const rows = this.#of(file, body);
     const call = (rows.filter((row) => now === null || row.step <= now).at(-1) ?? rows[0])?.call;
     return rows.filter((row) => row.call === call).flatMap(({ names }) => names.filter(([each]) => each === name))[0]?.[1] ?? null;
   }
 
   /** The value of a name when the program reached a line. */
-  private before(file: number, body: Range | undefined, name: string, step: number): Maybe {
-    const found = this.of(file, body).filter((row) => row.step <= step).flatMap(({ names }) => names.filter(([each]) => each === name));
+  #before(file: number, body: Range | undefined, name: string, step: number): Maybe {
+    const found = this.#of(file, body).filter((row) => row.step <= step).flatMap(({ names }) => names.filter(([each]) => each === name));
     return found.at(-1)?.[1] ?? null;
   }
 
   /** What a line assigned to a name: its value when the function was next inspected. */
-  private given(file: number, line: number, body: Range | undefined, name: string, start: number): Maybe {
-    const rows = this.of(file, body);
+  #given(file: number, line: number, body: Range | undefined, name: string, start: number): Maybe {
+    const rows = this.#of(file, body);
     const call = rows.filter((row) => row.step <= start).at(-1)?.call;
     const later = rows.filter((row) => row.step > start && row.call === call);
-    const next = (this.starts.get(`${file}:${line}`) ?? []).find((step) => step > start) ?? Infinity;
+    const next = (this.#starts.get(`${file}:${line}`) ?? []).find((step) => step > start) ?? Infinity;
     const found = later.filter(({ step }) => step <= next).flatMap(({ names }) => names.filter(([each]) => each === name));
     if (found[0]) return found[0][1];
-    if (later.length > 0) return this.before(file, body, name, start); // it was assigned its former value
-    return this.made(file, line, name, start, next);
+    if (later.length > 0) return this.#before(file, body, name, start); // it was assigned its former value
+    return this.#made(file, line, name, start, next);
   }
 
   /** The result of the last op of a line, if the line assigns it to its only name. */
-  private made(file: number, line: number, name: string, start: number, next: number): Maybe {
-    if (!assigns(this.text(file, line), name)) return null;
+  #made(file: number, line: number, name: string, start: number, next: number): Maybe {
+    if (!assigns(this.#text(file, line), name)) return null;
     const ran = this.trace.events.slice(start, next).filter((event) => event.file === file && event.line === line);
     const last = ran.filter((event) => event.kind === "forward").at(-1);
     return last?.outputs.length === 1 ? (last.outputs[0] ?? null) : null;
   }
 
-  private of(file: number, body: Range | undefined): Row[] {
-    return (this.rows.get(file) ?? []).filter((row) => row.body?.[0] === body?.[0]);
+  #of(file: number, body: Range | undefined): Row[] {
+    return (this.#rows.get(file) ?? []).filter((row) => row.body?.[0] === body?.[0]);
   }
 
   /** When the program last reached a line, up to a step; the first time, if it had not yet; null if it never did. */
-  private start(file: number, line: number, now: Maybe): Maybe {
-    const steps = this.starts.get(`${file}:${line}`) ?? [];
+  #start(file: number, line: number, now: Maybe): Maybe {
+    const steps = this.#starts.get(`${file}:${line}`) ?? [];
     return steps.filter((step) => now === null || step <= now).at(-1) ?? steps[0] ?? null;
   }
 
   /** The functions around a line, outer ones first. */
-  private within(file: number, line: number): Range[] {
-    const bodies = this.bodies.get(file) ?? functions(this.lines(file));
-    this.bodies.set(file, bodies);
+  #within(file: number, line: number): Range[] {
+    const bodies = this.#bodies.get(file) ?? functions(this.#lines(file));
+    this.#bodies.set(file, bodies);
     return bodies.filter(([from, to]) => from <= line && line <= to);
   }
 }

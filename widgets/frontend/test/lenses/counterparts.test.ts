@@ -2,8 +2,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { render } from "../../src/index";
-import { besideStep, counterparts } from "../../src/trace/counterparts";
-import { differences } from "../../src/trace/differences";
+import { besideStep, counterparts, differences } from "../../src/trace/differences";
 import type { Trace } from "../../src/trace/types";
 import { FakeModel, square } from "../fake";
 

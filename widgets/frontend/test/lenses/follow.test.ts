@@ -6,8 +6,8 @@ import { entryArithmetic } from "../../src/inspector/entry";
 import { make } from "../../src/live/arrays";
 import { reached } from "../../src/live/follow";
 import { Live } from "../../src/live/live";
-import { fragmentOf, stateOf } from "../../src/page/fragment";
-import { parseTrace } from "../../src/trace/unpack";
+import { fragmentOf, stateOf } from "../../src/page/share";
+import { parseTrace } from "../../src/trace/file";
 import type { Trace } from "../../src/trace/types";
 import { FakeModel } from "../fake";
 

@@ -1,6 +1,6 @@
 /** From one box for the model to every op. */
 import { beforeEach, expect, it } from "vitest";
-import { Levels } from "../../src/graph/levels";
+import { Levels } from "../../src/graph/controls";
 import type { Trace } from "../../src/trace/types";
 import { square } from "../fake";
 

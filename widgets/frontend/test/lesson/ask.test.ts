@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { choices, judge, truth, wording } from "../../src/trace/questions";
-import type { Question } from "../../src/trace/questions";
+import { choices, judge, truth, wording, type Question } from "../../src/trace/questions";
 import { render } from "../../src/index";
 import { FakeModel, square } from "../fake";
 
@@ -17,7 +16,7 @@ describe("the judge", () => {
   it("takes what the engine ran for the next node", () => {
     expect([judge(trace, next, "0"), judge(trace, next, "1"), judge(trace, next, "")]).toEqual([true, false, false]);
     expect(choices(trace, 4)).toEqual([0, 1]);
-    expect(truth(trace, next)).toBe("MulBackward0 runs: of the ready nodes it was recorded last");
+    expect(truth(trace, next)).toBe("MulBackward0 #0 runs: of the ready nodes it was recorded last");
   });
 
   it("reads shapes as students write them", () => {
@@ -39,7 +38,7 @@ describe("the judge", () => {
   it("words its questions", () => {
     expect(questions.map((question) => wording(trace, question))).toEqual([
       "Which node runs next?",
-      "What shape has the gradient that MulBackward0 sends to AccumulateGrad of x?",
+      "What shape has the gradient that MulBackward0 #0 sends to AccumulateGrad(x)?",
       "What will x.grad be after the next step?",
     ]);
   });
@@ -97,7 +96,7 @@ describe("ask mode", () => {
     expect(verdict()).toBe("");
     (root.querySelector("input[value='1']") as HTMLInputElement).checked = true;
     submit();
-    expect(verdict()).toBe("✗ Not so: MulBackward0 runs: of the ready nodes it was recorded last.");
+    expect(verdict()).toBe("✗ Not so: MulBackward0 #0 runs: of the ready nodes it was recorded last.");
     expect(document.activeElement).toBe(root);
     press("End");
     expect(root.dataset["step"]).toBe("5");

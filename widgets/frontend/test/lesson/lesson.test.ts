@@ -2,8 +2,7 @@
 import { readFileSync } from "node:fs";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { render } from "../../src/index";
-import { digest, read } from "../../src/lesson/forms";
-import type { Form } from "../../src/lesson/forms";
+import { digest, read, type Form } from "../../src/lesson/forms";
 import { Lesson } from "../../src/lesson/lesson";
 import { play } from "../../src/player";
 

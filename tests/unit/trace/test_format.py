@@ -1,0 +1,71 @@
+"""Numbers and tensors as texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from minigrad.trace.format import brief, inline, number, shape_text, tensor_text
+
+
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [(3.0, "3."), (1234.5678, "1234.57"), (1 / 32, "0.0312"), (3 / 32, "0.0938"),
+     (-0.5, "-0.5"), (1 / 3, "0.3333"), (1.2e-7, "1.20e-7"), (123456.7, "1.23e5"), (0.0, "0."),
+     ("nan", "nan"), ("-inf", "-inf"), (True, "True"), (None, "none")],
+)  # fmt: skip
+def test_numbers(entry: Any, text: str) -> None:
+    assert number(entry) == text
+
+
+def test_whole_numbers_have_no_point() -> None:
+    assert number(3, "int64") == "3"
+
+
+def value(shape: list[int], *data: float, dtype: str = "float32") -> dict[str, Any]:
+    return {"shape": shape, "dtype": dtype, "data": list(data)}
+
+
+def test_tensors_look_like_pytorchs() -> None:
+    assert tensor_text(value([], 2.0)) == "tensor(2.)"
+    assert tensor_text(value([3], 1, 2, 3, dtype="int64")) == "tensor([1, 2, 3])"
+    assert tensor_text(value([2, 2], 1.0, 2.0, 3.0, -4.5)) == "tensor([[  1.,   2.],\n        [  3., -4.5]])"
+    assert tensor_text(None) == "None"
+    assert tensor_text(value([0])) == "tensor([])"
+    assert tensor_text(value([10**12, 0])) == "tensor([], size=(1000000000000, 0))"
+
+
+def test_long_ones_are_cut_on_one_line() -> None:
+    long = value([40], *map(float, range(40)))
+    assert len(inline(long)) == 96
+    assert inline(long).endswith("…")
+    assert inline(value([2, 2], 1.0, 20.0, 3.0, 4.0)) == "tensor([[1., 20.], [3., 4.]])"
+
+
+def test_large_ones_tell_their_statistics() -> None:
+    stats = {"min": -1.0, "max": 2.0, "mean": 0.25, "norm": 12.5, "nan": 1, "inf": 0}
+    large = {"shape": [64, 64], "dtype": "float32", "stats": stats}
+    assert tensor_text(large) == "tensor of [64, 64]: min -1., max 2., mean 0.25, norm 12.5, 1 nan"
+    assert brief(large) == "64×64 ‖nan‖"  # a norm of the others would hide it
+    assert brief({**large, "stats": {**stats, "nan": 0}}) == "64×64 ‖12.5‖"
+    assert brief({**large, "stats": {**stats, "nan": 0, "inf": 2}}) == "64×64 ‖inf‖"
+    assert brief({"shape": [2, 2], "dtype": "float32", "data": [1.0, "-inf", 2.0, 3.0]}) == "2×2 ‖inf‖"
+    assert brief({"shape": [2, 2], "dtype": "float32", "data": [1.0, "nan", 2.0, "inf"]}) == "2×2 ‖nan‖"
+
+
+def test_what_was_not_kept_is_no_none() -> None:
+    """As with `detail="modules"`; and of a tensor that is all NaN only the norm is known."""
+    nothing = {"min": None, "max": None, "mean": None, "norm": None, "nan": 0, "inf": 0}
+    large = {"shape": [64, 64], "dtype": "float32", "stats": nothing}
+    assert tensor_text(large) == "tensor of [64, 64]: values not kept"
+    assert brief(large) == "64×64, not kept"
+    lost = {**large, "stats": {**nothing, "norm": "nan", "nan": 4096}}
+    assert tensor_text(lost) == "tensor of [64, 64]: norm nan, 4096 nan"
+
+
+def test_edges_have_room_for_a_few_characters() -> None:
+    assert brief(value([], 0.123456)) == "0.123"
+    assert brief(value([3], 1.0, 2.0, 0.5)) == "[1., 2., 0.5]"
+    assert brief(value([2, 2], 3.0, 0.0, 0.0, 4.0)) == "2×2 ‖5.‖"
+    assert shape_text([]) == "scalar"

@@ -1,0 +1,255 @@
+/** How much of a graph is folded, from one box for the model to every op: by buttons, by digits, and by zooming. */
+import { html, mark, write } from "../page/dom";
+import { HEIGHT, type Box, type Drawing, type Point, type Region } from "../layout/geometry";
+import { chain, depths, scopeOf, parentsFirst, scopeTitle } from "../trace/groups";
+import type { Maybe, Trace } from "../trace/types";
+import { broken, valueOf } from "../trace/format";
+
+/** Beyond these scales the wheel folds and unfolds: texts are too small to read, or there is room for the contents. */
+const [OUT, IN] = [0.42, 1.35];
+/** For this long afterwards the wheel is ignored: it takes a moment to come to rest. */
+const REST = 350;
+/** More nodes are never drawn at once. */
+const MOST = 3_000;
+
+/** The folded call of a module whose box is nearest to a point, among those in view; null if there is none. */
+export function foldedAt({ boxes }: Drawing, [x, y]: Point, view: Region): Maybe {
+  let [best, nearest]: [Maybe, number] = [null, Infinity];
+  for (const [id, box] of boxes) {
+    if (id >= 0 || box.x < view.left || box.x > view.right || box.y < view.top || box.y > view.bottom) continue;
+    const far = Math.hypot(Math.max(0, Math.abs(box.x - x) - box.width / 2), Math.max(0, Math.abs(box.y - y) - HEIGHT / 2));
+    if (far < nearest) [best, nearest] = [scopeOf(id), far];
+  }
+  return best;
+}
+
+/** The centre of the region that the boxes cover. */
+export function middleOf(boxes: readonly Box[]): Point {
+  const [xs, ys] = [boxes.map(({ x }) => x), boxes.map(({ y }) => y)];
+  return [(Math.min(...xs) + Math.max(...xs)) / 2, (Math.min(...ys) + Math.max(...ys)) / 2];
+}
+
+export class Levels {
+  readonly element = html("div", { class: "mg-levels", role: "group", "aria-label": "how much is folded" });
+  readonly #deep: number[];
+  /** The calls of modules that contain nodes. */
+  readonly #scopes: number[];
+  readonly #buttons: HTMLButtonElement[];
+  #folded = -Infinity;
+
+  constructor(
+    private readonly trace: Trace,
+    private readonly fold: (folded: Set<number>) => void,
+  ) {
+    this.#deep = depths(trace);
+    const used = new Set(trace.nodes.flatMap((node) => chain(trace, node.scope)));
+    this.#scopes = [...used];
+    const most = this.#scopes.reduce((deepest, id) => Math.max(deepest, this.#deep[id] ?? 0), -1);
+    this.#buttons = Array.from({ length: most + 2 }, (_, level) => this.#button(level, most + 1));
+    if (trace.nodes.length > MOST) this.#buttons.pop();
+    this.element.append(...this.#buttons);
+    this.element.hidden = this.#scopes.length === 0;
+  }
+
+  #button(level: number, last: number): HTMLButtonElement {
+    const name = level === last ? "op" : level === 0 ? "model" : level === 1 ? "block" : level === 2 ? "inner block" : `inner block ${level - 1}`;
+    const what = level === last ? "show every op" : `one box for each module at depth ${level + 1}`;
+    const button = html("button", { type: "button", class: "mg-tab", title: `${what} (key ${level + 1})` }, name);
+    button.addEventListener("click", () => this.choose(level));
+    return button;
+  }
+
+  /** Folds the modules of a level, counted from 0, and opens those outside them. */
+  choose(level: number): void {
+    if (level < this.#buttons.length) this.fold(this.#at(level));
+  }
+
+  #at(level: number): Set<number> {
+    return new Set(this.#scopes.filter((id) => this.#deep[id] === level));
+  }
+
+  /** Shows the current level, if the folding is one. */
+  show(folded: ReadonlySet<number>): void {
+    this.#buttons.forEach((button, level) => mark(button, "aria-pressed", String(same(this.#seen(folded), this.#seen(this.#at(level))))));
+  }
+
+  /** The folded calls that are not inside others. */
+  #seen(folded: ReadonlySet<number>): number[] {
+    return this.#scopes.filter((id) => folded.has(id) && !this.#outside(id).some((each) => folded.has(each))).sort((a, b) => a - b);
+  }
+
+  /** The nodes of a call of a module. */
+  inside(scope: number): number[] {
+    return this.trace.nodes.flatMap((node, id) => (chain(this.trace, node.scope).includes(scope) ? [id] : []));
+  }
+
+  #outside(id: number): number[] {
+    return chain(this.trace, id).slice(1);
+  }
+
+  /**
+   * Before the wheel or a button zooms by a factor: folds the innermost open modules if everything has become small, or
+   * unfolds the module in view if it is large. Returns whether it did so instead of zooming.
+   */
+  zoom(factor: number, scale: number, folded: ReadonlySet<number>, box: number | null, time: number): boolean {
+    if (time - this.#folded < REST) return true;
+    const next = factor > 1 ? this.#inwards(scale * factor, folded, box) : this.#outwards(scale * factor, folded);
+    if (next === null) return false;
+    this.#folded = time;
+    this.fold(next);
+    return true;
+  }
+
+  #inwards(scale: number, folded: ReadonlySet<number>, box: number | null): Set<number> | null {
+    if (scale < IN || box === null || !folded.has(box)) return null;
+    const inside = this.#scopes.filter((id) => this.trace.scopes?.[id]?.parent === box);
+    return new Set([...[...folded].filter((id) => id !== box), ...inside]);
+  }
+
+  #outwards(scale: number, folded: ReadonlySet<number>): Set<number> | null {
+    const open = this.#scopes.filter((id) => !folded.has(id) && !this.#outside(id).some((each) => folded.has(each)));
+    const deepest = open.reduce((most, id) => Math.max(most, this.#deep[id] ?? 0), -1);
+    if (scale > OUT || deepest < 0) return null;
+    return new Set([...folded, ...open.filter((id) => this.#deep[id] === deepest)]);
+  }
+}
+
+const same = (a: readonly number[], b: readonly number[]): boolean => a.length === b.length && a.every((id, at) => id === b[at]);
+
+// ---- The modules of the program as a list of buttons: each folds its part of the graph into one box, or unfolds it.
+/** More nodes are never drawn at once: a step would take longer than a glance. */
+
+export class Outline {
+  readonly element: HTMLDetailsElement;
+  readonly #list = html("div", { class: "mg-outline-list" });
+  readonly #deep: number[];
+  readonly #order: number[];
+  /** The number of nodes in a scope, including those in scopes inside it. */
+  readonly #counts: number[];
+
+  constructor(
+    private readonly trace: Trace,
+    private readonly fold: (folded: Set<number>) => void,
+  ) {
+    this.#deep = depths(trace);
+    this.#order = parentsFirst(trace);
+    this.#counts = this.#deep.map(() => 0);
+    for (const node of trace.nodes) for (const id of chain(trace, node.scope)) this.#counts[id] = (this.#counts[id] ?? 0) + 1;
+    const all = this.#counts.flatMap((count, id) => (count > 0 ? [id] : []));
+    const both = html("div", { class: "mg-outline-all" });
+    both.append(this.#action("fold all", () => this.fold(new Set(all.filter((id) => !this.#opens(id))))));
+    if (trace.nodes.length <= MOST) both.append(this.#action("unfold all", () => this.fold(new Set())));
+    this.element = html("details", { class: "mg-outline" }, html("summary", {}, "modules"), both, this.#list);
+    this.element.hidden = all.length === 0;
+  }
+
+  /** Whether the calls in a call hold more than half of all nodes: as one box, it would hide the program. */
+  #opens(id: number): boolean {
+    const inside = this.#counts.filter((_, each) => this.trace.scopes?.[each]?.parent === id);
+    return 2 * inside.reduce((a, b) => a + b, 0) > this.trace.nodes.length;
+  }
+
+  show(folded: ReadonlySet<number>): void {
+    const shut = new Set<number>();
+    const focused = this.#list.querySelector(":focus")?.getAttribute("data-scope");
+    const rows: HTMLElement[] = [];
+    for (const id of this.#order) {
+      const parent = this.trace.scopes?.[id]?.parent ?? null;
+      const hidden = parent !== null && shut.has(parent);
+      if (hidden || folded.has(id)) shut.add(id);
+      if (!hidden && (this.#counts[id] ?? 0) > 0) rows.push(this.#row(id, folded));
+    }
+    this.#list.replaceChildren(...rows);
+    if (focused) this.#list.querySelector<HTMLElement>(`[data-scope="${focused}"]`)?.focus();
+  }
+
+  #row(id: number, folded: ReadonlySet<number>): HTMLElement {
+    const open = !folded.has(id);
+    const title = scopeTitle(this.trace, id);
+    const parts = [html("span", { class: "mg-outline-mark", "aria-hidden": true }, open ? "▾" : "▸"), html("span", {}, title)];
+    const kind = this.trace.scopes?.[id]?.module ?? "";
+    const button = this.#action("", () => {
+      const next = new Set(folded);
+      if (open) next.add(id);
+      else next.delete(id);
+      this.fold(next);
+    });
+    if (kind !== title) parts.push(html("span", { class: "mg-outline-kind" }, kind));
+    button.append(...parts, html("span", { class: "mg-outline-count" }, String(this.#counts[id])));
+    button.setAttribute("aria-expanded", String(open));
+    button.setAttribute("data-scope", String(id));
+    button.setAttribute("title", `${this.#counts[id]} nodes`);
+    button.style.paddingLeft = `${8 + 14 * (this.#deep[id] ?? 0)}px`;
+    return button;
+  }
+
+  #action(text: string, act: () => void): HTMLButtonElement {
+    const button = html("button", { type: "button", class: "mg-outline-row" }, text);
+    button.addEventListener("click", act);
+    return button;
+  }
+}
+
+// ---- The search field of the graph: Enter goes from one match to the next.
+export class Finder {
+  readonly element: HTMLElement;
+  readonly #field = html("input", { type: "search", class: "mg-find", placeholder: "find", "aria-label": "find a node" });
+  readonly #count = html("output", { class: "mg-found", "aria-live": "polite" });
+  readonly #words: string[];
+  #found: number[] = [];
+  #at = -1;
+
+  constructor(
+    trace: Trace,
+    private readonly go: (node: number) => void,
+  ) {
+    const unusual = this.#unusual(trace);
+    this.#words = trace.nodes.map((node, id) => {
+      const tensors = [node.variable ?? null, ...node.outputs].map((at) => (at === null ? "" : (trace.tensors[at]?.name ?? "")));
+      const path = chain(trace, node.scope).reverse().map((scope) => scopeTitle(trace, scope)).join(".");
+      return [node.name, ...tensors, path, `#${id}`, ...(unusual.get(id) ?? [])].join(" ").toLowerCase();
+    });
+    this.#field.addEventListener("input", () => this.#look());
+    this.#field.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") this.#step(event.shiftKey ? -1 : 1);
+    });
+    this.element = html("div", { class: "mg-finder" }, this.#count, this.#field);
+  }
+
+  /** By node: "nan" and "inf", where a gradient that it received or passed on, its result, or its leaf’s `.grad` holds one. */
+  #unusual(trace: Trace): Map<number, Set<string>> {
+    const found = new Map<number, Set<string>>();
+    const note = (node: number, value: Maybe | undefined): void => {
+      const kind = broken(valueOf(trace, value));
+      if (kind) found.set(node, (found.get(node) ?? new Set()).add(kind));
+    };
+    const leaves = new Map(trace.nodes.flatMap(({ variable }, id) => (variable === undefined ? [] : [[variable, id] as const])));
+    for (const event of trace.events) {
+      if (event.kind === "flow") note(event.node, event.gradient);
+      if (event.kind === "flow") note(event.to, event.sum);
+      if (event.kind === "accumulate" || event.kind === "hook") note(event.node, event.grad);
+      if (event.kind === "backward_start") for (const [node, , value] of event.roots) note(node, value);
+      const leaf = event.kind === "grad" ? leaves.get(event.tensor) : undefined;
+      if (event.kind === "grad" && leaf !== undefined) note(leaf, event.grad);
+    }
+    trace.nodes.forEach((node, id) => {
+      for (const tensor of node.outputs) note(id, trace.tensors[tensor]?.value);
+    });
+    return found;
+  }
+
+  #look(): void {
+    const wanted = this.#field.value.trim().toLowerCase().split(/\s+/).filter((word) => word !== "");
+    const fits = (text: string): boolean => wanted.every((word) => text.includes(word));
+    this.#found = wanted.length === 0 ? [] : this.#words.flatMap((text, id) => (fits(text) ? [id] : []));
+    this.#at = -1;
+    write(this.#count, wanted.length === 0 ? "" : `${this.#found.length} found`);
+  }
+
+  #step(by: 1 | -1): void {
+    if (this.#found.length === 0) return;
+    this.#at = (Math.max(this.#at, by > 0 ? -1 : 0) + by + this.#found.length) % this.#found.length;
+    write(this.#count, `${this.#at + 1} of ${this.#found.length}`);
+    this.go(this.#found[this.#at] as number);
+  }
+}

@@ -1,0 +1,127 @@
+/** A question: its answers are clicked, or typed into a field. Python judges them; each answer brings a new face. */
+import { advance, arrive } from "../page/keys";
+import { html, mark } from "../page/dom";
+import type { Model } from "../page/link";
+
+export interface Face {
+  label: string;
+  text: string;
+  choices: [string, string][];
+  stacked: boolean;
+  field: string;
+  chosen: string;
+  locked: boolean;
+  lines: [string, string][];
+  done: boolean;
+}
+
+const SIGNS: Record<string, string> = { good: "✓", bad: "✗", refused: "!" };
+
+let count = 0;
+
+export class Card {
+  readonly element: HTMLElement;
+  readonly #head = html("p", { class: "mg-question-card-head" });
+  readonly #options = html("div", { class: "mg-choices" });
+  readonly #lines = html("div", { class: "mg-question-card-lines", role: "status" });
+  readonly #name = `mg-question-card-${(count += 1)}`;
+  #number = 0;
+  #typed = "";
+
+  constructor(private readonly model: Model) {
+    this.#head.id = this.#name;
+    this.element = html("section", { class: "mg-root mg-question-card", role: "group", "aria-labelledby": this.#name }, this.#head, this.#options, this.#lines);
+    model.on("change:face", this.#heard);
+    this.element.addEventListener("keydown", this.#keys);
+    this.#draw();
+    if (!this.#face.done) arrive(this.element, () => this.#start(), "cell");
+  }
+
+  dispose(): void {
+    this.model.off("change:face", this.#heard);
+    this.element.removeEventListener("keydown", this.#keys);
+  }
+
+  get #face(): Face {
+    return this.model.get("face") as Face;
+  }
+
+  readonly #heard = (): void => {
+    const held = this.element.contains(document.activeElement);
+    this.#draw();
+    if (!held) return;
+    if (!this.#face.done || !advance(this.element)) this.#start()?.focus({ preventScroll: true });
+  };
+
+  /** Where the focus belongs: on the chosen answer, else in the field, else on the first choice. */
+  #start(): HTMLElement | null {
+    const find = (selector: string): HTMLElement | null => this.element.querySelector<HTMLElement>(selector);
+    return find('.mg-choice[aria-pressed="true"]') ?? find(".mg-field") ?? find(".mg-choice");
+  }
+
+  /** JupyterLab has shortcuts on single letters, but letters typed here are an answer. Shift-Enter moves on to what follows. */
+  readonly #keys = (event: KeyboardEvent): void => {
+    if (event.key === "Escape" || event.key === "Tab" || event.ctrlKey || event.metaKey) return;
+    event.stopPropagation();
+    if (event.key === "Enter" && event.shiftKey) {
+      event.preventDefault();
+      advance(this.element);
+    } else if (/^Arrow/.test(event.key)) this.#walk(event);
+  };
+
+  #walk(event: KeyboardEvent): void {
+    const all = [...this.element.querySelectorAll<HTMLElement>(".mg-choice")];
+    const at = all.indexOf(event.target as HTMLElement);
+    if (at < 0) return;
+    event.preventDefault();
+    const by = event.key === "ArrowRight" || event.key === "ArrowDown" ? 1 : -1;
+    all[(at + by + all.length) % all.length]?.focus();
+  }
+
+  #say(answer: string): void {
+    this.model.set("said", { answer, number: (this.#number += 1) });
+    this.model.save_changes();
+  }
+
+  #draw(): void {
+    const { label, text, choices, stacked, field, chosen, locked, lines, done } = this.#face;
+    this.#head.replaceChildren(...(label === "" ? [] : [html("b", {}, label), " "]), text);
+    this.#options.replaceChildren(
+      ...(field === "" ? [] : [this.#field(field, chosen, locked)]),
+      ...choices.map(([value, shown]) => this.#choice(value, shown, stacked, value === chosen, locked)),
+    );
+    this.#options.classList.toggle("mg-stacked", stacked);
+    this.#options.hidden = choices.length === 0;
+    const asked = lines.findIndex(([tone]) => tone === "ask");
+    this.#lines.replaceChildren(...lines.slice(asked + 1).map(([tone, line]) => this.#line(tone, line)));
+    this.#head.append(...lines.slice(0, asked + 1).map(([tone, line]) => this.#line(tone, line)));
+    mark(this.element, "data-done", done ? "true" : null);
+    this.element.setAttribute("data-lm-suppress-shortcuts", "true");
+  }
+
+  #line(tone: string, text: string): HTMLElement {
+    const sign = SIGNS[tone];
+    const before = sign === undefined ? [] : [html("span", { class: "mg-sign", "aria-hidden": true }, sign)];
+    return html(tone === "code" ? "code" : "span", { class: "mg-line", "data-tone": tone }, ...before, text);
+  }
+
+  #choice(value: string, shown: string, stacked: boolean, pressed: boolean, locked: boolean): HTMLElement {
+    const letter = stacked ? [html("b", {}, value)] : [];
+    const button = html("button", { type: "button", class: "mg-choice", "data-value": value, "aria-pressed": pressed, "aria-disabled": locked }, ...letter, html("span", {}, shown));
+    if (!locked) button.addEventListener("click", () => this.#say(value));
+    return button;
+  }
+
+  #field(asks: string, chosen: string, locked: boolean): HTMLElement {
+    const value = chosen === "?" ? "" : chosen || this.#typed;
+    const input = html("input", { type: "text", class: "mg-field", "aria-label": `your answer: ${asks}`, placeholder: asks, size: asks.length, autocomplete: "off", spellcheck: false, value });
+    const form = html("form", { class: "mg-question-card-form" }, input, html("button", { type: "submit", class: "mg-answer" }, "Answer"));
+    input.readOnly = locked;
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#typed = input.value.trim();
+      if (this.#typed !== "" && !locked) this.#say(this.#typed);
+    });
+    return form;
+  }
+}
