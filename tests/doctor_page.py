@@ -86,7 +86,7 @@ iterator that it advances.
 - A checkup of a small ResNet and of a six-layer transformer in PyTorch, on the CPU, takes about 4 and 8 times as long
   as the plain steps: `python -m benchmarks.doctor`.
 
-The doctor does not see steps that run in another thread or process, code compiled by `torch.compile`, or values that
+The doctor does not see steps that run in another thread or process, or values that
 leave the graph in other ways than those listed under `cut-graph`.
 
 ## The rules

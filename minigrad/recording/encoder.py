@@ -10,7 +10,7 @@ import functools
 import gc
 import inspect
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from minigrad._base.contexts import ensure
@@ -43,6 +43,7 @@ class Encoder:
         self.scope: int | None = None  # the running call of a module
         self.called_by_path: set[int] = set()  # the parameters that are named by their modules
         self.expressions: dict[str, int] = {}  # by their text
+        self.failed: Callable[[Exception], None] | None = None  # is told of entries that fit nothing, and are left out
         self.moves: list[tuple[int, Any]] = []  # operands of the next op to be noted that have other memory now
 
     def encode(self) -> None:
@@ -54,7 +55,12 @@ class Encoder:
         with ensure(gc.enable if gc.isenabled() else gc.disable):
             gc.disable()  # what is made here stays and has no cycles: collections would be wasted
             for method, *arguments in entries:
-                getattr(self, method)(*arguments)
+                try:
+                    getattr(self, method)(*arguments)
+                except Exception as error:
+                    if self.failed is None:
+                        raise
+                    self.failed(error)
 
     # events
     def event(self, kind: str, at: Place, depth: int, fields: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ from minigrad.trace.holders import Held, Holders, held_text
 from minigrad.trace.packing import unpacked, written
 from minigrad.trace.schema import FORMAT, FORWARD, VERSION, Parts
 from minigrad.trace.simulation import Simulation, simulate
-from minigrad.trace.text import events_text, frame_text
+from minigrad.trace.text import events_text, frame_text, note_text
 from minigrad.trace.traversal import Traversal, traverse
 from minigrad.trace.validation import LATER, check
 
@@ -44,6 +44,7 @@ class Trace:
         self.library = library
         self.layout: dict[str, Any] | None = None
         self.process: dict[str, Any] | None = None if encoder is None or not PROCESS else {**PROCESS, "began": None}
+        self.notes: list[Record] = []  # what the recorder wants to say: `text`, `where`, `count`
         self._encoder = encoder  # has yet to encode what was recorded
         self._parts = Parts() if encoder is None else encoder.parts
         self._fold: Fold | None = None
@@ -189,13 +190,17 @@ class Trace:
     def text(self, step: int | None = None) -> str:
         """Return all events in plain words, one per line, or one step's frame; the same for every run of a program."""
         parts = self._encoded()
-        return printable(events_text(parts) if step is None else frame_text(parts, self.frame(step)))
+        if step is not None:
+            return printable(frame_text(parts, self.frame(step)))
+        return printable("\n".join([events_text(parts), *map(note_text, self.notes)]))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole trace as a dict that JSON can hold. Its lists are copies, their records the trace's own."""
         parts = self._encoded()
-        process = {} if self.process is None else {"process": dict(self.process)}
-        return {"format": FORMAT, "version": VERSION, "library": self.library, **process, "files": parts.files[:],
+        rare: Record = {} if self.process is None else {"process": dict(self.process)}
+        if self.notes:
+            rare["notes"] = [dict(note) for note in self.notes]
+        return {"format": FORMAT, "version": VERSION, "library": self.library, **rare, "files": parts.files[:],
                 "values": parts.values[:], "tensors": parts.tensors[:], "nodes": parts.nodes[:],
                 "scopes": parts.scopes[:], "storages": parts.storages[:], "formulas": dict(parts.formulas),
                 "expressions": parts.expressions[:],
@@ -215,7 +220,7 @@ class Trace:
         parts.nodes, parts.formulas, parts.events = data["nodes"], data["formulas"], data["events"]
         for name in LATER:
             setattr(parts, name, data.get(name, []))
-        trace.layout, trace.process = data["layout"], data.get("process")
+        trace.layout, trace.process, trace.notes = data["layout"], data.get("process"), data.get("notes", [])
         return trace
 
     def to_json(self) -> str:

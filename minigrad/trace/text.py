@@ -12,7 +12,7 @@ from minigrad.trace.frame import Frame
 from minigrad.trace.schema import Parts
 from minigrad.trace.sentences import describe
 
-__all__ = ["events_text", "frame_text", "traversal_text"]
+__all__ = ["events_text", "frame_text", "note_text", "traversal_text"]
 
 LIMIT = 24  # how many nodes of a traversal are listed
 
@@ -34,6 +34,12 @@ def events_text(trace: Parts) -> str:
     lines = [f"{step:>{step_width}}  {where:<{width}}  {event_text(names, event)}"
              for step, (where, event) in enumerate(zip(places, trace.events, strict=True))]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def note_text(note: dict[str, Any]) -> str:
+    """What the recorder has to say about its recording, as a line."""
+    often = f", {note['count']} times" if note["count"] > 1 else ""
+    return f"Note: {note['text']} ({note['where']}{often})"
 
 
 def frame_text(trace: Parts, frame: Frame) -> str:

@@ -15,6 +15,8 @@ DEEPEST, LONGEST = 100, 1_000  # nested calls in one expression, and all its par
 MANY = 1_000_000  # no node has this many outputs, nothing is this deep
 FILE = Record("A source text.", name="str: its name", lines="[str]: its lines")
 PREVIEW = Record("The preview of an array.", shape="[int]: its shape", dtype="str: its dtype")
+NOTE = Record("What the recorder says about its recording.", text="str: what", where="str: where that was",
+              count="int: how often")
 PROCESS = Record("Which of several processes was recorded.", rank="int: its number", ranks="int: their number",
                  began="number?: when the recording began, in seconds since 1970")
 UNKNOWN = Record("An event of a kind unknown to this version.")
@@ -64,6 +66,8 @@ def check(data: Any) -> None:
     check_acyclic(parents, "scope")
     check_acyclic([[edge[0] for edge in node["next"] if edge is not None] for node in data["nodes"]], "node")
     check_layout(data["layout"], sizes)
+    for at, note in enumerate(data.get("notes", ())):
+        check_fields(note, NOTE, sizes, f"entry {at} of its 'notes'")
     if "process" in data:
         check_fields(data["process"], PROCESS, sizes, "its 'process'")
     for step, event in enumerate(data["events"]):
@@ -96,9 +100,9 @@ def check_whole(data: Any) -> None:
     if data.get("version") != VERSION:
         raise ValueError(f"this trace has version {short(data.get('version'))}; this library reads version {VERSION}")
     kinds = {**dict.fromkeys(("files", "values", "tensors", "nodes", "events", *LATER), list),
-             "formulas": dict, "layout": dict, "library": str, "process": dict}
+             "formulas": dict, "layout": dict, "library": str, "process": dict, "notes": list}
     for key, kind in kinds.items():
-        if key not in data and key not in (*LATER, "library", "process"):
+        if key not in data and key not in (*LATER, "library", "process", "notes"):
             raise ValueError(f"this is not a whole trace: it has no {key!r}")
         if not isinstance(data.get(key, kind()), kind) and not (key == "layout" and data[key] is None):
             raise ValueError(f"this is not a trace: its {key!r} is not a {kind.__name__}")

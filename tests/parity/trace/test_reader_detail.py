@@ -85,16 +85,23 @@ def test_memory_that_is_seen_in_part_is_looked_at_by_itself(torch, reader) -> No
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated")  # by PyTorch's compiler, as it loads
-def test_a_compiled_function_is_refused_in_one_sentence(torch, reader) -> None:
-    x = torch.ones(3, requires_grad=True)
-    twice = torch.compile(lambda t: t * 2)
-    with pytest.raises(RuntimeError, match="a compiled function cannot be recorded, .*: record what torch.compile was"):
-        with reader.record():
-            twice(x).sum().backward()
-    with reader.record() as trace:  # nothing of the first one is left
-        (x * 2).sum().backward()
+def test_a_compiled_function_runs_eagerly_and_the_trace_says_so(torch, reader) -> None:
+    x, compiled = torch.ones(3, requires_grad=True), []
+
+    def backend(graph, inputs):
+        compiled.append(graph)
+        return graph.forward
+
+    twice = torch.compile(lambda t: t * 2, backend=backend)
+    with reader.record() as trace:
+        twice(x).sum().backward()
     assert [node["name"] for node in trace.nodes if node["sequence_nr"] is not None] == ["MulBackward0", "SumBackward0"]
     assert x.grad is not None and x.grad.tolist() == [2, 2, 2]
+    assert compiled == []
+    assert trace.text().splitlines()[-1] == (
+        "Note: what torch.compile was given runs eagerly while it is recorded (torch.compile)")
+    twice(x)
+    assert len(compiled) == 1  # from now on it is compiled as before
 
 
 def test_a_pass_on_another_device_is_refused_in_one_sentence(torch, reader, monkeypatch) -> None:

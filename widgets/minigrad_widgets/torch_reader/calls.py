@@ -14,6 +14,7 @@ import torch
 
 from minigrad.recorder import CALLS
 from minigrad_widgets.torch_reader.formulas import DTYPES
+from minigrad_widgets.torch_reader.previews import shape_of
 
 __all__ = ["call_of"]
 
@@ -92,10 +93,10 @@ def call_of(name: str, args: tuple[Any, ...], options: dict[str, Any], operands:
 
     def described(value: Any) -> Any:
         if isinstance(value, torch.Tensor):
-            return "tensor", numbers[id(value)], tuple(value.shape), dtype_of(value.dtype), value.requires_grad
+            return "tensor", numbers[id(value)], shape_of(value), dtype_of(value.dtype), value.requires_grad
         return ("dtype", dtype_of(value)) if isinstance(value, torch.dtype) else None
 
-    return CALLS[-1](called, args, kept, described, [(tuple(t.shape), dtype_of(t.dtype)) for t in outputs])
+    return CALLS[-1](called, args, kept, described, [(shape_of(t), dtype_of(t.dtype)) for t in outputs])
 
 
 def dtype_of(dtype: torch.dtype) -> str:

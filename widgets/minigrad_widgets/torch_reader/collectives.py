@@ -22,6 +22,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from minigrad.recorder import Log
 from minigrad_widgets.torch_reader.collective_calls import CollectiveCall, tensors_of
+from minigrad_widgets.torch_reader.guard import Once
 from minigrad_widgets.torch_reader.private import PRIVATE
 from minigrad_widgets.torch_reader.seen import Seen, memory
 from minigrad_widgets.torch_reader.waits import listen, listen_no_more, wait
@@ -98,11 +99,11 @@ class Collectives:
             self.log.append(("timed", when - self.origin, since))
 
     # calls
-    def run(self, func: Any, args: Any, kwargs: Any, caller: FrameType, leaf: Any) -> Any:
+    def run(self, once: Once, caller: FrameType, leaf: Any) -> Any:
         """Run a call of c10d, and note it; `leaf`: the one whose gradient a pass has just computed."""
-        call = CollectiveCall(func, args, kwargs)
+        call = CollectiveCall(once.func, once.args, once.kwargs)
         if call.op is None:
-            return func(*args, **kwargs)
+            return once()
         listen(self)
         self.open = [each for each in self.open if each.caller is not None or sys.getrefcount(each.work) > OURS]
         label, bucket, parameters = self.purpose(caller, call, leaf)
@@ -118,7 +119,7 @@ class Collectives:
         self.event("collective_start", operation.called, operation, op=call.op, label=label, size=call.size, **known)
         self.wrote(operation)
         self.open.append(operation)
-        result = func(*args, **kwargs)
+        result = once()
         self.started(operation, result)
         return result
 

@@ -133,11 +133,11 @@ def formula_of(node: Any, name: str, saved: Collection[str]) -> Any:
     """The substitute for the formula of a node that has saved arrays under these names; None if there is none."""
     if not FORMULAS or not hasattr(node, "_input_metadata"):
         return None
-    facts = Facts(node)
     known = CONSTANTS.get(name)
     try:
+        facts = Facts(node)
         constants = None if known is None else known(facts)
-    except (AttributeError, TypeError):  # the node shows less than the formula needs
+    except (AttributeError, RuntimeError, TypeError):  # the node shows less than the formula needs
         return None
     return FORMULAS[-1](name, facts.outputs, facts.edges, facts.inputs, saved, facts.constant, constants)
 

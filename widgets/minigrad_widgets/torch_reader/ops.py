@@ -9,21 +9,22 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import torch
 from torch.autograd.function import BackwardCFunction
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from minigrad.recorder import Log
 from minigrad_widgets.torch_reader.calls import call_of
 from minigrad_widgets.torch_reader.formulas import formula_of
+from minigrad_widgets.torch_reader.guard import Once
+from minigrad_widgets.torch_reader.previews import is_jagged
 from minigrad_widgets.torch_reader.private import PRIVATE
 from minigrad_widgets.torch_reader.seen import Seen, memory, name_of
 
-__all__ = ["Ops", "Watching"]
+__all__ = ["Ops"]
 
 Tensor = torch.Tensor
 # What PyTorch does as part of other things, and what makes a tensor from none; minigrad has no op for these.
@@ -32,21 +33,6 @@ UNTOLD = frozenset({"lift_fresh", "_local_scalar_dense", "is_same_size", "set_",
                     "record_stream", "equal", "is_nonzero", "rand_like", "randn_like"})
 EMPTY = frozenset({"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"})
 READING = frozenset({"_local_scalar_dense", "equal", "is_nonzero"})  # they return a Python number or bool
-
-
-class Watching(TorchDispatchMode):
-    """Passes each op to the reader."""
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False  # else the first op loads PyTorch's compiler
-
-    def __init__(self, run: Callable[..., Any]) -> None:
-        super().__init__()
-        self.run = run
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return self.run(func, args, kwargs or {})
 
 
 class Written(NamedTuple):
@@ -96,11 +82,14 @@ class Ops:
         self.fills: list[tuple[Any, int, int, Any]] = []
         self.unwritten: list[weakref.ref[Tensor]] = []  # what `empty` has made, while it lives
 
-    def run(self, func: Any, args: Any, kwargs: Any, at: Any, depth: int) -> Any:
+    def run(self, op: Once, at: Any, depth: int) -> Any:
         """Run an op that will be reported, and note what is known about it now."""
-        name, places = facts_of(func)
-        written = list(written_by(places, args, kwargs)) if places else []
+        args, kwargs = op.args, op.kwargs
+        name, places = facts_of(op.func)
         operands = list(tensors_in((*args, *kwargs.values())))
+        if any(map(is_jagged, operands)):
+            return op()
+        written = list(written_by(places, args, kwargs)) if places else []
         own = self.waiting is not None and name == "detach" and any(r() is operands[0] for r in self.waiting.outputs)
         if not own:
             self.settle()
@@ -108,42 +97,49 @@ class Ops:
         if name in READING:
             self.read(operands)
         if name in EMPTY:
-            return self.empty(func(*args, **kwargs))
+            return self.empty(op())
         if not operands or name in UNTOLD:
-            return func(*args, **kwargs)
+            return op()
         if torch.is_grad_enabled():
             self.find_functions(operands, at, depth)
         if own:
-            return self.set_aside(func, args, kwargs, operands[0], at, depth)
+            return self.set_aside(op, operands[0], at, depth)
         fresh = [t for t in written if id(t) not in self.seen.tensors and self.is_empty(t)]
         given: list[Any] = [None if any(t is f for f in fresh) else self.seen.operand(t) for t in operands]
         self.seen.name_leaves()
         self.seen.look_at_names(sys._getframe(1))
         self.seen.drop_copies()
         began = perf_counter()
-        result = func(*args, **kwargs)
+        result = op()
         self.seconds = perf_counter() - began
+        outputs = list(tensors_in(result if isinstance(result, (tuple, list)) else (result,)))
+        if not any(map(is_jagged, outputs)):
+            self.wait(op, at, depth, operands, given, written, outputs)
+        return result
+
+    def wait(self, call: Once, at: Any, depth: int, operands: list[Tensor], given: list[Any], written: list[Tensor],
+             outputs: list[Tensor]) -> None:
+        """Keep what is known of an op that has run until its results have their node."""
+        name = facts_of(call.func)[0]
         for t in written:
             self.seen.wrote(memory(t)[0])
         for i, t in enumerate(operands):
             given[i] = self.seen.tensor(t) if given[i] is None else given[i]
-        outputs = list(tensors_in(result if isinstance(result, (tuple, list)) else (result,)))
         same = {id(t): self.seen.copied(t) for t in (*outputs, *written)}
-        call = self.call_of(name, args, kwargs, operands, outputs)
+        expression = self.call_of(name, call.args, call.kwargs, operands, outputs)
         self.waiting = Op(at, depth, name, given, [
             Written(self.seen.tensor(t), weakref.ref(t), weakref.ref(t if t._base is None else t._base), same[id(t)],
                     0 if t.is_inference() else t._version + 1,
                     self.seen.others(memory(t)[0], [id(each) for each in written])) for t in written],
-            outputs, [same[id(t)] for t in outputs], call)
-        return result
+            outputs, [same[id(t)] for t in outputs], expression)
 
-    def set_aside(self, func: Any, args: Any, kwargs: Any, operand: Tensor, at: Any, depth: int) -> Any:
+    def set_aside(self, op: Once, operand: Tensor, at: Any, depth: int) -> Any:
         """Run what may be autograd's own `detach`; it must not touch its operand, which has no node yet."""
-        result = func(*args, **kwargs)
+        result = op()
         outputs = [] if self.waiting is None else [reference() for reference in self.waiting.outputs]
         given = weakref.ref(operand), next(i for i, t in enumerate(outputs) if t is operand)
         self.detached.append(Op(at, depth, "detach", given, [], [result], [self.seen.copied(result)],
-                                self.call_of("detach", args, kwargs, [operand], [result])))
+                                self.call_of("detach", op.args, op.kwargs, [operand], [result])))
         return result
 
     def read(self, tensors: Iterable[Tensor]) -> None:

@@ -16,6 +16,7 @@ from torch.autograd.graph import GradientEdge, get_gradient_edge
 
 from minigrad.recorder import NOWHERE, Log
 from minigrad_widgets.torch_reader.count import Plan
+from minigrad_widgets.torch_reader.guard import guarded
 from minigrad_widgets.torch_reader.private import PRIVATE
 from minigrad_widgets.torch_reader.probes import put_among, take_out
 from minigrad_widgets.torch_reader.seen import Seen, known_by, memory
@@ -49,9 +50,9 @@ class Passes:
     """Notes passes. `catch_up` reports what happened before; `level.depth` says how deep the program is."""
 
     def __init__(self, log: Log, level: Any, times: bool = False, detail: str = "values") -> None:
-        self.log, self.level, self.times = log, level, times
+        self.log, self.level, self.times, self.notes = log, level, times, level.notes
         self.begun: list[tuple[int, float]] = []  # the nodes that are running, and since when
-        self.seen = Seen(log, self.before, self.after, detail)
+        self.seen = Seen(log, self.before, self.after, level.notes, detail)
         self.collectives: Any = None  # what several ranks do in a pass
         self.running: list[Pass] = []
         self.leaf_roots: list[Any] = []  # the edges of leaves at which a pass starts: nothing else keeps their nodes
@@ -110,6 +111,7 @@ class Passes:
         edge: GradientEdge = get_gradient_edge(t) if isinstance(t, torch.Tensor) else t
         return self.seen.node(edge.node), edge.output_nr
 
+    @guarded
     def end(self, task: Pass) -> None:
         """The pass is over, or only has to wait for other ranks: the callback that waits was queued after this one."""
         if task not in self.running:
@@ -213,6 +215,7 @@ class Passes:
             self.run(task, each, self.seen.outputs(each))
             self.capture(task, each, task.received[each])
 
+    @guarded
     @unprofiled
     def before(self, node: int, grads: tuple[Any, ...]) -> None:
         """The reader's pre-hook, the first one: the hooks of the tensors have run."""
@@ -231,10 +234,11 @@ class Passes:
             hooks = getattr(leaf(), "_post_accumulate_grad_hooks", None)
             if hooks:
                 put_among(task.touched, partial(itself, hooks), partial(self.hook, node, "post_accumulate"),
-                          front=lambda _: self.accumulate(node))
+                          front=partial(self.accumulated, node))
         if self.times:
             self.begun.append((node, perf_counter()))
 
+    @guarded
     @unprofiled
     def after(self, node: int, made: Sequence[Any], received: Sequence[Any]) -> None:
         """The reader's post-hook of a node, the last one."""
@@ -253,6 +257,16 @@ class Passes:
         for index, (edge, gradient) in enumerate(zip(self.seen.next[node], made)):
             if edge is not None:
                 self.flow(task, node, index, edge, gradient)
+
+    @guarded
+    def accumulated(self, node: int, *unused: Any) -> None:
+        """Before the first of the user's hooks that see a leaf's new `.grad`."""
+        self.accumulate(node)
+
+    @guarded
+    def ran(self, node: int, *unused: Any) -> None:
+        """Before the first of the user's hooks on a tensor."""
+        self.run(self.now(), node, self.seen.outputs(node))
 
     def accumulate(self, node: int) -> None:
         """A leaf's `.grad` has been added to."""
@@ -288,8 +302,9 @@ class Passes:
             hooks = None if tensor is None else tensor._backward_hooks
             if hooks:
                 put_among(touched, partial(itself, hooks), partial(self.hook, node, "tensor"),
-                          front=lambda _: self.run(self.now(), node, self.seen.outputs(node)))
+                          front=partial(self.ran, node))
 
+    @guarded
     @unprofiled
     def hook(self, node: int, kind: str, name: str, found: Any, received: Any = None) -> None:
         """One of the user's hooks has run, and left `found`."""

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import torch
@@ -13,8 +14,14 @@ import torch
 from minigrad.recorder import Large
 from minigrad_widgets.torch_reader.private import PRIVATE
 
-__all__ = ["DETAILS", "Previews", "array_of"]
+__all__ = ["DETAILS", "Previews", "array_of", "bytes_of", "is_jagged", "shape_of"]
 
+PLAIN = (torch.Tensor, torch.nn.Parameter)
+COMPRESSED = {torch.sparse_csr: ("crow", "col"), torch.sparse_bsr: ("crow", "col"),
+              torch.sparse_csc: ("ccol", "row"), torch.sparse_bsc: ("ccol", "row")}
+PARTS = {torch.sparse_coo: ("_values", "_indices"),
+         **{layout: ("values", *[f"{name}_indices" for name in names]) for layout, names in COMPRESSED.items()}}
+LARGEST = 1 << 20  # how many numbers a tensor that is not dense may have, and be made dense to be shown
 SMALL = 64  # an array of at most this many numbers is copied, and has no statistics
 DETAILS = {"values": None, "ops": SMALL, "modules": 1}  # how many numbers a tensor whose values are read may have
 RECENT = 16  # how many storages are kept a little longer, with their statistics
@@ -46,8 +53,8 @@ class Previews:
 
     def of(self, t: Any) -> Any:
         """Return what is kept of a tensor's values."""
-        size = t.numel()
-        if self.most is not None and size > self.most:
+        size = LARGEST + 1 if t.is_nested else t.numel()
+        if self.most is not None and size > self.most or t.layout is not torch.strided and size > LARGEST:
             return Unreadable(t)
         with PRIVATE.without_dispatch():
             try:
@@ -69,7 +76,7 @@ class Unreadable(Large):
     """What is kept of a tensor whose values cannot be read, or should not be."""
 
     def __init__(self, t: Any) -> None:
-        self.dtype, self.shape = t.dtype, tuple(t.shape)
+        self.dtype, self.shape = described(t), shape_of(t)
         self.stats = {"min": None, "max": None, "mean": None, "norm": None, "nan": 0, "inf": 0}
 
 
@@ -78,6 +85,49 @@ class Same(Large):
 
     def __init__(self, t: Any, known: Large) -> None:
         self.dtype, self.shape, self.stats = known.dtype, tuple(t.shape), known.stats
+
+
+def shape_of(t: Any) -> tuple[int, ...]:
+    """Return the shape of a tensor; of a nested one, whose rows have several lengths, how many numbers it holds."""
+    if t.is_nested:
+        return (int(t.values().numel() if t.layout is torch.jagged else t.numel()),)
+    return tuple([int(size) for size in t.shape])
+
+
+class Kind(str):
+    """A dtype with what else sets a tensor apart from a plain one: its layout, device or class."""
+
+    itemsize = 0
+
+
+def described(t: Any) -> Any:
+    """Return the dtype of a tensor, for one that is not plain as a `Kind`."""
+    words = [str(t.dtype).removeprefix("torch.")]
+    if t.layout is not torch.strided:
+        words.append(str(t.layout).removeprefix("torch.").lstrip("_"))
+    if t.is_nested:
+        words.append("nested")
+    if t.device.type == "meta":
+        words.append("meta")
+    if type(t) not in PLAIN:
+        words.append(type(t).__name__)
+    if len(words) == 1:
+        return t.dtype
+    kind = Kind(" ".join(words))
+    kind.itemsize = t.dtype.itemsize
+    return kind
+
+
+def is_jagged(t: Any) -> bool:
+    """Return whether a tensor is a jagged one: asked for its node, it may wait for ever."""
+    return type(t) not in PLAIN and t.layout is torch.jagged
+
+
+def bytes_of(t: Any) -> int:
+    """Return how many bytes the numbers of a tensor take; of a sparse one, those that it stores."""
+    if t.layout in PARTS:
+        return sum(bytes_of(getattr(t, part)()) for part in PARTS[t.layout])
+    return int(t.element_size() * prod(shape_of(t)))
 
 
 def is_whole(t: Any) -> bool:

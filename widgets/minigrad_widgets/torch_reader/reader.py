@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from functools import partial
 from time import perf_counter, time
 from types import FrameType
 from typing import Any
@@ -23,9 +24,10 @@ from typing_extensions import deprecated
 from minigrad import recorder
 from minigrad.recorder import NOWHERE, RARER, Builder, Encoder, Log, Trace, register_library
 from minigrad_widgets.torch_reader.collectives import Collectives, process_of
-from minigrad_widgets.torch_reader.ops import Ops, Watching
+from minigrad_widgets.torch_reader.guard import Notes, Once, Refusal, Watching, guarded, insistent
+from minigrad_widgets.torch_reader.ops import Ops
 from minigrad_widgets.torch_reader.passes import Passes
-from minigrad_widgets.torch_reader.previews import DETAILS
+from minigrad_widgets.torch_reader.previews import DETAILS, is_jagged
 from minigrad_widgets.torch_reader.private import PRIVATE
 from minigrad_widgets.torch_reader.probes import take_out
 from minigrad_widgets.torch_reader.stack import Call, Look, Stack, unprofiled
@@ -35,7 +37,7 @@ __all__ = ["record"]
 register_library(os.path.dirname(torch.__file__))
 register_library(os.path.dirname(os.path.abspath(__file__)))
 register_library(inspect.getfile(deprecated))  # what calls a deprecated function of PyTorch
-COMPILED = "compile_wrapper"  # what calls a compiled function; importing it would load PyTorch's compiler
+COMPILED = frozenset({"compile_wrapper", "_fn"})  # what calls a compiled function; "_fn" before PyTorch 2.9
 READERS = ("numpy", "tolist")  # methods that pass values to what is not an op
 FUNCTION = type(torch.autograd.Function)
 READING = threading.local()  # its `reader`: the one that is on in this thread
@@ -48,7 +50,10 @@ class Reader:
         PRIVATE.ask()
         self.log = Log()
         self.builder = Builder()
-        self.trace = Trace(f"torch {torch.__version__}", Encoder(self.builder, self.log))
+        self.encoder = Encoder(self.builder, self.log)
+        self.trace = Trace(f"torch {torch.__version__}", self.encoder)
+        self.notes = Notes(self.trace)
+        self.encoder.failed = self.notes.failure
         self.times = times
         self.depth = -1  # that of the innermost pass or recomputation
         self.passes = Passes(self.log, self, times, detail)
@@ -57,11 +62,12 @@ class Reader:
             self.seen.bindings.files = self.builder.files
         self.ops = Ops(self.seen, self.log, times)
         self.collectives = self.passes.collectives = Collectives(self.seen, self.log, self, times)
-        self.mode = Watching(self.dispatched)
+        self.mode = Watching(self.dispatched, self.notes)
         self.watching = False  # whether the mode is on
         self.open: list[Call] = []
         self.modules: list[FrameType] = []  # the running calls of modules
         self.touched: list[Any] = []  # see Pass
+        self.stance: Any = None  # that keeps compiled functions from being compiled
         self.filled: dict[int, int] = {}  # by number of a call that runs again: how many tensors it has found
 
     def start(self, base: FrameType) -> Trace:
@@ -91,6 +97,7 @@ class Reader:
         if self.times and self.trace.process is not None:
             self.trace.process["began"] = self.began
 
+    @insistent
     def detach(self) -> None:
         """Stop observing, whether or not `start` was completed; a second call does nothing."""
         self.seen.base = None
@@ -101,26 +108,36 @@ class Reader:
         if self.watching:
             self.watching = False
             self.mode.__exit__(None, None, None)
+        if self.stance is not None:
+            self.stance, stance = None, self.stance
+            stance.__exit__(None, None, None)
         RARER.stop(self)
         self.collectives.stop()
 
+    @insistent
     def stop(self, error: BaseException | None, names: Mapping[str, Any]) -> None:
         """Stop observing; name the tensors that these variables hold; note an error that ended the block."""
         self.detach()
-        self.caught_up(Look(NOWHERE, None, []))
-        self.seen.tell_grads(NOWHERE, -1)
+        told = None if error is None else (type(error).__name__, str(error))
+        for step in (partial(self.caught_up, Look(NOWHERE, None, [])), partial(self.seen.tell_grads, NOWHERE, -1),
+                     partial(self.tell_end, told), partial(self.seen.name_tensors, names), self.clean_up):
+            self.notes.tried(step)
+
+    def tell_end(self, told: tuple[str, str] | None) -> None:
+        """Note how the block ended, with the error that ended it, if any."""
         if self.trace.process is None:  # the group may be one that the block has made
             self.tell_process()
-        told = None if error is None else (type(error).__name__, str(error))
         if told is not None and not self.passes.running:
             self.log.event("error", NOWHERE, -1, type=told[0], message=told[1])
         self.passes.leave_broken(-1, *(() if told is None else (told,)))
-        self.seen.name_tensors(names)
         self.log.extend([("formula", name, cls) for name, cls in self.seen.classes.items()])
-        for reference in self.touched:
-            take_out(reference())
+
+    def clean_up(self) -> None:
+        """Remove the reader's hooks, and forget what was seen."""
+        while self.touched:
+            take_out(self.touched[-1]())
+            self.touched.pop()
         self.seen.forget()
-        del self.stack
 
     def look(self) -> Look:
         """Return where the program is, seen from a function that PyTorch called."""
@@ -131,60 +148,61 @@ class Reader:
         return self.stack.look(1).at
 
     @unprofiled
-    def dispatched(self, func: Any, args: Any, kwargs: Any) -> Any:
+    def dispatched(self, op: Once) -> Any:
         """Run a dispatched op, and note it if it is the user's."""
         try:
-            return self.run_op(func, args, kwargs)
+            return self.run_op(op)
         finally:
-            if func._schema.is_mutable:
+            if op.func._schema.is_mutable:
                 self.seen.previews.forget()
             self.collectives.mark = perf_counter()
 
-    def run_op(self, func: Any, args: Any, kwargs: Any) -> Any:
+    def run_op(self, op: Once) -> Any:
         """Run an op; report it if it is the user's."""
+        func = op.func
         caller = sys._getframe(4)
         if func.namespace == "c10d":
-            return self.run_collective(func, args, kwargs, caller)
+            return self.run_collective(op, caller)
         if self.collectives.open:
-            self.collectives.touched(caller, func, args)
+            self.collectives.touched(caller, func, op.args)
         create = bool(self.passes.running) and self.passes.running[-1].create
         if not create and caller.f_code is PRIVATE.engine or caller.f_code in self.collectives.silent:
-            return func(*args, **kwargs)
+            return op()
         look = self.stack.look(4)
         code = None if look.inside is None else look.inside.f_code
         if code is None or code is PRIVATE.engine and create:
             self.caught_up(look, settle=func is not torch.ops.aten.detach.default)
             if self.passes.running:
                 self.passes.leave_broken(PRIVATE.running_pass())
-            return self.ops.run(func, args, kwargs, look.at, self.depth + 1)
+            return self.ops.run(op, look.at, self.depth + 1)
         if code is PRIVATE.pack:
             if len(look.calls) > len(self.open):  # nothing has run in this call yet, and maybe nothing will
                 self.caught_up(look, settle=False)
-            self.refill(look.calls[-1], args[0])
-        return func(*args, **kwargs)
+            self.refill(look.calls[-1], op.args[0])
+        return op()
 
-    def run_collective(self, func: Any, args: Any, kwargs: Any, caller: FrameType) -> Any:
+    def run_collective(self, op: Once, caller: FrameType) -> Any:
         """Run an operation of several ranks, after reporting what came before: the program or PyTorch calls it."""
         self.caught_up(self.stack.look(5))
         self.passes.leave_broken(PRIVATE.running_pass())
         leaf = self.passes.leaf_running()
         if leaf is not None:  # the reducer's hook comes before the reader's
             self.passes.accumulate(leaf)
-        return self.collectives.run(func, args, kwargs, caller, self.passes.leaf_tensor())
+        return self.collectives.run(op, caller, self.passes.leaf_tensor())
 
     def meet(self, roots: list[Any]) -> None:
         """A pass begins at these tensors: find what no op has reported about them."""
         self.ops.find_functions(roots, self.look().at, self.depth + 1)
 
+    @guarded
     def entering(self, frame: FrameType, event: str, arg: Any) -> None:
         """Python calls a function, or returns from it: note calls of modules, and for what starts a pass, its graph and
         the hooks of its roots."""
         if event == "c_call":
             return self.entering_c(arg)
         code = frame.f_code
-        if code.co_name == COMPILED and event == "call" and "_dynamo" in code.co_filename:
-            raise RuntimeError("a compiled function cannot be recorded, since its ops and its graph are not PyTorch's "
-                               "any more: record what torch.compile was given, of a model that is `model._orig_mod`")
+        if code.co_name in COMPILED and event == "call" and "callback" in code.co_freevars and self.stance is None:
+            self.run_eagerly(frame)
         if code is PRIVATE.module_call:
             return self.module(frame, event)
         if event == "return" and not self.open and torch.is_grad_enabled() and self.seen.bindings.is_running(frame):
@@ -200,8 +218,10 @@ class Reader:
         roots = frame.f_locals["t_outputs"]
         elsewhere = elsewhere_of(roots)
         if elsewhere is not None:
-            raise RuntimeError(f"a backward pass on {elsewhere} cannot be followed, since PyTorch runs it in a thread "
+            raise Refusal(f"a backward pass on {elsewhere} cannot be followed, since PyTorch runs it in a thread "
                                f"of its own: record the step on the CPU, after `model.cpu()` and with data there")
+        if any(isinstance(root, torch.Tensor) and is_jagged(root) for root in roots):
+            return
         self.meet([t for t in roots if isinstance(t, torch.Tensor)])
         for root in roots:
             if isinstance(root, torch.Tensor) and not root.requires_grad:
@@ -210,14 +230,19 @@ class Reader:
                 self.passes.leaf_roots.append(get_gradient_edge(root))
             self.passes.watch_hooks(self.touched, self.passes.gradient_location(root)[0])
 
+    def run_eagerly(self, frame: FrameType) -> None:
+        """A compiled function is called: its ops and its graph would not be PyTorch's, so none is compiled for now."""
+        self.stance = torch.compiler.set_stance("force_eager")
+        self.notes.add("what torch.compile was given runs eagerly while it is recorded", "torch.compile")
+
     def module(self, frame: FrameType, event: str) -> None:
         """A module is called or returns."""
         if event == "call":
-            self.caught_up(self.stack.look(3) if self.open else None)
+            self.caught_up(self.stack.look(4) if self.open else None)
             self.modules.append(frame)
             self.seen.module_begin(frame.f_locals["self"])
         elif event == "return" and self.modules and self.modules[-1] is frame:
-            self.caught_up(self.stack.look(3) if self.open else None)
+            self.caught_up(self.stack.look(4) if self.open else None)
             self.modules.pop()
             self.seen.module_end()
             self.collectives.forward_ended(frame.f_locals["self"])
@@ -343,7 +368,7 @@ class record(recorder.record):
 
     Raises:
         RuntimeError: if a recorder is already on in this thread. Inside the block: for a backward pass that is not on
-            the CPU, and for what `torch.compile` made, which cannot be recorded.
+            the CPU. Whatever else goes wrong is in the `notes` of the trace, and the program goes on.
         ValueError: if there is no such detail.
     """
 

@@ -14,7 +14,8 @@ from typing import Any
 import torch
 
 from minigrad.recorder import CHANGED, NOWHERE, SAME, Log, TrackedRef, Tracker
-from minigrad_widgets.torch_reader.previews import Previews
+from minigrad_widgets.torch_reader.guard import Notes, guarded
+from minigrad_widgets.torch_reader.previews import Previews, bytes_of
 from minigrad_widgets.torch_reader.private import PRIVATE
 
 __all__ = ["Hooked", "Seen", "leaf_of"]
@@ -69,8 +70,9 @@ class Seen(Tracker):
     reader's hooks.
     """
 
-    def __init__(self, log: Log, pre: NodeHook, post: NodeHook, detail: str = "values") -> None:
+    def __init__(self, log: Log, pre: NodeHook, post: NodeHook, notes: Notes, detail: str = "values") -> None:
         super().__init__(log)
+        self.notes = notes
         self.previews = Previews(self.copy, detail, self.whole)
         self.pre, self.post = pre, post
         self.next: dict[int, list[tuple[int, int] | None]] = {}
@@ -123,7 +125,7 @@ class Seen(Tracker):
         ref.key, ref.number, ref.storage, ref.writes = key, number, hold[0], self.writes.get(hold[0], 0)
         outputs = [] if above is None else [*self.made.get(above, ()), (t.output_nr, ref)]
         entry = ("tensor", t.requires_grad and not before, above, t.output_nr, isinstance(t, torch.nn.Parameter),
-                 *hold, t.nbytes,
+                 *hold, bytes_of(t),
                  copy if copy is not None else self.previews.all_values(t) if above is None else self.copied(t))
         self.tensors[key] = ref  # no interrupt comes between these (minigrad/recording/tracker.py, NOTE 2)
         self.tensor_count = number + 1
@@ -279,6 +281,7 @@ class Seen(Tracker):
         """Return how many outputs a node has, as far as known."""
         return 1 + max([nr for nr, _ in self.made.get(node, ())], default=0)
 
+    @guarded
     def node_gone(self, ref: TrackedRef) -> None:
         number = ref.number
         self.nodes.pop(number, None)
@@ -307,7 +310,7 @@ class Seen(Tracker):
                 if isinstance(kept, torch.Tensor):
                     holds.append(memory(kept))
                 continue
-            same = next((t for t in outputs if t.data_ptr() == kept.data_ptr() and t.shape == kept.shape), kept)
+            same = next((t for t in outputs if is_same(t, kept)), kept)
             number = self.tensor_number(same)
             fresh = number is not None and self.is_fresh(self.tensors[id(same)])
             rows.append((name, number, SAME if fresh else self.copied(kept)))
@@ -365,6 +368,13 @@ def numbered(name: str, found: Any) -> list[tuple[str, Any]]:
 def name_of(node: Any) -> str:
     """Return a node's name, without the C++ namespace."""
     return str(node.name()).rpartition("::")[2]
+
+
+def is_same(t: Any, kept: Any) -> bool:
+    """Return whether a saved tensor is this one; it may be another object."""
+    if t.layout is not torch.strided or kept.layout is not torch.strided:
+        return t is kept
+    return bool(t.data_ptr() == kept.data_ptr() and t.shape == kept.shape)
 
 
 def known_by(grad: Any) -> tuple[int, int] | None:

@@ -1,0 +1,274 @@
+"""A recording never changes what a program does, whatever goes wrong in the recorder or cannot be looked at."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FunctionType
+from typing import Any
+
+import pytest
+
+from minigrad_widgets import checkup
+
+pytestmark = pytest.mark.torch
+
+PARTS = ("calls", "formulas", "ops", "passes", "previews", "probes", "reader", "seen", "stack")
+BEGINNING = {"start", "__init__", "record", "_new_observer", "inner", "tell_process"}  # before the block
+RUNS = 30  # for each program: how many calls of the reader fail, one in each run
+
+
+class Injected(Exception):
+    """What is raised in the reader."""
+
+
+def leaf(torch, *shape):
+    return torch.randn(*shape, requires_grad=True)
+
+
+def arithmetic(torch):
+    x = leaf(torch, 3)
+    (x * x.exp()).sum().backward()
+    return x.grad
+
+
+def training(torch):
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Dropout(), torch.nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        model(torch.randn(2, 3)).square().mean().backward()
+        optimizer.step()
+    return [*model.parameters(), *(p.grad for p in model.parameters())]
+
+
+def hooks(torch):
+    x = leaf(torch, 3)
+    calls = []
+    x.register_hook(lambda g: calls.append("tensor") or g * 2)
+    x.register_post_accumulate_grad_hook(lambda t: calls.append("post"))
+    y = x * 3
+    y.retain_grad()
+    y.grad_fn.register_hook(lambda made, received: calls.append("node"))
+    y.sum().backward()
+    return [x.grad, y.grad, torch.tensor(len(calls))]
+
+
+def checkpointed(torch):
+    x = leaf(torch, 3)
+    torch.utils.checkpoint.checkpoint(lambda t: t.tanh().exp(), x, use_reentrant=False).sum().backward()
+    return x.grad
+
+
+def reentrant(torch):
+    x = leaf(torch, 3)
+    torch.utils.checkpoint.checkpoint(lambda t: t.tanh().exp(), x, use_reentrant=True).sum().backward()
+    return x.grad
+
+
+def in_place(torch):
+    x = leaf(torch, 4)
+    y = x * 2
+    y[1:].mul_(3)
+    y.detach().zero_()
+    y.sum().backward()
+    return [x.grad, y]
+
+
+def functions(torch):
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, t):
+            ctx.save_for_backward(t)
+            return t * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2 + ctx.saved_tensors[0] * 0
+
+    x = leaf(torch, 3)
+    Twice.apply(x).sum().backward()
+    return x.grad
+
+
+def second_order(torch):
+    x = leaf(torch, 3)
+    g, = torch.autograd.grad((x ** 3).sum(), x, create_graph=True)
+    g.sum().backward()
+    return [g, x.grad]
+
+
+def packed(torch):
+    x = leaf(torch, 3)
+    calls = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: calls.append(1) or t, lambda t: calls.append(2) or t):
+        y = x.exp() * x
+    y.sum().backward()
+    return [x.grad, torch.tensor(calls)]
+
+
+def failing(torch):
+    x = leaf(torch, 3)
+    try:
+        x.view(2, 2)
+    except RuntimeError as error:
+        text = str(error)
+    return [x, torch.tensor(len(text))]
+
+
+def transforms(torch):
+    return torch.func.vmap(torch.func.grad(lambda t: (t * t).sum()))(torch.randn(3, 2))
+
+
+def read(torch):
+    x = leaf(torch, 3)
+    y = x.sum()
+    return [x, torch.tensor(y.item() + sum(x.tolist())), torch.from_numpy(x.detach().numpy().copy())]
+
+
+PROGRAMS = [arithmetic, training, hooks, checkpointed, reentrant, in_place, functions, second_order, packed, failing,
+            transforms, read]
+
+
+def outcome(torch: Any, program: Callable[[Any], Any]) -> tuple[list[Any], Any]:
+    """Run a program from the same random state; return its tensors, and the state afterwards."""
+    torch.manual_seed(0)
+    made = program(torch)
+    return [t.detach().clone() for t in (made if isinstance(made, list) else [made])], torch.get_rng_state()
+
+
+def equal(torch: Any, a: tuple[list[Any], Any], b: tuple[list[Any], Any]) -> bool:
+    return torch.equal(a[1], b[1]) and all(torch.equal(s, t) for s, t in zip(a[0], b[0], strict=True))
+
+
+class Bomb:
+    """Counts calls of the reader's functions, and raises at one of them."""
+
+    def __init__(self) -> None:
+        self.count, self.at = 0, -1
+
+    def tick(self) -> None:
+        self.count += 1
+        if self.count == self.at:
+            raise Injected
+
+    def put(self, owner: Any, name: str, found: Any, patch: pytest.MonkeyPatch) -> None:
+        """Make a function or method of the reader tick."""
+        def ticking(*args: Any, **kwargs: Any) -> Any:
+            self.tick()
+            return found(*args, **kwargs)
+
+        patch.setattr(owner, name, ticking)
+
+
+@contextmanager
+def mined(bomb: Bomb) -> Iterator[None]:
+    """A block in which all functions and methods of the reader tick, but for its doors (guard.py) and its beginning."""
+    with pytest.MonkeyPatch.context() as patch:
+        for part in PARTS:
+            module = importlib.import_module(f"minigrad_widgets.torch_reader.{part}")
+            owners = [module, *(value for value in vars(module).values()
+                                if isinstance(value, type) and value.__module__ == module.__name__)]
+            for owner in owners:
+                for name, found in list(vars(owner).items()):
+                    door = getattr(found, "__wrapped__", None) is not None
+                    if isinstance(found, FunctionType) and name not in BEGINNING and not door and (
+                            not name.startswith("__") and "torch_reader" in found.__module__):
+                        bomb.put(owner, name, found, patch)
+        yield
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+def test_an_error_in_the_reader_reaches_no_program(torch, program) -> None:
+    record, bomb = importlib.import_module("minigrad_widgets.torch_reader").record, Bomb()
+    plain = outcome(torch, program)
+    with mined(bomb):
+        with record():
+            assert equal(torch, plain, outcome(torch, program))
+        total, noted = bomb.count, 0
+        for at in range(1, total, max(1, total // RUNS)):
+            bomb.count, bomb.at = 0, at
+            with record() as trace:
+                found = outcome(torch, program)
+            assert equal(torch, plain, found), f"call {at} of {total}"
+            noted += any("Injected" in note["text"] for note in trace.notes)
+            assert trace.text()
+            assert equal(torch, plain, outcome(torch, program)), "something was left behind"
+    assert noted > 0.9 * len(range(1, total, max(1, total // RUNS)))
+
+
+def nested(torch, layout):
+    rows = [torch.ones(2, 3), torch.ones(4, 3)]
+    x = torch.nested.nested_tensor(rows, requires_grad=True, layout=layout)
+    torch.nested.to_padded_tensor(x * 3, 0.).sum().backward()
+
+
+def fake(torch):
+    with importlib.import_module("torch._subclasses.fake_tensor").FakeTensorMode():
+        (torch.ones(3, requires_grad=True) * 2).sum().backward()
+
+
+KINDS = {
+    "coo": lambda torch: torch.sparse.mm(torch.eye(3).to_sparse().requires_grad_(), torch.ones(3, 2)).sum().backward(),
+    "csr": lambda torch: torch.eye(3).to_sparse_csr() @ torch.ones(3, 2, requires_grad=True),
+    "mkldnn": lambda torch: torch.ones(3, 3).to_mkldnn().relu().to_dense(),
+    "nested": lambda torch: nested(torch, torch.strided),
+    "jagged": lambda torch: nested(torch, torch.jagged),
+    "meta": lambda torch: (torch.ones(3, device="meta", requires_grad=True) * 2).sum().backward(),
+    "fake": fake,
+    "quantized": lambda torch: torch.quantize_per_tensor(torch.ones(3), .1, 0, torch.quint8).dequantize() * 2,
+    "subclass": lambda torch: (torch.ones(3).as_subclass(type("Sub", (torch.Tensor,), {})).requires_grad_() * 2).sum(),
+    "functorch": lambda torch: torch.func.hessian(lambda x: (x ** 3).sum())(torch.ones(2)),
+    "copy": lambda torch: copy.deepcopy(torch.nn.Linear(2, 2)),
+}
+
+
+@pytest.mark.parametrize("detail", ["values", "modules"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_cannot_be_looked_at_stops_nothing(torch, kind, detail) -> None:
+    record = importlib.import_module("minigrad_widgets.torch_reader").record
+    with warnings.catch_warnings(), record(detail=detail) as trace:
+        warnings.simplefilter("ignore")  # prototypes say so
+        KINDS[kind](torch)
+    assert trace.text() and type(trace).from_dict(trace.to_dict()) is not None
+
+
+def test_kinds_are_said(torch) -> None:
+    record = importlib.import_module("minigrad_widgets.torch_reader").record
+    with record() as trace:
+        torch.ones(3, device="meta") * 2
+        torch.eye(2000).to_sparse() * 2
+    assert {"float32 meta", "float32 sparse_coo"} <= {value["dtype"] for value in trace.values}
+    assert trace.notes == []
+
+
+def test_sparse_gradients_can_be_checked_up(torch) -> None:
+    table = torch.nn.Embedding(5, 3, sparse=True)
+    optimizer = torch.optim.SparseAdam(list(table.parameters()), lr=0.1)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        table(torch.tensor([1, 2, 3])).square().sum().backward()
+        optimizer.step()
+
+    assert checkup(step, model=table, optimizer=optimizer) is not None
+
+
+def test_a_note_is_a_line_of_the_text_and_survives_a_file(torch, tmp_path, monkeypatch) -> None:
+    reader = importlib.import_module("minigrad_widgets.torch_reader.ops")
+
+    def broken(*unused: Any) -> Any:
+        raise Injected("by the test")
+
+    monkeypatch.setattr(reader.Ops, "call_of", broken)
+    x = torch.ones(3)
+    with importlib.import_module("minigrad_widgets.torch_reader").record() as trace:
+        assert torch.equal(x * 2 + 1, torch.full((3,), 3.))
+    assert [(note["text"], note["count"]) for note in trace.notes] == [
+        ("the recorder has missed something: Injected: by the test", 2)]
+    assert trace.text().splitlines()[-1].startswith("Note: the recorder has missed something: Injected: by the test (")
+    trace.save(tmp_path / "trace.json")
+    assert type(trace).load(tmp_path / "trace.json").notes == trace.notes

@@ -1,0 +1,121 @@
+"""What keeps a recording from ever being the cause of an error: the doors by which PyTorch and Python call the reader.
+
+Whatever goes wrong behind a door is noted in the trace (what, where, how often), and the program goes on as if nobody
+were looking: an op runs exactly once, a hook returns nothing. Interrupts, and the program's own errors, pass through.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from minigrad.recorder import Trace
+
+__all__ = ["Notes", "Once", "Refusal", "Watching", "guarded", "insistent"]
+
+LONGEST = 200  # of a text in a note
+
+
+class Refusal(RuntimeError):
+    """What the program asks for cannot be recorded, which it is told: the one error that comes from a recording."""
+
+
+class Notes:
+    """The notes of a trace: what its recorder wants to say, where that was, and how often."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    def add(self, text: str, where: str) -> None:
+        """Note something, or count it again."""
+        for note in self.trace.notes:
+            if (note["text"], note["where"]) == (text, where):
+                note["count"] += 1
+                return
+        self.trace.notes.append({"text": text, "where": where, "count": 1})
+
+    def tried(self, step: Callable[[], None]) -> None:
+        """Do something; if it fails, note it, and try once more."""
+        for _ in range(2):
+            try:
+                return step()
+            except Exception as error:  # noqa: BLE001 - none may reach the program
+                self.failure(error)
+
+    def failure(self, error: Exception) -> None:
+        """Note an error of the recorder's own."""
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        first = str(error).partition("\n")[0]
+        text = f"the recorder has missed something: {type(error).__name__}: {first}"
+        self.add(text[:LONGEST], f"{os.path.basename(frame.filename)}:{frame.lineno}")
+
+
+class Once:
+    """An op that is to be run once, whatever becomes of the reader."""
+
+    __slots__ = ("args", "error", "func", "kwargs", "ran", "result")
+
+    def __init__(self, func: Any, args: Any, kwargs: Any) -> None:
+        self.func, self.args, self.kwargs = func, args, kwargs
+        self.ran = False
+        self.error: BaseException | None = None
+        self.result: Any = None
+
+    def __call__(self) -> Any:
+        self.ran = True
+        try:
+            self.result = self.func(*self.args, **self.kwargs)
+        except BaseException as error:
+            self.error = error
+            raise
+        return self.result
+
+
+class Watching(TorchDispatchMode):
+    """Passes each op to the reader."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # else the first op loads PyTorch's compiler
+
+    def __init__(self, run: Callable[[Once], Any], notes: Notes) -> None:
+        super().__init__()
+        self.run, self.notes = run, notes
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        once = Once(func, args, kwargs or {})
+        try:
+            self.run(once)
+        except Exception as error:  # noqa: BLE001 - none of the reader's may reach the program
+            if once.error is not None:
+                raise once.error from once.error.__cause__  # the op's own, wherever the reader was then
+            self.notes.failure(error)
+        return once.result if once.ran else once()
+
+
+def insistent(method: Callable[..., None]) -> Callable[..., None]:
+    """Wrap a method that takes the recorder off, of an object that has `notes`: if it fails, it is tried once more."""
+    @functools.wraps(method)
+    def run(self: Any, *args: Any) -> None:
+        self.notes.tried(functools.partial(method, self, *args))
+
+    return run
+
+
+def guarded(method: Callable[..., None]) -> Callable[..., None]:
+    """Wrap a method that PyTorch or Python calls, of an object that has `notes`: its errors go there."""
+    @functools.wraps(method)
+    def run(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            method(self, *args, **kwargs)
+        except Refusal:
+            raise
+        except Exception as error:  # noqa: BLE001 - none may reach the program
+            self.notes.failure(error)
+
+    return run
