@@ -11,7 +11,7 @@ devices and interrupts, each beside what it explains.
 
 from minigrad.core.grad_mode import LOCAL, is_grad_enabled
 from minigrad.core.graph import ManyOutputs, Node, attributes, edge_target
-from minigrad.core.leaf import constant, observed, record_without_grad
+from minigrad.core.new_leaf import constant, observed, record_without_grad
 from minigrad.core.record import record1, record2, record_many, record_n
 from minigrad.core.tensor import Tensor, counter_of, materialized, plain
 

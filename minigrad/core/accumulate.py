@@ -1,4 +1,7 @@
-"""Adds to a `.grad`, or lays out a new one in memory. Mirrors PyTorch's `accumulate_grad.h`."""
+"""Adds to a `.grad`, or lays out a new one in memory, for `AccumulateGrad.accumulate` in graph.py.
+
+Mirrors PyTorch's `accumulate_grad.h`.
+"""
 
 from typing import Any
 

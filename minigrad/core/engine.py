@@ -42,8 +42,8 @@ from minigrad.core.exec_info import is_left_out, select_nodes_to_run
 from minigrad.core.grad_mode import LOCAL, UNUSUAL, switch
 from minigrad.core.graph import AccumulateGrad, GradientEdge, Node, edge_target, known_accumulator, target_of
 from minigrad.core.input_buffer import GraphTask, InputBuffer, InputBuffers
+from minigrad.core.observed_pass import ObservedPass
 from minigrad.core.reentrant import MAX_DEPTH, in_another_thread
-from minigrad.core.reported_pass import ReportedPass
 from minigrad.core.tensor import Tensor, plain
 
 __all__ = ["execute", "start_grads"]
@@ -169,7 +169,7 @@ def execute_with_graph_task(task: GraphTask, root: GraphRoot, grads: Sequence[An
     try:
         switch(not task.first_order)
         LOCAL.graph_task = task
-        with nullcontext(arrays) if task.observer is None else ReportedPass(task, root, arrays) as first:
+        with nullcontext(arrays) if task.observer is None else ObservedPass(task, root, arrays) as first:
             with ignore_numpy_warnings():
                 run(task, root, first)
             for callback in task.callbacks:  # a callback may queue more

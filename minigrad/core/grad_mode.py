@@ -22,7 +22,7 @@ class Unusual:
     """What is on, in any thread, that makes recording or backward passes leave their fast path."""
 
     __slots__ = ("modes", "on_new_leaf", "on_new_node", "pass_wrappers")
-    on_new_leaf: Callable[[Any], None]  # called with each new leaf where a thread has `unusual_leaves` (leaf.py)
+    on_new_leaf: Callable[[Any], None]  # called with each new leaf where a thread has `unusual_leaves` (new_leaf.py)
 
     def __init__(self) -> None:
         self.modes: set[Any] = set()  # names of modes of the process, and keys of threads that have modes on

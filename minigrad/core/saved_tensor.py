@@ -2,7 +2,8 @@
 
 A pair of hooks stands between a graph and what it keeps. `pack_hook(tensor)` is called when a node saves a tensor, and
 what it returns is kept instead. `unpack_hook(packed)` is called when a derivative needs the tensor, and must return
-one. The contexts that set hooks for a block are in autograd/graph.py.
+one. The contexts that set hooks for a block are in autograd/graph.py. saved.py checks whether a saved tensor was
+changed in place.
 """
 
 import weakref

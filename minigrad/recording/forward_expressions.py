@@ -28,7 +28,7 @@ from minigrad.recording.encoder import CALLS
 __all__ = ["Arithmetic", "Call", "Reader", "call_named"]
 
 # What stands between an op and its observer.
-RECORDING = ("minigrad.core.record", "minigrad.core.leaf", "minigrad.history.views")
+RECORDING = ("minigrad.core.record", "minigrad.core.new_leaf", "minigrad.history.views")
 LONGEST = 300  # functions in an expression that is evaluated, not read
 OPS = ("minigrad.ops.", "minigrad.nn.")
 PLAIN = (bool, int, float, str, type(None), slice, type(...), np.dtype, np.generic, type, BFloat16)

@@ -14,7 +14,7 @@ from minigrad.compiler import compiled, variant
 from minigrad.compiler.loops.loop_source import loop_fusion
 from minigrad.compiler.program.statements import Memory, Program, Statement, View, contiguous_strides
 from tests.unit.compiler.steps import Made, compare, loops_in_python
-from tests.unit.compiler.test_equal import MODELS, RULES, learner, mlp
+from tests.unit.compiler.test_same_as_eager import MODELS, RULES, learner, mlp
 
 STEPS = 12
 SLOW = {"lstm", "attention"}

@@ -17,7 +17,17 @@ from minigrad.compiler import compiled, variant
 from minigrad.compiler.tracing import guards
 from minigrad.nn import functional as F
 from tests.unit.compiler.steps import Made, compare, loops_in_python
-from tests.unit.compiler.test_equal import Attention, Checkpointed, Recurrent, Tied, Words, batch, images, mlp, words
+from tests.unit.compiler.test_same_as_eager import (
+    Attention,
+    Checkpointed,
+    Recurrent,
+    Tied,
+    Words,
+    batch,
+    images,
+    mlp,
+    words,
+)
 
 
 class Normed(nn.Module):

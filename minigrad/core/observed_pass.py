@@ -9,10 +9,10 @@ from typing import Any
 from minigrad.core.graph import Node
 from minigrad.core.input_buffer import GraphTask
 
-__all__ = ["ReportedPass"]
+__all__ = ["ObservedPass"]
 
 
-class ReportedPass:
+class ObservedPass:
     """A block in which a pass is reported. It begins with the gradients that leave `root`, each reported when sent."""
 
     def __init__(self, task: GraphTask, root: Node, grads: Sequence[Any]) -> None:

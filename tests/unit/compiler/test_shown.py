@@ -38,7 +38,7 @@ def test_the_source_names_ops_and_lines() -> None:
     compiled = shown()
     lines = [line for line in compiled.source.splitlines() if "#" in line]
     assert len(lines) == compiled.explain().statements == len(compiled.graph)
-    assert all("test_read.py:" in line for line in lines)
+    assert all("test_shown.py:" in line for line in lines)
     assert "multiply(x, w, out=t1)" in lines[0] and "# Mul, " in lines[0]
     assert compiled.graph[0]["writes"] == ["t1"] and compiled.graph[0]["reads"] == ["x", "w"]
 

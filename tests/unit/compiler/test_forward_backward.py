@@ -295,7 +295,7 @@ def test_both_programs_are_shown() -> None:
     function, _ = exponential()
     lines = function.source.splitlines()
     assert lines[0].startswith("def forward(x, ") and any(line.startswith("def backward(") for line in lines)
-    assert all("test_joint.py:" in line for line in lines if "#" in line)
+    assert all("test_forward_backward.py:" in line for line in lines if "#" in line)
     text = "the result keeps its graph: 2 statements run in forward, 2 in backward, 2 values are saved for it"
     assert text in function.why and text in str(torch.compile.explain(function))
     record = function.inspection()
