@@ -92,7 +92,7 @@ def exponential(stream: Any, shape: Shape, dtype: Any = np.float32, lambd: float
     dtype = numpy_dtype_of(dtype)
     if dtype.kind != "f":
         raise RuntimeError("Exponential distribution is a continuous probability distribution. dtype must be a "
-                           f"floating_dtype point but you specified {from_numpy_dtype(dtype).type_name}")
+                           f"floating point but you specified {from_numpy_dtype(dtype).type_name}")
     if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
     return drawn(random.exponential, curand.exponential, stream, shape, dtype, lambd)
