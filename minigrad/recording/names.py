@@ -73,6 +73,9 @@ def empty(frame: FrameType, names: dict[str, Any], copies: Copies) -> None:
         copies[id(names)] = names
 
 
+Layouts = dict[int, tuple[type, list[Any]]]  # where a class keeps attributes, by its id; the class stays alive with it
+
+
 class ModulePaths:
     """The paths of the parameters and modules in modules: one is walked once, and again if anything in it has changed.
 
@@ -81,6 +84,7 @@ class ModulePaths:
 
     def __init__(self) -> None:
         self.walked: dict[int, Walk] = {}  # by the id of a module, which must still live
+        self.layouts: Layouts = {}
 
     def inside(self, owner: Any) -> "Walk":
         """Return what is in a module."""
@@ -156,7 +160,7 @@ def names_in(base: FrameType | None, wanted: Mapping[int, Any], copies: Copies,
                 inside = paths.inside(owner).parameters
                 here |= {key: (f"{name}.{inside[key]}", True) for key in tensors if key in inside}
         if len(here) < len(wanted):
-            for value, name, is_path in held_inside(known, wanted):
+            for value, name, is_path in held_inside(known, wanted, paths.layouts):
                 here.setdefault(id(value), (name, is_path))
         empty(frame, names, copies)
         found |= here
@@ -183,7 +187,7 @@ def held_by(names: Mapping[str, Any], wanted: Container[int], paths: ModulePaths
     for name, owner in modules_in(known):
         yield from [(key, f"{name}.{path}", True) for key, path in paths.inside(owner).parameters.items()
                     if key in wanted]
-    yield from [(id(value), name, is_path) for value, name, is_path in held_inside(known, wanted)]
+    yield from [(id(value), name, is_path) for value, name, is_path in held_inside(known, wanted, paths.layouts)]
 
 
 # What lists, dicts, tuples and plain objects hold, named as the program would write it: `weights[0]`, `net.w`. No code
@@ -197,16 +201,17 @@ def is_module(value: Any) -> bool:
     return bool(callable(getattr(kind, "named_parameters", None)) and kind.__dictoffset__ and kind.__weakrefoffset__)
 
 
-def held_inside(variables: Iterable[tuple[str, Any]],
-                wanted: Container[int] | None = None) -> list[tuple[Any, str, bool]]:
+def held_inside(variables: Iterable[tuple[str, Any]], wanted: Container[int] | None = None,
+                layouts: Layouts | None = None) -> list[tuple[Any, str, bool]]:
     """Return what is inside what variables hold, with its name, and whether it is a parameter of a module.
 
-    `wanted`: the ids of the objects that are asked for; all by default.
+    `wanted`: the ids of the objects that are asked for; all by default. `layouts`: what earlier searches of the same
+    recording have found of classes.
     """
     found: list[tuple[Any, str, bool]] = []
     waiting = deque([(name, value, 0) for name, value in variables if type(value).__flags__ & HOLDERS])
     opened: set[int] = set()
-    layouts: dict[int, list[Any]] = {}
+    layouts = {} if layouts is None else layouts
     left = MOST
     while waiting:
         name, owner, depth = waiting.popleft()
@@ -224,7 +229,7 @@ def held_inside(variables: Iterable[tuple[str, Any]],
     return found
 
 
-def parts(owner: Any, layouts: dict[int, list[Any]]) -> list[tuple[str, Any, bool]]:
+def parts(owner: Any, layouts: Layouts) -> list[tuple[str, Any, bool]]:
     """Return what an object holds: how to reach it, what it is, and whether it is a parameter of a module."""
     kind = type(owner)  # `isinstance` asks an object for its `__class__`
     if issubclass(kind, (list, tuple)):
@@ -244,16 +249,16 @@ def parts(owner: Any, layouts: dict[int, list[Any]]) -> list[tuple[str, Any, boo
     return found
 
 
-def attributes(owner: Any, layouts: dict[int, list[Any]]) -> list[tuple[str, Any]]:
+def attributes(owner: Any, layouts: Layouts) -> list[tuple[str, Any]]:
     """Return an object's own attributes, without calling its code. `layouts`: where those of each class are kept."""
     kind = type(owner)
-    layout = layouts.get(id(kind))
-    if layout is None:
-        layout = layouts[id(kind)] = [
+    known = layouts.get(id(kind))
+    if known is None:
+        known = layouts[id(kind)] = kind, [
             (name, member) for cls in MRO(kind) for name, member in list(MEMBERS(cls).items())
             if type(member) is MemberDescriptorType or type(member) is GetSetDescriptorType and name == "__dict__"]
     found: list[tuple[str, Any]] = []
-    for name, member in layout:
+    for name, member in known[1]:
         if name == "__dict__" and type(member) is GetSetDescriptorType:
             found += list(member.__get__(owner).items())
         else:  # a slot
