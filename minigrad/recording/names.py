@@ -29,6 +29,7 @@ OWN = object.__getattribute__
 TABLES = ("_parameters", "_modules")  # of a module: what is in these is its attribute
 PARTS = (*TABLES, "_buffers")
 Copies = dict[int, dict[str, Any]]  # of the variables of functions, emptied, by id()
+Layouts = dict[int, tuple[type, list[Any]]]  # where a class keeps attributes, by its id; the class stays alive with it
 
 
 def running(base: FrameType | None) -> Iterator[FrameType]:
@@ -71,9 +72,6 @@ def empty(frame: FrameType, names: dict[str, Any], copies: Copies) -> None:
     known = id(names) in copies
     if drop_copy(frame, names, known + 1) and not known:
         copies[id(names)] = names
-
-
-Layouts = dict[int, tuple[type, list[Any]]]  # where a class keeps attributes, by its id; the class stays alive with it
 
 
 class ModulePaths:
@@ -150,17 +148,19 @@ def names_in(base: FrameType | None, wanted: Mapping[int, Any], copies: Copies,
     The emptied copies of variables are added to `copies`.
     """
     found: dict[int, tuple[str, bool]] = {}
-    tensors = [key for key, value in wanted.items() if hasattr(type(value), "requires_grad")]
-    for frame in running(base):
+    for frame in reversed(list(running(base))):
+        missing = wanted.keys() - found.keys()
+        if not missing:
+            break  # most leaves are in a model that the outermost function holds: the many inside it are not searched
         names = frame.f_locals
         known = public(names)
-        here = {id(value): (name, False) for name, value in known if id(value) in wanted}
-        if tensors:
-            for name, owner in modules_in(known):
-                inside = paths.inside(owner).parameters
-                here |= {key: (f"{name}.{inside[key]}", True) for key in tensors if key in inside}
-        if len(here) < len(wanted):
-            for value, name, is_path in held_inside(known, wanted, paths.layouts):
+        here = {id(value): (name, False) for name, value in known if id(value) in missing}
+        tensors = [key for key in missing if hasattr(type(wanted[key]), "requires_grad")]
+        for name, owner in modules_in(known) if tensors else ():
+            inside = paths.inside(owner).parameters
+            here |= {key: (f"{name}.{inside[key]}", True) for key in tensors if key in inside}
+        if len(here) < len(missing):
+            for value, name, is_path in held_inside(known, missing, paths.layouts):
                 here.setdefault(id(value), (name, is_path))
         empty(frame, names, copies)
         found |= here
