@@ -1,6 +1,7 @@
 """Walks through nested tuples, lists and dicts, such as the arguments and the outputs of a function."""
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from typing import Any
 
 
@@ -16,7 +17,9 @@ def leaves(tree: Any) -> Iterator[Any]:
 def mapped(function: Callable[[Any], Any], tree: Any) -> Any:
     """The same tuples, lists and dicts, with the result of a function in place of each value."""
     if isinstance(tree, dict):
-        return type(tree)({key: mapped(function, each) for key, each in tree.items()})
+        same = copy(tree)  # with what its class keeps beside the entries, such as the factory of a defaultdict
+        same.update({key: mapped(function, each) for key, each in tree.items()})
+        return same
     if isinstance(tree, (tuple, list)):
         parts = [mapped(function, each) for each in tree]
         return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
