@@ -19,7 +19,7 @@ from torch import nn
 
 from minigrad_widgets.doctor import checkup
 
-__all__ = ["main"]
+__all__ = ["main", "seconds"]
 
 LIMIT = 30  # a checkup takes at most so many times as long as the steps
 

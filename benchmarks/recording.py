@@ -16,7 +16,6 @@ import argparse
 import cProfile
 import pstats
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from benchmarks.doctor import seconds
 from minigrad_widgets.doctor import checkup
 from minigrad_widgets.torch_reader import record
 
@@ -167,13 +167,6 @@ def listening() -> Iterator[Callable[[torch.Tensor], None]]:
             yield hang
     finally:
         sys.setprofile(None)
-
-
-def seconds(run: Callable[[], Any]) -> float:
-    """Processor time of one call."""
-    before = time.process_time()
-    run()
-    return time.process_time() - before
 
 
 def ways_of(model: nn.Module, loss: Callable[[], torch.Tensor]) -> dict[str, Callable[[], None]]:
