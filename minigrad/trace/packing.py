@@ -15,7 +15,7 @@ from typing import Any
 __all__ = ["packed", "unpacked", "written"]
 
 FORMS = {"float32": "f", "float64": "d", "int64": "q", "int32": "i", "uint8": "B", "bool": "?"}
-TABLES = ("values", "tensors", "nodes", "scopes", "events", "bindings")
+TABLES = ("values", "tensors", "nodes", "scopes", "events", "bindings", "links", "runs")
 XP = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
 
