@@ -38,11 +38,7 @@ def written(data: Mapping[str, Any]) -> str:
 
 
 def unpacked(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Undo `packed`; a trace that is not packed is returned unchanged.
-
-    Raises:
-        ValueError: if the data is malformed.
-    """
+    """Undo `packed`; a trace that is not packed is returned unchanged. Raises ValueError if the data is malformed."""
     whole = dict(data)
     try:
         for name in TABLES:

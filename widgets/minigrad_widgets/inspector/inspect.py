@@ -59,13 +59,10 @@ def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., An
 
     The backward pass is run for the inspector: it keeps the graph, hooks run, `retain_grad` takes effect, and
     afterwards every leaf has the `.grad` that it had before. A tensor of several numbers gets a gradient of ones. For a
-    graph that was not recorded while it was made, the forward pass is unknown, and the inspector says so.
-
-    Raises:
-        TypeError: if it is neither a tensor nor something to call, nor a list of traces.
-        ValueError: if it is a tensor without a graph, if traces have no ranks or times, if there is no such detail, or
-            if it is other than "values" for minigrad.
-        RuntimeError: if it is a compiled step that has no program.
+    graph that was not recorded while it was made, the forward pass is unknown, and the inspector says so. Raises
+    TypeError if it is neither a tensor nor something to call, nor a list of traces, ValueError if it is a tensor
+    without a graph, if traces have no ranks or times, if there is no such detail, or if it is other than "values" for
+    minigrad, and RuntimeError if it is a compiled step that has no program.
     """
     names = sys._getframe(1).f_locals
     if isinstance(what, list) and what and all(isinstance(each, Trace) for each in what):

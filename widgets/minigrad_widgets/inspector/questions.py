@@ -23,10 +23,8 @@ CHOICES = 5
 def choose(trace: Trace, ask: bool | Iterable[str | Mapping[str, Any]]) -> list[Question]:
     """Return the questions in the order of their steps: all kinds (True), some kinds, or the given ones.
 
-    Each has its words as `text`, and the nodes to choose from as `choices`.
-
-    Raises:
-        ValueError: if there is no such kind of question, or its step does not answer it.
+    Each has its words as `text`, and the nodes to choose from as `choices`. Raises ValueError if there is no such kind
+    of question, or its step does not answer it.
     """
     wanted: list[Any] = list(ANSWERS) if ask is True else list(ask or ())
     found = [question for each in wanted
@@ -58,11 +56,8 @@ def answers(trace: Trace, kind: str, step: int) -> bool:
 
 
 def made(trace: Trace, kind: str) -> list[Question]:
-    """Return a few questions of a kind, where there is something to think about.
-
-    Raises:
-        ValueError: if there is no such kind.
-    """
+    """Return a few questions of a kind, where there is something to think about. Raises ValueError if there is no such
+    kind."""
     if kind not in ANSWERS:
         raise ValueError(f"there is no question {kind!r}; the kinds are {', '.join(map(repr, ANSWERS))}")
     steps = [step for step in range(1, len(trace.events)) if answers(trace, kind, step)]

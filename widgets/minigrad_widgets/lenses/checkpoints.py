@@ -75,11 +75,8 @@ def comparison_text(traces: Mapping[str, Data], step: int) -> str:
 
 
 class Comparison(Widget):
-    """Shows several traces one above the other; `step` can be set and observed.
-
-    Raises:
-        ValueError: if there is no trace to show.
-    """
+    """Shows several traces one above the other; `step` can be set and observed. Raises ValueError if there is no trace
+    to show."""
 
     STATE = ("traces", "step")
 
