@@ -34,6 +34,7 @@ const PLANTED: Record<string, (trace: Loose) => void> = {
   "a layout of boxes without a size": (trace) => (trace.opening = { nodes: { "-1": [1, 1] } }),
   "a folded scope that is not there": (trace) => (trace.folded = [0]),
   "a process that is none": (trace) => (trace.process = { rank: 0 }),
+  "a note that is none": (trace) => (trace.notes = [{ text: "a", where: "b" }]),
 };
 
 describe("the check of what comes from outside", () => {
