@@ -1,7 +1,7 @@
 /** What a notebook keeps of its widgets when it is saved. */
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { keep } from "../src/page/saved_state";
-import { FakeModel } from "./fake";
+import { keep } from "../../src/page/saved_state";
+import { FakeModel } from "../fake";
 
 const STATE = "application/vnd.jupyter.widget-state+json";
 const VIEW = "application/vnd.jupyter.widget-view+json";
