@@ -4,8 +4,6 @@ PyTorch has each beside the layer that it becomes; here they are together. Until
 `UninitializedParameter`s. An optimiser made before that still holds the right ones afterwards.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from minigrad._base.dtype import int64

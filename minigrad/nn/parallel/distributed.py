@@ -11,8 +11,6 @@ hold them in the order of rank 0's first pass: up to 1 MiB in the first bucket, 
 With `find_unused_parameters` their order is the reverse of `parameters()` from the beginning.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
