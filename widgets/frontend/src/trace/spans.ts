@@ -69,7 +69,7 @@ export function series(trace: Trace): Bytes[] {
 }
 
 export function total(held: Bytes | undefined): number {
-  return (held ?? []).reduce((a, b) => a + b, 0);
+  return (held ?? []).reduce<number>((a, b) => a + (b ?? 0), 0);
 }
 
 /** The steps of ops that ran in a second or later run. */
