@@ -8,9 +8,9 @@
     memory.Account(trace)               the bytes over time, per op, per module, as a picture
 
 A storage is the memory that an array owns; it is counted once, however many tensors share it. A storage with several
-holders counts as parameter, else as the state of an optimizer, else as saved for a backward pass, else as gradient, else as activation. Lesson 10 does so
-for a checkpoint. `Account` uses only what a recorder noted (docs/trace.md, `bytes`), and reads a loaded trace as well
-as one that still grows.
+holders counts as parameter, else as the state of an optimizer, else as saved for a backward pass, else as gradient,
+else as activation. Lesson 10 does so for a checkpoint. `Account` uses only what a recorder noted (docs/trace.md,
+`bytes`), and reads a loaded trace as well as one that still grows.
 """
 
 import gc
@@ -162,7 +162,8 @@ class Account:
             rows += [f"  {name or '(no module)':22}{of.runs:8,}{of.made:16,}{of.saved:16,}"
                      for name, of in sorted(part.items(), key=lambda each: -each[1].saved)]
         for title, held in (("peak", self.peak), ("at the end", self.current)):
-            parts = ", ".join(f"{each:,} {name}" for name, each in zip(Bytes._fields, held, strict=True))
+            parts = ", ".join(f"{each:,} {name}" for name, each in zip(Bytes._fields, held, strict=True)
+                              if each or name != "optimizer")
             rows.append(f"{title}: {held.total:,} bytes: {parts}")
         return "\n".join(rows)
 
@@ -171,8 +172,10 @@ class Account:
         MissingExtra without matplotlib."""
         if axes is None:
             axes = optional("matplotlib.figure", "lessons").Figure(figsize=(8, 4), layout="constrained").subplots()
-        parts = [[getattr(held, name) / 2**20 for held in self.steps] for name in NAMES]
-        axes.stackplot(range(len(self.steps)), parts, labels=NAMES, colors=COLORS, step="post")
+        shown = [name for name in NAMES if name != "optimizer" or any(held.optimizer for held in self.steps)]
+        parts = [[getattr(held, name) / 2**20 for held in self.steps] for name in shown]
+        colors = [color for name, color in zip(NAMES, COLORS) if name in shown]
+        axes.stackplot(range(len(self.steps)), parts, labels=shown, colors=colors, step="post")
         for start, end in self.passes():
             axes.axvspan(start, end, color="black", alpha=0.07, linewidth=0)
         axes.set_xlabel("event (shaded: backward pass)")

@@ -228,8 +228,9 @@ class Encoder:
     # what is held
     def hold(self, key: tuple[Any, ...], holds: Iterable[Hold], what: int, who: int | None = None) -> None:
         """Note that something holds this memory from now on, instead of what it held before: `("saved", node)` what a
-        node saved, `("kept", number)` what is kept for a checkpoint, `("grad", number)` a `.grad`, `("state",
-        number)` an optimizer, `("waiting", node, output_nr)` a gradient that has arrived at a node and waits there until the node runs."""
+        node saved, `("kept", number)` what is kept for a checkpoint, `("grad", number)` a `.grad`, `("state", number)`
+        an optimizer, `("waiting", node, output_nr)` a gradient that has arrived at a node and waits there until the
+        node runs."""
         before = self.held.pop(key, ())
         self.held[key] = [(self.ledger.hold(*hold, what, who), what, who) for hold in holds]
         for held in before:

@@ -96,7 +96,7 @@ class Ledger:
             self.changed[number, what, who] = left
 
     def settle(self, storage: Storage) -> None:
-        """Count a storage under its first kind of holder (parameter, optimizer, saved, gradient, activation), or no longer."""
+        """Count a storage under its first kind (parameter, optimizer, saved, gradient, activation), or no longer."""
         parameters, activations, saved, gradients, states = storage.holders
         kind = (PARAMETER if parameters else COUNTED[OPTIMIZER] if states else SAVED if saved
                 else GRADIENT if gradients else ACTIVATION if activations else NONE)

@@ -14,7 +14,7 @@ from minigrad.trace.schema import Parts
 __all__ = ["Held", "Holders", "held_text"]
 
 KINDS = ("parameters", "activations", "saved", "gradients", "optimizer")  # as in `bytes`
-RANK = {0: 0, 5: 4, 2: 2, 3: 3, 4: 3, 1: 1}  # kinds of holders, in the order in which they decide what a storage counts as
+RANK = {0: 0, 5: 4, 2: 2, 3: 3, 4: 3, 1: 1}  # kinds of holders; the first one decides what a storage counts as
 SHOWN = 8
 
 

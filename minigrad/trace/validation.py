@@ -87,7 +87,8 @@ def check(data: Any) -> None:
 
 
 def check_holder(what: int, number: int | None, sizes: Sizes, where: str) -> None:
-    """Check that a storage's holder is a tensor or node of the trace; only a checkpoint, a `.grad` or an optimizer may lack one."""
+    """Check that a storage's holder is a tensor or node of the trace; that of a checkpoint, a `.grad` or an optimizer
+    may lack one."""
     unknown = what > 5 or (number is None and what not in (2, 3, 5))
     if unknown or (number is not None and not 0 <= number < sizes["nodes" if what in (2, 4) else "tensors"]):
         raise ValueError(f"this is not a whole trace: {where} names {short([what, number])} as the holder of a storage")
