@@ -40,6 +40,7 @@ register_library(os.path.dirname(torch.__file__))
 register_library(os.path.dirname(os.path.abspath(__file__)))
 register_library(inspect.getfile(deprecated))  # what calls a deprecated function of PyTorch
 COMPILED = frozenset({"compile_wrapper", "_fn"})  # what calls a compiled function; "_fn" before PyTorch 2.9
+REMEMBERING = frozenset({"step", "_init_group", "load_state_dict"})  # after which an optimizer may remember more
 READERS = ("numpy", "tolist")  # methods that pass values to what is not an op
 FUNCTION = type(torch.autograd.Function)
 READING = threading.local()  # its `reader`: the one that is on in this thread
@@ -232,6 +233,8 @@ class Reader:
             self.run_eagerly(frame)
         if code is PRIVATE.module_call:
             return self.module(frame, event)
+        if code.co_name in REMEMBERING and isinstance(owner := frame.f_locals.get("self"), torch.optim.Optimizer):
+            self.seen.hold_state(owner)
         if event == "return" and not self.open and torch.is_grad_enabled() and self.seen.bindings.is_running(frame):
             self.ops.settle()
             self.seen.leave(frame)
