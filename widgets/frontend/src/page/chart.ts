@@ -17,7 +17,7 @@ function series(trace: Trace): Bytes[] {
 }
 
 export function total(held: Bytes | undefined): number {
-  return (held ?? []).reduce((a, b) => a + b, 0);
+  return (held ?? []).reduce<number>((a, b) => a + (b ?? 0), 0);
 }
 
 export function scaleOf(traces: readonly Trace[]): Scale {
