@@ -16,14 +16,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from minigrad.recorder import Trace
 
-__all__ = ["Notes", "Once", "Refusal", "Watching", "guarded", "insistent"]
+__all__ = ["Notes", "Once", "Watching", "guarded", "insistent"]
 
 LONGEST = 200  # of a text in a note
 MOST = 30  # notes of a trace, each with its count
-
-
-class Refusal(RuntimeError):
-    """What the program asks for cannot be recorded, which it is told: the one error that comes from a recording."""
 
 
 class Notes:
@@ -71,23 +67,30 @@ class Notes:
 
 
 class Once:
-    """An op that is to be run once, whatever becomes of the reader."""
+    """An op that is to be run once, whatever becomes of the reader. `lock`: what the reader holds, if it does: the op
+    may wait for a thread that waits for it."""
 
-    __slots__ = ("args", "error", "func", "kwargs", "ran", "result")
+    __slots__ = ("args", "error", "func", "kwargs", "lock", "ran", "result")
 
     def __init__(self, func: Any, args: Any, kwargs: Any) -> None:
         self.func, self.args, self.kwargs = func, args, kwargs
         self.ran = False
         self.error: BaseException | None = None
         self.result: Any = None
+        self.lock: Any = None
 
     def __call__(self) -> Any:
         self.ran = True
+        if self.lock is not None:
+            self.lock.release()
         try:
             self.result = self.func(*self.args, **self.kwargs)
         except BaseException as error:
             self.error = error
             raise
+        finally:
+            if self.lock is not None:
+                self.lock.acquire()
         return self.result
 
 
@@ -128,8 +131,6 @@ def guarded(method: Callable[..., None]) -> Callable[..., None]:
     def run(self: Any, *args: Any, **kwargs: Any) -> None:
         try:
             method(self, *args, **kwargs)
-        except Refusal:
-            raise
         except Exception as error:  # noqa: BLE001 - none may reach the program
             self.notes.failure(error)
 
