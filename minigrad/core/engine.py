@@ -122,6 +122,7 @@ def execute(roots: Sequence[Any], grads: Sequence[Any], keep_graph: bool, create
         raise RuntimeError(f"got {len(roots)} tensors and {len(grads)} gradients")
     task = GraphTask(bool(index(create_graph)), bool(index(keep_graph)), evaluate_function)
     root = GraphRoot(roots, [root_target(i, each) for i, each in enumerate(roots)])
+    task.roots, task.given = root.next, grads
     if inputs or not accumulate_grad:
         check_inputs(inputs, accumulate_grad)
         for tensor in inputs:
