@@ -23,7 +23,7 @@ from minigrad._base.warnings import warn
 from minigrad.autograd.grad_mode import enable_grad, no_grad
 from minigrad.backends.registry import BACKEND_OF, BACKENDS, HOST, MultiDevice, count, device_guard, device_like
 from minigrad.core import LOCAL, Tensor, constant, counter_of, plain
-from minigrad.optim.optimizer import SCALAR_STATE, Group, Optimizer, State
+from minigrad.optim.optimizer import SCALAR_STATE, Group, Optimizer, State, tell_state
 
 BLOCK = 1 << 19  # bytes: parameter, gradient, state and results then fit into a typical L3 cache; measured
 MAX_CACHED = 32  # how many shapes, or numbers, are kept
@@ -362,7 +362,8 @@ def check_options(**options: Any) -> None:
 
 def change_scalar(t: Tensor, name: str, value: Any) -> None:
     """Call `t.add_(value)`, `t.mul_` or `t.fill_` on a tensor that holds one number."""
-    if not (LOCAL.observer is not None or t._requires_grad or isinstance(t.array, np.generic) or isinstance(value, Tensor)):
+    if (LOCAL.observer is None and not t._requires_grad
+            and not isinstance(t.array, np.generic) and not isinstance(value, Tensor)):
         t.array[...] = OPERATIONS[name](t.array, value)
         counter_of(t).value += 1
     else:
@@ -483,6 +484,7 @@ class ElementwiseOptimizer(Optimizer):
         state: State = self.state[p]
         if not state:
             state.update(self.init_state(p, group))
+            tell_state(self)
         return state
 
     def kernel(self, state: State, group: Group) -> Kernel | None:

@@ -61,8 +61,7 @@ class Observer:
         """Begin to listen to this thread; return the trace, which grows from now on. `base`: the frame of the program
         around the recording, where a search for names ends.
 
-        Raises:
-            RuntimeError: if an observer already listens to this thread.
+        Raises RuntimeError if an observer already listens to this thread.
         """
         if LOCAL.observer is not None:
             raise RuntimeError("a recorder is on already in this thread: record() cannot be used inside record()")
@@ -178,6 +177,10 @@ class Observer:
             self.seen.track_grad(grad, number)
         self.log.event("grad", at, self.depth + 1, tensor=number,
                        grad=None if grad is None else self.seen.copy(grad.array))
+
+    def optimizer_state(self, optimizer: Any) -> None:
+        """An optimizer begins a step, has made what it remembers of a parameter, or has ended a step."""
+        self.seen.hold_state(optimizer)
 
     def view(self, tensor: Any) -> None:
         """A tensor was made a view of another one after its op was reported; its base may require grad."""

@@ -13,6 +13,7 @@ from minigrad.trace.holders import Held, Holders, held_text
 from minigrad.trace.packing import unpacked, written
 from minigrad.trace.schema import FORMAT, FORWARD, VERSION, Parts
 from minigrad.trace.simulation import Simulation, simulate
+from minigrad.trace.summary import Summary, summary_of
 from minigrad.trace.text import events_text, frame_text, note_text
 from minigrad.trace.traversal import Traversal, traverse
 from minigrad.trace.validation import LATER, check
@@ -123,11 +124,8 @@ class Trace:
         return self.events
 
     def frame(self, step: int) -> Frame:
-        """Return the state of the world after the event `step`. Cheap when called for consecutive steps.
-
-        Raises:
-            IndexError: if there is no such step.
-        """
+        """Return the state of the world after the event `step`. Cheap when called for consecutive steps. Raises
+        IndexError if there is no such step."""
         events = self._events_up_to(step)
         if self._fold is None or self._fold.step > step:
             self._fold = Fold(self.nodes, self.tensors)
@@ -137,10 +135,7 @@ class Trace:
 
     def held(self, step: int) -> list[Held]:
         """Return who holds what after the event `step`: every storage once. The frame's `bytes` are their sums by kind.
-
-        Raises:
-            IndexError: if there is no such step.
-        """
+        Raises IndexError if there is no such step."""
         events = self._events_up_to(step)
         if self._holders is None:
             self._holders = Holders(events, self.storages)
@@ -155,10 +150,8 @@ class Trace:
         """Return the steps at which a lens stops.
 
         "all" and "checkpoint": every step. "forward": what the user's code ran, outside passes and recomputations.
-        "backward": from the first pass or call by hand on; in a trace without one, every step.
-
-        Raises:
-            ValueError: if there is no such lens.
+        "backward": from the first pass or call by hand on; in a trace without one, every step. Raises ValueError if
+        there is no such lens.
         """
         if lens not in LENSES:
             raise ValueError(f"there is no lens {lens!r} with steps; the lenses are {', '.join(map(repr, LENSES))}")
@@ -170,20 +163,15 @@ class Trace:
         return list(range(first, len(self.events)))
 
     def traverse(self, calls: Sequence[int]) -> Traversal:
-        """Return what is known after calling these nodes by hand, in this order, in the first recorded pass.
-
-        Raises:
-            ValueError: if no backward pass was recorded, or there is no such node.
-        """
+        """Return what is known after calling these nodes by hand, in this order, in the first recorded pass. Raises
+        ValueError if no backward pass was recorded, or there is no such node."""
         return traverse(self._encoded(), self.library, calls)
 
     def simulate(self, ranks: int, alpha: float, beta: float) -> Simulation:
         """Estimate how long this step would take on `ranks` ranks, by the alpha-beta model of docs/scale.md.
 
-        `alpha`: seconds for each message, `beta`: seconds for each of its bytes.
-
-        Raises:
-            ValueError: if the recording has no times, or no operation of several ranks.
+        `alpha`: seconds for each message, `beta`: seconds for each of its bytes. Raises ValueError if the recording has
+        no times, or no operation of several ranks.
         """
         return simulate(self.events, ranks, alpha, beta)
 
@@ -193,6 +181,13 @@ class Trace:
         if step is not None:
             return printable(frame_text(parts, self.frame(step)))
         return printable("\n".join([events_text(parts), *map(note_text, self.notes)]))
+
+    def summary(self) -> Summary:
+        """Return what each module did, as a table: output, parameters, saved bytes, times and the gradient that came.
+
+        Printed, it is what torchinfo prints of a model, and the backward pass beside it. `rows` are the same as data.
+        """
+        return summary_of(self._encoded())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole trace as a dict that JSON can hold. Its lists are copies, their records the trace's own."""
@@ -208,11 +203,8 @@ class Trace:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Trace:
-        """Return the trace of a dict from `to_dict`.
-
-        Raises:
-            ValueError: if it is not a trace or has another version, or a part is missing or of a wrong type.
-        """
+        """Return the trace of a dict from `to_dict`. Raises ValueError if it is not a trace or has another version, or
+        a part is missing or of a wrong type."""
         check(data)
         trace = cls(str(data.get("library", "")))
         parts = trace._parts
@@ -229,11 +221,8 @@ class Trace:
 
     @classmethod
     def from_json(cls, text: str) -> Trace:
-        """Return the trace that `to_json` wrote.
-
-        Raises:
-            ValueError: if the text is not whole JSON, or `from_dict` refuses what it holds.
-        """
+        """Return the trace that `to_json` wrote. Raises ValueError if the text is not whole JSON, or `from_dict`
+        refuses what it holds."""
         try:
             data = json.loads(text, parse_constant=refuse_constant)
         except (json.JSONDecodeError, RecursionError) as error:
@@ -246,12 +235,8 @@ class Trace:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trace:
-        """Read a trace from a file.
-
-        Raises:
-            ValueError: with the file's name, if it is not a whole trace of this version.
-            OSError: if the file cannot be read.
-        """
+        """Read a trace from a file. Raises ValueError with the file's name, if it is not a whole trace of this version,
+        and OSError if the file cannot be read."""
         with open(path, "rb") as file:
             raw = file.read()
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minigrad.recorder import Trace, replace_file
-from minigrad_widgets.doctor.card import bars, card, page, styled
+from minigrad_widgets.doctor.card import bars, card, page, quiet, styled
 from minigrad_widgets.doctor.facts import Facts
 from minigrad_widgets.doctor.findings import Finding
 from minigrad_widgets.doctor.rules.graphs import size
@@ -15,7 +15,7 @@ from minigrad_widgets.doctor.rules.numbers import layers
 
 __all__ = ["Report", "gradients_of", "held_bytes"]
 
-KINDS = ("parameters", "activations", "saved", "gradients")
+KINDS = ("parameters", "activations", "saved", "gradients", "optimizer")
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Report:
             parts.append(bars("Norm of the gradient, from the loss down", self.gradients, "{:.3g}".format, log=True))
         if self.held:
             parts.append(bars("Bytes held at most", self.held, size))
-        return "".join([*parts, *[f"<p class='mgd-soft'>{note}</p>" for note in self.notes]])
+        return "".join([*parts, quiet(self.notes)])
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the report as a page of its own, also written to `path` if given."""
@@ -83,6 +83,6 @@ def gradients_of(facts: Facts) -> dict[str, float]:
 
 
 def held_bytes(facts: Facts) -> dict[str, int]:
-    """Return the bytes of each kind at the step at which most were held."""
+    """Return the bytes of each kind at the last step at which most were held: by then an optimizer has its state."""
     counts: list[Any] = [e["bytes"] for e in facts.events if "bytes" in e]
-    return dict(zip(KINDS, max(counts, key=sum), strict=True)) if counts else {}
+    return dict(zip(KINDS, max(reversed(counts), key=sum))) if counts else {}

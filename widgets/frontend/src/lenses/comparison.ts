@@ -1,5 +1,5 @@
 /** Several traces of one program on one axis of steps and one of bytes: what each holds, and what it recomputes. */
-import { Chart, scaleOf } from "../page/chart";
+import { Chart, scaleOf, total } from "../page/chart";
 import { KINDS, type Trace, type Maybe } from "../trace/types";
 import { describe } from "../trace/describe";
 import { html, mark, write } from "../page/dom";
@@ -7,7 +7,6 @@ import { bytes as amount } from "../trace/format";
 import { listen } from "../page/keys";
 import { SlideView } from "../page/slide";
 import type { Link } from "../page/link";
-import { summary, total } from "../trace/spans";
 import { Transport } from "../page/transport";
 import { GraphPane } from "../graph/graph";
 import { BackwardLens } from "../inspector/backward";
@@ -45,7 +44,8 @@ export class Comparison {
     this.#graphs = first ? others.map((other) => new Graphs(first, other, others.length === 1)) : [];
     const label = "comparison of traces; left and right arrow step, space plays, s shows it to a class";
     this.element = html("div", { class: "mg-root mg-comparison", tabindex: 0, role: "region", "aria-label": label });
-    const foot = html("div", { class: "mg-foot" }, legend(), this.#transport.element);
+    const shown = KINDS.filter((_, kind) => kind < 4 || this.#rows.some((row) => row.chart.all.some((held) => held[kind])));
+    const foot = html("div", { class: "mg-foot" }, legend(shown), this.#transport.element);
     this.#slide = new SlideView(this.element);
     const rows = this.#rows.map((row) => row.element);
     this.element.append(html("div", { class: "mg-head" }, this.#text, this.#slide.button), ...rows, foot, this.#table(), ...this.#graphs.map((each) => each.element), ...this.#differences());
@@ -78,9 +78,9 @@ export class Comparison {
     const heads = ["trace", "most bytes", "held when backward begins", "ops", "of these again", "steps"];
     const head = html("tr", {}, ...heads.map((each) => html("th", { scope: "col" }, each)));
     const lines = this.#rows.map(({ name, trace }) => {
-      const { peak, atBackward, ops, again, steps } = summary(trace);
-      const cells = [amount(peak), atBackward === null ? "–" : amount(atBackward), ops, again, steps];
-      return html("tr", {}, html("th", { scope: "row" }, name), ...cells.map((cell) => html("td", {}, String(cell))));
+      const { peak, atBackward, ops, again, steps } = trace.figures ?? {};
+      const cells = [peak, atBackward].map((held) => (held == null ? "–" : amount(held))).concat([ops, again, steps].map(String));
+      return html("tr", {}, html("th", { scope: "row" }, name), ...cells.map((cell) => html("td", {}, cell)));
     });
     const table = html("table", { class: "mg-table" }, html("thead", {}, head), html("tbody", {}, ...lines));
     return html("div", { class: "mg-scroll", tabindex: 0, role: "group", "aria-label": "figures" }, table);
@@ -127,8 +127,8 @@ export class Comparison {
   }
 }
 
-function legend(): HTMLElement {
-  const kinds = KINDS.map((name) => html("span", { class: "mg-kind" }, html("i", { class: `mg-key mg-${name}` }), name));
+function legend(shown: readonly string[]): HTMLElement {
+  const kinds = shown.map((name) => html("span", { class: "mg-kind" }, html("i", { class: `mg-key mg-${name}` }), name));
   const runs = [
     html("span", { class: "mg-kind" }, html("i", { class: "mg-key mg-run" }), "first run"),
     html("span", { class: "mg-kind" }, html("i", { class: "mg-key mg-run", "data-again": true }), "↻ runs again"),

@@ -4,12 +4,13 @@ import type { Binding, Common, Maybe, NodeRecord, Scope, TensorRecord, TraceEven
 export type * from "./events";
 export type Bytes = NonNullable<Common["bytes"]>;
 /** In the order of `bytes`. */
-export const KINDS = ["parameters", "activations", "saved", "gradients"] as const;
+export const KINDS = ["parameters", "activations", "saved", "gradients", "optimizer"] as const;
 /** In the order in which a chart stacks and lists them, from the bottom: saved tensors grow on a level base. */
-export const STACKED = [2, 0, 1, 3] as const;
+export const STACKED = [2, 0, 4, 1, 3] as const;
 export type Edge = NodeRecord["next"][number];
 
-/** Kinds of holders: 0 a parameter, 1 a tensor, 2 a node that saved it, 3 a tensor's .grad, 4 a node where it waits. */
+/** Kinds of holders: 0 a parameter, 1 a tensor, 2 a node that saved it, 3 a tensor's .grad, 4 a node where it waits,
+ * 5 an optimizer that remembers it about a tensor. */
 export type Holder = [what: number, id: Maybe];
 
 /** An operand's name, a number, or a function's name with its arguments. */
@@ -38,13 +39,48 @@ export interface Layout {
   edges?: Record<string, [x: number, y: number][]>;
 }
 
+/** A link between nodes that is not an edge: from a view's to its base's, or from one to that which it took over from. */
+export interface Tie {
+  kind: "view" | "rebased";
+  from: number;
+  to: number;
+  tensor: number;
+  /** The label beside it; none for a view that is never written to. */
+  label: string;
+}
+
+/** One run of a checkpointed function: the first, or one of the later ones (`again`). Runs inside others have a higher level. */
+export interface Run {
+  call: number;
+  name: string;
+  again: boolean;
+  start: number;
+  end: number;
+  level: number;
+  /** The step at which it stopped early. */
+  stop: Maybe;
+  /** It in plain words. */
+  told: string;
+}
+
+/** What a trace cost, for comparisons. */
+export interface Figures {
+  steps: number;
+  peak: number;
+  /** The bytes held, without parameters, when the first pass begins; null if there is none. */
+  atBackward: Maybe;
+  ops: number;
+  again: number;
+}
+
 export interface Trace {
   format: string;
   version: number;
   library: string;
   files: { name: string; lines: string[] }[];
   values: Value[];
-  tensors: TensorRecord[];
+  /** `filled`: whether it had a `.grad` when it was first seen; a trace does not have its values. */
+  tensors: (TensorRecord & { filled?: boolean })[];
   nodes: NodeRecord[];
   /** Absent in older traces. */
   scopes?: Scope[];
@@ -58,12 +94,19 @@ export interface Trace {
   bindings?: Binding[];
   /** Which of several processes was recorded, and when; absent if there is one. */
   process?: { rank: number; ranks: number; began: number | null };
+  /** What the recorder says about its recording; absent if there is nothing. */
+  notes?: { text: string; where: string; count: number }[];
   layout: Layout | null;
   /** The steps at which the grad mode changes; the inspector adds it. */
   modes?: [step: number, mode: Mode][];
   /** The scopes that are folded at first, and the positions of the boxes then; the inspector adds them. */
   folded?: number[];
   opening?: Layout;
+  /** What minigrad_widgets/graph/derived.py finds. */
+  links?: Tie[];
+  runs?: Run[];
+  /** A comparison adds them. */
+  figures?: Figures;
 }
 
 export type Mode = "on" | "off" | "inference";
