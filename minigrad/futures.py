@@ -16,7 +16,7 @@ class Future:
     for it.
     """
 
-    __class_getitem__ = classmethod(GenericAlias)
+    __class_getitem__: Any = classmethod(GenericAlias)
 
     def __init__(self) -> None:
         self._arrive: Callable[[], Any] | None = None
