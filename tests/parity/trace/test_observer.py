@@ -17,7 +17,8 @@ from minigrad_widgets import checkup
 pytestmark = pytest.mark.torch
 
 PARTS = ("calls", "formulas", "ops", "passes", "previews", "probes", "reader", "seen", "stack")
-BEGINNING = {"start", "__init__", "record", "_new_observer", "inner", "tell_process"}  # before the block
+BEGINNING = {"start", "__init__", "record", "_new_observer", "inner", "tell_process",  # before the block
+             "profile_function"}
 RUNS = 30  # for each program: how many calls of the reader fail, one in each run
 
 

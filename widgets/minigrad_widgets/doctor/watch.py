@@ -61,7 +61,7 @@ class Watch:
         self.calls: list[Call] = []
         self.activations: list[Activation] = []
         self.iteration = 0
-        self.roles: dict[CodeType, Callable[[FrameType, str, Any], None] | None] = {}
+        self.roles: dict[int, tuple[Callable[[FrameType, str, Any], None] | None, CodeType]] = {}  # by id of the code
         self.module_call = library.package.nn.Module.__call__.__code__
         self.depth = 0  # nesting of calls of modules
         self.inner: Any = None
@@ -138,12 +138,11 @@ class Watch:
         if event not in ("call", "return"):
             return
         code = frame.f_code
-        try:
-            role = self.roles[code]
-        except KeyError:
-            role = self.roles[code] = self.role_of(code)
-        if role is not None:
-            role(frame, event, arg)
+        known = self.roles.get(id(code))  # a code's hash would be computed from all it has
+        if known is None:
+            known = self.roles[id(code)] = self.role_of(code), code
+        if known[0] is not None:
+            known[0](frame, event, arg)
 
     def role_of(self, code: CodeType) -> Callable[[FrameType, str, Any], None] | None:
         """Return what to do when a function with this code is called and when it returns."""

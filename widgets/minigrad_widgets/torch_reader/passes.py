@@ -20,7 +20,7 @@ from minigrad_widgets.torch_reader.guard import guarded
 from minigrad_widgets.torch_reader.private import PRIVATE
 from minigrad_widgets.torch_reader.probes import put_among, take_out
 from minigrad_widgets.torch_reader.seen import Seen, known_by, memory
-from minigrad_widgets.torch_reader.stack import frame_of, unprofiled
+from minigrad_widgets.torch_reader.stack import frame_of
 
 __all__ = ["Pass", "Passes"]
 
@@ -216,7 +216,6 @@ class Passes:
             self.capture(task, each, task.received[each])
 
     @guarded
-    @unprofiled
     def before(self, node: int, grads: tuple[Any, ...]) -> None:
         """The reader's pre-hook, the first one: the hooks of the tensors have run."""
         task, seen = self.now(), self.seen
@@ -239,7 +238,6 @@ class Passes:
             self.begun.append((node, perf_counter()))
 
     @guarded
-    @unprofiled
     def after(self, node: int, made: Sequence[Any], received: Sequence[Any]) -> None:
         """The reader's post-hook of a node, the last one."""
         ended = perf_counter()
@@ -305,7 +303,6 @@ class Passes:
                           front=partial(self.ran, node))
 
     @guarded
-    @unprofiled
     def hook(self, node: int, kind: str, name: str, found: Any, received: Any = None) -> None:
         """One of the user's hooks has run, and left `found`."""
         task, seen = self.now(), self.seen

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from functools import partial
 from time import perf_counter, time
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import torch
@@ -24,13 +24,14 @@ from typing_extensions import deprecated
 from minigrad import recorder
 from minigrad.recorder import NOWHERE, RARER, Builder, Encoder, Log, Trace, register_library
 from minigrad_widgets.torch_reader.collectives import Collectives, process_of
-from minigrad_widgets.torch_reader.guard import Notes, Once, Refusal, Watching, guarded, insistent
+from minigrad_widgets.torch_reader.guard import Notes, Once, Refusal, Watching, insistent
 from minigrad_widgets.torch_reader.ops import Ops
 from minigrad_widgets.torch_reader.passes import Passes
 from minigrad_widgets.torch_reader.previews import DETAILS, is_jagged
 from minigrad_widgets.torch_reader.private import PRIVATE
 from minigrad_widgets.torch_reader.probes import take_out
-from minigrad_widgets.torch_reader.stack import Call, Look, Stack, unprofiled
+from minigrad_widgets.torch_reader.profile import PAUSED, profile_function
+from minigrad_widgets.torch_reader.stack import Call, Look, Stack
 
 __all__ = ["record"]
 
@@ -38,7 +39,7 @@ register_library(os.path.dirname(torch.__file__))
 register_library(os.path.dirname(os.path.abspath(__file__)))
 register_library(inspect.getfile(deprecated))  # what calls a deprecated function of PyTorch
 COMPILED = frozenset({"compile_wrapper", "_fn"})  # what calls a compiled function; "_fn" before PyTorch 2.9
-READERS = ("numpy", "tolist")  # methods that pass values to what is not an op
+READERS = frozenset({"numpy", "tolist"})  # methods that pass values to what is not an op
 FUNCTION = type(torch.autograd.Function)
 READING = threading.local()  # its `reader`: the one that is on in this thread
 
@@ -64,6 +65,7 @@ class Reader:
         self.collectives = self.passes.collectives = Collectives(self.seen, self.log, self, times)
         self.mode = Watching(self.dispatched, self.notes)
         self.watching = False  # whether the mode is on
+        self.entering = profile_function(self.role_of, READERS | {"apply"}, self.entering_c, self.failed)
         self.open: list[Call] = []
         self.modules: list[FrameType] = []  # the running calls of modules
         self.touched: list[Any] = []  # see Pass
@@ -85,6 +87,7 @@ class Reader:
         self.ops.applied = self.stack.applied
         self.mode.__enter__()
         self.watching = True
+        PAUSED.profile = None
         if sys.getprofile() is None:
             sys.setprofile(self.entering)
         self.began, self.collectives.origin = time(), perf_counter()
@@ -147,7 +150,6 @@ class Reader:
         """Return the user's line that is running."""
         return self.stack.look(1).at
 
-    @unprofiled
     def dispatched(self, op: Once) -> Any:
         """Run a dispatched op, and note it if it is the user's."""
         try:
@@ -160,7 +162,7 @@ class Reader:
     def run_op(self, op: Once) -> Any:
         """Run an op; report it if it is the user's."""
         func = op.func
-        caller = sys._getframe(4)
+        caller = sys._getframe(3)
         if func.namespace == "c10d":
             return self.run_collective(op, caller)
         if self.collectives.open:
@@ -168,7 +170,7 @@ class Reader:
         create = bool(self.passes.running) and self.passes.running[-1].create
         if not create and caller.f_code is PRIVATE.engine or caller.f_code in self.collectives.silent:
             return op()
-        look = self.stack.look(4)
+        look = self.stack.look(3)
         code = None if look.inside is None else look.inside.f_code
         if code is None or code is PRIVATE.engine and create:
             self.caught_up(look, settle=func is not torch.ops.aten.detach.default)
@@ -183,7 +185,7 @@ class Reader:
 
     def run_collective(self, op: Once, caller: FrameType) -> Any:
         """Run an operation of several ranks, after reporting what came before: the program or PyTorch calls it."""
-        self.caught_up(self.stack.look(5))
+        self.caught_up(self.stack.look(4))
         self.passes.leave_broken(PRIVATE.running_pass())
         leaf = self.passes.leaf_running()
         if leaf is not None:  # the reducer's hook comes before the reader's
@@ -194,22 +196,31 @@ class Reader:
         """A pass begins at these tensors: find what no op has reported about them."""
         self.ops.find_functions(roots, self.look().at, self.depth + 1)
 
-    @guarded
-    def entering(self, frame: FrameType, event: str, arg: Any) -> None:
-        """Python calls a function, or returns from it: note calls of modules, and for what starts a pass, its graph and
-        the hooks of its roots."""
-        if event == "c_call":
-            return self.entering_c(arg)
-        code = frame.f_code
-        if code.co_name in COMPILED and event == "call" and "callback" in code.co_freevars and self.stance is None:
-            self.run_eagerly(frame)
+    def failed(self, error: Exception) -> None:
+        """Note an error of the profile function's, unless it is meant for the program."""
+        if isinstance(error, Refusal):
+            raise error
+        self.notes.failure(error)
+
+    def role_of(self, code: CodeType) -> tuple[Any, Any]:
+        """Return what to do when Python calls a function with this code, and when it returns from it."""
         if code is PRIVATE.module_call:
-            return self.module(frame, event)
-        if event == "return" and not self.open and torch.is_grad_enabled() and self.seen.bindings.is_running(frame):
+            return self.module_called, self.module_returned
+        if code is PRIVATE.engine:
+            return self.engine_called, None
+        if code.co_name in COMPILED and "callback" in code.co_freevars:
+            return self.run_eagerly, None
+        inside = self.builder.is_library(code.co_filename) or self.seen.bindings.files is not self.builder.files
+        return None, None if inside else self.returned
+
+    def returned(self, frame: FrameType) -> None:
+        """A function returns: what its names hold is not to be had any more."""
+        if self.seen.bindings.is_running(frame) and not self.open and torch.is_grad_enabled():
             self.ops.settle()
             self.seen.leave(frame)
-        if code is not PRIVATE.engine or event != "call":
-            return
+
+    def engine_called(self, frame: FrameType) -> None:
+        """A pass is about to start: note its graph, and the hooks of its roots."""
         self.catch_up()
         self.seen.tell_grads(NOWHERE, self.depth + 1)
         self.seen.look_at_names(frame)
@@ -232,30 +243,31 @@ class Reader:
 
     def run_eagerly(self, frame: FrameType) -> None:
         """A compiled function is called: its ops and its graph would not be PyTorch's, so none is compiled for now."""
-        self.stance = torch.compiler.set_stance("force_eager")
-        self.notes.add("what torch.compile was given runs eagerly while it is recorded", "torch.compile")
+        if self.stance is None:
+            self.stance = torch.compiler.set_stance("force_eager")
+            self.notes.add("what torch.compile was given runs eagerly while it is recorded", "torch.compile")
 
-    def module(self, frame: FrameType, event: str) -> None:
-        """A module is called or returns."""
-        if event == "call":
-            self.caught_up(self.stack.look(4) if self.open else None)
-            self.modules.append(frame)
-            self.seen.module_begin(frame.f_locals["self"])
-        elif event == "return" and self.modules and self.modules[-1] is frame:
-            self.caught_up(self.stack.look(4) if self.open else None)
+    def module_called(self, frame: FrameType) -> None:
+        """A module is called."""
+        self.caught_up(self.stack.look(3) if self.open else None)
+        self.modules.append(frame)
+        self.seen.module_begin(frame.f_locals["self"])
+
+    def module_returned(self, frame: FrameType) -> None:
+        """A module returns."""
+        if self.modules and self.modules[-1] is frame:
+            self.caught_up(self.stack.look(3) if self.open else None)
             self.modules.pop()
             self.seen.module_end()
             self.collectives.forward_ended(frame.f_locals["self"])
 
     def entering_c(self, function: Any) -> None:
         """Python calls a function of C++."""
-        name = getattr(function, "__name__", "")
-        if name in READERS and isinstance(function.__self__, torch.Tensor):
+        if function.__name__ in READERS and isinstance(function.__self__, torch.Tensor):
             self.leaving_for_numpy(function.__self__)
-        elif name == "apply" and isinstance(function.__self__, FUNCTION):
+        elif function.__name__ == "apply" and isinstance(function.__self__, FUNCTION):
             self.stack.applied[function.__self__] = self.stack.look(2).at
 
-    @unprofiled
     def leaving_for_numpy(self, tensor: torch.Tensor) -> None:
         """The program reads the values of a tensor, as an array or as lists."""
         self.catch_up()

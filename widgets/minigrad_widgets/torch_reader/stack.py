@@ -6,17 +6,15 @@ stack then, and their variables show which call it is. No function of the user's
 
 from __future__ import annotations
 
-import functools
 import inspect
 import sys
-from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from minigrad.recorder import NOWHERE, Builder
 from minigrad_widgets.torch_reader.private import PRIVATE
 
-__all__ = ["Call", "Look", "Stack", "frame_of", "unprofiled"]
+__all__ = ["Call", "Look", "Stack", "frame_of"]
 
 
 class Call(NamedTuple):
@@ -125,19 +123,3 @@ def frame_of(code: CodeType | None) -> FrameType | None:
     while frame is not None and frame.f_code is not code:
         frame = frame.f_back
     return frame
-
-
-def unprofiled(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a method so that no profile function sees the reader's own calls."""
-    @functools.wraps(method)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        before = sys.getprofile()
-        if not callable(before):  # there is none, or one in C (cProfile), which could not be restored
-            return method(*args, **kwargs)
-        sys.setprofile(None)
-        try:
-            return method(*args, **kwargs)
-        finally:
-            sys.setprofile(before)
-
-    return run
