@@ -3,7 +3,7 @@
 What differs from run to run is left out: sequence numbers, memory addresses, bytes. Notebook tests compare this text.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minigrad.trace.arithmetic import arithmetic
@@ -12,7 +12,7 @@ from minigrad.trace.frame import Frame
 from minigrad.trace.schema import Parts
 from minigrad.trace.sentences import describe
 
-__all__ = ["events_text", "frame_text", "note_text", "traversal_text"]
+__all__ = ["events_text", "frame_text", "note_text", "notes_line", "traversal_text"]
 
 LIMIT = 24  # how many nodes of a traversal are listed
 
@@ -40,6 +40,12 @@ def note_text(note: dict[str, Any]) -> str:
     """What the recorder has to say about its recording, as a line."""
     often = f", {note['count']} times" if note["count"] > 1 else ""
     return f"Note: {note['text']} ({note['where']}{often})"
+
+
+def notes_line(notes: Sequence[dict[str, Any]]) -> str:
+    """The first note, and how many more there are, as one line; nothing if there is none."""
+    more = f"; {len(notes) - 1} more in trace.text()" if len(notes) > 1 else ""
+    return note_text(notes[0]) + more if notes else ""
 
 
 def frame_text(trace: Parts, frame: Frame) -> str:

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -24,7 +25,7 @@ from playwright.sync_api import Browser, Locator, Page, TimeoutError, expect, sy
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 FLAGS += ["--disable-background-networking", "--no-first-run"]
-QUIET = {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True}
+SHIPPED = json.loads((files("minigrad_lessons") / "lab_settings" / "overrides.json").read_text(encoding="utf-8"))
 PATIENCE = 90.0
 expect.set_options(timeout=PATIENCE * 1000)  # 5 seconds are few on a busy machine
 
@@ -97,12 +98,10 @@ def free_port() -> int:
 
 
 def settings(home: Path, theme: str) -> None:
-    """JupyterLab's settings: no news, no update check, a theme; a notebook is saved with its widgets."""
-    chosen = {"@jupyterlab/apputils-extension/notification": QUIET,
-              "@jupyterlab/apputils-extension/themes": {"theme": theme},
-              "@jupyter-widgets/jupyterlab-manager/plugin": {"saveState": True}}
+    """JupyterLab's settings: those that `minigrad lab` starts from, and a theme."""
+    chosen = {**SHIPPED, "@jupyterlab/apputils-extension:themes": {"theme": theme}}
     for name, settings_of in chosen.items():
-        file = home / "settings" / f"{name}.jupyterlab-settings"
+        file = home / "settings" / f"{name.replace(':', '/')}.jupyterlab-settings"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(settings_of))
 

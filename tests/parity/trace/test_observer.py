@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from minigrad_widgets import checkup
+from minigrad.recorder import Trace
+from minigrad_widgets import checkup, explain, inspect
 
 pytestmark = pytest.mark.torch
 
@@ -273,3 +274,42 @@ def test_a_note_is_a_line_of_the_text_and_survives_a_file(torch, tmp_path, monke
     assert trace.text().splitlines()[-1].startswith("Note: the recorder has missed something: Injected: by the test (")
     trace.save(tmp_path / "trace.json")
     assert type(trace).load(tmp_path / "trace.json").notes == trace.notes
+
+
+def test_notes_are_counted_up_to_a_bound(torch) -> None:
+    guard, trace = importlib.import_module("minigrad_widgets.torch_reader.guard"), Trace()
+    notes = guard.Notes(trace)
+    for i in range(2 * guard.MOST):
+        for _ in range(2):
+            notes.add(f"text {i}", "here")
+    assert len(trace.notes) == guard.MOST + 1
+    assert {note["count"] for note in trace.notes[:-1]} == {2}
+    assert (trace.notes[-1]["text"], trace.notes[-1]["count"]) == ("and more of the kind", 2 * guard.MOST)
+
+
+def test_an_error_of_which_nothing_can_be_said_is_noted(torch) -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise self
+
+    guard, trace = importlib.import_module("minigrad_widgets.torch_reader.guard"), Trace()
+    notes = guard.Notes(trace)
+    notes.failure(Mute())
+    notes.close()
+    assert [note["text"] for note in trace.notes] == ["the recorder has missed something, and could not say what"]
+
+
+def test_notes_are_one_line_wherever_a_trace_is_shown(torch) -> None:
+    x, function = torch.ones(3, requires_grad=True), torch.compile(lambda x: x.sum(), backend="eager")
+    line = "Note: what torch.compile was given runs eagerly while it is recorded (torch.compile)"
+
+    def step() -> None:
+        function(x).backward()
+
+    told = explain(step)
+    for text in (inspect(function, x).text, str(checkup(step)), str(told)):
+        assert text.splitlines()[-1] == line
+    for page in (inspect(function, x).to_html(), checkup(step).to_html(), told.to_html()):
+        assert "runs eagerly while it is recorded" in page
+    told.trace.notes.append({"text": "<b>", "where": "here", "count": 2})
+    assert str(told).splitlines()[-1] == f"{line}; 1 more in trace.text()"

@@ -55,3 +55,13 @@ it("fills the window with f or its button, and takes Escape only there", () => {
   press(root, "f");
   expect(root.hasAttribute("data-whole")).toBe(false);
 });
+
+it("shows what the recorder has missed as one quiet line, and all of it where the pointer rests", () => {
+  expect(root.querySelector(".mg-noted")).toBeNull();
+  const notes = [{ text: "it has missed <b>", where: "ops.py:3", count: 2 }, { text: "another", where: "here", count: 1 }];
+  const el = document.createElement("div");
+  render({ model: new FakeModel({ trace: JSON.stringify({ ...square(), notes }), step: 2 }), el });
+  const line = el.querySelector<HTMLElement>(".mg-noted")!;
+  expect(line.textContent).toBe("Note: it has missed <b> (ops.py:3, 2 times); 1 more");
+  expect(line.title).toBe("Note: it has missed <b> (ops.py:3, 2 times)\nNote: another (here)");
+});

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from typing import Any
 
 from minigrad_widgets.doctor.findings import lesson_text, number
 
-__all__ = ["bars", "card", "page", "styled"]
+__all__ = ["bars", "card", "page", "quiet", "styled"]
 
 STYLE = """
 .mgd { --mgd-bg: var(--jp-layout-color1, #fff); --mgd-bg2: var(--jp-layout-color2, #f3f4f6);
@@ -88,6 +88,11 @@ def card(told: Any) -> str:
     if told.lesson is not None:
         parts.append(f"<p class='mgd-soft'>{escape(lesson_text(told.lesson))}</p>")
     return f"<section class='mgd-card' style='--mgd-tone: var(--mgd-{severity})'>{''.join(parts)}</section>"
+
+
+def quiet(notes: Iterable[str]) -> str:
+    """Return sentences that are only worth a glance."""
+    return "".join(f"<p class='mgd-soft'>{escape(note)}</p>" for note in notes)
 
 
 def bars(title: str, values: Mapping[str, float], text: Callable[[Any], str], log: bool = False) -> str:

@@ -7,12 +7,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minigrad.trace.text import notes_line
 from minigrad_widgets.doctor.errors import diagnosis
 from minigrad_widgets.doctor.facts import Facts
 from minigrad_widgets.doctor.findings import SEVERITIES, Finding, in_own_names
 from minigrad_widgets.doctor.library import (
     Library,
     Named,
+    check_call,
     found_in,
     held_tensors,
     is_helper,
@@ -89,9 +91,7 @@ def check(step: Any, steps: int) -> None:
     """Raise an error unless checkup can run this step this many times."""
     if not callable(step):
         raise TypeError(f"checkup takes a function that does one training step, not {type(step).__name__}")
-    if inspect.isgeneratorfunction(step) or inspect.iscoroutinefunction(step):
-        raise TypeError("checkup calls step(), and calling a generator or coroutine function runs nothing of its body. "
-                        "Pass a plain function; for a generator: checkup(lambda: next(iterator))")
+    check_call(step, "checkup")
     try:
         inspect.signature(step).bind()
     except TypeError as error:
@@ -157,6 +157,7 @@ def examined(facts: Facts) -> Report:
         findings.sort(key=lambda each: SEVERITIES.index(each.severity))
     notes = [] if facts.models else ["No model was given and the step names none: rules about unused parameters, "
                                      "and about optimizers that hold old ones, were skipped."]
+    notes += filter(None, [notes_line(facts.trace.notes)])
     return Report(findings, len(facts.recording.alive), gradients_of(facts), held_bytes(facts), facts.trace, notes)
 
 

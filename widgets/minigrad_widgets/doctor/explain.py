@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minigrad.recorder import Trace
-from minigrad_widgets.doctor.card import card, page, styled
+from minigrad.trace.text import notes_line
+from minigrad_widgets.doctor.card import card, page, quiet, styled
 from minigrad_widgets.doctor.errors import diagnosis
 from minigrad_widgets.doctor.facts import Facts
 from minigrad_widgets.doctor.findings import Finding, Mend, Place, details, in_own_names, indented
-from minigrad_widgets.doctor.library import is_module, library_of, surroundings
+from minigrad_widgets.doctor.library import check_call, is_module, library_of, surroundings
 from minigrad_widgets.doctor.recording import Recording, Told, run
 
 __all__ = ["Explanation", "explain", "explained"]
@@ -41,10 +42,11 @@ class Explanation:
 
     def __str__(self) -> str:
         lines = [self.rule, *([indented(self.error)] if self.error else []), indented(self.what), *details(self)]
-        return "\n".join([*lines, *map(str, self.warnings)])
+        return "\n".join(filter(None, [*lines, *map(str, self.warnings), notes_line(self.trace.notes)]))
 
     def _repr_html_(self) -> str:
-        return styled(card(self) + "".join(map(card, self.warnings)))
+        return styled(card(self) + "".join(map(card, self.warnings)) + quiet(filter(None, [
+            notes_line(self.trace.notes)])))
 
     @property
     def severity(self) -> str:
@@ -64,11 +66,12 @@ def explain(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
     The program runs as usual: what it changes stays changed. Warnings from autograd are explained too.
 
     Raises:
-        TypeError: if `fn` cannot be called.
+        TypeError: if `fn` cannot be called, or a call of it would run nothing, as that of a generator function.
         Exception: what `fn` raises, if the doctor does not know it, with a note that says so.
     """
     if not callable(fn):
         raise TypeError(f"explain takes a function and its arguments, not {type(fn).__name__}")
+    check_call(fn, "explain")
     names = surroundings(fn)
     values = [fn, *args, *kwargs.values(), *names.values()]
     recording = run(library_of(values), lambda: fn(*args, **kwargs), variables(names, values), 1)

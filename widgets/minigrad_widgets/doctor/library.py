@@ -5,6 +5,7 @@ Neither is imported here: the program has imported the one it uses, and the reco
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib
 import inspect
@@ -16,10 +17,12 @@ from typing import Any, NamedTuple
 
 from minigrad.recorder import record
 
-__all__ = ["READER", "Library", "Named", "found_in", "held_tensors", "is_helper", "is_module", "is_optimizer",
-           "is_tensor", "library_of", "surroundings", "uses_torch"]
+__all__ = ["READER", "Library", "Named", "check_call", "contents", "found_in", "held_tensors", "is_helper", "is_module",
+           "is_optimizer", "is_tensor", "library_of", "surroundings", "uses_torch"]
 
 READER = "minigrad_widgets.torch_reader"
+REACH = 4  # how many functions may be between a call and the library that it uses
+MOST = 1000  # values that are looked at, each time
 
 
 class Named(NamedTuple):
@@ -54,23 +57,24 @@ def is_helper(value: Any) -> bool:
 
 
 def surroundings(function: Any) -> dict[str, Any]:
-    """What a Python function uses besides its arguments, by name: globals and closure, the object of a method, and the
-    arguments of a `functools.partial`."""
-    given: dict[str, Any] = {}
-    while isinstance(function, functools.partial):
-        given = {**bound(function), **given}
-        function = function.func
+    """What a call uses besides its arguments, by name: globals, closure and defaults, also those of the function that a
+    decorator wraps, the object of a method, and the arguments of a `functools.partial`."""
+    if isinstance(function, functools.partial):
+        return {**surroundings(function.func), **bound(function)}
     if not inspect.isroutine(function) and callable(function):
         function = type(function).__call__.__get__(function)  # an object that can be called
-    owner = getattr(function, "__self__", None)
+    wrapped, owner = getattr(function, "__wrapped__", None), getattr(function, "__self__", None)
+    names: dict[str, Any] = {}
+    if owner is not None and not isinstance(owner, type) and not inspect.ismodule(owner):
+        names["self"] = owner
     try:
         found = inspect.getclosurevars(getattr(function, "__func__", function))
     except (TypeError, ValueError):  # a module or a built-in: it has none
-        return given
-    names = {**found.globals, **found.nonlocals, **given}
-    if owner is not None and not inspect.ismodule(owner):
-        names["self"] = owner
-    return names
+        return names
+    parameters = inspect.signature(function, follow_wrapped=False).parameters
+    defaults = {name: each.default for name, each in parameters.items() if each.default is not each.empty}
+    return {**found.globals, **found.nonlocals, **defaults, **({} if wrapped is None else surroundings(wrapped)),
+            **names}
 
 
 def bound(partial: functools.partial[Any]) -> dict[str, Any]:
@@ -78,27 +82,52 @@ def bound(partial: functools.partial[Any]) -> dict[str, Any]:
     try:
         return inspect.signature(partial.func).bind_partial(*partial.args, **partial.keywords).arguments
     except (TypeError, ValueError):  # a built-in without a signature, or arguments that it does not take
-        return dict(partial.keywords)
+        return {**{f"args[{i}]": each for i, each in enumerate(partial.args)}, **partial.keywords}
+
+
+def check_call(function: Any, caller: str) -> None:
+    """Raise a TypeError if calling this function would run nothing of its body."""
+    if any(kind(function) for kind in (inspect.isgeneratorfunction, inspect.iscoroutinefunction,
+                                       inspect.isasyncgenfunction)):
+        raise TypeError(f"{caller} calls the function, and calling a generator or coroutine function runs nothing of "
+                        f"its body. Pass a plain function; for a generator: {caller}(lambda: next(iterator))")
 
 
 def uses_torch(values: Iterable[Any]) -> bool:
-    """Return whether one of these is from PyTorch: a tensor, a module, or the package itself."""
+    """Return whether one of these is from PyTorch: a tensor, a module, a function, or the package itself."""
     return any(name == "torch" or name.startswith("torch.") for value in values for name in packages_of(value))
 
 
 def packages_of(value: Any) -> list[str]:
-    """Return the names of the modules in which a value's class and its bases are defined."""
-    return [value.__name__] if inspect.ismodule(value) else [cls.__module__ for cls in type(value).__mro__]
+    """Return the names of the modules in which a value, or its class and the bases of that, are defined."""
+    if inspect.ismodule(value):
+        return [value.__name__]
+    if isinstance(value, type) or inspect.isroutine(value):
+        owner = getattr(value, "__self__", None)  # of PyTorch's own functions, a class of PyTorch's
+        return [str(each.__module__) for each in (value, owner) if hasattr(each, "__module__")]
+    return [cls.__module__ for cls in type(value).__mro__]
 
 
 def library_of(values: Iterable[Any]) -> Library:
-    """Return the library of these values; if they do not tell, PyTorch if it has been imported."""
-    values = list(values)
-    torch = uses_torch(values)
-    if not torch and "torch" in sys.modules:
-        torch = not any(name == "minigrad" or name.startswith("minigrad.")
-                        for value in values for name in packages_of(value))
-    return Library("torch" if torch else "minigrad")
+    """Return the library of these values, or of the nearest thing that they hold or use; if nothing tells, PyTorch if
+    it has been imported."""
+    level, known = list(values), set[int]()
+    for _ in range(REACH):
+        packages = {name.partition(".")[0] for value in level for name in packages_of(value)}
+        for name in ("torch", "minigrad"):
+            if name in packages:
+                return Library(name)
+        known |= set(map(id, level))
+        level = [each for value in level for each in used_by(value) if id(each) not in known][:MOST]
+    return Library("torch" if "torch" in sys.modules else "minigrad")
+
+
+def used_by(value: Any) -> Iterable[Any]:
+    """Return what a value holds or, if it can be called, uses."""
+    if isinstance(value, functools.partial):
+        return [value.func, *surroundings(value).values()]
+    held = contents(value).values()
+    return [*held, *surroundings(value).values()] if callable(value) and not isinstance(value, type) else held
 
 
 class Library:
@@ -153,12 +182,15 @@ def held_tensors(names: Mapping[str, Any], depth: int = 2) -> Iterator[Named]:
 
 def contents(value: Any) -> Mapping[str, Any]:
     """Return what a container or a plain object of the user's holds, by the path to it."""
-    if isinstance(value, dict):
-        return {f"[{key!r}]": inner for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return {f"[{i}]": inner for i, inner in enumerate(value)}
     if isinstance(value, type) or inspect.ismodule(value) or inspect.isroutine(value):
         return {}
+    if dataclasses.is_dataclass(value):  # those of transformers are dicts too
+        return {f".{each.name}": getattr(value, each.name, None) for each in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {f'["{key}"]' if isinstance(key, str) else f"[{key!r}]": inner for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        fields = getattr(value, "_fields", None)
+        return {f".{fields[i]}" if fields else f"[{i}]": inner for i, inner in enumerate(value)}
     return {f".{key}": inner for key, inner in getattr(value, "__dict__", {}).items()}
 
 

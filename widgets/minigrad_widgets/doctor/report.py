@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minigrad.recorder import Trace, replace_file
-from minigrad_widgets.doctor.card import bars, card, page, styled
+from minigrad_widgets.doctor.card import bars, card, page, quiet, styled
 from minigrad_widgets.doctor.facts import Facts
 from minigrad_widgets.doctor.findings import Finding
 from minigrad_widgets.doctor.rules.graphs import size
@@ -67,7 +67,7 @@ class Report:
             parts.append(bars("Norm of the gradient, from the loss down", self.gradients, "{:.3g}".format, log=True))
         if self.held:
             parts.append(bars("Bytes held at most", self.held, size))
-        return "".join([*parts, *[f"<p class='mgd-soft'>{note}</p>" for note in self.notes]])
+        return "".join([*parts, quiet(self.notes)])
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the report as a page of its own, also written to `path` if given."""

@@ -13,8 +13,9 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol, overload, runtime_checkable
 
 from minigrad.recorder import Trace, record
-from minigrad_widgets.doctor.library import READER, is_tensor, surroundings, uses_torch
+from minigrad_widgets.doctor.library import READER, check_call, is_tensor, library_of, surroundings, uses_torch
 from minigrad_widgets.inspector.inspector import LENSES, Inspector
+from minigrad_widgets.inspector.results import root_of
 from minigrad_widgets.lenses.compiled_step import CompiledStep
 from minigrad_widgets.lenses.rank_lanes import RankLanes
 
@@ -47,9 +48,14 @@ def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., An
 
     inspect(loss)       # the graph behind a tensor: its backward pass, and its nodes to call by hand
     inspect(fn, x, y)   # what fn(x, y) does, and the backward pass of the tensor that it returns
+    inspect(x.mean, 0)  # anything that can be called: a method, a partial, a built-in or scripted function, a module
     inspect(model, batch, target=labels, loss_fn=cross_entropy)   # one training step, without its update
     inspect([trace0, trace1])   # recordings of several ranks on one time axis
     inspect(compiled)   # what minigrad.compile returned: its lines, the eager ops, and the program after each pass
+
+    If the call returns several tensors, in a dict, a dataclass or any tree, the backward pass is that of the one called
+    `loss`, else of the only one with a graph, else of the only scalar with a graph; else none is run, and a note of the
+    inspector lists what could be meant.
 
     With `loss_fn` the backward pass is that of `loss_fn(output, target)`, or of `loss_fn(output)` if no target is
     given. A `target` without a `loss_fn` is an argument of the call.
@@ -62,7 +68,7 @@ def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., An
     graph that was not recorded while it was made, the forward pass is unknown, and the inspector says so.
 
     Raises:
-        TypeError: if it is neither a tensor nor something to call, nor a list of traces.
+        TypeError: if it is neither a tensor nor something to call, nor a list of traces, or is a generator function.
         ValueError: if it is a tensor without a graph, if traces have no ranks or times, if there is no such detail, or
             if it is other than "values" for minigrad.
         RuntimeError: if it is a compiled step that has no program.
@@ -81,7 +87,8 @@ def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., An
     elif callable(what):
         if target is not None and loss_fn is None:
             kwargs["target"] = target
-        used = uses_torch([what, *args, *kwargs.values(), *surroundings(what).values()])
+        check_call(what, "inspect")
+        used = library_of([what, *args, *kwargs.values(), *surroundings(what).values()]).name == "torch"
 
         def step() -> Any:
             output = what(*args, **kwargs)
@@ -108,8 +115,8 @@ def recorded(make: Callable[[], Any], names: Mapping[str, Any], torch: bool, kno
         if known is not None:
             stack.enter_context(kept_grads(known))
         with recording as trace:
-            root = first_tensor(make())
-            if root is not None and root.requires_grad:
+            root = root_of(make(), trace.notes)
+            if root is not None:
                 if known is None:
                     stack.enter_context(kept_grads(root))
                 failed = backward(root)
@@ -164,10 +171,3 @@ def leaves_of(root: Any) -> Iterable[Any]:
         known |= fresh
         waiting += fresh
     return leaves
-
-
-def first_tensor(value: Any) -> Any:
-    """Return a tensor, or the first one in a tuple, list or dict; None if there is none."""
-    while isinstance(value, (tuple, list, dict)) and value:
-        value = next(iter(value.values() if isinstance(value, dict) else value))
-    return value if is_tensor(value) else None

@@ -19,7 +19,7 @@ import traitlets
 from minigrad.recorder import Trace, arithmetic, written
 from minigrad.trace.format import Names, few
 from minigrad.trace.sentences import describe
-from minigrad.trace.text import traversal_text
+from minigrad.trace.text import notes_line, traversal_text
 from minigrad_widgets.graph.folding import Folding, add_runs, opening
 from minigrad_widgets.graph.layout import compute_layout
 from minigrad_widgets.inspector.grad_modes import WORDS, mode_at, modes
@@ -116,7 +116,10 @@ class Inspector(Widget):
 
     @property
     def text(self) -> str:
-        """The current frame in words, the same on every machine."""
+        """The current frame in words, the same on every machine; then a line of notes, if there are any."""
+        return "\n".join(filter(None, [self._told(), notes_line(self._trace.notes)]))
+
+    def _told(self) -> str:
         if not self._data["events"]:
             return "Inspector: nothing was recorded"
         if self.lens == "traversal":

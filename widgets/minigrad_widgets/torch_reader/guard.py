@@ -21,6 +21,7 @@ from minigrad_widgets.torch_reader.profile import PAUSED, door
 __all__ = ["Notes", "Once", "Refusal", "Watching", "guarded", "insistent"]
 
 LONGEST = 200  # of a text in a note
+MOST = 30  # notes of a trace, each with its count
 
 
 class Refusal(RuntimeError):
@@ -28,18 +29,23 @@ class Refusal(RuntimeError):
 
 
 class Notes:
-    """The notes of a trace: what its recorder wants to say, where that was, and how often."""
+    """The notes of a trace: what its recorder wants to say, where that was, and how often. There are at most `MOST`,
+    and one that counts all others."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
+        self.known: dict[tuple[str, str], dict[str, Any]] = {}
+        self.rest = {"text": "and more of the kind", "where": "not listed", "count": 0}
+        self.unsaid = 0  # errors about which nothing could be said, as where Python's stack is full
 
     def add(self, text: str, where: str) -> None:
         """Note something, or count it again."""
-        for note in self.trace.notes:
-            if (note["text"], note["where"]) == (text, where):
-                note["count"] += 1
-                return
-        self.trace.notes.append({"text": text, "where": where, "count": 1})
+        note = self.known.get((text, where), self.rest)
+        if note is self.rest and len(self.known) < MOST:
+            note = self.known[text, where] = {"text": text, "where": where, "count": 0}
+        note["count"] += 1
+        if note["count"] == 1:
+            self.trace.notes.append(note)
 
     def tried(self, step: Callable[[], None]) -> None:
         """Do something; if it fails, note it, and try once more."""
@@ -51,10 +57,19 @@ class Notes:
 
     def failure(self, error: Exception) -> None:
         """Note an error of the recorder's own."""
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        first = str(error).partition("\n")[0]
-        text = f"the recorder has missed something: {type(error).__name__}: {first}"
-        self.add(text[:LONGEST], f"{os.path.basename(frame.filename)}:{frame.lineno}")
+        try:
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            first = str(error).partition("\n")[0]
+            text = f"the recorder has missed something: {type(error).__name__}: {first}"
+            self.add(text[:LONGEST], f"{os.path.basename(frame.filename)}:{frame.lineno}")
+        except Exception:  # noqa: BLE001 - a text that raises, or no room on the stack
+            self.unsaid += 1
+
+    def close(self) -> None:
+        """Note the errors about which nothing could be said when they came."""
+        while self.unsaid:
+            self.unsaid -= 1
+            self.add("the recorder has missed something, and could not say what", "recorder")
 
 
 class Once:

@@ -125,6 +125,7 @@ class Reader:
         for step in (partial(self.caught_up, Look(NOWHERE, None, [])), partial(self.seen.tell_grads, NOWHERE, -1),
                      partial(self.tell_end, told), partial(self.seen.name_tensors, names), self.clean_up):
             self.notes.tried(step)
+        self.notes.close()
 
     def tell_end(self, told: tuple[str, str] | None) -> None:
         """Note how the block ended, with the error that ended it, if any."""

@@ -16,7 +16,7 @@ import { Live } from "../live/live";
 import { Memory } from "./memory";
 import { NodeList } from "./nodelist";
 import type { Link } from "../page/link";
-import { Panes, QueueStrip, Ribbon } from "./panes";
+import { noteLine, Panes, QueueStrip, Ribbon } from "./panes";
 import { Share } from "../page/share";
 import { SlideView, WholeWindow } from "../page/slide";
 import { Transport } from "../page/transport";
@@ -116,7 +116,7 @@ export class Inspector {
     const head = html("div", { class: "mg-head" }, this.#text, this.#ribbon.tag, this.#tabList(), new Share(this.link).element, this.#slide.button, this.#whole.button);
     const panes = new Panes(this.#source.element, this.#graph.element, this.#details.element);
     panes.element.append(this.#called.card);
-    const foot = html("div", { class: "mg-foot" }, this.#queue.element, this.#memory.element, this.#transport.element);
+    const foot = html("div", { class: "mg-foot" }, this.#queue.element, this.#memory.element, this.#transport.element, ...noteLine(this.#trace));
     this.element.append(head, ...(this.#numbers ? [this.#numbers.bar] : []), this.#ask.element, panes.element, foot);
   }
 

@@ -1,4 +1,4 @@
-/** The three panes and the bars between them: each bar can be dragged, or moved by the arrow keys. */
+/** The three panes and the bars between them, each of which can be dragged or moved by the arrow keys; the strips around them. */
 import { html, mark, write } from "../page/dom";
 import { nodeName } from "../trace/format";
 import type { Trace, Mode } from "../trace/types";
@@ -156,4 +156,11 @@ export class Ribbon {
     });
     this.element.replaceChildren(...parts);
   }
+}
+
+/** What the recorder says about its recording, as one quiet line: the first note, and how many more there are. */
+export function noteLine({ notes = [] }: Trace): HTMLElement[] {
+  const lines = notes.map(({ text, where, count }) => `Note: ${text} (${where}${count > 1 ? `, ${count} times` : ""})`);
+  const more = lines.length > 1 ? `; ${lines.length - 1} more` : "";
+  return lines.slice(0, 1).map((line) => html("p", { class: "mg-noted", title: lines.join("\n") }, line + more));
 }

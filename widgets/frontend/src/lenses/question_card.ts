@@ -1,5 +1,5 @@
 /** A question: its answers are clicked, or typed into a field. Python judges them; each answer brings a new face. */
-import { advance, arrive } from "../page/keys";
+import { advance, arrive, leavesUs, shield } from "../page/keys";
 import { html, mark } from "../page/dom";
 import type { Model } from "../page/link";
 
@@ -24,6 +24,7 @@ export class Card {
   readonly #head = html("p", { class: "mg-question-card-head" });
   readonly #options = html("div", { class: "mg-choices" });
   readonly #lines = html("div", { class: "mg-question-card-lines", role: "status" });
+  readonly #unshield: () => void;
   readonly #name = `mg-question-card-${(count += 1)}`;
   #number = 0;
   #typed = "";
@@ -33,6 +34,7 @@ export class Card {
     this.element = html("section", { class: "mg-root mg-question-card", role: "group", "aria-labelledby": this.#name }, this.#head, this.#options, this.#lines);
     model.on("change:face", this.#heard);
     this.element.addEventListener("keydown", this.#keys);
+    this.#unshield = shield(this.element);
     this.#draw();
     if (!this.#face.done) arrive(this.element, () => this.#start(), "cell");
   }
@@ -40,6 +42,7 @@ export class Card {
   dispose(): void {
     this.model.off("change:face", this.#heard);
     this.element.removeEventListener("keydown", this.#keys);
+    this.#unshield();
   }
 
   get #face(): Face {
@@ -61,7 +64,7 @@ export class Card {
 
   /** JupyterLab has shortcuts on single letters, but letters typed here are an answer. Shift-Enter moves on to what follows. */
   readonly #keys = (event: KeyboardEvent): void => {
-    if (event.key === "Escape" || event.key === "Tab" || event.ctrlKey || event.metaKey) return;
+    if (leavesUs(event, this.element)) return;
     event.stopPropagation();
     if (event.key === "Enter" && event.shiftKey) {
       event.preventDefault();
@@ -96,7 +99,6 @@ export class Card {
     this.#lines.replaceChildren(...lines.slice(asked + 1).map(([tone, line]) => this.#line(tone, line)));
     this.#head.append(...lines.slice(0, asked + 1).map(([tone, line]) => this.#line(tone, line)));
     mark(this.element, "data-done", done ? "true" : null);
-    this.element.setAttribute("data-lm-suppress-shortcuts", "true");
   }
 
   #line(tone: string, text: string): HTMLElement {

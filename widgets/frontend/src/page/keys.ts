@@ -22,7 +22,8 @@ export interface Actions {
 const PAGES: Record<string, string> = { PageUp: "ArrowLeft", PageDown: "ArrowRight" };
 const DIGITS = ["1", "2", "3", "4", "5", "6", "7", "8", "9"];
 
-function leavesUs(event: KeyboardEvent, root: HTMLElement): boolean {
+/** Whether a key is not a view's own: Tab and Escape lead out of it, and Ctrl or ⌘ belong to the browser and JupyterLab. */
+export function leavesUs(event: KeyboardEvent, root: HTMLElement): boolean {
   if (event.key === "Escape") return !root.hasAttribute("data-whole");
   return event.key === "Tab" || event.ctrlKey || event.metaKey;
 }
@@ -44,7 +45,7 @@ function hold(root: HTMLElement): void {
 }
 
 /** Notebook 7 intercepts keys before they arrive here, except from elements with this mark. */
-function shield(root: HTMLElement): () => void {
+export function shield(root: HTMLElement): () => void {
   const mark = (event: KeyboardEvent): void => {
     if (!event.composedPath().includes(root)) return;
     if (leavesUs(event, root)) root.removeAttribute("data-lm-suppress-shortcuts");

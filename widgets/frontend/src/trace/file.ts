@@ -244,14 +244,14 @@ function checkEvent(event: Row, sizes: Sizes, step: number): void {
 /** Throws an error that says why this is not a trace; what passes can be shown. The data must be unpacked. */
 export function check(data: unknown): void {
   if (!row(data) || data["format"] !== FORMAT || data["version"] !== VERSION) throw new Error(`this is not a ${FORMAT} of version ${VERSION}`);
-  const lists = ["files", "values", "tensors", "nodes", "scopes", "storages", "expressions", "events", "bindings"];
+  const lists = ["files", "values", "tensors", "nodes", "scopes", "storages", "expressions", "events", "bindings", "notes"];
   const all = Object.fromEntries(lists.map((name) => [name, data[name] ?? []]));
   for (const [name, list] of Object.entries(all)) if (!Array.isArray(list)) refuse(`its ${name} are no list`);
   const sizes = Object.fromEntries(Object.entries(all).map(([name, list]) => [name, (list as unknown[]).length]));
   const events = sizes["events"] ?? 0;
   if (events > MOST_EVENTS) throw new Error(`this trace has ${events.toLocaleString("en")} events, and at most ${MOST_EVENTS.toLocaleString("en")} can be shown`);
   const rows = (name: string): Row[] => (all[name] as unknown[]).map((each, at) => (row(each) ? each : refuse(`entry ${at} of its ${name} is no record`)));
-  const tables = { files: "name=str lines=[str]", scopes: RECORD_FIELDS["scopes"], tensors: RECORD_FIELDS["tensors"], nodes: RECORD_FIELDS["nodes"], bindings: RECORD_FIELDS["bindings"] };
+  const tables = { files: "name=str lines=[str]", scopes: RECORD_FIELDS["scopes"], tensors: RECORD_FIELDS["tensors"], nodes: RECORD_FIELDS["nodes"], bindings: RECORD_FIELDS["bindings"], notes: "text=str where=str count=int" };
   for (const [name, fields] of Object.entries(tables)) rows(name).forEach((each, at) => checkFields(each, fields ?? "", sizes, `entry ${at} of its ${name}`));
   rows("values").forEach((each, at) => checkValue(each, `entry ${at} of its values`));
   if (!(all["storages"] as unknown[]).every((size) => whole(size) && size >= 0)) refuse("its storages are no numbers of bytes");

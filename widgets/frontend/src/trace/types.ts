@@ -58,6 +58,8 @@ export interface Trace {
   bindings?: Binding[];
   /** Which of several processes was recorded, and when; absent if there is one. */
   process?: { rank: number; ranks: number; began: number | null };
+  /** What the recorder says about its recording; absent if there is nothing. */
+  notes?: { text: string; where: string; count: number }[];
   layout: Layout | null;
   /** The steps at which the grad mode changes; the inspector adds it. */
   modes?: [step: number, mode: Mode][];

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { render } from "../src/index";
-import { fragmentOf, LONGEST, stateOf, pageOf } from "../src/page/share";
-import { check, MOST_EVENTS } from "../src/trace/file";
-import { FakeModel, square } from "./fake";
-import type { Trace } from "../src/trace/types";
+import { render } from "../../src/index";
+import { fragmentOf, LONGEST, stateOf, pageOf } from "../../src/page/share";
+import { check, MOST_EVENTS } from "../../src/trace/file";
+import { FakeModel, square } from "../fake";
+import type { Trace } from "../../src/trace/types";
 
 const fixtures = readdirSync("test/fixtures").map((name) => [name, JSON.parse(readFileSync(`test/fixtures/${name}`, "utf8")) as { trace: Trace; file: string }] as const);
 type Loose = Record<string, any>;
@@ -34,6 +34,7 @@ const PLANTED: Record<string, (trace: Loose) => void> = {
   "a layout of boxes without a size": (trace) => (trace.opening = { nodes: { "-1": [1, 1] } }),
   "a folded scope that is not there": (trace) => (trace.folded = [0]),
   "a process that is none": (trace) => (trace.process = { rank: 0 }),
+  "a note that is none": (trace) => (trace.notes = [{ text: "a", where: "b" }]),
 };
 
 describe("the check of what comes from outside", () => {

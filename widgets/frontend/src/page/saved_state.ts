@@ -1,0 +1,155 @@
+/**
+ * Saves a notebook's widgets with the notebook, so that they are there when it is opened again, with no kernel too.
+ *
+ * By default JupyterLab and Notebook save only the name of a widget, and the next day its output is an error. Their
+ * setting that saves more forgets whatever outlived its kernel, and stores the script once for each widget. Here every
+ * widget that an output shows is saved, with what it refers to, and a script once.
+ */
+import type { Model } from "./link";
+
+interface Saved {
+  state: Record<string, unknown>;
+}
+
+interface States {
+  version_major: number;
+  version_minor: number;
+  state: Record<string, Saved>;
+}
+
+interface Outputs {
+  length: number;
+  get(at: number): { data: Record<string, unknown> };
+}
+
+interface Notebook {
+  cells: Iterable<{ outputs?: Outputs }>;
+  getMetadata(name: string): unknown;
+  setMetadata(name: string, value: unknown): void;
+  deleteMetadata(name: string): void;
+}
+
+/** What the widgets of one open notebook share. */
+interface Manager {
+  context?: { model: Notebook; saveState: { connect(heard: (sender: unknown, state: string) => void): void } };
+  get_state_sync?(options: { drop_defaults: boolean }): States;
+  [KEEPER]?: Keeper;
+}
+
+// Each widget imports a copy of this script, so what they share hangs on the manager itself.
+const KEEPER = Symbol.for("minigrad.keeper");
+const STATE = "application/vnd.jupyter.widget-state+json";
+const VIEW = "application/vnd.jupyter.widget-view+json";
+const REST = 500;
+const LONG = 1000;
+
+/** Keeps the state of a widget, and of its neighbours, wherever the page is a notebook that can be saved. */
+export function keep(model: Model): void {
+  const manager = (model as { widget_manager?: Manager }).widget_manager;
+  if (!manager?.get_state_sync || !manager.context?.saveState || !("setMetadata" in manager.context.model)) return;
+  (manager[KEEPER] ??= new Keeper(manager)).follow(model);
+}
+
+class Keeper {
+  readonly #known = new Map<string, Saved>();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(private readonly manager: Manager) {
+    const { model, saveState } = manager.context!;
+    this.#learn(model.getMetadata("widgets") as Record<string, States> | undefined);
+    saveState.connect((_, state) => {
+      if (state === "started") this.#write(model);
+    });
+  }
+
+  /** Notes the state soon after each change: once its kernel is gone, the manager does not tell it any more. */
+  follow(model: Model): void {
+    const note = (): void => {
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => this.#note(), REST);
+    };
+    model.on("change", note);
+    note();
+  }
+
+  #note(): States | undefined {
+    if (!this.manager.context) return undefined; // the notebook was closed
+    const states = this.manager.get_state_sync!({ drop_defaults: true });
+    this.#learn({ [STATE]: states });
+    return states;
+  }
+
+  #learn(widgets: Record<string, States> | undefined): void {
+    for (const [id, saved] of Object.entries(widgets?.[STATE]?.state ?? {})) this.#known.set(id, saved);
+  }
+
+  #write(notebook: Notebook): void {
+    const { version_major = 2, version_minor = 0 } = this.#note() ?? {};
+    const state = withOneScript(this.#shown(notebook));
+    if (Object.keys(state).length) notebook.setMetadata("widgets", { [STATE]: { version_major, version_minor, state } });
+    else if (notebook.getMetadata("widgets")) notebook.deleteMetadata("widgets");
+  }
+
+  /** The widgets in outputs, and what they refer to, as far as it is known. */
+  #shown(notebook: Notebook): Map<string, Saved> {
+    const shown = new Map<string, Saved>();
+    const wanted = [...idsInOutputs(notebook)];
+    for (let id = wanted.shift(); id !== undefined; id = wanted.shift()) {
+      const saved = this.#known.get(id);
+      if (!saved || shown.has(id)) continue;
+      shown.set(id, saved);
+      wanted.push(...idsIn(saved.state));
+    }
+    return shown;
+  }
+}
+
+function* idsInOutputs(notebook: Notebook): Iterable<string> {
+  for (const { outputs } of notebook.cells) {
+    for (let at = 0; at < (outputs?.length ?? 0); at++) yield* idsIn(outputs!.get(at).data[VIEW]);
+  }
+}
+
+/** The widgets to which a value refers: as a trait, as an output inside it, or as the owner of its script. */
+function* idsIn(value: unknown, name = ""): Iterable<string> {
+  if (typeof value === "string") {
+    const id = name === "model_id" ? value : /^IPY_MODEL_(.+)$|^\/\/ the script of (\S+)\n/.exec(value.slice(0, 100));
+    if (id) yield typeof id === "string" ? id : (id[1] ?? id[2])!;
+  } else if (value && typeof value === "object") {
+    for (const [key, part] of Object.entries(value)) yield* idsIn(part, key);
+  }
+}
+
+/** The same widgets with each long script, and its style, in the first of those that have it. */
+function withOneScript(shown: Map<string, Saved>): Record<string, Saved> {
+  const owners = new Map<unknown, string>();
+  const state: Record<string, Saved> = {};
+  for (const [id, saved] of shown) {
+    const script = saved.state._esm;
+    const owner = owners.get(script);
+    if (owner === undefined) {
+      if (typeof script === "string" && script.length > LONG) owners.set(script, id);
+      state[id] = saved;
+    } else {
+      const { _css, ...rest } = saved.state;
+      state[id] = { ...saved, state: { ...rest, _esm: loader(owner) } };
+    }
+  }
+  return state;
+}
+
+/** A script that runs another widget's script in its place. */
+function loader(owner: string): string {
+  return `// the script of ${owner}
+export default {
+  async render(shown) {
+    const owner = await shown.model.widget_manager.get_model("${owner}");
+    const address = URL.createObjectURL(new Blob([owner.get("_esm")], { type: "text/javascript" }));
+    const { default: widget } = await import(address);
+    URL.revokeObjectURL(address);
+    const get = (name) => (name === "_esm" || name === "_css" ? owner : shown.model).get(name);
+    return widget.render({ ...shown, model: { ...shown.model, get } });
+  },
+};
+`;
+}
