@@ -26,6 +26,7 @@ SMALL = 64  # an array of at most this many numbers is copied, and has no statis
 DETAILS = {"values": None, "ops": SMALL, "modules": 1}  # how many numbers a tensor whose values are read may have
 RECENT = 16  # how many storages are kept a little longer, with their statistics
 USUAL = frozenset({torch.float32, torch.float64, torch.int64, torch.bool})
+UNREAD = {"min": None, "max": None, "mean": None, "norm": None, "nan": 0, "inf": 0}  # of what is never changed
 WIDER = {torch.bfloat16: torch.float32, torch.complex32: torch.complex64}  # NumPy has no such dtype
 
 
@@ -77,7 +78,7 @@ class Unreadable(Large):
 
     def __init__(self, t: Any) -> None:
         self.dtype, self.shape = described(t), shape_of(t)
-        self.stats = {"min": None, "max": None, "mean": None, "norm": None, "nan": 0, "inf": 0}
+        self.stats = UNREAD
 
 
 class Same(Large):
@@ -91,7 +92,8 @@ def shape_of(t: Any) -> tuple[int, ...]:
     """Return the shape of a tensor; of a nested one, whose rows have several lengths, how many numbers it holds."""
     if t.is_nested:
         return (int(t.values().numel() if t.layout is torch.jagged else t.numel()),)
-    return tuple([int(size) for size in t.shape])
+    shape = tuple(t.shape)
+    return shape if type(t) in PLAIN else tuple([int(size) for size in shape])  # a subclass may have sizes of its own
 
 
 class Kind(str):
@@ -102,6 +104,8 @@ class Kind(str):
 
 def described(t: Any) -> Any:
     """Return the dtype of a tensor, for one that is not plain as a `Kind`."""
+    if type(t) in PLAIN and t.layout is torch.strided and not t.is_nested and not t.is_meta:
+        return t.dtype
     words = [str(t.dtype).removeprefix("torch.")]
     if t.layout is not torch.strided:
         words.append(str(t.layout).removeprefix("torch.").lstrip("_"))
@@ -125,6 +129,8 @@ def is_jagged(t: Any) -> bool:
 
 def bytes_of(t: Any) -> int:
     """Return how many bytes the numbers of a tensor take; of a sparse one, those that it stores."""
+    if type(t) in PLAIN and t.layout is torch.strided and not t.is_nested:
+        return int(t.element_size() * t.numel())
     if t.layout in PARTS:
         return sum(bytes_of(getattr(t, part)()) for part in PARTS[t.layout])
     return int(t.element_size() * prod(shape_of(t)))

@@ -47,8 +47,8 @@ class Stack:
             base = base.f_back
         self.builder, self.base = builder, base
         known = PRIVATE
-        self.special = frozenset({known.apply, known.engine, known.first_run, known.first_run_reentrant, known.again,
-                                  known.again_reentrant, known.pack})
+        self.special = frozenset(map(id, {known.apply, known.engine, known.first_run, known.first_run_reentrant, known.again,
+                                  known.again_reentrant, known.pack}))  # a code's hash would be computed from all it has
         self.running = frozenset({known.first_run, known.first_run_reentrant, known.again_reentrant,
                                   known.recompute})  # they call the function
         self.applied: dict[type, Any] = {}  # by Function: the line that called it last
@@ -61,10 +61,10 @@ class Stack:
         calls: list[Call] = []
         unplaced, function = 0, None
         theirs = frame is not None and frame.f_code in self.running
-        special, apply, module = self.special, PRIVATE.apply, PRIVATE.module_call
+        special, apply, module, files = self.special, PRIVATE.apply, PRIVATE.module_call, self.builder.files
         while frame is not None:
             code = frame.f_code
-            if code in special:
+            if id(code) in special:
                 if code is apply:
                     function = frame.f_locals["cls"]
                 elif at is NOWHERE and inside is None and not theirs:
@@ -76,7 +76,9 @@ class Stack:
             elif code is module:
                 theirs = True
             elif at is NOWHERE or unplaced or function:
-                index = self.builder.file(code.co_filename)
+                index = files.get(code.co_filename)
+                if index is None:
+                    index = self.builder.file(code.co_filename)
                 if index >= 0:
                     here = (index, frame.f_lineno)
                     at = here if at is NOWHERE else at
