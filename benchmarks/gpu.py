@@ -45,7 +45,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results"
 LIBRARIES = ("minigrad", "torch")
 FOR_TESTS, FOR_ROWS, FOR_ORDER = 270, 200, 60  # seconds: with --all, for the tests and for all rows; for one answer
-TESTS = ("tests/device/test_gpu.py", "tests/device/test_gpu_lessons.py")
+TESTS = ("tests/device/test_gpu.py", "tests/device/test_gpu_lessons.py", "tests/parity/trace/test_devices.py")
 IN_GRAPHS = ("300 small ops", "small mlp", "mlp", "transformer block", "checkpointed block")
 # What is asked of minigrad: the row, the figure, the row of PyTorch's that it is measured by, and the multiple at most.
 TARGETS = (*[(name, "ms", name, 1.5) for name in IN_GRAPHS if name != "small mlp"],

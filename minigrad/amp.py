@@ -62,8 +62,7 @@ class autocast:
         enabled: False for a block without casts.
         cache_enabled: whether the cast of a parameter is cached until the outermost block ends.
 
-    Raises:
-        RuntimeError: on a GPU.
+    Raises RuntimeError on a GPU.
     """
 
     def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True,

@@ -52,8 +52,7 @@ class record:
         times: whether nodes note the seconds that they took (`seconds` in their records), which makes every recording
             different.
 
-    Raises:
-        RuntimeError: if a recorder is already on in this thread.
+    Raises RuntimeError if a recorder is already on in this thread.
     """
 
     _observer: Any = None  # the observer, while it listens

@@ -177,13 +177,9 @@ def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, r
 
     Accepts tensors, NumPy arrays, numbers, and sequences and mappings of them. Without `rtol` and `atol` the dtype
     decides: 1.3e-6 and 1e-5 for float32, 1e-7 and 1e-7 for float64, 1e-3 and 1e-5 for float16, 1.6e-2 and 1e-5 for
-    bfloat16; others must be equal.
-    `equal_nan`: whether NaN equals NaN. `msg`: another text, or a function from the text to another one.
-
-    Raises:
-        AssertionError: if they differ; the text says where, and by how much at most.
-        TypeError: if the values cannot be compared.
-        ValueError: if only one of `rtol` and `atol` is given.
+    bfloat16; others must be equal. `equal_nan`: whether NaN equals NaN. `msg`: another text, or a function from the
+    text to another one. Raises AssertionError if they differ; the text says where, and by how much at most, TypeError
+    if the values cannot be compared, and ValueError if only one of `rtol` and `atol` is given.
     """
     if (rtol is None) is not (atol is None):
         raise ValueError("Both 'rtol' and 'atol' must be either specified or omitted, but got no "

@@ -1,7 +1,8 @@
 """Writes what the schema of a trace says, where it is read: `python -m tests.trace_page`.
 
 The tables of docs/trace.md and the front end's types of records and events are made of `minigrad.trace.schema`, and its
-sentences of `minigrad.trace.sentences`. tests/unit/trace/test_trace_page.py holds the files to what comes out here.
+sentences of `minigrad.trace.sentences` and `expression`. tests/unit/trace/test_trace_page.py holds the files to what
+comes out here.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from textwrap import wrap
 
+from minigrad.trace.expression import INFIX, NAMES, OPPOSITES
 from minigrad.trace.schema import (
     BINDING,
     COMMON,
@@ -180,8 +182,17 @@ def sentences() -> str:
               ("PARTS", "Readonly<Record<string, readonly [readonly string[], string]>>", PARTS),
               *[(name, "readonly string[]", names)
                 for name, names in (("NODES", NODES), ("TENSORS", TENSORS), ("VALUES", VALUES))]]
+    lines = [("INFIX", "Readonly<Record<string, readonly [symbol: string, level: number]>>", INFIX),
+             ("OPPOSITES", words, OPPOSITES), ("NAMES", words, NAMES)]
     return comment("what each kind of event says, made of minigrad/trace/sentences.py by `python -m tests.trace_page`"
-                   ) + "".join(f"export const {name}: {kind} = {literal(value)};\n" for name, kind, value in tables)
+                   ) + "".join(f"export const {name}: {kind} = {literal(value)};\n" for name, kind, value in tables
+                   ) + comment("how expressions are written, made of minigrad/trace/expression.py"
+                   ) + "".join(f"export const {name}: {kind} = {literal_line(value)};\n" for name, kind, value in lines)
+
+
+def literal_line(table: Mapping[str, object]) -> str:
+    """A table in TypeScript, on one line."""
+    return "{ " + ", ".join(f"{key}: {literal(value)}" for key, value in table.items()) + " }"
 
 
 def main() -> None:

@@ -18,8 +18,7 @@ def replace_file(path: str | os.PathLike[str], content: str | bytes | Callable[[
         path: where to write; for a link, its target. A device or a pipe is written to directly.
         content: text, written as UTF-8, or bytes; or a function that fills an empty file, given its name.
 
-    Raises:
-        OSError: if it cannot be written.
+    Raises OSError if it cannot be written.
     """
     target = os.path.realpath(os.fsdecode(path))
     data = content.encode() if isinstance(content, str) else content

@@ -20,10 +20,8 @@ def backward(tensors: TensorOrTensors, grad_tensors: TensorOrTensors | None = No
     """Add the gradients of `tensors` to the `.grad` of the leaves that they were computed from.
 
     `grad_tensors`: for each of `tensors` the vector of the vector-Jacobian product, of the same shape (None: 1, for a
-    tensor of one element). The other arguments are those of `Tensor.backward`.
-
-    Raises:
-        RuntimeError: as `Tensor.backward`; if `grad_tensors` and `grad_variables` are both given and differ.
+    tensor of one element). The other arguments are those of `Tensor.backward`. Raises RuntimeError as
+    `Tensor.backward`; if `grad_tensors` and `grad_variables` are both given and differ.
     """
     if grad_variables is not None:
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
@@ -53,11 +51,8 @@ def grad(outputs: TensorOrTensors, inputs: TensorOrTensors, grad_outputs: Tensor
     They come as a tuple, or as a dict if `inputs` is one. `grad_outputs`: as `grad_tensors` of `backward`.
     `allow_unused`: return None for an input that the outputs do not depend on, which is otherwise an error.
     `materialize_grads`: return zeros for such an input. `is_grads_batched`: each of `grad_outputs` has one more
-    dimension in front; the results have it too.
-
-    Raises:
-        RuntimeError: as `backward`; if an input does not require grad or was not used.
-        ValueError: if `materialize_grads` is combined with `allow_unused=False`.
+    dimension in front; the results have it too. Raises RuntimeError as `backward`; if an input does not require grad or
+    was not used, and ValueError if `materialize_grads` is combined with `allow_unused=False`.
     """
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
@@ -83,11 +78,8 @@ def grad(outputs: TensorOrTensors, inputs: TensorOrTensors, grad_outputs: Tensor
 def run_backward(tensors: Sequence[Any], grad_tensors: Sequence[Any], keep_graph: bool, create_graph: bool,
                  inputs: Sequence[Any] = (), allow_unreachable: bool = False,
                  accumulate_grad: bool = False) -> tuple[Any, ...]:
-    """Run the engine, as `Variable._execution_engine.run_backward` does. Nothing is changed if a check fails.
-
-    Raises:
-        RuntimeError: if a root or an input is not a tensor or does not require grad, or an input was not reached.
-    """
+    """Run the engine, as `Variable._execution_engine.run_backward` does. Nothing is changed if a check fails. Raises
+    RuntimeError if a root or an input is not a tensor or does not require grad, or an input was not reached."""
     allow_unreachable, accumulate_grad = bool(index(allow_unreachable)), bool(index(accumulate_grad))
     found = execute(tensors, grad_tensors, keep_graph, create_graph, inputs, accumulate_grad)
     for i, got in enumerate(found):

@@ -40,10 +40,7 @@ class FunctionCtx:
 
     def save_for_forward(self, *tensors: Any) -> None:
         """As `save_for_backward`, for `jvp`, which PyTorch calls in forward mode. Here it only checks its arguments.
-
-        Raises:
-            AssertionError: for an argument that is neither a tensor nor None.
-        """
+        Raises AssertionError for an argument that is neither a tensor nor None."""
         if not all(t is None or isinstance(t, Tensor) for t in tensors):
             raise AssertionError("save_for_forward expects all arguments to be tensors; you should save non-tensors as "
                                  "attributes on ctx.")
@@ -168,11 +165,8 @@ class Function(FunctionCtx):
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Run `forward` and record one node for it.
-
-        Raises:
-            NotImplementedError: for a class that asks for a generated vmap rule.
-        """
+        """Run `forward` and record one node for it. Raises NotImplementedError for a class that asks for a generated
+        vmap rule."""
         if cls.generate_vmap_rule:
             raise NotImplementedError(f"{cls.__name__}.generate_vmap_rule is True, but minigrad has no vmap to make a "
                                       "rule for.\n\nLeave it False, and call the Function once for each example.")

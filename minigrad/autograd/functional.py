@@ -69,11 +69,8 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
     `inputs`: a tensor or a tuple of tensors; the product has that form too. `v` may be omitted for a single output of
     one element. `create_graph`: keep the graph of both results. `strict`: refuse an input that no output depends on,
-    where the product would be zeros.
-
-    Raises:
-        TypeError: if `inputs`, `v` or the outputs are neither a tensor nor a tuple of tensors.
-        RuntimeError: if `v` does not have the outputs' shapes; with `strict`, as above.
+    where the product would be zeros. Raises TypeError if `inputs`, `v` or the outputs are neither a tensor nor a tuple
+    of tensors, and RuntimeError if `v` does not have the outputs' shapes; with `strict`, as above.
     """
     with enable_grad():
         many_inputs, inputs = fresh(inputs, "inputs", "vjp", create_graph)

@@ -153,14 +153,10 @@ def gradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any], *, eps: 
     missing gradient as zeros. `check_batched_grad`: check that a batch of gradients, computed by a loop, gives the same
     as single ones. `check_grad_dtypes`: nothing is left to check, since the engine casts gradients. `fast_mode`:
     compare one random combination of rows and columns instead of all. `masked`: `grad_output` of zeros may give almost
-    zeros. There is no forward mode: arguments that ask for it are refused.
-
-    Raises:
-        GradcheckError: if a check fails.
-        ValueError: if no input requires grad.
-        RuntimeError: if elements of an input share memory.
-        AssertionError: for arguments that exclude each other; if a small step changes the shape or dtype of an output.
-        NotImplementedError: for `check_forward_ad`.
+    zeros. There is no forward mode: arguments that ask for it are refused. Raises GradcheckError if a check fails,
+    ValueError if no input requires grad, RuntimeError if elements of an input share memory, AssertionError for
+    arguments that exclude each other; if a small step changes the shape or dtype of an output, and NotImplementedError
+    for `check_forward_ad`.
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError(NEITHER_MODE)
@@ -195,11 +191,8 @@ def gradgradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any], grad
     """Return whether second derivatives agree with differences of first ones: `gradcheck` of a backward pass.
 
     `grad_outputs`: the gradients of the outputs to start from, which are inputs of that function too; random numbers in
-    [-1, 1) by default, not contiguous with `gen_non_contig_grad_outputs`. The rest is as in `gradcheck`.
-
-    Raises:
-        ValueError: if no output requires grad; otherwise as `gradcheck`.
-        NotImplementedError: for `check_fwd_over_rev`.
+    [-1, 1) by default, not contiguous with `gen_non_contig_grad_outputs`. The rest is as in `gradcheck`. Raises
+    ValueError if no output requires grad; otherwise as `gradcheck`, and NotImplementedError for `check_fwd_over_rev`.
     """
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError(NEITHER_ORDER)
@@ -458,10 +451,8 @@ def difference(func: Callable[..., Any], inputs: Sequence[Any], memory: Any, ste
     """Return (f(x + step) - f(x - step)) / 2 eps for each output, flat, where x is `memory`, part of an input's memory.
 
     The memory itself is changed, bypassing the version counters, and restored whatever happens: `func` is called with
-    the very tensors that the user passed, so that it can use their graph (as `gradgradcheck` does).
-
-    Raises:
-        AssertionError: if the shape or the dtype of an output changes on the way.
+    the very tensors that the user passed, so that it can use their graph (as `gradgradcheck` does). Raises
+    AssertionError if the shape or the dtype of an output changes on the way.
     """
     before = memory.copy()
     try:

@@ -39,9 +39,8 @@ MODES = ("all", "any")
 def get_gradient_edge(tensor: Any) -> GradientEdge:
     """Return where the gradient of a tensor is computed: an edge that can replace it in `autograd.grad` and `backward`.
 
-    Raises:
-        RuntimeError: if the tensor does not require grad.
-        AssertionError: for a view that requires grad only because its base does: no gradient goes to it.
+    Raises RuntimeError if the tensor does not require grad, and AssertionError for a view that requires grad only
+    because its base does: no gradient goes to it.
     """
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
@@ -64,11 +63,8 @@ class InputMetadata:
 
 
 def input_metadata(node: Any) -> tuple[InputMetadata, ...]:
-    """`node._input_metadata`: for each output of a node what its gradient is like.
-
-    Raises:
-        AttributeError: for a node with one output of which nobody has asked for the edge: it does not keep its shape.
-    """
+    """`node._input_metadata`: for each output of a node what its gradient is like. Raises AttributeError for a node
+    with one output of which nobody has asked for the edge: it does not keep its shape."""
     if isinstance(node, AccumulateGrad):
         known = [info_of(node.variable.array)]
     elif isinstance(node, FunctionBase):
@@ -89,11 +85,8 @@ setattr(Node, "_input_metadata", property(input_metadata))  # noqa: B010 (mypy l
 
 
 def increment_version(tensor: Any) -> None:
-    """Declare that a tensor, or each of several, was changed in place by something that autograd does not see.
-
-    Raises:
-        RuntimeError: for an argument that is not a tensor, and for a tensor of inference mode, which has no version.
-    """
+    """Declare that a tensor, or each of several, was changed in place by something that autograd does not see. Raises
+    RuntimeError for an argument that is not a tensor, and for a tensor of inference mode, which has no version."""
     try:
         tensors = iter((tensor,) if is_tensor(tensor) else tensor)
     except TypeError:
@@ -112,10 +105,8 @@ class saved_tensors_hooks:
     Hooks apply to the thread that enters the block; of nested blocks only the innermost counts. The pack hook runs with
     grad mode off, and must not write to its argument. If it returns the tensor itself, and that is the result of the
     node that saves it, node and tensor keep each other alive until the garbage collector runs: return its `detach()`.
-
-    Raises:
-        TypeError: on entering the block, if a hook cannot be called.
-        RuntimeError: on entering the block inside `disable_saved_tensors_hooks`.
+    Raises TypeError on entering the block, if a hook cannot be called, and RuntimeError on entering the block inside
+    `disable_saved_tensors_hooks`.
     """
 
     def __init__(self, pack_hook: PackHook, unpack_hook: UnpackHook) -> None:
@@ -165,11 +156,8 @@ class save_on_cpu(saved_tensors_hooks):
 
 @contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
-    """A block in which `saved_tensors_hooks` cannot be entered: for code that does not work with them.
-
-    Raises:
-        RuntimeError: with this message, if hooks are on already, or on entering a block of hooks inside.
-    """
+    """A block in which `saved_tensors_hooks` cannot be entered: for code that does not work with them. Raises
+    RuntimeError with this message, if hooks are on already, or on entering a block of hooks inside."""
     if not isinstance(error_message, str):
         raise wrong_arguments("_saved_tensors_hooks_disable", "error_message: str, fail_if_non_empty: bool = True",
                       error_message)
@@ -241,10 +229,7 @@ MUTATION: list[_AllowMutationOnSavedContext] = []  # the one that is open
 def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutationOnSavedContext]:
     """A block in which saved tensors may be written to in place: what a graph needs of them is cloned first.
 
-    Forward and backward pass must both be inside the block.
-
-    Raises:
-        RuntimeError: if blocks are nested.
+    Forward and backward pass must both be inside the block. Raises RuntimeError if blocks are nested.
     """
     if MUTATION:
         raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
@@ -353,11 +338,8 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[[Any], None], 
     """Call `fn` once in each pass for several tensors.
 
     Mode "all": with the list of their gradients, when the last of those that this pass computes has arrived; None for a
-    tensor that gets none. Mode "any": with the first of their gradients. What `fn` returns is ignored.
-
-    Raises:
-        ValueError: for any other mode.
-        AssertionError: in mode "all", if no gradient goes to a tensor.
+    tensor that gets none. Mode "any": with the first of their gradients. What `fn` returns is ignored. Raises
+    ValueError for any other mode, and AssertionError in mode "all", if no gradient goes to a tensor.
     """
     if mode not in MODES:
         raise ValueError(f"Expects mode to be one of {MODES} but got {mode}")

@@ -107,8 +107,7 @@ class profile:
         enabled: False for a block in which nothing is measured.
         record_shapes: note the shapes of each op's tensor arguments.
 
-    Raises:
-        RuntimeError: if it is entered twice, or while another profiler is on.
+    Raises RuntimeError if it is entered twice, or while another profiler is on.
     """
 
     def __init__(self, enabled: bool = True, *, use_cpu: bool = True, use_device: str | None = None,
@@ -144,11 +143,7 @@ class profile:
         self.function_events = EventList(collector.events)
 
     def finished(self) -> EventList:
-        """Return the events, in the order in which they began.
-
-        Raises:
-            RuntimeError: if the block is not over.
-        """
+        """Return the events, in the order in which they began. Raises RuntimeError if the block is not over."""
         if self.function_events is None:
             raise RuntimeError("Profiler didn't finish running")
         return self.function_events

@@ -154,8 +154,7 @@ class EventList(list[Any]):
         """Return a table with one line for each element. `sort_by`: an attribute of the events, such as
         `self_cpu_time_total`; the largest comes first. `row_limit`: the greatest number of lines, -1 for all.
 
-        Raises:
-            AttributeError: if there is no such attribute.
+        Raises AttributeError if there is no such attribute.
         """
         shown = [e for e in self if not top_level_events_only or getattr(e, "cpu_parent", None) is None]
         if sort_by is not None:

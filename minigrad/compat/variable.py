@@ -27,10 +27,8 @@ class ImperativeEngine:
 class Variable(ABC):  # noqa: B024 (every Tensor is registered as one)
     """Every tensor is a Variable; calling this returns a tensor with the same data, outside the graph.
 
-    Raises:
-        TypeError: if `data` is not a tensor, or `_grad_fn` is given.
-        ValueError: for both `volatile` and `requires_grad`.
-        RuntimeError: for `requires_grad` with a dtype that is not floating point.
+    Raises TypeError if `data` is not a tensor, or `_grad_fn` is given, ValueError for both `volatile` and
+    `requires_grad`, and RuntimeError for `requires_grad` with a dtype that is not floating point.
     """
 
     _execution_engine: ClassVar[ImperativeEngine] = ImperativeEngine()

@@ -167,10 +167,7 @@ class Compiled:
     def inspection(self) -> dict[str, Any]:
         """What `inspect` of the widgets shows, as plain data: your lines, the eager ops, the program after each pass.
 
-        docs/compiler.md describes it. It is made when it is asked for.
-
-        Raises:
-            RuntimeError: if there is no program yet.
+        docs/compiler.md describes it. It is made when it is asked for. Raises RuntimeError if there is no program yet.
         """
         if self._last is None:
             reasons = "\n".join([f"no program: {reason}" for reason in self._breaks])

@@ -76,9 +76,7 @@ def metadata_of(root: Any, grad: Any) -> tuple[tuple[int, ...], Any, Any]:
     """Return shape, device and NumPy dtype of a root: a tensor, or the output of a node that a GradientEdge names.
 
     A node with one output does not know these. If `get_gradient_edge` has not noted them, those of `grad` are returned.
-
-    Raises:
-        RuntimeError: if there is no `grad` either.
+    Raises RuntimeError if there is no `grad` either.
     """
     if isinstance(root, Tensor):
         return root.array.shape, device_like(root.array) if BACKEND_OF else HOST, root.array.dtype

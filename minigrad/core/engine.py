@@ -61,11 +61,9 @@ def backward(self: Tensor, gradient: Tensor | None = None, retain_graph: bool | 
 
     `gradient`: of this tensor's shape; may be omitted for a tensor of one element, where the default is 1.
     `retain_graph`: keep what the nodes saved (default: `create_graph`). `create_graph`: record the pass itself.
-    `inputs`: the tensors to accumulate into (default: all leaves).
-
-    Raises:
-        RuntimeError: if this tensor has no graph, `gradient` is missing or has another shape, the graph was freed
-            by an earlier pass, or a saved tensor was changed in place.
+    `inputs`: the tensors to accumulate into (default: all leaves). Raises RuntimeError if this tensor has no graph,
+    `gradient` is missing or has another shape, the graph was freed by an earlier pass, or a saved tensor was changed in
+    place.
     """
     inputs = () if inputs is None else inputs_of(inputs, "backward")
     grads = start_grads((self,), (None,) if gradient is None else sequence_of(gradient))
@@ -112,11 +110,9 @@ def execute(roots: Sequence[Any], grads: Sequence[Any], keep_graph: bool, create
     """Run a backward pass from tensors or GradientEdges, with a gradient for each; nothing changes if a check fails.
 
     With `inputs` (tensors or GradientEdges) only what leads to them runs. Leaves add to `.grad`, unless
-    `accumulate_grad` is False: then the gradients of `inputs` are returned, as tensors, None where none arrived.
-
-    Raises:
-        RuntimeError: if a root or an input is not a tensor or does not require grad; if the numbers of gradients and
-            roots differ.
+    `accumulate_grad` is False: then the gradients of `inputs` are returned, as tensors, None where none arrived. Raises
+    RuntimeError if a root or an input is not a tensor or does not require grad; if the numbers of gradients and roots
+    differ.
     """
     if len(roots) != len(grads):
         raise RuntimeError(f"got {len(roots)} tensors and {len(grads)} gradients")

@@ -134,11 +134,8 @@ def check_gradient(node: Node, index: int, grad: Tensor, shape: tuple[int, ...])
 
 
 def check_device(grad: Any, device: Any, index: int, xp: Any, prefix: str = "") -> Any:
-    """Return a gradient, an array or a Tensor, on the device of its input; a 0-d one is moved there.
-
-    Raises:
-        RuntimeError: with PyTorch's message, for any other gradient on another device.
-    """
+    """Return a gradient, an array or a Tensor, on the device of its input; a 0-d one is moved there. Raises
+    RuntimeError with PyTorch's message, for any other gradient on another device."""
     array = grad.array if is_tensor(grad) else grad
     if lies_on(array, device):
         return grad
@@ -259,11 +256,9 @@ def on_device_of(grads: Sequence[Any]) -> Iterator[None]:
 def call_node(node: Node, *grads: Any, **names: Any) -> Any:
     """Run a node by hand, under the caller's grad mode: recorded if it is on. What the node saved is kept.
 
-    As in PyTorch it returns a tensor for a node with one input, else a tuple; `()` from an AccumulateGrad.
-
-    Raises:
-        TypeError: if the number of gradients is not that of the op's outputs, or one is not a tensor, or has a name.
-        RuntimeError: if what the node saved was freed by a backward pass.
+    As in PyTorch it returns a tensor for a node with one input, else a tuple; `()` from an AccumulateGrad. Raises
+    TypeError if the number of gradients is not that of the op's outputs, or one is not a tensor, or has a name, and
+    RuntimeError if what the node saved was freed by a backward pass.
     """
     if names:
         raise TypeError("keyword arguments are not supported")

@@ -75,11 +75,8 @@ def is_left_out(task: GraphTask, target: Any) -> bool:
 
 
 def will_run(task: GraphTask, node: Node) -> bool:
-    """Return whether a node is among those that a pass evaluates.
-
-    Raises:
-        RuntimeError: for a leaf whose gradient `autograd.grad` returns.
-    """
+    """Return whether a node is among those that a pass evaluates. Raises RuntimeError for a leaf whose gradient
+    `autograd.grad` returns."""
     if task.captured and isinstance(node, AccumulateGrad) and node.variable in task.captures:
         raise RuntimeError("A leaf node was passed to _will_engine_execute_node but we are currently running "
                            "autograd.grad(). This is currently not supported.")

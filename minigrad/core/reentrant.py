@@ -40,11 +40,8 @@ def in_another_thread(function: Callable[..., None], *args: Any) -> None:
 
 
 def queue_callback(callback: Callable[[], Any]) -> None:
-    """Call `callback()` at the end of the innermost pass that runs in this thread, if it ends without an error.
-
-    Raises:
-        RuntimeError: outside a backward pass.
-    """
+    """Call `callback()` at the end of the innermost pass that runs in this thread, if it ends without an error. Raises
+    RuntimeError outside a backward pass."""
     if LOCAL.graph_task is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
     LOCAL.graph_task.callbacks.append(callback)

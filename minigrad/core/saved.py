@@ -113,11 +113,8 @@ def is_array(value: Any) -> bool:
 
 
 def saved_arrays(node: Any) -> Sequence[Any]:
-    """Return the saved values of a node as arrays, for a first-order pass.
-
-    Raises:
-        RuntimeError: if they were freed, or one was changed in place since it was saved.
-    """
+    """Return the saved values of a node as arrays, for a first-order pass. Raises RuntimeError if they were freed, or
+    one was changed in place since it was saved."""
     if node.saved is None or node._extras is not None:
         return checked_arrays(node)
     values = []
@@ -206,11 +203,8 @@ def maker_of(node: Any) -> Any:
 
 
 def versions_of(saved: tuple[Any, ...]) -> tuple[int, ...]:
-    """Return the version of each saved input now; results and numbers count as 0.
-
-    Raises:
-        RuntimeError: for a tensor that was made in inference mode.
-    """
+    """Return the version of each saved input now; results and numbers count as 0. Raises RuntimeError for a tensor that
+    was made in inference mode."""
     if any(value._extras is not None and value._extras.inference for value in saved if is_tensor(value)):
         raise RuntimeError(INFERENCE)
     return tuple([0 if getattr(value, "_version_counter", None) is None else value._version_counter.value

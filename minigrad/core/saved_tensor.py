@@ -72,11 +72,8 @@ def pack_all(node: Any, outputs: Sequence[Any]) -> None:
 
 
 def pack(value: Any, output_nr: int, tensor: Any, pack_hook: PackHook, unpack_hook: UnpackHook) -> Packed:
-    """Pack a saved `value`, which the pack hook gets as `tensor`; `output_nr` counts for a result.
-
-    Raises:
-        RuntimeError: if the hook writes to its input.
-    """
+    """Pack a saved `value`, which the pack hook gets as `tensor`; `output_nr` counts for a result. Raises RuntimeError
+    if the hook writes to its input."""
     packed = Packed()
     packed.unpack_hook = unpack_hook
     packed.is_result, packed.is_number = is_array(value), not is_array(value) and not is_tensor(value)
@@ -143,12 +140,8 @@ class SavedTensor:
         return value if value is None or is_tensor(value) else plain(np.asarray(value))
 
     def unpack(self) -> Any:
-        """Return the saved tensor, as a derivative would get it.
-
-        Raises:
-            RuntimeError: if it was freed or changed in place; for a node's own result, which in PyTorch the node alone
-                can unpack.
-        """
+        """Return the saved tensor, as a derivative would get it. Raises RuntimeError if it was freed or changed in
+        place; for a node's own result, which in PyTorch the node alone can unpack."""
         value = self._value()
         if is_array(value) or (type(value) is Packed and value.is_result):
             raise RuntimeError(f"{DETACHED}\n\nThis is PyTorch's sentence for the result of the node itself. Read it "
@@ -158,9 +151,8 @@ class SavedTensor:
     def register_hooks(self, pack_hook: PackHook, unpack_hook: UnpackHook) -> None:
         """Keep `pack_hook(tensor)` from now on, and call `unpack_hook` on it when the tensor is needed.
 
-        Raises:
-            TypeError: if a hook cannot be called.
-            RuntimeError: if there are hooks already, or nothing is saved, or the pack hook writes to its input.
+        Raises TypeError if a hook cannot be called, and RuntimeError if there are hooks already, or nothing is saved,
+        or the pack hook writes to its input.
         """
         if not all(map(callable, (pack_hook, unpack_hook))):
             raise wrong_arguments("register_hooks", f"self: torch._C._autograd.SavedTensor, {CALLABLES}", self,
@@ -192,11 +184,8 @@ def saved_tensor_handle(node: Any, index: int | None) -> SavedTensor:
 
 
 def saved_tensor_handles(node: Any) -> tuple[SavedTensor, ...]:
-    """Return the handles on all that a node saved: `_raw_saved_tensors` of a custom Function.
-
-    Raises:
-        RuntimeError: if it was freed.
-    """
+    """Return the handles on all that a node saved: `_raw_saved_tensors` of a custom Function. Raises RuntimeError if it
+    was freed."""
     if node.saved is None:
         raise RuntimeError(FREED)
     return tuple([saved_tensor_handle(node, i) for i in range(len(node.saved))])

@@ -41,13 +41,8 @@ def backend() -> Backend:
 
 
 def index_of(where: Where) -> int:
-    """The index of a GPU; None and "cuda" are the current one.
-
-    Raises:
-        AssertionError: if there is no GPU.
-        ValueError: for another type of device.
-        RuntimeError: for an index without a GPU.
-    """
+    """The index of a GPU; None and "cuda" are the current one. Raises AssertionError if there is no GPU, ValueError for
+    another type of device, and RuntimeError for an index without a GPU."""
     using = backend()
     if isinstance(where, int) or where is None:
         where = Device("cuda", where)

@@ -201,12 +201,8 @@ def fitted(node: FunctionBase, index: int, grad: Tensor, info: tuple[Any, ...], 
 
 
 def wrap_outputs(ctx: FunctionBase, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> list[Any]:
-    """Return the outputs of forward as the caller gets them: with their history, if this call is recorded.
-
-    Raises:
-        RuntimeError: for what forward marked and should not have.
-        TypeError: for a saved value that is not a tensor.
-    """
+    """Return the outputs of forward as the caller gets them: with their history, if this call is recorded. Raises
+    RuntimeError for what forward marked and should not have, and TypeError for a saved value that is not a tensor."""
     check_names(ctx)
     check_marks(ctx)
     dirty, ctx.outputs, wanted, made = ctx.dirty_tensors or (), len(outputs), 0, []

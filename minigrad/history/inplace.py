@@ -50,10 +50,8 @@ WRITE_SOME = {*WARNINGS, *WITHOUT_WARNING, *NOT_EXPANDED}
 def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: Any) -> Tensor:
     """Run `x.op_(*args)`: the op out of place, its result written into `x`, its history taken over.
 
-    Raises:
-        RuntimeError: for a leaf that requires grad or a view of one, for a view that may not be written to, if the
-            result has another shape or a dtype of a higher kind, or if elements of `x` share memory; `x` stays as it
-            was.
+    Raises RuntimeError for a leaf that requires grad or a view of one, for a view that may not be written to, if the
+    result has another shape or a dtype of a higher kind, or if elements of `x` share memory; `x` stays as it was.
     """
     target = materialized(x)
     check_inplace(x, x._requires_grad or any(isinstance(a, Tensor) and a._requires_grad for a in args))
@@ -94,10 +92,7 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
 
 def turn_in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any) -> Tensor:
     """Run `x.t_()` or its like: `x` becomes the view of itself that `forward` returns. Its base gets no new history.
-
-    Raises:
-        RuntimeError: as for an op that writes; `x` is unchanged then.
-    """
+    Raises RuntimeError as for an op that writes; `x` is unchanged then."""
     check_inplace(x, x._requires_grad)
     before, counter = stand_in(x, materialized(x)), counter_of(x)
     before._version_counter = counter
@@ -255,11 +250,8 @@ class CopySlices(Node, number=None):
 # write these elements one after another, and no others: what is copied back to an element that the op left alone would
 # undo what was written to its place.
 def check_overlap(target: Any, name: str, args: tuple[Any, ...]) -> None:
-    """What PyTorch says of an op that writes into an expanded tensor.
-
-    Raises:
-        RuntimeError: if it is none that writes only some elements.
-    """
+    """What PyTorch says of an op that writes into an expanded tensor. Raises RuntimeError if it is none that writes
+    only some elements."""
     if target.flags.c_contiguous or not repeats(target):
         return
     if name not in WARNINGS and name not in WITHOUT_WARNING:

@@ -55,11 +55,8 @@ class View:
         self.own = False  # it requires grad itself, as a leaf, not only because its base does
 
     def current_grad_fn(self, tensor: Any) -> Any:
-        """Return the node of a view, a new one if its version has moved on.
-
-        Raises:
-            RuntimeError: for a view that was made in a way that forbids this (`creation`).
-        """
+        """Return the node of a view, a new one if its version has moved on. Raises RuntimeError for a view that was
+        made in a way that forbids this (`creation`)."""
         version = tensor._version_counter.value
         if self.version != version and (self.grad_fn is not None or self.base._requires_grad):
             if self.creation is not None:

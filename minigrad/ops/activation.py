@@ -369,11 +369,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """The input clamped to [min_val, max_val].
-
-    Raises:
-        ValueError: if `min_val` is greater than `max_val`.
-    """
+    """The input clamped to [min_val, max_val]. Raises ValueError if `min_val` is greater than `max_val`."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     return chosen(Hardtanh, inplace, input, min_val, max_val)
@@ -391,11 +387,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """The input moved by `lambd` towards 0; 0 in [-lambd, lambd].
-
-    Raises:
-        RuntimeError: if `lambd` is negative.
-    """
+    """The input moved by `lambd` towards 0; 0 in [-lambd, lambd]. Raises RuntimeError if `lambd` is negative."""
     if input.array.dtype.kind != "f":
         refuse("softshrink_check", input.array.dtype)
     if lambd < 0:
@@ -412,11 +404,8 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 
 @op(method=True)
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """The input where it is above 0, else times `weight`: one number, or one for each channel (dimension 1).
-
-    Raises:
-        RuntimeError: if the dtypes differ or `weight` has another number of elements.
-    """
+    """The input where it is above 0, else times `weight`: one number, or one for each channel (dimension 1). Raises
+    RuntimeError if the dtypes differ or `weight` has another number of elements."""
     x, w = input.array, weight.array
     if x.dtype != w.dtype:
         raise RuntimeError(f"prelu: Type promoting not supported. Got {input.dtype.type_name} and "
@@ -454,10 +443,7 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
           inplace: bool = False) -> Tensor:
     """The input where it is above 0, else times a slope: drawn from [lower, upper), or their mean if not `training`.
 
-    The slopes are those that PyTorch draws from the same seed.
-
-    Raises:
-        RuntimeError: if `lower` is above `upper`.
+    The slopes are those that PyTorch draws from the same seed. Raises RuntimeError if `lower` is above `upper`.
     """
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
@@ -721,11 +707,8 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 
 def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
-    """The input times its normal distribution function, computed exactly or by a tanh formula (`approximate`).
-
-    Raises:
-        RuntimeError: if `approximate` is neither 'none' nor 'tanh'.
-    """
+    """The input times its normal distribution function, computed exactly or by a tanh formula (`approximate`). Raises
+    RuntimeError if `approximate` is neither 'none' nor 'tanh'."""
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
     return GeluTanh.forward(input) if approximate == "tanh" else Gelu.forward(input)
@@ -752,11 +735,8 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """The first half along `dim` times the sigmoid of the second half.
-
-    Raises:
-        RuntimeError: for a 0-d tensor, and if the size of the dimension is odd.
-    """
+    """The first half along `dim` times the sigmoid of the second half. Raises RuntimeError for a 0-d tensor, and if the
+    size of the dimension is odd."""
     x = input.array
     if x.ndim == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")

@@ -205,9 +205,8 @@ def legacy_tensor(dtype: dtype_type, data: tuple[Any, ...], device: Any) -> Tens
     """A tensor of zeros of a size, or of values. It is on the CPU, whatever the default device is; a view of a given
     tensor keeps its device and dtype.
 
-    Raises:
-        RuntimeError: for another device, and, together with a tensor, for any device, even None.
-        TypeError: for anything but sizes, one sequence or one tensor.
+    Raises RuntimeError for another device, and, together with a tensor, for any device, even None, and TypeError for
+    anything but sizes, one sequence or one tensor.
     """
     if len(data) == 1 and isinstance(data[0], Tensor):
         if device is not PLACED:
@@ -239,10 +238,8 @@ def tensor(data: Any, *, dtype: Dtype = None, device: Any = None, requires_grad:
     """A tensor with a copy of `data`: numbers, nested lists or an array.
 
     Floats become the default dtype (float32), integers int64, unless `dtype` is given; a NumPy array keeps its dtype.
-
-    Raises:
-        RuntimeError: for `requires_grad=True` with a dtype that is not floating point.
-        ValueError: if nested lists differ in length.
+    Raises RuntimeError for `requires_grad=True` with a dtype that is not floating point, and ValueError if nested lists
+    differ in length.
     """
     if isinstance(data, Tensor):
         warn(COPY_CONSTRUCT.format("torch.tensor"))
@@ -266,10 +263,8 @@ def asarray(obj: Any, *, dtype: Dtype = None, device: Any = None, copy: bool | N
             requires_grad: bool | None = None) -> Tensor:
     """`obj` as a tensor: with `copy`, in new memory; otherwise sharing memory if possible.
 
-    A tensor keeps its graph unless `requires_grad` is False.
-
-    Raises:
-        ValueError: with `copy=False`, if the values must be copied.
+    A tensor keeps its graph unless `requires_grad` is False. Raises ValueError with `copy=False`, if the values must be
+    copied.
     """
     shared = as_tensor(obj, dtype, device)
     if isinstance(obj, (Tensor, np.ndarray)):
@@ -367,10 +362,7 @@ empty, empty_like, new_empty = sized("empty", np.empty, np.empty_like, "Unspecif
 @op
 def full(size: Any, fill_value: Any, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor of this size filled with one value; its dtype is that of the value (a float has the default dtype).
-
-    Raises:
-        RuntimeError: if the dtype cannot represent the value.
-    """
+    Raises RuntimeError if the dtype cannot represent the value."""
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
     kind = numpy_dtype(dtype, dtype_of(fill_value), "full")
@@ -410,11 +402,8 @@ def number_of(value: Any) -> Any:
 @op
 def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Dtype = None, device: Any = None,
            requires_grad: bool = False) -> Tensor:
-    """Numbers from `start` (default: 0) up to, but not including, `end`; int64 if all arguments are integers.
-
-    Raises:
-        RuntimeError: if the bounds contradict the sign of the step, or are not finite.
-    """
+    """Numbers from `start` (default: 0) up to, but not including, `end`; int64 if all arguments are integers. Raises
+    RuntimeError if the bounds contradict the sign of the step, or are not finite."""
     if start is None and end is None:
         raise TypeError("arange")
     if end is None:
@@ -487,11 +476,8 @@ def evenly_spaced(low: Any, high: Any, steps: int, kind: Any, base: float | None
 @op
 def linspace(start: Any, end: Any, steps: int, *, dtype: Dtype = None, device: Any = None,
              requires_grad: bool = False) -> Tensor:
-    """`steps` numbers from `start` to `end`, both included; integer dtypes truncate them.
-
-    Raises:
-        RuntimeError: if `steps` is negative, or a bound is a tensor that is not 0-d.
-    """
+    """`steps` numbers from `start` to `end`, both included; integer dtypes truncate them. Raises RuntimeError if
+    `steps` is negative, or a bound is a tensor that is not 0-d."""
     return spaced("linspace", start, end, steps, None, dtype, device, requires_grad)
 
 
@@ -517,11 +503,8 @@ def eye(n: int, m: int | None = None, *, dtype: Dtype = None, device: Any = None
 @op
 def range(start: Any, end: Any, step: Any = 1, *, dtype: Dtype = None, device: Any = None,
           requires_grad: bool = False) -> Tensor:
-    """Numbers from `start` up to and including `end`; deprecated in favour of `arange`, which excludes it.
-
-    Raises:
-        RuntimeError: as in `arange`.
-    """
+    """Numbers from `start` up to and including `end`; deprecated in favour of `arange`, which excludes it. Raises
+    RuntimeError as in `arange`."""
     warnings.warn(RANGE, UserWarning, stacklevel=2)
     low, high, by = [number_of(v) for v in (start, end, step)]
     kind = numpy_dtype(dtype, what="range")

@@ -87,12 +87,8 @@ class Generator:
         return plain(np.frombuffer(self.stream.state_bytes(), np.uint8).copy())
 
     def set_state(self, new_state: Any, /) -> "Generator":
-        """Restore a state from `get_state`; return this generator.
-
-        Raises:
-            TypeError: if it is not a tensor of bytes.
-            RuntimeError: if it has another size, or is not a valid state.
-        """
+        """Restore a state from `get_state`; return this generator. Raises TypeError if it is not a tensor of bytes, and
+        RuntimeError if it has another size, or is not a valid state."""
         if not isinstance(new_state, Tensor):
             raise TypeError(f"expected a torch.ByteTensor, but got {type_name(new_state)}")
         if new_state.array.dtype != np.uint8:
@@ -119,19 +115,12 @@ class Generator:
         self.stream = state.stream
 
     def get_offset(self) -> int:
-        """The position of a GPU generator in its sequence.
-
-        Raises:
-            RuntimeError: for a CPU generator.
-        """
+        """The position of a GPU generator in its sequence. Raises RuntimeError for a CPU generator."""
         return self.philox(RuntimeError(NO_OFFSET)).offset
 
     def set_offset(self, offset: int, /) -> None:
-        """Set the position of a GPU generator, a multiple of 4.
-
-        Raises:
-            RuntimeError: for a CPU generator, and for another number.
-        """
+        """Set the position of a GPU generator, a multiple of 4. Raises RuntimeError for a CPU generator, and for
+        another number."""
         self.philox(RuntimeError(NO_OFFSET)).set_offset(offset)
 
     def philox(self, error: Exception) -> Philox:
@@ -166,11 +155,8 @@ def default_of(where: Device) -> Generator:
 
 
 def stream_of(generator: Generator | None, handle: Any = HOST) -> Any:
-    """The stream for numbers on a device; by default that of its default generator.
-
-    Raises:
-        RuntimeError: for a generator of another device type.
-    """
+    """The stream for numbers on a device; by default that of its default generator. Raises RuntimeError for a generator
+    of another device type."""
     if generator is None and is_host(handle):
         return DEFAULT
     kind = "cpu" if is_host(handle) else handle.backend.type
@@ -402,12 +388,8 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
 
 @op(method=True)
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
-    """1 with the probability given by the element of `input`, or `p` for all; else 0.
-
-    Raises:
-        RuntimeError: for a probability that is not in [0, 1].
-        NotImplementedError: for integer probabilities.
-    """
+    """1 with the probability given by the element of `input`, or `p` for all; else 0. Raises RuntimeError for a
+    probability that is not in [0, 1], and NotImplementedError for integer probabilities."""
     stream = stream_for(input, generator)
     if p is None:
         return Bernoulli.forward(input, stream)
@@ -416,12 +398,8 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
 
 @op
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """A count from the Poisson distribution for each rate.
-
-    Raises:
-        RuntimeError: for a negative rate.
-        NotImplementedError: for integers.
-    """
+    """A count from the Poisson distribution for each rate. Raises RuntimeError for a negative rate, and
+    NotImplementedError for integers."""
     return Poisson.forward(input, stream_for(input, generator))
 
 
@@ -430,9 +408,8 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
                 generator: Generator | None = None) -> Tensor:
     """`num_samples` indices into each row of `input`, whose elements are relative probabilities; int64.
 
-    Raises:
-        RuntimeError: for more than two dimensions, for probabilities that are negative, infinite, NaN or all zero, for
-            integers, and for more samples than non-zero elements without replacement.
+    Raises RuntimeError for more than two dimensions, for probabilities that are negative, infinite, NaN or all zero,
+    for integers, and for more samples than non-zero elements without replacement.
     """
     chances = raw(input)
     if not 1 <= chances.ndim <= 2:
@@ -506,12 +483,8 @@ RANGE_OF = {"int8": "int8_t", "uint8": "uint8_t", "int16": "int16_t", "int32": "
 @op
 def randperm(n: int, *, generator: Generator | None = None, dtype: DType | None = None, device: Where = None,
              requires_grad: bool = False) -> Tensor:
-    """The numbers 0 to n - 1 in random order.
-
-    Raises:
-        RuntimeError: if `n` is negative, or the dtype cannot represent that many numbers.
-        NotImplementedError: for bool.
-    """
+    """The numbers 0 to n - 1 in random order. Raises RuntimeError if `n` is negative, or the dtype cannot represent
+    that many numbers, and NotImplementedError for bool."""
     handle = device_handle(device)
     count, = size_of((long(n),), "randperm")
     kind = numpy_dtype(dtype, np.dtype("int64"), "randperm")
@@ -568,11 +541,7 @@ NormalMean, NormalStd, NormalBoth = [
 def normal(mean: Any, std: Any = 1.0, size: Sequence[int] | None = None, *, generator: Generator | None = None,
            dtype: DType | None = None, device: Where = None, requires_grad: bool = False) -> Tensor:
     """Normally distributed numbers: `normal(mean, std)` with a tensor for one or both, or two numbers and a size.
-
-    Raises:
-        RuntimeError: for a negative standard deviation.
-        NotImplementedError: for integer means.
-    """
+    Raises RuntimeError for a negative standard deviation, and NotImplementedError for integer means."""
     tensors = [v for v in (mean, std) if isinstance(v, Tensor)]
     stream = stream_of(generator, device_like(tensors[0].array) if tensors else device_handle(device))
     if tensors:

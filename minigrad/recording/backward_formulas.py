@@ -142,11 +142,8 @@ def subclasses(cls: type[Node]) -> Iterator[type[Node]]:
 
 
 def without_arrays(value: Any) -> Any:
-    """Return a constant of a formula with each array in it replaced.
-
-    Raises:
-        TypeError: for an object that may hold arrays.
-    """
+    """Return a constant of a formula with each array in it replaced. Raises TypeError for an object that may hold
+    arrays."""
     if isinstance(value, PLAIN):
         return value
     if isinstance(value, tuple):

@@ -127,11 +127,8 @@ class Reader:
         return None
 
     def routine(self, function: Any) -> Any:
-        """Return a function as a `Routine`, or as a pair of it and the class that it is called on.
-
-        Raises:
-            TypeError: for any other callable.
-        """
+        """Return a function as a `Routine`, or as a pair of it and the class that it is called on. Raises TypeError for
+        any other callable."""
         owner = getattr(function, "__self__", None)
         function = self.plain(getattr(function, "__func__", function))
         return function if owner is None else (function, self.plain(owner))
@@ -143,11 +140,8 @@ class Reader:
         return tuple([(name, self.plain(value)) for name, value in options.items()])
 
     def plain(self, value: Any) -> Any:
-        """Return an argument with names in place of tensors.
-
-        Raises:
-            TypeError: for an array, a long tensor that the recorder has not seen, or anything that is not a number.
-        """
+        """Return an argument with names in place of tensors. Raises TypeError for an array, a long tensor that the
+        recorder has not seen, or anything that is not a number."""
         if isinstance(value, Tensor):
             return self.operand(value)
         if isinstance(value, PLAIN):
@@ -364,11 +358,7 @@ def run(call: Call) -> Any:
 
 
 def expression_in(array: Any, meta: tuple[tuple[int, ...], Any]) -> Any:
-    """Return the expression of a result.
-
-    Raises:
-        ValueError: if the result is not what was recorded.
-    """
+    """Return the expression of a result. Raises ValueError if the result is not what was recorded."""
     if not isinstance(array, Symbol) or array.shape != meta[0] or array.dtype != meta[1]:
         raise ValueError("another result than that which was recorded")
     return array.expression

@@ -61,8 +61,7 @@ class Observer:
         """Begin to listen to this thread; return the trace, which grows from now on. `base`: the frame of the program
         around the recording, where a search for names ends.
 
-        Raises:
-            RuntimeError: if an observer already listens to this thread.
+        Raises RuntimeError if an observer already listens to this thread.
         """
         if LOCAL.observer is not None:
             raise RuntimeError("a recorder is on already in this thread: record() cannot be used inside record()")

@@ -76,11 +76,9 @@ def save(obj: Any, f: Any) -> None:
     """Write `obj` to a path or an open binary file: a state dict, a module, or anything nested from such parts.
 
     The format is that of `torch.save`; for a path that ends in `.safetensors` it is safetensors. An existing file is
-    replaced by the new one as a whole, or stays unchanged.
-
-    Raises:
-        TypeError: for an object of a type that cannot be written; nothing is written then.
-        RuntimeError: if the folder does not exist, or tensors of two dtypes share a storage.
+    replaced by the new one as a whole, or stays unchanged. Raises TypeError for an object of a type that cannot be
+    written; nothing is written then, and RuntimeError if the folder does not exist, or tensors of two dtypes share a
+    storage.
     """
     if not isinstance(f, (str, os.PathLike)):
         if not hasattr(f, "write"):

@@ -123,11 +123,8 @@ class Trace:
         return self.events
 
     def frame(self, step: int) -> Frame:
-        """Return the state of the world after the event `step`. Cheap when called for consecutive steps.
-
-        Raises:
-            IndexError: if there is no such step.
-        """
+        """Return the state of the world after the event `step`. Cheap when called for consecutive steps. Raises
+        IndexError if there is no such step."""
         events = self._events_up_to(step)
         if self._fold is None or self._fold.step > step:
             self._fold = Fold(self.nodes, self.tensors)
@@ -137,10 +134,7 @@ class Trace:
 
     def held(self, step: int) -> list[Held]:
         """Return who holds what after the event `step`: every storage once. The frame's `bytes` are their sums by kind.
-
-        Raises:
-            IndexError: if there is no such step.
-        """
+        Raises IndexError if there is no such step."""
         events = self._events_up_to(step)
         if self._holders is None:
             self._holders = Holders(events, self.storages)
@@ -155,10 +149,8 @@ class Trace:
         """Return the steps at which a lens stops.
 
         "all" and "checkpoint": every step. "forward": what the user's code ran, outside passes and recomputations.
-        "backward": from the first pass or call by hand on; in a trace without one, every step.
-
-        Raises:
-            ValueError: if there is no such lens.
+        "backward": from the first pass or call by hand on; in a trace without one, every step. Raises ValueError if
+        there is no such lens.
         """
         if lens not in LENSES:
             raise ValueError(f"there is no lens {lens!r} with steps; the lenses are {', '.join(map(repr, LENSES))}")
@@ -170,20 +162,15 @@ class Trace:
         return list(range(first, len(self.events)))
 
     def traverse(self, calls: Sequence[int]) -> Traversal:
-        """Return what is known after calling these nodes by hand, in this order, in the first recorded pass.
-
-        Raises:
-            ValueError: if no backward pass was recorded, or there is no such node.
-        """
+        """Return what is known after calling these nodes by hand, in this order, in the first recorded pass. Raises
+        ValueError if no backward pass was recorded, or there is no such node."""
         return traverse(self._encoded(), self.library, calls)
 
     def simulate(self, ranks: int, alpha: float, beta: float) -> Simulation:
         """Estimate how long this step would take on `ranks` ranks, by the alpha-beta model of docs/scale.md.
 
-        `alpha`: seconds for each message, `beta`: seconds for each of its bytes.
-
-        Raises:
-            ValueError: if the recording has no times, or no operation of several ranks.
+        `alpha`: seconds for each message, `beta`: seconds for each of its bytes. Raises ValueError if the recording has
+        no times, or no operation of several ranks.
         """
         return simulate(self.events, ranks, alpha, beta)
 
@@ -208,11 +195,8 @@ class Trace:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Trace:
-        """Return the trace of a dict from `to_dict`.
-
-        Raises:
-            ValueError: if it is not a trace or has another version, or a part is missing or of a wrong type.
-        """
+        """Return the trace of a dict from `to_dict`. Raises ValueError if it is not a trace or has another version, or
+        a part is missing or of a wrong type."""
         check(data)
         trace = cls(str(data.get("library", "")))
         parts = trace._parts
@@ -229,11 +213,8 @@ class Trace:
 
     @classmethod
     def from_json(cls, text: str) -> Trace:
-        """Return the trace that `to_json` wrote.
-
-        Raises:
-            ValueError: if the text is not whole JSON, or `from_dict` refuses what it holds.
-        """
+        """Return the trace that `to_json` wrote. Raises ValueError if the text is not whole JSON, or `from_dict`
+        refuses what it holds."""
         try:
             data = json.loads(text, parse_constant=refuse_constant)
         except (json.JSONDecodeError, RecursionError) as error:
@@ -246,12 +227,8 @@ class Trace:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trace:
-        """Read a trace from a file.
-
-        Raises:
-            ValueError: with the file's name, if it is not a whole trace of this version.
-            OSError: if the file cannot be read.
-        """
+        """Read a trace from a file. Raises ValueError with the file's name, if it is not a whole trace of this version,
+        and OSError if the file cannot be read."""
         with open(path, "rb") as file:
             raw = file.read()
         try:

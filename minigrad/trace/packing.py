@@ -15,7 +15,7 @@ from typing import Any
 __all__ = ["packed", "unpacked", "written"]
 
 FORMS = {"float32": "f", "float64": "d", "int64": "q", "int32": "i", "uint8": "B", "bool": "?"}
-TABLES = ("values", "tensors", "nodes", "scopes", "events", "bindings")
+TABLES = ("values", "tensors", "nodes", "scopes", "events", "bindings", "links", "runs")
 XP = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
 
@@ -38,11 +38,7 @@ def written(data: Mapping[str, Any]) -> str:
 
 
 def unpacked(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Undo `packed`; a trace that is not packed is returned unchanged.
-
-    Raises:
-        ValueError: if the data is malformed.
-    """
+    """Undo `packed`; a trace that is not packed is returned unchanged. Raises ValueError if the data is malformed."""
     whole = dict(data)
     try:
         for name in TABLES:

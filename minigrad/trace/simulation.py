@@ -40,10 +40,8 @@ def simulate(events: Sequence[Mapping[str, Any]], ranks: int, alpha: float, beta
     """Simulate the recorded step on `ranks` ranks, with its own computing times and the model's time per operation.
 
     The recorded rank's waiting is first subtracted from its times. An operation begins when it has been called and the
-    one before it is over; where the step waited for one, it waits again.
-
-    Raises:
-        ValueError: if the recording has no times or no operation of several ranks, or a number makes no sense.
+    one before it is over; where the step waited for one, it waits again. Raises ValueError if the recording has no
+    times or no operation of several ranks, or a number makes no sense.
     """
     if ranks < 1 or alpha < 0 or beta < 0:
         raise ValueError(f"ranks={ranks}, alpha={alpha}, beta={beta}: ranks is 1 or more, alpha and beta are seconds")

@@ -214,11 +214,8 @@ class Walk:
 
 
 def traverse(trace: Parts, library: str, calls: Sequence[int]) -> Traversal:
-    """Return what is known after calling these nodes by hand, in this order.
-
-    Raises:
-        ValueError: if no backward pass was recorded, or there is no such node.
-    """
+    """Return what is known after calling these nodes by hand, in this order. Raises ValueError if no backward pass was
+    recorded, or there is no such node."""
     walk = Walk(trace, library)
     for node in calls:
         if not 0 <= node < len(trace.nodes):

@@ -8,7 +8,8 @@ from typing import Any
 from minigrad.recorder import Trace
 from minigrad.trace.format import Names, brief, piled
 from minigrad.trace.sentences import describe
-from minigrad_widgets.lenses.checkpoints import KINDS, spans
+from minigrad_widgets.graph.derived import spans
+from minigrad_widgets.lenses.checkpoints import KINDS
 
 Drawn = dict[str, Any]
 XP = {"recorded": "", "ready": "ready", "running": "runs", "done": "done", "again": "recomputed"}

@@ -11,7 +11,8 @@ import minigrad as torch
 from minigrad.recorder import Trace, record
 from minigrad.utils.checkpoint import checkpoint
 from minigrad_widgets import Inspector, compare
-from minigrad_widgets.lenses.checkpoints import spans, summary
+from minigrad_widgets.graph.derived import spans
+from minigrad_widgets.lenses.checkpoints import summary
 from tests.widgets import synthetic
 from tests.widgets.programs import WAYS, block, blocks
 

@@ -23,7 +23,9 @@ def test_all_kinds_in_the_order_of_their_steps(trace: Trace) -> None:
 def test_some_kinds_and_given_ones(trace: Trace) -> None:
     assert {question["kind"] for question in choose(trace, ["grad"])} == {"grad"}
     step = next(step for step, event in enumerate(trace.events) if event["kind"] == "run")
-    assert choose(trace, [{"kind": "next", "step": step}]) == [{"kind": "next", "step": step}]
+    (question,) = choose(trace, [{"kind": "next", "step": step}])
+    assert (question["kind"], question["step"], question["text"]) == ("next", step, "Which node runs next?")
+    assert trace.events[step]["node"] in question["choices"]
     assert choose(trace, False) == choose(trace, []) == []
 
 

@@ -63,11 +63,9 @@ def fully_shard(module: Module, *, reshard_after_forward: bool | None = None) ->
 
     Parts to which `fully_shard` was applied before stay as they are: apply it to the layers first, then to the whole.
     Make the optimizer afterwards. `reshard_after_forward`: whether the whole parameters are freed after forward, and
-    gathered again for backward (default: all but those of the outermost module, which backward needs at once).
-
-    Raises:
-        ValueError: for a parameter without dimensions; if there is no process group.
-        AssertionError: if the parameters have different dtypes.
+    gathered again for backward (default: all but those of the outermost module, which backward needs at once). Raises
+    ValueError for a parameter without dimensions; if there is no process group, and AssertionError if the parameters
+    have different dtypes.
     """
     if isinstance(module, FSDPModule):
         raise AssertionError("fully_shard was applied to this module already")

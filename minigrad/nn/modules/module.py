@@ -327,13 +327,8 @@ class Module:
         self.__dict__.setdefault("_non_persistent_buffers_set", set())
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter, or None for one that the layer does not use.
-
-        Raises:
-            KeyError: if the name is empty, has a dot or is taken.
-            TypeError: if it is not a Parameter.
-            ValueError: for a parameter with a graph.
-        """
+        """Add a parameter, or None for one that the layer does not use. Raises KeyError if the name is empty, has a dot
+        or is taken, TypeError if it is not a Parameter, and ValueError for a parameter with a graph."""
         if "_parameters" not in self.__dict__:
             raise AttributeError(TOO_EARLY.format("parameter"))
         check_name(self, "parameter", name, self._parameters)

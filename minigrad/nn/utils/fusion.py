@@ -72,11 +72,8 @@ def fuse_conv_bn_eval(conv: C, bn: _BatchNorm, transpose: bool = False) -> C:
 
 
 def fuse_linear_bn_eval(linear: Linear, bn: _BatchNorm) -> Linear:
-    """Return a linear layer that does what `linear` and `bn` do in evaluation.
-
-    Raises:
-        AssertionError: as `fuse_conv_bn_eval`, and if their numbers of features do not match.
-    """
+    """Return a linear layer that does what `linear` and `bn` do in evaluation. Raises AssertionError as
+    `fuse_conv_bn_eval`, and if their numbers of features do not match."""
     mean, variance = statistics(linear, bn)
     if bn.num_features not in (1, linear.out_features):
         raise AssertionError("To fuse, linear.out_features == bn.num_features or bn.num_features == 1, got "

@@ -78,8 +78,7 @@ class ParametrizationList(ModuleList):
         original: the parameter or buffer. `right_inverse` of the modules transforms its values.
         unsafe: allow a result of another dtype or shape.
 
-    Raises:
-        ValueError: if one of them does not return a tensor, or changes the dtype or the shape.
+    Raises ValueError if one of them does not return a tensor, or changes the dtype or the shape.
     """
 
     original: Tensor

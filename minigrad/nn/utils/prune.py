@@ -349,8 +349,7 @@ def global_unstructured(parameters: Any, pruning_method: type[BasePruningMethod]
         pruning_method: an unstructured one; `kwargs` are its arguments.
         importance_scores: by such pairs, what the method compares; by default the parameters.
 
-    Raises:
-        TypeError: if an argument is of another kind.
+    Raises TypeError if an argument is of another kind.
     """
     if not isinstance(parameters, Iterable):
         raise TypeError("global_unstructured(): parameters is not an Iterable")

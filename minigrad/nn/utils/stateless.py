@@ -91,9 +91,8 @@ def functional_call(module: Module, parameters_and_buffers: dict[str, Tensor], a
         tie_weights: what is given for one name of a tensor with several names applies to all.
         strict: refuse missing or superfluous names.
 
-    Raises:
-        ValueError: if tied names are given different tensors.
-        RuntimeError: if `strict`, for names other than the module's.
+    Raises ValueError if tied names are given different tensors, and RuntimeError if `strict`, for names other than the
+    module's.
     """
     warnings.warn(DEPRECATED, FutureWarning, stacklevel=2)
     given = for_all_names(module, parameters_and_buffers) if tie_weights else dict(parameters_and_buffers)

@@ -232,9 +232,8 @@ RESIZED = (
 def delivered(name: str, out: Any, args: Sequence[Any], compute: Callable[[], Any]) -> Any:
     """Write the result into the tensors of `out`, and return them.
 
-    Raises:
-        RuntimeError: if an argument requires grad, the result cannot be converted to the dtype of its tensor, or
-            memory is shared in a way that would change what is read.
+    Raises RuntimeError if an argument requires grad, the result cannot be converted to the dtype of its tensor, or
+    memory is shared in a way that would change what is read.
     """
     outs = out if isinstance(out, (tuple, list)) else (out,)
     tensors = [v for each in args for v in (each if isinstance(each, (tuple, list)) else (each,))

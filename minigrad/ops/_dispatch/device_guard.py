@@ -85,10 +85,7 @@ def guard_op(forward: Function, cls: type[Node] | None) -> Function:
 
 def together(*arrays: Any) -> list[Any]:
     """Arrays on one device; a 0-d CPU array next to another device's becomes a NumPy scalar, which combines with it.
-
-    Raises:
-        RuntimeError: PyTorch's, if they are on several devices.
-    """
+    Raises PyTorch's RuntimeError if they are on several devices."""
     check_devices(*[v for v in arrays if v.ndim or type(v) in BACKEND_OF])
     return [v[()] if isinstance(v, np.ndarray) and not v.ndim else v for v in arrays]
 

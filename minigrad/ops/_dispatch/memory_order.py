@@ -113,11 +113,8 @@ def in_format_of(y: Any, *inputs: Any) -> Any:
 
 
 def in_format(x: Any, format: memory_format | None) -> Any:
-    """`x` with its memory in a format, copied if necessary; None and `preserve_format` return it unchanged.
-
-    Raises:
-        RuntimeError: if its number of dimensions is not the format's.
-    """
+    """`x` with its memory in a format, copied if necessary; None and `preserve_format` return it unchanged. Raises
+    RuntimeError if its number of dimensions is not the format's."""
     order = None if format is None else format.order
     if order is None or format is None:
         return row_by_row(x) if format is contiguous_format else x

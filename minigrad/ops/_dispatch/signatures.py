@@ -260,11 +260,8 @@ def signatures_of(name: str, method: bool) -> tuple[Signature, ...]:
 
 def matched(signatures: Sequence[Signature], args: tuple[Any, ...],
             options: Options) -> tuple[Signature, dict[str, Any]]:
-    """The first signature that the arguments fit, and the arguments by its names.
-
-    Raises:
-        TypeError: PyTorch's, if they fit none.
-    """
+    """The first signature that the arguments fit, and the arguments by its names. Raises PyTorch's TypeError if they
+    fit none."""
     try:
         for signature in signatures:
             try:

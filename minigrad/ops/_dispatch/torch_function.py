@@ -199,11 +199,8 @@ def answer_of(public: Function, asked: tuple[Any, list[Any]], args: tuple[Any, .
 
 def handle(public: Function, asked: tuple[Any, list[Any]], args: tuple[Any, ...], options: Any,
            in_python: bool = False, is_method: bool = False) -> Any:
-    """`answer_of`, but raise PyTorch's error if nobody answers; functions in Python have a different error.
-
-    Raises:
-        TypeError: if nobody answers.
-    """
+    """`answer_of`, but raise PyTorch's error if nobody answers; functions in Python have a different error. Raises
+    TypeError if nobody answers."""
     answer = answer_of(public, asked, args, options, in_python)
     if answer is not NotImplemented:
         return answer

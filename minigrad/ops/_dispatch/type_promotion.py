@@ -167,11 +167,8 @@ LIMITS |= {kind: (-int(np.iinfo(kind).max) - (kind.kind == "i"), int(np.iinfo(ki
 
 
 def number_in(value: Any, dtype: Any) -> Any:
-    """A number, or the value of a one-element tensor, in this NumPy dtype; integer dtypes truncate floats.
-
-    Raises:
-        RuntimeError: if the number is outside the dtype's range.
-    """
+    """A number, or the value of a one-element tensor, in this NumPy dtype; integer dtypes truncate floats. Raises
+    RuntimeError if the number is outside the dtype's range."""
     number = value
     if not isinstance(number, (float, int)):
         given = value.array if isinstance(value, Tensor) else value

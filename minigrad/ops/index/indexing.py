@@ -192,10 +192,7 @@ def parts_of(index: Any, ndim: int) -> tuple[tuple[Any, ...], Sequence[Any]]:
 
 def getitem(input: Tensor, index: Any) -> Tensor:
     """`input[index]`: views for numbers, slices, `None` and `...`; a copy for lists, masks and tensors of indices.
-
-    Raises:
-        IndexError: if an index is out of range or there are too many.
-    """
+    Raises IndexError if an index is out of range or there are too many."""
     if input.array.ndim:
         if type(index) is int:
             return Select.forward(input, 0, in_bounds(index, input.array.shape[0], 0))
@@ -265,11 +262,8 @@ def size_at(tensor: Tensor, dim: int) -> int:
 
 
 def beside_it(part: Any, input: Tensor) -> Any:
-    """Indices on the tensor's device; as in PyTorch, CPU indices are accepted for every device.
-
-    Raises:
-        RuntimeError: for indices on a device other than the CPU and the tensor's.
-    """
+    """Indices on the tensor's device; as in PyTorch, CPU indices are accepted for every device. Raises RuntimeError for
+    indices on a device other than the CPU and the tensor's."""
     if backend_of(part) is not None and device_of(part) != input.device:
         raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor "
                            f"({input.device})")
@@ -344,12 +338,7 @@ def advanced_message(parts: tuple[Any, ...], shape: Shape) -> str:
 
 
 def setitem(input: Tensor, index: Any, value: Any) -> None:
-    """`input[index] = value`, in place.
-
-    Raises:
-        RuntimeError: as in the in-place ops.
-        IndexError: as in `getitem`.
-    """
+    """`input[index] = value`, in place. Raises RuntimeError as in the in-place ops, and IndexError as in `getitem`."""
     if not isinstance(value, (Tensor, bool, int, float, complex)):
         raise TypeError(f"can't assign a {type_name(value)} to a {input.type()}")
     if index is False:
@@ -437,9 +426,8 @@ def error_of_put(error: Exception, parts: tuple[Any, ...], x: Any, shape: Shape)
 def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy of `input` with `values` at `input[indices]`, or, to `accumulate`, added there, repeats included.
 
-    Raises:
-        IndexError: if an index is out of range, of another dtype, or there are too many.
-        RuntimeError: if `values` does not fit, or has another dtype.
+    Raises IndexError if an index is out of range, of another dtype, or there are too many, and RuntimeError if `values`
+    does not fit, or has another dtype.
     """
     parts = tuple([as_array(i) for i in indices])
     if dims_indexed(parts) > input.array.ndim:

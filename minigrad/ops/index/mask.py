@@ -91,11 +91,8 @@ class MaskedScatter(Node):
 
 @op(method=True)
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """A copy of `input` with one value where `mask` is True; the two are broadcast.
-
-    Raises:
-        RuntimeError: if `mask` is not of bools, or `value` is not 0-d.
-    """
+    """A copy of `input` with one value where `mask` is True; the two are broadcast. Raises RuntimeError if `mask` is
+    not of bools, or `value` is not 0-d."""
     if isinstance(value, Tensor) and value.array.ndim:
         raise RuntimeError("masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
                            f"{value.array.ndim} dimension(s).")
@@ -127,10 +124,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 @op(method=True, in_place=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy of `input` with the elements where `mask` is True replaced, in row-major order, by those of `source`.
-
-    Raises:
-        RuntimeError: if `source` has fewer elements than `mask` has True, or another dtype.
-    """
+    Raises RuntimeError if `source` has fewer elements than `mask` has True, or another dtype."""
     if input.array.dtype != source.array.dtype:
         raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got"
                            f"{input.dtype.type_name} and {source.dtype.type_name}")
@@ -161,10 +155,7 @@ def argwhere(input: Tensor) -> Tensor:
 @op(method=True)
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """`nonzero` in a shape that does not depend on values: `size` rows, the missing ones filled with `fill_value`.
-
-    Raises:
-        RuntimeError: for a negative size.
-    """
+    Raises RuntimeError for a negative size."""
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
     found = nonzero(input).array[:size]
@@ -175,12 +166,8 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
 
 @op
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
-    """Flat indices into a tensor of `shape` as one index tensor for each dimension.
-
-    Raises:
-        TypeError: if the indices are not of an integer dtype.
-        ValueError: for a negative size.
-    """
+    """Flat indices into a tensor of `shape` as one index tensor for each dimension. Raises TypeError if the indices are
+    not of an integer dtype, and ValueError for a negative size."""
     sizes = [shape] if isinstance(shape, int) else [int(n) for n in shape]
     if indices.array.dtype.kind not in "iu":
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")

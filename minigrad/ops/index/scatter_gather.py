@@ -198,11 +198,8 @@ def check_written(name: str, input: Tensor, index: Tensor, src: Any, dim: int) -
 
 @op(method=True)
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
-    """The elements `input[..., index[...], ...]` along `dim`, in the shape of `index`.
-
-    Raises:
-        RuntimeError: if an index is out of range, or `index` has other dimensions or is larger than `input`.
-    """
+    """The elements `input[..., index[...], ...]` along `dim`, in the shape of `index`. Raises RuntimeError if an index
+    is out of range, or `index` has other dimensions or is larger than `input`."""
     axis = check_index("gather", input, index, dim)
     x, i = input.array, index.array
     if i.size:
@@ -220,10 +217,8 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
             reduce: str | None = None) -> Tensor:
     """A copy of `input` with the elements at `index` along `dim` replaced by those of `src`, or by a number.
 
-    Where an index repeats, the last value stays. `reduce="add"` or `"multiply"` has no derivative.
-
-    Raises:
-        RuntimeError: if an index is out of range, the dimensions do not fit, or the dtypes differ.
+    Where an index repeats, the last value stays. `reduce="add"` or `"multiply"` has no derivative. Raises RuntimeError
+    if an index is out of range, the dimensions do not fit, or the dtypes differ.
     """
     source = value if src is None else src
     if reduce is not None and isinstance(source, Tensor):
@@ -240,21 +235,15 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
 
 @op(method=True, in_place=True)
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """A copy of `input` with the elements of `src` added at `index` along `dim`.
-
-    Raises:
-        RuntimeError: as in `scatter`.
-    """
+    """A copy of `input` with the elements of `src` added at `index` along `dim`. Raises RuntimeError as in
+    `scatter`."""
     return ScatterAdd.forward(input, index, src, check_written("scatter_add", input, index, src, dim))
 
 
 @op(method=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """`gather` with broadcasting, where an index may count from the end; without `dim`, from the flattened tensor.
-
-    Raises:
-        RuntimeError: if the dtype of `indices` is not int64, or the dimensions do not fit.
-    """
+    Raises RuntimeError if the dtype of `indices` is not int64, or the dimensions do not fit."""
     if indices.array.dtype != np.int64:
         raise RuntimeError("torch.take_along_dim(): dtype of indices should be Long but got "
                            f"{indices.dtype.type_name}")
@@ -361,12 +350,8 @@ class Put(Node):
 
 @op(method=True)
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """The slices along `dim` at the vector of indices `index`.
-
-    Raises:
-        IndexError: if an index is out of range (along dimension 1 a RuntimeError, as in PyTorch), or `index` is not a
-            vector.
-    """
+    """The slices along `dim` at the vector of indices `index`. Raises IndexError if an index is out of range (along
+    dimension 1 a RuntimeError, as in PyTorch), or `index` is not a vector."""
     x, i = input.array, index.array
     axis = dim_of(dim, x.ndim)
     same_device(x, i)
@@ -394,9 +379,8 @@ def check_rows(x: Any, index: Any, axis: int = 0) -> None:
 def check_added(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor) -> int:
     """Check arguments that combine slices of `source` with those of `input`; return the non-negative dimension.
 
-    Raises:
-        RuntimeError: if an index is out of range (of a vector: an IndexError), or shapes or dtypes do not fit.
-        IndexError: if `index` is not a vector.
+    Raises RuntimeError if an index is out of range (of a vector: an IndexError), or shapes or dtypes do not fit, and
+    IndexError if `index` is not a vector.
     """
     x, i, y = input.array, index.array, source.array
     axis = dim_of(dim, x.ndim)
@@ -429,9 +413,8 @@ def check_added(name: str, input: Tensor, dim: int, index: Tensor, source: Tenso
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """A copy of `input` with the slices of `alpha * source` added to its slices along `dim` at `index`.
 
-    Raises:
-        RuntimeError: if an index is out of range (of a vector: an IndexError), or shapes or dtypes do not fit.
-        IndexError: if `index` is not a vector.
+    Raises RuntimeError if an index is out of range (of a vector: an IndexError), or shapes or dtypes do not fit, and
+    IndexError if `index` is not a vector.
     """
     axis = check_added("index_add_", input, dim, index, source)
     return IndexAdd.forward(input, index, source, axis, alpha)
@@ -441,9 +424,8 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """A copy of `input` with its slices along `dim` at `index` replaced by those of `source`.
 
-    Raises:
-        IndexError: if an index is out of range, or `source` has another number of slices than `index`.
-        RuntimeError: if shapes or dtypes do not fit.
+    Raises IndexError if an index is out of range, or `source` has another number of slices than `index`, and
+    RuntimeError if shapes or dtypes do not fit.
     """
     x, i, y = input.array, index.array, source.array
     axis = dim_of(dim, x.ndim)
@@ -474,11 +456,8 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 
 @op(method=True, in_place=True)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """A copy of `input` with its slices along `dim` at `index` filled with one value.
-
-    Raises:
-        IndexError: if an index is out of range; negative ones count from the end.
-    """
+    """A copy of `input` with its slices along `dim` at `index` filled with one value. Raises IndexError if an index is
+    out of range; negative ones count from the end."""
     x, i = input.array, index.array
     axis = dim_of(dim, x.ndim)
     same_device(x, i)
@@ -510,22 +489,16 @@ def check_numbers(name: str, input: Tensor, index: Tensor) -> None:
 
 @op(method=True)
 def take(input: Tensor, index: Tensor) -> Tensor:
-    """The elements at row-major indices, in the shape of `index`; negative ones count from the end.
-
-    Raises:
-        IndexError: if an index is out of range.
-    """
+    """The elements at row-major indices, in the shape of `index`; negative ones count from the end. Raises IndexError
+    if an index is out of range."""
     check_numbers("take", input, index)
     return Take.forward(input, index)
 
 
 @op(method=True, in_place=True)
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """A copy of `input` with its elements at row-major indices replaced by those of `source`, or added to.
-
-    Raises:
-        IndexError: if an index is out of range, or the numbers of indices and elements differ.
-    """
+    """A copy of `input` with its elements at row-major indices replaced by those of `source`, or added to. Raises
+    IndexError if an index is out of range, or the numbers of indices and elements differ."""
     same_device(input.array, source.array)
     if input.array.dtype != source.array.dtype:
         raise RuntimeError("put_(): self and source expected to have the same dtype, but got self.dtype = "
@@ -668,11 +641,8 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
                    include_self: bool = True) -> Tensor:
     """A copy of `input` with its elements at `index` along `dim` reduced together with those of `src`.
 
-    `reduce`: "sum", "prod", "mean", "amax" or "amin"; without `include_self`, the elements of `input` at `index` do
-    not count.
-
-    Raises:
-        RuntimeError: as in `scatter`, and for another `reduce`.
+    `reduce`: "sum", "prod", "mean", "amax" or "amin"; without `include_self`, the elements of `input` at `index` do not
+    count. Raises RuntimeError as in `scatter`, and for another `reduce`.
     """
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")

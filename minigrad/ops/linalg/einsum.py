@@ -31,11 +31,9 @@ NOTHING = ("einsum(): must specify the equation string and at least one operand,
 def einsum(*args: Any) -> Tensor:
     """The sum of products described by an equation: `einsum("ij,jk->ik", a, b)` is `a @ b`.
 
-    The other form has lists of numbers instead of letters: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
-
-    Raises:
-        RuntimeError: if the equation does not fit the operands; the message says where.
-        ValueError: if arguments are missing, or a number in a list is not in [0, 52).
+    The other form has lists of numbers instead of letters: `einsum(a, [0, 1], b, [1, 2], [0, 2])`. Raises RuntimeError
+    if the equation does not fit the operands; the message says where, and ValueError if arguments are missing, or a
+    number in a list is not in [0, 52).
     """
     if len(args) < 2:
         raise ValueError(NOTHING)

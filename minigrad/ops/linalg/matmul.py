@@ -308,11 +308,8 @@ def at(self: Tensor, other: Any) -> Any:
 
 @op(method=True)
 def matmul(input: Tensor, other: Tensor) -> Tensor:
-    """The product of two tensors: of vectors, of matrices, or of batches of matrices, which are broadcast.
-
-    Raises:
-        RuntimeError: if an operand is 0-d or the sizes do not fit.
-    """
+    """The product of two tensors: of vectors, of matrices, or of batches of matrices, which are broadcast. Raises
+    RuntimeError if an operand is 0-d or the sizes do not fit."""
     check_tensor(other, "matmul", "other", 2)
     if CASTING and autocast_is_on():
         return autocast(matmul, input, other)

@@ -184,10 +184,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of each element of `x`, (n,), as a row of an (n, N) matrix: from N - 1 down to 0, or `increasing`.
 
     By default N is n. Integers and bools give int64. As in PyTorch there is no gradient if N is above 1, since powers
-    overwrite powers; `linalg.vander` has one.
-
-    Raises:
-        RuntimeError: if `x` is not one-dimensional, or `N` is negative.
+    overwrite powers; `linalg.vander` has one. Raises RuntimeError if `x` is not one-dimensional, or `N` is negative.
     """
     if x.array.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")

@@ -101,12 +101,8 @@ def check_filled(p: float, shape: Shape, dim: Dims) -> None:
 
 def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, *,
                 dtype: dtype_type | None = None) -> Tensor:
-    """The norm of order `ord` of the elements, over all dimensions or over `dim`.
-
-    Raises:
-        RuntimeError: for an integer or bool tensor, a `dtype` narrower than the input's, and for the maximum or minimum
-            of an empty tensor.
-    """
+    """The norm of order `ord` of the elements, over all dimensions or over `dim`. Raises RuntimeError for an integer or
+    bool tensor, a `dtype` narrower than the input's, and for the maximum or minimum of an empty tensor."""
     checks.floating(x, "linalg.vector_norm")
     if dtype is not None and not dtype.is_floating_point:
         raise RuntimeError(f"linalg.vector_norm: dtype should be floating point or complex, but got {dtype.type_name}")
@@ -129,10 +125,8 @@ def norm(input: Tensor, p: Order = "fro", dim: Dims = None, keepdim: bool = Fals
          dtype: dtype_type | None = None) -> Tensor:
     """The p-norm of the elements, over all dimensions or over `dim`; "fro": the 2-norm; "nuc": the nuclear norm.
 
-    The gradient is 0 where the norm is 0; for the infinity norm, elements of equal magnitude share it.
-
-    Raises:
-        RuntimeError: for an integer or bool tensor, and as in `vector_norm`.
+    The gradient is 0 where the norm is 0; for the infinity norm, elements of equal magnitude share it. Raises
+    RuntimeError for an integer or bool tensor, and as in `vector_norm`.
     """
     if p == "nuc":
         return matrix_norm(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
@@ -225,10 +219,7 @@ def of_singular_values(v: Tensor, ord: Any, rows: int, columns: int, keepdim: bo
 
 def cond(input: Tensor, p: Order = None) -> Tensor:
     """The condition number in the norm `p` (default: 2): the factor by which the inverse can amplify a relative error.
-
-    Raises:
-        RuntimeError: for another order, and for non-square matrices unless p is 2 or -2.
-    """
+    Raises RuntimeError for another order, and for non-square matrices unless p is 2 or -2."""
     if input.array.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
     if p is not None and p not in ORDERS:
@@ -344,11 +335,9 @@ class EuclideanDist(Node):
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
     """The p-norm distance of each row of `x1` from each of `x2`; shapes (…, n, m), (…, k, m), result (…, n, k).
 
-    For p = 2, `compute_mode` may force or exclude a matrix product; by default it is used for many rows.
-
-    Raises:
-        ValueError: for another `compute_mode`.
-        RuntimeError: if the numbers of columns differ, p is negative, or there are fewer than two dimensions.
+    For p = 2, `compute_mode` may force or exclude a matrix product; by default it is used for many rows. Raises
+    ValueError for another `compute_mode`, and RuntimeError if the numbers of columns differ, p is negative, or there
+    are fewer than two dimensions.
     """
     if compute_mode not in MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
@@ -382,11 +371,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
 
 @op(method=True)
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
-    """The p-norm of `input - other`.
-
-    Raises:
-        RuntimeError: if the shapes do not broadcast, or both have an integer or bool dtype.
-    """
+    """The p-norm of `input - other`. Raises RuntimeError if the shapes do not broadcast, or both have an integer or
+    bool dtype."""
     check_minus(input.array, other.array)
     if "f" not in (input.array.dtype.kind, other.array.dtype.kind):
         raise RuntimeError("norm(): input dtype should be either floating point or complex. Got "
@@ -404,12 +390,8 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 
 @op
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between `x1` and `x2` along `dim`; norms are at least `eps`.
-
-    Raises:
-        RuntimeError: for integers, or shapes that do not broadcast.
-        IndexError: if `dim` is out of range.
-    """
+    """The cosine of the angle between `x1` and `x2` along `dim`; norms are at least `eps`. Raises RuntimeError for
+    integers, or shapes that do not broadcast, and IndexError if `dim` is out of range."""
     shape = broadcast_shape(x1.array.shape, x2.array.shape)
     dtype = from_numpy_dtype(promote_types(x1.array.dtype, x2.array.dtype))
     if not dtype.is_floating_point:
@@ -467,11 +449,8 @@ class Renorm(Node):
 
 @op(method=True, in_place=True)
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
-    """Scale each slice along `dim` whose p-norm exceeds `maxnorm` down to it; other slices are unchanged.
-
-    Raises:
-        RuntimeError: if `p` is not positive, `maxnorm` is negative, or the tensor has fewer than two dimensions.
-    """
+    """Scale each slice along `dim` whose p-norm exceeds `maxnorm` down to it; other slices are unchanged. Raises
+    RuntimeError if `p` is not positive, `maxnorm` is negative, or the tensor has fewer than two dimensions."""
     if p <= 0:
         raise RuntimeError("renorm: non-positive-norm not supported")
     if maxnorm < 0:

@@ -210,11 +210,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> return_types.linalg_inv_
 
 @op(method=True)
 def inverse(input: Tensor) -> Tensor:
-    """The inverse of a square matrix.
-
-    Raises:
-        LinAlgError: if a matrix has none.
-    """
+    """The inverse of a square matrix. Raises LinAlgError if a matrix has none."""
     return inverted(input, "linalg.inv")[0]
 
 
@@ -254,11 +250,8 @@ def check_sides(a: tuple[int, ...], b: tuple[int, ...], left: bool, name: str) -
 
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
-    """The solution X of `A @ X == B` (`X @ A == B` if not `left`); batches are broadcast.
-
-    Raises:
-        LinAlgError: if a matrix has no inverse.
-    """
+    """The solution X of `A @ X == B` (`X @ A == B` if not `left`); batches are broadcast. Raises LinAlgError if a
+    matrix has no inverse."""
     return solution(A, B, left, "torch.linalg.solve")[0]
 
 
@@ -348,10 +341,8 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *,
 
     `residuals`: the sums of squares if m > n and the rank is n, for all drivers but the default, "gelsy".
     `singular_values`: for "gelsd" and "gelss". `rcond`: singular values up to `rcond` times the largest count as 0.
-
-    Raises:
-        RuntimeError: if the shapes or dtypes do not fit, or for another driver.
-        LinAlgError: if the rank is not full, with "gels".
+    Raises RuntimeError if the shapes or dtypes do not fit, or for another driver, and LinAlgError if the rank is not
+    full, with "gels".
     """
     vector = check(input, b, driver)
     # PyTorch counts the batch of `b` by the dimensions of `input`, even if `b` is a matrix with one dimension less.

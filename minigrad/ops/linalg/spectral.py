@@ -211,11 +211,8 @@ def values_and_cut(a: Tensor, hermitian: bool, atol: Any, rtol: Any) -> tuple[An
 
 
 def pinv(input: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
-    """The pseudo-inverse; singular values up to `max(atol, rtol * the largest)` count as 0.
-
-    Raises:
-        RuntimeError: for an integer tensor, or fewer than two dimensions.
-    """
+    """The pseudo-inverse; singular values up to `max(atol, rtol * the largest)` count as 0. Raises RuntimeError for an
+    integer tensor, or fewer than two dimensions."""
     if input.array.ndim < 2 or input.array.dtype.kind != "f" or input.array.dtype.itemsize < 4:
         raise RuntimeError(f"linalg.pinv({input.dtype.type_name}{{{list(input.array.shape)}}}): expected a tensor with "
                            "2 or more dimensions of float, double, cfloat or cdouble types")

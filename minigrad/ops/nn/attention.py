@@ -149,9 +149,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
 
     `attn_mask`: positions where it is False are ignored, or numbers to add to the scores. `is_causal`: row i ignores
     the positions after i. `scale`: by default 1 / sqrt(E). `enable_gqa`: several heads of `query` share one of `key`.
-
-    Raises:
-        RuntimeError: if shapes or dtypes do not fit.
+    Raises RuntimeError if shapes or dtypes do not fit.
     """
     if autocast_is_on():
         return autocast(scaled_dot_product_attention, query, key, value, attn_mask, dropout_p, is_causal, scale,

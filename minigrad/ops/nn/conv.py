@@ -325,10 +325,8 @@ def check_transposed(k: int, size: Shape, out: Shape, step: Shape, gaps: Shape, 
 
 conv1d = conv_of(1, """The convolution of (N, C, L) or (C, L) by weights (O, C / groups, k).
 
-    `padding` may be 'same' or 'valid'.
-
-    Raises:
-        RuntimeError: if shapes or dtypes do not fit, or the window is larger than the input.
+    `padding` may be 'same' or 'valid'. Raises RuntimeError if shapes or dtypes do not fit, or the window is larger than
+    the input.
     """)
 conv2d = conv_of(2, "The convolution of (N, C, H, W) or (C, H, W) by weights (O, C / groups, kH, kW); as `conv1d`.")
 conv3d = conv_of(3, "The convolution of (N, C, D, H, W) by weights (O, C / groups, kD, kH, kW); as `conv1d`.")

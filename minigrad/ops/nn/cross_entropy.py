@@ -155,12 +155,9 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
              ignore_index: int = -100, reduce: Flag = None, reduction: str = "mean") -> Tensor:
     """Minus the log-probability of the target class: `input` (C), (N, C) or (N, C, …), `target` (), (N) or (N, …).
 
-    A mean is weighted by the targets' class weights; targets equal to `ignore_index` do not count.
-
-    Raises:
-        IndexError: if a target is not a class.
-        ValueError: for another reduction, or if the batch sizes differ.
-        RuntimeError: if the shapes or dtypes do not fit.
+    A mean is weighted by the targets' class weights; targets equal to `ignore_index` do not count. Raises IndexError if
+    a target is not a class, ValueError for another reduction, or if the batch sizes differ, and RuntimeError if the
+    shapes or dtypes do not fit.
     """
     return negative_log(input, target, weight, ignore_index, checked(size_average, reduce, reduction))
 
@@ -401,13 +398,9 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequenc
     """Minus the log-likelihood of texts; `reduction`: 0 none, (N,); 1 the mean over letters and texts; 2 the sum.
 
     `log_probs`: (T, N, C), or (T, C) of one text, from `log_softmax`. `targets`: (N, S), or all letters concatenated.
-    `zero_infinity`: a text without an alignment counts 0, also in the gradient.
-
-    Raises:
-        RuntimeError: if the lengths do not fit, or `blank` is not a class.
-        IndexError: for a letter that is not below C (PyTorch reads out of bounds).
-        TypeError: if only one of the lengths is a tensor.
-        NotImplementedError: for tensors on a device.
+    `zero_infinity`: a text without an alignment counts 0, also in the gradient. Raises RuntimeError if the lengths do
+    not fit, or `blank` is not a class, IndexError for a letter that is not below C (PyTorch reads out of bounds),
+    TypeError if only one of the lengths is a tensor, and NotImplementedError for tensors on a device.
     """
     if any(isinstance(v, Tensor) and backend_of(v.array) is not None for v in (log_probs, targets, input_lengths)):
         raise NotImplementedError("Could not run 'aten::_ctc_loss' with arguments from the 'CUDA' backend.\n\nminigrad "
@@ -441,11 +434,8 @@ def ctc_loss_of(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequ
 
     `log_probs`: (T, N, C), or (T, C) of one text, from `log_softmax`. `targets`: (N, S), or all letters concatenated;
     the lengths are tensors or tuples. `reduction`: "none" returns (N,), "mean" first divides by the number of letters.
-    `zero_infinity`: a text without an alignment counts 0, also in the gradient.
-
-    Raises:
-        RuntimeError: if the lengths do not fit, or `blank` is not a class.
-        ValueError: for another reduction.
+    `zero_infinity`: a text without an alignment counts 0, also in the gradient. Raises RuntimeError if the lengths do
+    not fit, or `blank` is not a class, and ValueError for another reduction.
     """
     number = ("none", "mean", "sum").index(checked(None, None, reduction))
     loss: Tensor = IN_FRAME(log_probs, targets, input_lengths, target_lengths, blank, number, zero_infinity)

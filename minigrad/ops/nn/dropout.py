@@ -122,10 +122,7 @@ def variant(name: str, doc: str, **options: bool) -> Callable[[Tensor, float, bo
 
 
 dropout = variant("dropout", """Zero each element with probability `p` and divide the others by 1 - p, if `train`.
-
-    Raises:
-        ValueError: if `p` is not a probability.
-    """)
+    Raises ValueError if `p` is not a probability.""")
 dropout_ = variant("dropout_", "`dropout`, in place.", inplace=True)
 feature_dropout = variant("feature_dropout", "`dropout` of whole channels of (N, C, …).", channels=True)
 feature_dropout_ = variant("feature_dropout_", "`feature_dropout`, in place.", channels=True, inplace=True)

@@ -116,12 +116,9 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad
               sparse: bool = False) -> Tensor:
     """The rows of `weight` at the indices: the shape of `indices`, then the row length.
 
-    This is `torch.embedding`, whose order of arguments differs from `nn.functional.embedding`.
-
-    Raises:
-        RuntimeError: if `weight` is not a matrix, or the indices are neither int64 nor int32.
-        IndexError: if an index is out of range.
-        NotImplementedError: for `sparse=True`.
+    This is `torch.embedding`, whose order of arguments differs from `nn.functional.embedding`. Raises RuntimeError if
+    `weight` is not a matrix, or the indices are neither int64 nor int32, IndexError if an index is out of range, and
+    NotImplementedError for `sparse=True`.
     """
     if weight.array.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
@@ -169,11 +166,8 @@ def shorten(weight: Tensor, rows: Any, most: float, p: float) -> None:
 
 @op
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """input1 @ weight[o] @ input2 for each o, plus a bias; shapes (…, i), (…, j), (o, i, j), (o) give (…, o).
-
-    Raises:
-        RuntimeError: if the shapes do not fit.
-    """
+    """input1 @ weight[o] @ input2 for each o, plus a bias; shapes (…, i), (…, j), (o, i, j), (o) give (…, o). Raises
+    RuntimeError if the shapes do not fit."""
     x, y, w = input1.array, input2.array, weight.array
     operands = {"input1": input1, "input2": input2, "weight": weight} | ({} if bias is None else {"bias": bias})
     if len({v.array.dtype for v in operands.values()}) > 1:
@@ -342,10 +336,8 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         max_norm, norm_type, scale_grad_by_freq: as in `nn.functional.embedding`.
         padding_idx: rows with this number do not count.
 
-    Raises:
-        ValueError: if the shapes do not fit, or for another mode.
-        RuntimeError: for indices or offsets of another dtype, or out of range.
-        NotImplementedError: for `sparse=True`.
+    Raises ValueError if the shapes do not fit, or for another mode, RuntimeError for indices or offsets of another
+    dtype, or out of range, and NotImplementedError for `sparse=True`.
     """
     check_input(input, weight, offsets, mode, per_sample_weights)
     if mode == "max" and scale_grad_by_freq:

@@ -305,11 +305,8 @@ def window_for(kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Wi
 
 
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """The windows of (N, C, H, W) as columns (N, C * kH * kW, windows); the batch dimension is optional.
-
-    Raises:
-        RuntimeError: if no window fits, or a number is out of range.
-    """
+    """The windows of (N, C, H, W) as columns (N, C * kH * kW, windows); the batch dimension is optional. Raises
+    RuntimeError if no window fits, or a number is out of range."""
     window = window_for(kernel_size, dilation, padding, stride)
     shape = input.array.shape
     filled = size(input, 1) != 0 and size(input, 2) != 0  # raises if there is no such dimension
@@ -326,11 +323,8 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 
 def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
          stride: Any = 1) -> Tensor:
-    """Put columns (N, C * kH * kW, windows) back into (N, C, H, W), summing where windows overlap.
-
-    Raises:
-        RuntimeError: if the number of columns is not the number of windows.
-    """
+    """Put columns (N, C * kH * kW, windows) back into (N, C, H, W), summing where windows overlap. Raises RuntimeError
+    if the number of columns is not the number of windows."""
     pixels, window = pair(output_size, "output_size"), window_for(kernel_size, dilation, padding, stride)
     shape = input.array.shape
     if len(shape) not in (2, 3) or 0 in shape[-2:]:
@@ -359,11 +353,8 @@ def check_pixels(shape: Shape, op: str, name: str, factor: int) -> None:
 
 @op
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """(…, C * r * r, H, W) as (…, C, H * r, W * r).
-
-    Raises:
-        RuntimeError: if the number of channels is not divisible by r * r.
-    """
+    """(…, C * r * r, H, W) as (…, C, H * r, W * r). Raises RuntimeError if the number of channels is not divisible by r
+    * r."""
     shape, r = input.array.shape, upscale_factor
     check_pixels(shape, "pixel_shuffle", "upscale_factor", r)
     if shape[-3] % (r * r):
@@ -376,11 +367,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 @op
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """(…, C, H * r, W * r) as (…, C * r * r, H, W). An empty tensor keeps its shape, as in PyTorch.
-
-    Raises:
-        RuntimeError: if height or width is not divisible by r.
-    """
+    """(…, C, H * r, W * r) as (…, C * r * r, H, W). An empty tensor keeps its shape, as in PyTorch. Raises RuntimeError
+    if height or width is not divisible by r."""
     shape, r = input.array.shape, downscale_factor
     check_pixels(shape, "pixel_unshuffle", "downscale_factor", r)
     for name, dim in (("height", -2), ("width", -1)):
@@ -396,11 +384,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 
 @op
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """(N, C, …) with its channels interleaved: the first of each group, then the second of each, and so on.
-
-    Raises:
-        RuntimeError: if there are too few dimensions, or the channels cannot be divided into such groups.
-    """
+    """(N, C, …) with its channels interleaved: the first of each group, then the second of each, and so on. Raises
+    RuntimeError if there are too few dimensions, or the channels cannot be divided into such groups."""
     shape = input.array.shape
     if len(shape) <= 2:
         raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(shape)}")

@@ -95,11 +95,9 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     """Resize all dimensions of (N, C, …) but the first two, to `size` or by `scale_factor`.
 
     `mode`: 'nearest', 'nearest-exact', 'area', 'linear' (3-D input), 'bilinear', 'bicubic' (4-D), 'trilinear' (5-D).
-    `align_corners`: whether the first and last elements keep their positions. `antialias` is not implemented.
-
-    Raises:
-        ValueError: if both or neither of `size` and `scale_factor` are given, or their lengths do not fit.
-        NotImplementedError: if a mode does not fit the number of dimensions, or for `antialias`.
+    `align_corners`: whether the first and last elements keep their positions. `antialias` is not implemented. Raises
+    ValueError if both or neither of `size` and `scale_factor` are given, or their lengths do not fit, and
+    NotImplementedError if a mode does not fit the number of dimensions, or for `antialias`.
     """
     shape = input.array.shape
     k = len(shape) - 2
@@ -367,9 +365,7 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
         padding_mode: outside are "zeros", the "border" element, or the mirrored image, "reflection".
         align_corners: -1 and 1 are the centres of the first and last elements; otherwise, by default, their edges.
 
-    Raises:
-        ValueError: for another mode.
-        RuntimeError: if the shapes do not fit.
+    Raises ValueError for another mode, and RuntimeError if the shapes do not fit.
     """
     if mode not in SAMPLING_MODES:
         raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but "
@@ -410,9 +406,8 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     Returns:
         A grid (N, H, W, 2) or (N, D, H, W, 3).
 
-    Raises:
-        ValueError: if the shapes do not fit, or a size is not positive.
-        NotImplementedError: if `size` has another length.
+    Raises ValueError if the shapes do not fit, or a size is not positive, and NotImplementedError if `size` has another
+    length.
     """
     align = warned(align_corners)
     if theta.array.dtype.kind != "f":

@@ -290,11 +290,8 @@ def mse_loss(input: Tensor, target: Tensor, size_average: Flag = None, reduce: F
              reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """The mean (or sum, or none) of the squared differences; `size_average` and `reduce` are deprecated.
 
-    `weight`: one for each element; a mean is then divided by their sum.
-
-    Raises:
-        ValueError: for another reduction, or weights of another shape.
-        RuntimeError: if the shapes do not broadcast.
+    `weight`: one for each element; a mean is then divided by their sum. Raises ValueError for another reduction, or
+    weights of another shape, and RuntimeError if the shapes do not broadcast.
     """
     reduction = checked(size_average, reduce, reduction)
     input, target = together(input, target)
@@ -340,12 +337,8 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
 
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Flag = None,
                          reduce: Flag = None, reduction: str = "mean") -> Tensor:
-    """The cross entropy of probabilities and targets, both in [0, 1].
-
-    Raises:
-        ValueError: if the shapes differ.
-        RuntimeError: if an element of `input` is not a probability.
-    """
+    """The cross entropy of probabilities and targets, both in [0, 1]. Raises ValueError if the shapes differ, and
+    RuntimeError if an element of `input` is not a probability."""
     reduction = checked(size_average, reduce, reduction)
     x, y = input.array, target.array
     if x.shape != y.shape:
@@ -368,11 +361,8 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None,
                                      size_average: Flag = None, reduce: Flag = None, reduction: str = "mean",
                                      pos_weight: Tensor | None = None) -> Tensor:
-    """The cross entropy of `sigmoid(input)` and targets in [0, 1]; `pos_weight`: the weight of the targets 1.
-
-    Raises:
-        ValueError: if the shapes differ.
-    """
+    """The cross entropy of `sigmoid(input)` and targets in [0, 1]; `pos_weight`: the weight of the targets 1. Raises
+    ValueError if the shapes differ."""
     reduction = checked(size_average, reduce, reduction)
     if input.array.shape != target.array.shape:
         raise ValueError(f"Target size ({Size(target.array.shape)}) must be the same as input size "
@@ -387,11 +377,8 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
 
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None,
                      reduction: str = "mean") -> Tensor:
-    """log(1 + exp(-target * input)) for targets of 1 and -1, reduced.
-
-    Raises:
-        RuntimeError: if the target's shape does not broadcast to the input's, or the input's dtype is not real.
-    """
+    """log(1 + exp(-target * input)) for targets of 1 and -1, reduced. Raises RuntimeError if the target's shape does
+    not broadcast to the input's, or the input's dtype is not real."""
     reduction = checked(size_average, reduce, reduction)
     underivable("soft_margin_loss", target=target)
     x, y = input.array, target.array
@@ -445,11 +432,8 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full
 
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-6,
                       reduction: str = "mean") -> Tensor:
-    """(log(var) + (input - target)² / var) / 2, where `var` is at least `eps`; `full`: with its constant term.
-
-    Raises:
-        ValueError: if `var` has a negative element, or a shape that does not fit.
-    """
+    """(log(var) + (input - target)² / var) / 2, where `var` is at least `eps`; `full`: with its constant term. Raises
+    ValueError if `var` has a negative element, or a shape that does not fit."""
     if isinstance(var, float):
         if var < 0:
             raise ValueError("var has negative entry/entries")
@@ -506,10 +490,8 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
     """max(0, d(anchor, positive) - d(anchor, negative) + margin), where d is the p-norm of the difference.
 
     `swap`: the distance between positive and negative is used instead of d(anchor, negative) where it is smaller.
-
-    Raises:
-        ValueError: if the margin is not positive, or for another reduction.
-        RuntimeError: if the numbers of dimensions differ.
+    Raises ValueError if the margin is not positive, or for another reduction, and RuntimeError if the numbers of
+    dimensions differ.
     """
     distance = partial(pairwise_distance, p=p, eps=eps)
     reduction = checked(size_average, reduce, reduction)
@@ -544,11 +526,8 @@ def triplet_loss(anchor: Tensor, positive: Tensor, negative: Tensor, distance: C
 
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Flag = None,
                           reduce: Flag = None, reduction: str = "mean") -> Tensor:
-    """1 - cos where the target is 1; where it is -1, max(0, cos - margin).
-
-    Raises:
-        RuntimeError: if the dimensions of target and inputs do not fit.
-    """
+    """1 - cos where the target is 1; where it is -1, max(0, cos - margin). Raises RuntimeError if the dimensions of
+    target and inputs do not fit."""
     reduction = checked(size_average, reduce, reduction)
     ndim = target.array.ndim
     if ndim > 1:
@@ -622,9 +601,8 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
                       size_average: Flag = None, reduce: Flag = None, reduction: str = "mean") -> Tensor:
     """The sum over classes i ≠ t of max(0, margin - input[t] + input[i])^p / C, for the target t; `p` is 1 or 2.
 
-    Raises:
-        ValueError: for another `p`, or weights that are not a vector.
-        RuntimeError: if the shapes do not fit, or a target is not a class.
+    Raises ValueError for another `p`, or weights that are not a vector, and RuntimeError if the shapes do not fit, or a
+    target is not a class.
     """
     reduction = checked(size_average, reduce, reduction)
     if p not in (1, 2):
@@ -712,8 +690,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Flag = N
     Args:
         target: class numbers in the shape of `input`; the first -1 ends a row.
 
-    Raises:
-        RuntimeError: if the shapes do not fit, or a target is not a class.
+    Raises RuntimeError if the shapes do not fit, or a target is not a class.
     """
     reduction = checked(size_average, reduce, reduction)
     x, t = input.array, target.array

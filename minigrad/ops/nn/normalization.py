@@ -319,11 +319,8 @@ def check_parts(input: Tensor, normalized_shape: Sequence[int], weight: Tensor |
 @op
 def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
                bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
-    """Normalise over the last dimensions, whose shape is `normalized_shape`, as is that of `weight` and `bias`.
-
-    Raises:
-        RuntimeError: if these shapes do not fit.
-    """
+    """Normalise over the last dimensions, whose shape is `normalized_shape`, as is that of `weight` and `bias`. Raises
+    RuntimeError if these shapes do not fit."""
     shape = check_parts(input, normalized_shape, weight, bias, ", ")
     sizes = input.array.shape
     rows = math.prod(sizes[:len(sizes) - len(shape)])
@@ -336,9 +333,8 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
                eps: float = 1e-5) -> Tensor:
     """Normalise (N, C, …) over groups of channels; `weight` and `bias` have one element for each channel.
 
-    Raises:
-        RuntimeError: if the channels cannot be divided into such groups, or shapes do not fit.
-        ValueError: if a group has only one element.
+    Raises RuntimeError if the channels cannot be divided into such groups, or shapes do not fit, and ValueError if a
+    group has only one element.
     """
     shape = input.array.shape
     if len(shape) < 2:
@@ -368,9 +364,7 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
     """The tensor divided by the root mean square over its last dimensions, whose shape is `normalized_shape`.
 
     `eps` is added to the mean square: by default the machine epsilon of the dtype, in half precision that of float32.
-
-    Raises:
-        RuntimeError: if shapes do not fit.
+    Raises RuntimeError if shapes do not fit.
     """
     shape = check_parts(input, normalized_shape, weight, None, "")
     x = input.array
@@ -500,12 +494,8 @@ def move_running(x: Any, running_mean: Tensor, running_var: Tensor, momentum: fl
 def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
                   weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
                   momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
-    """Normalise each channel of each sample of (N, C, …): a batch norm of (1, N * C, …), as in PyTorch.
-
-    Raises:
-        ValueError: if there is only one element per channel of a sample.
-        RuntimeError: as `batch_norm`.
-    """
+    """Normalise each channel of each sample of (N, C, …): a batch norm of (1, N * C, …), as in PyTorch. Raises
+    ValueError if there is only one element per channel of a sample, and RuntimeError as `batch_norm`."""
     shape = input.array.shape
     if use_input_stats and math.prod(shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {Size(shape)}")

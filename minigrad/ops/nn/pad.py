@@ -87,11 +87,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     """The tensor with its last dimensions padded by `pad`: (left, right, top, bottom, …), the last dimension first.
 
     `mode`: 'constant' (with `value`, default 0), 'reflect' (mirrored at the edge), 'replicate' (the element at the
-    edge) or 'circular' (the elements at the other end).
-
-    Raises:
-        RuntimeError: if `pad` is too long, of odd length, or too wide.
-        NotImplementedError: for another mode, or a number of dimensions that the mode does not support.
+    edge) or 'circular' (the elements at the other end). Raises RuntimeError if `pad` is too long, of odd length, or too
+    wide, and NotImplementedError for another mode, or a number of dimensions that the mode does not support.
     """
     sides = tuple([int(n) for n in pad])
     shape = input.array.shape

@@ -166,11 +166,8 @@ def sizes_of(value: Any, name: str, op: str, dims: int) -> Shape:
 
 
 def window_of(op: str, kernel_size: Any, stride: Any, padding: Any, dilation: Any = 1, dims: int = 2) -> Window:
-    """The window that the arguments of a pool over `dims` dimensions describe.
-
-    Raises:
-        RuntimeError: if a number is out of range.
-    """
+    """The window that the arguments of a pool over `dims` dimensions describe. Raises RuntimeError if a number is out
+    of range."""
     kernel = sizes_of(kernel_size, "kernel_size", op, dims)
     step = kernel if stride in (None, [], ()) else sizes_of(stride, "stride", op, dims)
     around, gaps = sizes_of(padding, "padding", op, dims), sizes_of(dilation, "dilation", op, dims)
@@ -222,11 +219,8 @@ def check_pictures(input: Tensor, op: str) -> None:
 @op
 def max_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
                dilation: Sizes = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any:
-    """The maximum of each window of (N, C, H, W) or (C, H, W); with `return_indices` also its index.
-
-    Raises:
-        RuntimeError: if the window is larger than the input, or a number is out of range.
-    """
+    """The maximum of each window of (N, C, H, W) or (C, H, W); with `return_indices` also its index. Raises
+    RuntimeError if the window is larger than the input, or a number is out of range."""
     window = window_of("max_pool2d", kernel_size, stride, padding, dilation)
     check_pictures(input, "max_pool2d")
     check_kind(input.array, "b", "max_pool2d")
@@ -309,10 +303,7 @@ def avg_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
                ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
     """The mean of each window of (N, C, H, W) or (C, H, W); the padding counts unless `count_include_pad` is False.
 
-    `divisor_override`: the divisor of a window's sum.
-
-    Raises:
-        RuntimeError: as in `max_pool2d`.
+    `divisor_override`: the divisor of a window's sum. Raises RuntimeError as in `max_pool2d`.
     """
     window = window_of("avg_pool2d", kernel_size, stride, padding)
     if divisor_override == 0:
@@ -587,11 +578,8 @@ class MaxUnpool3D(MaxUnpool2D):
 
 def unpooled_size(shape: Shape, kernel: Shape, stride: Shape, padding: Shape,
                   output_size: Sequence[int] | None) -> Shape:
-    """The size of the pool's input; several sizes give the same pool, and `output_size` says which it was.
-
-    Raises:
-        ValueError: if it is none of them.
-    """
+    """The size of the pool's input; several sizes give the same pool, and `output_size` says which it was. Raises
+    ValueError if it is none of them."""
     dims = len(kernel)
     usual = [(n - 1) * s + k - 2 * p for n, s, k, p in zip(shape[-dims:], stride, kernel, padding, strict=True)]
     if output_size is None:
@@ -634,9 +622,8 @@ def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Siz
         indices: the second result of that pool, int64.
         output_size: the size of its input, where several have the same result size.
 
-    Raises:
-        ValueError: if `output_size` is not one of them.
-        RuntimeError: for an index out of range, another shape or another dtype of the indices.
+    Raises ValueError if `output_size` is not one of them, and RuntimeError for an index out of range, another shape or
+    another dtype of the indices.
     """
     return unpool_windows(MaxUnpool2D, 2, input, indices, kernel_size, stride, padding, output_size)
 

@@ -247,11 +247,8 @@ def check_cell(input: Tensor, hx: Tensor, w: Weights, count: int) -> None:
 @op
 def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
               b_hh: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """One step of an LSTM; `hx` is (h, c), each of shape (batch, size), and so is the result.
-
-    Raises:
-        RuntimeError: if `hx` is not a pair, or the shapes do not fit.
-    """
+    """One step of an LSTM; `hx` is (h, c), each of shape (batch, size), and so is the result. Raises RuntimeError if
+    `hx` is not a pair, or the shapes do not fit."""
     if len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states")
     w = Weights(w_ih, w_hh, b_ih, b_hh)
@@ -446,10 +443,7 @@ lstm = recurrent("lstm", lstm_step, """An LSTM over (time, batch, features): (ou
 
     `hx` is (h, c), each (layers * directions, batch, size). `params`: for each layer and direction w_ih, w_hh and, if
     present, b_ih, b_hh and a projection. Packed data is given as (data, batch_sizes, hx, params, has_biases,
-    num_layers, dropout, train, bidirectional).
-
-    Raises:
-        RuntimeError: if the sequence is empty.
+    num_layers, dropout, train, bidirectional). Raises RuntimeError if the sequence is empty.
     """)
 gru = recurrent("gru", gru_step, "A GRU, called as `lstm` with one state: (output, h).")
 rnn_tanh = recurrent("rnn_tanh", tanh_step, "A recurrent network with tanh, called as `gru`.")

@@ -167,12 +167,8 @@ def along(op: Any, input: Tensor, dim: int, dtype: dtype_type | None) -> Tensor:
 
 @op(method=True)
 def softmax(input: Tensor, dim: int, dtype: dtype_type | None = None) -> Tensor:
-    """`exp(input) / exp(input).sum(dim)`; `dtype` converts the input first.
-
-    Raises:
-        IndexError: if `dim` is out of range.
-        NotImplementedError: for a tensor of integers or bools.
-    """
+    """`exp(input) / exp(input).sum(dim)`; `dtype` converts the input first. Raises IndexError if `dim` is out of range,
+    and NotImplementedError for a tensor of integers or bools."""
     return along(Softmax, input, dim, dtype)
 
 

@@ -49,11 +49,8 @@ def refused(name: str, other: Operand) -> Any:
 
 
 def scaled(input: Tensor, number: Any, alpha: Any) -> Any:
-    """`alpha * number`, for a sum with `input`.
-
-    Raises:
-        RuntimeError: for an alpha that the dtype of the sum does not accept.
-    """
+    """`alpha * number`, for a sum with `input`. Raises RuntimeError for an alpha that the dtype of the sum does not
+    accept."""
     x, known = promote_scalar(input.array, number)
     if known is NotImplemented:
         return number

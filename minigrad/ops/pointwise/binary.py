@@ -158,11 +158,8 @@ nextafter = binary_op(
 
 @op(method=True, in_place=True)
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
-    """0 where `input` is negative, 1 where it is positive, else `values`. It has no derivative, as in PyTorch.
-
-    Raises:
-        RuntimeError: if the dtypes differ.
-    """
+    """0 where `input` is negative, 1 where it is positive, else `values`. It has no derivative, as in PyTorch. Raises
+    RuntimeError if the dtypes differ."""
     x, y = input.array, values.array
     if x.dtype is not y.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
@@ -199,11 +196,7 @@ def float_power(input: Operand, exponent: Operand) -> Tensor:
 
 @tensor_method
 def float_power_(self: Tensor, exponent: Operand) -> Tensor:
-    """`float_power`, in place.
-
-    Raises:
-        RuntimeError: if the tensor's dtype is not float64.
-    """
+    """`float_power`, in place. Raises RuntimeError if the tensor's dtype is not float64."""
     if self.dtype is not float64:
         raise RuntimeError(f"the base given to float_power_ has dtype {self.dtype.type_name} but the operation's "
                            "result requires dtype Double")

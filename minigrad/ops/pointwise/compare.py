@@ -175,11 +175,8 @@ def signbit(input: Tensor) -> Tensor:
 
 @op
 def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Where `elements` occur in `test_elements`; one of the two may be a number. `invert`: where they do not.
-
-    Raises:
-        RuntimeError: for bools.
-    """
+    """Where `elements` occur in `test_elements`; one of the two may be a number. `invert`: where they do not. Raises
+    RuntimeError for bools."""
     like = device_like((elements if isinstance(elements, Tensor) else test_elements).array)
     x, y = (v.array if isinstance(v, Tensor) else np.asarray(v, like=like) for v in (elements, test_elements))
     same_device(x, y)
@@ -192,11 +189,8 @@ def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = Fal
 @op(method=True)
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08,
             equal_nan: bool = False) -> Tensor:
-    """Where |input - other| <= atol + rtol * |other|.
-
-    Raises:
-        RuntimeError: if the dtypes differ, or a tolerance is negative.
-    """
+    """Where |input - other| <= atol + rtol * |other|. Raises RuntimeError if the dtypes differ, or a tolerance is
+    negative."""
     if input.array.dtype != other.array.dtype:
         raise RuntimeError(f"{input.dtype.type_name} did not match {other.dtype.type_name}")
     for name, value in (("rtol", rtol), ("atol", atol)):

@@ -136,10 +136,7 @@ def div(input: Tensor, other: Operand, *, rounding_mode: str | None = NOT_GIVEN)
     """`input / other`, with broadcasting and promotion; integers become floats.
 
     With `rounding_mode` "floor" or "trunc" the quotient is rounded down or towards 0; integers then stay integers, and
-    the gradient is 0.
-
-    Raises:
-        RuntimeError: for another `rounding_mode`, and for integers divided by 0 with one.
+    the gradient is 0. Raises RuntimeError for another `rounding_mode`, and for integers divided by 0 with one.
     """
     if rounding_mode != NOT_GIVEN:
         return DivRounded.forward(input, other, rounding_mode)
@@ -236,21 +233,15 @@ class RemainderTensor(FmodTensor, name="Remainder", number=1):
 
 @op(method=True, in_place=True)
 def fmod(input: Tensor, other: Operand) -> Tensor:
-    """The remainder of `input / other`, with the sign of `input`.
-
-    Raises:
-        RuntimeError: for integers where `other` is 0.
-    """
+    """The remainder of `input / other`, with the sign of `input`. Raises RuntimeError for integers where `other` is
+    0."""
     return FmodTensor.forward(input, other) if isinstance(other, Tensor) else Fmod.forward(input, other)
 
 
 @op(method=True, in_place=True)
 def remainder(input: Operand, other: Operand) -> Tensor:
-    """`input % other`: the remainder, with the sign of `other`; one of them may be a number.
-
-    Raises:
-        RuntimeError: for integers where `other` is 0.
-    """
+    """`input % other`: the remainder, with the sign of `other`; one of them may be a number. Raises RuntimeError for
+    integers where `other` is 0."""
     if not isinstance(input, Tensor):
         return underived("remainder", quotient(wrapped(input, other), other, left, "remainder_cpu"), other)
     return RemainderTensor.forward(input, other) if isinstance(other, Tensor) else Remainder.forward(input, other)

@@ -201,10 +201,7 @@ fmin = binary_op("fmin", Fmin, "The smaller of each two elements, or the one tha
 def clamp(input: Tensor, min: Bound = None, max: Bound = None) -> Tensor:
     """Each element, or the nearest number between `min` and `max`: two numbers or two tensors; one may be None.
 
-    Where `min` is above `max`, the result is `max`.
-
-    Raises:
-        RuntimeError: if both are None.
+    Where `min` is above `max`, the result is `max`. Raises RuntimeError if both are None.
     """
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")

@@ -80,10 +80,7 @@ class Where(Node):
 @op
 def where(condition: Tensor, input: Operand = None, other: Operand = None) -> Any:
     """`input` where `condition`, else `other`; given only the condition, the indices of its non-zero elements, a tuple.
-
-    Raises:
-        RuntimeError: if the condition is neither bool nor uint8.
-    """
+    Raises RuntimeError if the condition is neither bool nor uint8."""
     if input is None and other is None:
         found = np.nonzero(np.atleast_1d(condition.array))
         return tuple([record_without_grad("nonzero", index, condition) for index in found])
@@ -172,12 +169,8 @@ class Addcdiv(Node):
 
 @op(method=True, in_place=True)
 def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
-    """input + weight (end - input) for a number or a tensor `weight`; a 0-d one may have another dtype.
-
-    Raises:
-        RuntimeError: if the dtypes differ.
-        NotImplementedError: for integers.
-    """
+    """input + weight (end - input) for a number or a tensor `weight`; a 0-d one may have another dtype. Raises
+    RuntimeError if the dtypes differ, and NotImplementedError for integers."""
     for name, each in (("end", end), ("weight", weight)):
         if isinstance(each, Tensor) and each.array.dtype is not input.array.dtype and (each.ndim or name == "end"):
             have, got = (IN_C.get(v.array.dtype.name, "bool") for v in (input, each))
@@ -193,9 +186,5 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
 
 @op(method=True, in_place=True)
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
-    """input + value · tensor1 / tensor2.
-
-    Raises:
-        RuntimeError: if both `tensor1` and `tensor2` are integers.
-    """
+    """input + value · tensor1 / tensor2. Raises RuntimeError if both `tensor1` and `tensor2` are integers."""
     return Addcdiv.forward(input, tensor1, tensor2, value)

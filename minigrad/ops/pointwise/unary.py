@@ -404,21 +404,14 @@ arcsinh_, arccosh_, arctanh_ = asinh_, acosh_, atanh_
 
 @op(method=True, in_place_function=True)
 def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
-    """Each element rounded to `decimals` digits (default: 0), halves to the even one.
-
-    Raises:
-        NotImplementedError: for bools, and for integers if `decimals` is given.
-    """
+    """Each element rounded to `decimals` digits (default: 0), halves to the even one. Raises NotImplementedError for
+    bools, and for integers if `decimals` is given."""
     return Round.forward(input) if decimals is None else RoundDecimals.forward(input, decimals)
 
 
 @op(method=True)
 def positive(input: Tensor) -> Tensor:
-    """The tensor itself.
-
-    Raises:
-        RuntimeError: for bools.
-    """
+    """The tensor itself. Raises RuntimeError for bools."""
     if input.array.dtype.kind == "b":
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input

@@ -64,11 +64,8 @@ def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
 
 @op(method=True)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each of 0, 1, 2, … up to the maximum occurs in a vector; or the sum of the `weights` there.
-
-    Raises:
-        RuntimeError: for another shape, negative numbers, or weights of another length.
-    """
+    """How often each of 0, 1, 2, … up to the maximum occurs in a vector; or the sum of the `weights` there. Raises
+    RuntimeError for another shape, negative numbers, or weights of another length."""
     x = input.array
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
@@ -87,10 +84,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 @op(method=True)
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """The number of elements in each of `bins` equal parts of [min, max]; if these are equal, of the input's range.
-
-    Raises:
-        RuntimeError: if `bins` is not positive, or the range is not finite or reversed.
-    """
+    Raises RuntimeError if `bins` is not positive, or the range is not finite or reversed."""
     x = input.array.reshape(-1)
     if x.dtype.kind != "f" or x.dtype == np.float16:
         refuse("linspace_cpu" if x.dtype.kind == "b" else "histogram_cpu", x.dtype)
@@ -134,9 +128,7 @@ def searchsorted(sorted_sequence: Tensor, input: Tensor | float, *, out_int32: b
     """The position of each value of `input` in a sorted sequence: how many of its elements are smaller.
 
     `right` (or `side="right"`): smaller or equal. Works row by row in more dimensions. `sorter`: indices that sort it.
-
-    Raises:
-        RuntimeError: if the shapes do not fit, or `side` contradicts `right`.
+    Raises RuntimeError if the shapes do not fit, or `side` contradicts `right`.
     """
     bounds = sorted_sequence.array
     values = input.array if isinstance(input, Tensor) else np.asarray(input, like=device_like(bounds))
@@ -235,10 +227,8 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """For each element of an int64 tensor, a row of zeros with a 1 at that index: `torch.nn.functional.one_hot`.
 
-    `num_classes`: the length of a row; -1: as long as the largest element requires.
-
-    Raises:
-        RuntimeError: for another dtype, and for elements that are negative or too large.
+    `num_classes`: the length of a row; -1: as long as the largest element requires. Raises RuntimeError for another
+    dtype, and for elements that are negative or too large.
     """
     x = tensor.array
     if x.dtype != np.int64:

@@ -229,11 +229,8 @@ def products_of_others(xp: Any, a: Any, dim: int) -> Any:
 
 @op(method=True)
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: dtype_type | None = None) -> Tensor:
-    """The product of the elements, of all or along `dim`; for integers and bools it is int64.
-
-    Raises:
-        IndexError: if `dim` is out of range.
-    """
+    """The product of the elements, of all or along `dim`; for integers and bools it is int64. Raises IndexError if
+    `dim` is out of range."""
     target_dtype = wanted_dtype(input, dtype)
     if dim is None:
         return Prod.forward(input, target_dtype)
@@ -288,10 +285,8 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
          append: Tensor | None = None) -> Tensor:
     """The differences of neighbours along `dim`, taken `n` times; for bools by `!=`.
 
-    `prepend`, `append`: tensors joined to the input first.
-
-    Raises:
-        RuntimeError: for a 0-d input, a negative `n`, or parts that do not fit.
+    `prepend`, `append`: tensors joined to the input first. Raises RuntimeError for a 0-d input, a negative `n`, or
+    parts that do not fit.
     """
     if not input.array.ndim:
         raise RuntimeError("diff expects input to be at least one-dimensional")
@@ -348,8 +343,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1)
         y: samples, of any shape.
         x: the sample points: a vector as long as `dim`, or a tensor that broadcasts against `y`.
 
-    Raises:
-        RuntimeError: if the numbers of points and samples differ.
+    Raises RuntimeError if the numbers of points and samples differ.
     """
     axis = one_of(dim, y.array.ndim)
     size = y.array.shape[axis]

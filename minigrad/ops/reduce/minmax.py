@@ -172,11 +172,8 @@ def extremum(name: str, of_all: type[OfAll], along: type[SelectionOfOne], find: 
 max = extremum("max", Max, MaxDim, np.argmax, maximum, """\
 The maximum of all elements; or along `dim`, with its index; or of each two elements of two tensors.
 
-    Along `dim`, the first of equal maxima gets all of the gradient. For two tensors it is `maximum`.
-
-    Raises:
-        RuntimeError: for an empty tensor, if no `dim` is given.
-        IndexError: if `dim` is out of range or empty.
+    Along `dim`, the first of equal maxima gets all of the gradient. For two tensors it is `maximum`. Raises
+    RuntimeError for an empty tensor, if no `dim` is given, and IndexError if `dim` is out of range or empty.
     """)
 min = extremum("min", Min, MinDim, np.argmin, minimum, "The minimum; otherwise as `max`.")
 
@@ -206,12 +203,8 @@ argmin = index_of_extremum("argmin", np.argmin, "The index of the minimum; other
 
 @op(method=True)
 def amax(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
-    """The maximum, over all dimensions or over `dim`; equal maxima share the gradient.
-
-    Raises:
-        RuntimeError: for an empty tensor, if no `dim` is given.
-        IndexError: if a dimension is out of range or empty.
-    """
+    """The maximum, over all dimensions or over `dim`; equal maxima share the gradient. Raises RuntimeError for an empty
+    tensor, if no `dim` is given, and IndexError if a dimension is out of range or empty."""
     shape = input.array.shape
     return Amax.forward(input, filled_axes("amax", dim, shape), keepdim, axes_of(dim, len(shape)))
 

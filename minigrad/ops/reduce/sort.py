@@ -131,11 +131,8 @@ def msort(input: Tensor) -> Tensor:
 
 @op(method=True)
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> return_types.topk:
-    """The `k` largest (or smallest) elements along `dim`, in order, and their indices.
-
-    Raises:
-        RuntimeError: if there are fewer than `k` elements, and for bools.
-    """
+    """The `k` largest (or smallest) elements along `dim`, in order, and their indices. Raises RuntimeError if there are
+    fewer than `k` elements, and for bools."""
     x, axis = input.array, views.dim_of(dim, input.array.ndim)
     size = x.shape[axis] if x.ndim else 1
     if not 0 <= k <= size:
@@ -156,12 +153,8 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 
 @op(method=True)
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> return_types.kthvalue:
-    """The `k`-th smallest element along `dim`, counted from 1, and its index.
-
-    Raises:
-        RuntimeError: if there are fewer than `k` elements.
-        IndexError: if `dim` is out of range or empty.
-    """
+    """The `k`-th smallest element along `dim`, counted from 1, and its index. Raises RuntimeError if there are fewer
+    than `k` elements, and IndexError if `dim` is out of range or empty."""
     x = input.array
     axis = filled_dim("kthvalue()", dim, x.shape)
     if not 1 <= k <= (x.shape[axis] if x.ndim else 1):
@@ -205,11 +198,8 @@ def median_function(name: str, of_all: type[OfAll], along: type[SelectionOfOne],
 median = median_function("median", Median, MedianDim, median_index, """\
 The median of all elements, or along `dim` with its index: the lower of two in the middle; NaN if any is NaN.
 
-    Elements equal to the median of all share its gradient.
-
-    Raises:
-        IndexError: if `dim` is out of range or empty.
-        NotImplementedError: for bools.
+    Elements equal to the median of all share its gradient. Raises IndexError if `dim` is out of range or empty, and
+    NotImplementedError for bools.
     """)
 nanmedian = median_function("nanmedian", Nanmedian, NanmedianDim, nanmedian_index,
                             "The median of the elements that are not NaN; otherwise as `median`.")
@@ -217,11 +207,8 @@ nanmedian = median_function("nanmedian", Nanmedian, NanmedianDim, nanmedian_inde
 
 @op(method=True)
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mode:
-    """The most frequent element along `dim`, the smallest of several, and its last index.
-
-    Raises:
-        IndexError: if `dim` is out of range or empty.
-    """
+    """The most frequent element along `dim`, the smallest of several, and its last index. Raises IndexError if `dim` is
+    out of range or empty."""
     x = input.array
     axis = filled_dim("mode()", dim, x.shape)
     order = ordered(x, axis)
@@ -323,9 +310,7 @@ quantile = quantile_function("quantile", False, """\
 The value below which a fraction `q` of the elements lies, over all dimensions or along `dim`; NaN if any is NaN.
 
     `q`: a number or a vector; with a vector the result has one more dimension, in front. `interpolation` between two
-    elements: "linear", "lower", "higher", "midpoint" or "nearest".
-
-    Raises:
-        RuntimeError: for an empty tensor, another dtype than float32 and float64, or a `q` that is not in [0, 1].
+    elements: "linear", "lower", "higher", "midpoint" or "nearest". Raises RuntimeError for an empty tensor, another
+    dtype than float32 and float64, or a `q` that is not in [0, 1].
     """)
 nanquantile = quantile_function("nanquantile", True, "The quantile without NaN; otherwise as `quantile`.")

@@ -22,12 +22,8 @@ INT64 = np.dtype("int64")
 
 
 def axes_of(dim: Dims, ndim: int) -> tuple[int, ...] | None:
-    """The dimensions as non-negative numbers; None for all.
-
-    Raises:
-        IndexError: if one is out of range.
-        RuntimeError: if one appears twice.
-    """
+    """The dimensions as non-negative numbers; None for all. Raises IndexError if one is out of range, and RuntimeError
+    if one appears twice."""
     if dim is None:
         return None
     dims = tuple([operator.index(d) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))])
@@ -182,11 +178,8 @@ def converted(x: Any, dtype: Any) -> tuple[Any, Any]:
 
 
 def wanted_dtype(input: Tensor, dtype: dtype_type | None) -> Any:
-    """NumPy's dtype of a sum or a product: int64 for integers and bools; None for the input's own.
-
-    Raises:
-        RuntimeError: if a graph would end in integers.
-    """
+    """NumPy's dtype of a sum or a product: int64 for integers and bools; None for the input's own. Raises RuntimeError
+    if a graph would end in integers."""
     if dtype is None:
         return None if input.array.dtype.kind == "f" else INT64
     if not dtype.is_floating_point and input._requires_grad and LOCAL.recording:
@@ -199,10 +192,7 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_
         axis: Dims = None, keepdims: bool = False) -> Tensor:
     """The sum of the elements, over all dimensions or over `dim`; integers and bools sum to int64.
 
-    `axis` and `keepdims` are NumPy's names for `dim` and `keepdim`.
-
-    Raises:
-        IndexError: if `dim` is out of range.
+    `axis` and `keepdims` are NumPy's names for `dim` and `keepdim`. Raises IndexError if `dim` is out of range.
     """
     target_dtype = None if dtype is None and input.array.dtype.kind == "f" else wanted_dtype(input, dtype)
     if target_dtype is not None and target_dtype.kind != "f" and input.array.dtype.kind == "f":
@@ -216,11 +206,8 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_
 @op(method=True)
 def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_type | None = None,
          axis: Dims = None, keepdims: bool = False) -> Tensor:
-    """The mean of the elements, over all dimensions or over `dim`; `axis` and `keepdims` as in `sum`.
-
-    Raises:
-        RuntimeError: for an integer or bool tensor.
-    """
+    """The mean of the elements, over all dimensions or over `dim`; `axis` and `keepdims` as in `sum`. Raises
+    RuntimeError for an integer or bool tensor."""
     if axis is not None or keepdims:
         dim, keepdim = axis if dim is None else dim, keepdim or keepdims
     source_dtype, kind = (input.dtype, "Input") if dtype is None else (dtype, "Optional")
@@ -243,11 +230,8 @@ def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dty
 
 @op(method=True)
 def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_type | None = None) -> Tensor:
-    """The mean of the elements that are not NaN, over all dimensions or over `dim`.
-
-    Raises:
-        RuntimeError: for an integer or bool tensor.
-    """
+    """The mean of the elements that are not NaN, over all dimensions or over `dim`. Raises RuntimeError for an integer
+    or bool tensor."""
     if input.array.dtype.kind != "f":
         raise RuntimeError("nanmean(): expected input to have floating point or complex dtype but got "
                            f"{input.dtype.type_name}")
@@ -264,10 +248,7 @@ def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False) ->
 @tensor_method
 def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     """The sum over all dimensions that expanding from `size` had added or enlarged: the gradient of an expanded tensor.
-
-    Raises:
-        RuntimeError: if `size` cannot be expanded to the tensor's.
-    """
+    Raises RuntimeError if `size` cannot be expanded to the tensor's."""
     target = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
     shape = self.array.shape
     if not target:

@@ -154,9 +154,7 @@ var = spread("var", Var, """\
 The variance over all dimensions or over `dim`: the sum of squares / (count - `correction`).
 
     `correction`: by default 1; the older `unbiased` is 1 if True, 0 if False. It warns if the divisor is not positive.
-
-    Raises:
-        RuntimeError: for an integer or bool tensor.
+    Raises RuntimeError for an integer or bool tensor.
     """)
 std = spread("std", Std, "The square root of the variance; otherwise as `var`.")
 var_mean = spread("var_mean", VarMean, "The variance and the mean; otherwise as `var`.")
@@ -190,10 +188,7 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None,
     """The covariances of the rows of a matrix: rows are variables, columns are observations.
 
     `fweights`: how often each observation occurred; `aweights`: its relative weight. Composed of other ops, as in
-    PyTorch's Correlation.cpp.
-
-    Raises:
-        RuntimeError: for more than two dimensions, bools, and weights that do not fit.
+    PyTorch's Correlation.cpp. Raises RuntimeError for more than two dimensions, bools, and weights that do not fit.
     """
     if input.array.ndim > 2:
         raise RuntimeError("cov(): expected input to have two or fewer dimensions but got an input with "
@@ -221,11 +216,8 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None,
 
 @op(method=True)
 def corrcoef(input: Tensor) -> Tensor:
-    """The correlation coefficients of the rows of a matrix: covariances over both standard deviations.
-
-    Raises:
-        RuntimeError: for more than two dimensions.
-    """
+    """The correlation coefficients of the rows of a matrix: covariances over both standard deviations. Raises
+    RuntimeError for more than two dimensions."""
     if input.array.ndim > 2:
         raise RuntimeError("corrcoef(): expected input to have two or fewer dimensions but got an input with "
                            f"{input.array.ndim} dimensions")

@@ -275,8 +275,7 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     Args:
         storage_offset: where in the storage the view begins; by default where `input` does.
 
-    Raises:
-        RuntimeError: if there are not as many strides as sizes, one is negative, or the view leaves the storage.
+    Raises RuntimeError if there are not as many strides as sizes, one is negative, or the view leaves the storage.
     """
     return AsStridedOf.forward(input, tuple(size), tuple(stride), storage_offset)
 

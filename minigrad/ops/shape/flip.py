@@ -112,11 +112,8 @@ def flip_dim(input: Tensor, dim: int) -> Tensor:
 
 @op(method=True)
 def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] = ()) -> Tensor:
-    """A copy with its elements shifted by `shifts` along `dims`; without `dims`, along the flattened tensor.
-
-    Raises:
-        RuntimeError: if the numbers of shifts and dimensions differ.
-    """
+    """A copy with its elements shifted by `shifts` along `dims`; without `dims`, along the flattened tensor. Raises
+    RuntimeError if the numbers of shifts and dimensions differ."""
     steps = tuple(shifts) if isinstance(shifts, (tuple, list)) else (shifts,)
     axes = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
     if not steps:
@@ -131,11 +128,8 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] =
 
 @op(method=True)
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
-    """A copy rotated by `k` quarter turns from the first of two dimensions towards the second.
-
-    Raises:
-        RuntimeError: unless there are two different dimensions.
-    """
+    """A copy rotated by `k` quarter turns from the first of two dimensions towards the second. Raises RuntimeError
+    unless there are two different dimensions."""
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if input.array.ndim < 2:

@@ -214,11 +214,8 @@ INDEXING = "torch.meshgrid: in an upcoming release, it will be required to pass 
 
 @op
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
-    """Vectors expanded over the grid that they span, as views; `indexing="xy"` swaps the first two dimensions.
-
-    Raises:
-        RuntimeError: for tensors of more than one dimension, of several dtypes, or another `indexing`.
-    """
+    """Vectors expanded over the grid that they span, as views; `indexing="xy"` swaps the first two dimensions. Raises
+    RuntimeError for tensors of more than one dimension, of several dtypes, or another `indexing`."""
     vectors = views.unpacked(tensors)
     if indexing is None:
         warn_once(INDEXING)
@@ -289,11 +286,8 @@ class Repeat(Node):
 
 @tensor_method
 def repeat(input: Tensor, *repeats: Any) -> Tensor:
-    """Copies of the tensor side by side, as many as `repeats` says; its missing dimensions come first.
-
-    Raises:
-        RuntimeError: if there are fewer repeats than dimensions, or a negative one.
-    """
+    """Copies of the tensor side by side, as many as `repeats` says; its missing dimensions come first. Raises
+    RuntimeError if there are fewer repeats than dimensions, or a negative one."""
     times = views.shape_of(repeats)
     if len(times) < input.array.ndim:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")

@@ -103,11 +103,8 @@ def windows(x: Any, dim: int, size: int, step: int) -> Any:
 
 @op(method=True)
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """The slice `index` along `dim`, as a view without that dimension.
-
-    Raises:
-        IndexError: if the index is out of range.
-    """
+    """The slice `index` along `dim`, as a view without that dimension. Raises IndexError if the index is out of
+    range."""
     if not input.array.ndim:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     axis, i = dim_of(dim, input.array.ndim), operator.index(index)
@@ -119,12 +116,8 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 
 @op(method=True)
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
-    """`length` slices along `dim` from `start` on, as a view.
-
-    Raises:
-        IndexError: if `start` is out of range.
-        RuntimeError: if there are too few slices, or `length` is negative.
-    """
+    """`length` slices along `dim` from `start` on, as a view. Raises IndexError if `start` is out of range, and
+    RuntimeError if there are too few slices, or `length` is negative."""
     if length < 0 and input.array.ndim:
         raise RuntimeError("narrow(): length must be non-negative.")
     axis, first = first_of(input, dim, start, length)
@@ -160,11 +153,8 @@ def first_of(input: Tensor, dim: int, start: Any, length: int) -> tuple[int, int
 
 @tensor_method
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """All windows of `size` along a dimension, `step` apart, as the last dimension of a view.
-
-    Raises:
-        RuntimeError: if `size` exceeds the dimension.
-    """
+    """All windows of `size` along a dimension, `step` apart, as the last dimension of a view. Raises RuntimeError if
+    `size` exceeds the dimension."""
     axis = dim_of(dimension, input.array.ndim)
     length = input.array.shape[axis] if input.array.ndim else 1
     if size < 0:
@@ -318,11 +308,8 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
 
 
 def size_of_chunks(input: Tensor, chunks: int, dim: int) -> int:
-    """The size of each of `chunks` parts of a dimension; 0 if it is empty, whatever their number.
-
-    Raises:
-        RuntimeError: for a 0-d tensor, and if `chunks` is not positive.
-    """
+    """The size of each of `chunks` parts of a dimension; 0 if it is empty, whatever their number. Raises RuntimeError
+    for a 0-d tensor, and if `chunks` is not positive."""
     if input.array.ndim == 0:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
@@ -340,10 +327,7 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
 def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None,
                  sections: int | None = None) -> tuple[Tensor, ...]:
     """Parts along a dimension, as views: a number of parts of about equal size, or parts split before given indices.
-
-    Raises:
-        RuntimeError: if the number of parts is not positive, or an index tensor is not a vector.
-    """
+    Raises RuntimeError if the number of parts is not positive, or an index tensor is not a vector."""
     argument: Any = next((v for v in (indices_or_sections, indices, sections) if v is not None), None)
     if not input.array.ndim:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")

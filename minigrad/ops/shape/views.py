@@ -204,11 +204,8 @@ class Expand(Node):
 
 @tensor_method
 def view(input: Tensor, *shape: Any) -> Tensor:
-    """The same memory in another shape (one size may be -1), or its bytes read as another dtype.
-
-    Raises:
-        RuntimeError: if the elements do not fit, or memory is not contiguous enough for a view of that shape.
-    """
+    """The same memory in another shape (one size may be -1), or its bytes read as another dtype. Raises RuntimeError if
+    the elements do not fit, or memory is not contiguous enough for a view of that shape."""
     x = materialized(input)
     if len(shape) == 1 and isinstance(shape[0], dtype_type):
         return as_dtype(input, shape[0])
@@ -267,11 +264,8 @@ def ravel(input: Tensor) -> Tensor:
 
 @op(method=True)
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
-    """One dimension as several (one size may be -1).
-
-    Raises:
-        RuntimeError: if the product of the sizes is not the size of the dimension.
-    """
+    """One dimension as several (one size may be -1). Raises RuntimeError if the product of the sizes is not the size of
+    the dimension."""
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
     shape, axis = input.array.shape, dim_of(dim, input.array.ndim)
@@ -371,11 +365,8 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
 
 @tensor_method
 def expand(input: Tensor, *sizes: Any) -> Tensor:
-    """The tensor with dimensions of size 1 repeated, without a copy (-1 keeps a size).
-
-    Raises:
-        RuntimeError: if a size is neither 1 nor the requested one.
-    """
+    """The tensor with dimensions of size 1 repeated, without a copy (-1 keeps a size). Raises RuntimeError if a size is
+    neither 1 nor the requested one."""
     shape, new = input.array.shape, shape_of(sizes)
     lead = len(new) - len(shape)
     if lead < 0:

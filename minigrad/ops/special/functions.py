@@ -248,11 +248,7 @@ digamma = unary_op("digamma", Digamma, "The derivative of `lgamma`.", in_place_f
 
 @op
 def polygamma(n: int, input: Tensor) -> Tensor:
-    """The derivative of order `n` of `digamma`.
-
-    Raises:
-        RuntimeError: if `n` is negative.
-    """
+    """The derivative of order `n` of `digamma`. Raises RuntimeError if `n` is negative."""
     return Polygamma.forward(input, n)
 
 
@@ -270,11 +266,8 @@ def polygamma_(self: Tensor, n: int) -> Tensor:
 
 @op(method=True, in_place=True)
 def mvlgamma(input: Tensor, p: int) -> Tensor:
-    """The logarithm of the multivariate gamma function of dimension `p`.
-
-    Raises:
-        RuntimeError: if `p` is less than 1, and for bools.
-    """
+    """The logarithm of the multivariate gamma function of dimension `p`. Raises RuntimeError if `p` is less than 1, and
+    for bools."""
     return Mvlgamma.forward(input, p)
 
 

@@ -126,11 +126,8 @@ def copied(grad: Tensor) -> Tensor:
 
 @tensor_method
 def contiguous(input: Tensor, *, memory_format: format_type = contiguous_format) -> Tensor:
-    """The tensor itself if its memory is row-major, or in another given format; otherwise a copy that is.
-
-    Raises:
-        RuntimeError: if its number of dimensions is not the format's, and for `preserve_format`.
-    """
+    """The tensor itself if its memory is row-major, or in another given format; otherwise a copy that is. Raises
+    RuntimeError if its number of dimensions is not the format's, and for `preserve_format`."""
     if lies_in(materialized(input), memory_format):
         return input
     if memory_format is preserve_format:
@@ -149,11 +146,8 @@ PYTHON_DTYPES = {float: float64, int: int64, bool: bool_}  # Python types accept
 
 def parse_to(*args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
              memory_format: Any = None, **other: Any) -> tuple[Any, dtype_type | None, bool, Any]:
-    """The device, dtype, copy and memory format that the arguments of `to` request; None if they do not.
-
-    Raises:
-        TypeError: for other arguments.
-    """
+    """The device, dtype, copy and memory format that the arguments of `to` request; None if they do not. Raises
+    TypeError for other arguments."""
     wrong = bool(other) or not isinstance(memory_format, (format_type, NoneType))
     if args:
         first, *rest = args

@@ -156,11 +156,7 @@ def get_device(self: Tensor) -> int:
 
 
 def contains(self: Tensor, element: Any) -> bool:
-    """`element in tensor`: whether any element equals it.
-
-    Raises:
-        RuntimeError: for anything but tensors and numbers.
-    """
+    """`element in tensor`: whether any element equals it. Raises RuntimeError for anything but tensors and numbers."""
     if not isinstance(element, (Tensor, Number)):
         raise RuntimeError("Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
                            f"{type(element)}.")
@@ -249,11 +245,8 @@ class Info:
 
 
 class finfo(Info):
-    """The limits of a floating-point dtype, by default the default dtype: `finfo(float32).eps`.
-
-    Raises:
-        TypeError: for any other argument.
-    """
+    """The limits of a floating-point dtype, by default the default dtype: `finfo(float32).eps`. Raises TypeError for
+    any other argument."""
 
     __slots__ = ()
     eps = limit("eps", float, "The distance from 1 to the next larger number.")
@@ -276,11 +269,7 @@ class finfo(Info):
 
 
 class iinfo(Info):
-    """The limits of an integer dtype: `iinfo(int8).max`.
-
-    Raises:
-        TypeError: for any other argument.
-    """
+    """The limits of an integer dtype: `iinfo(int8).max`. Raises TypeError for any other argument."""
 
     __slots__ = ()
     max = limit("max", int, "The largest number.")
@@ -339,11 +328,8 @@ op(set_default_dtype)
 
 @tensor_method
 def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
-    """A view of a whole tensor as a subclass of Tensor.
-
-    Raises:
-        TypeError: if `cls` is not a class that derives from Tensor.
-    """
+    """A view of a whole tensor as a subclass of Tensor. Raises TypeError if `cls` is not a class that derives from
+    Tensor."""
     if not isinstance(cls, type):
         raise TypeError(f"cls must be a type (got {type_name(cls)})")
     if not issubclass(cls, Tensor):

@@ -187,9 +187,8 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     """The data as a NumPy array that shares memory with this tensor; `force` also detaches it, and copies from another
     device.
 
-    Raises:
-        TypeError: if it is on another device than the CPU, or of dtype bfloat16, which NumPy lacks.
-        RuntimeError: if this tensor requires grad and grad mode is on.
+    Raises TypeError if it is on another device than the CPU, or of dtype bfloat16, which NumPy lacks, and RuntimeError
+    if this tensor requires grad and grad mode is on.
     """
     if self._requires_grad and not force and LOCAL.grad_enabled:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
@@ -234,9 +233,8 @@ def checked(array: Any) -> Any:
 def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     """A tensor that shares its memory with a NumPy array: changes of one are visible in the other.
 
-    Raises:
-        TypeError: if it is not an array, or of a dtype that tensors do not support.
-        ValueError: for negative strides, and for a foreign byte order.
+    Raises TypeError if it is not an array, or of a dtype that tensors do not support, and ValueError for negative
+    strides, and for a foreign byte order.
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
@@ -250,11 +248,8 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
 
 def looking_at(storage: UntypedStorage, dtype: Any, offset: int, size: tuple[int, ...],
                strides: tuple[int, ...]) -> Any:
-    """A view of a storage as an array of NumPy's dtype, from an offset, with these strides, in elements.
-
-    Raises:
-        RuntimeError: if it would leave the storage.
-    """
+    """A view of a storage as an array of NumPy's dtype, from an offset, with these strides, in elements. Raises
+    RuntimeError if it would leave the storage."""
     step, memory = dtype.itemsize, storage.bytes
     if 0 in size:
         return np.empty(size, dtype, like=device_like(memory, dtype))
@@ -299,11 +294,8 @@ def reduce_ex(self: Tensor, protocol: Any) -> tuple[Any, ...]:
 
 
 def setstate(self: Tensor, state: Any) -> None:
-    """Set the user's attributes, or a state in an old form of PyTorch's (requires_grad, _, hooks).
-
-    Raises:
-        RuntimeError: on a tensor with a graph.
-    """
+    """Set the user's attributes, or a state in an old form of PyTorch's (requires_grad, _, hooks). Raises RuntimeError
+    on a tensor with a graph."""
     if not self.is_leaf:
         raise RuntimeError("__setstate__ can be only called on leaf Tensors")
     if isinstance(state, dict):
@@ -316,11 +308,8 @@ def setstate(self: Tensor, state: Any) -> None:
 
 
 def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
-    """Implements `copy.deepcopy` of a leaf: copies its data, flags, gradient and attributes, but not its hooks.
-
-    Raises:
-        RuntimeError: for a tensor with a graph, which cannot be copied.
-    """
+    """Implements `copy.deepcopy` of a leaf: copies its data, flags, gradient and attributes, but not its hooks. Raises
+    RuntimeError for a tensor with a graph, which cannot be copied."""
     if not self.is_leaf:
         raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol "
                            "at the moment.  If you were attempting to deepcopy a module, this may be because of a "
@@ -371,8 +360,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         size: for a storage, by default all of the rest; None if `source` is a tensor, which has its own.
         stride: by default those of a contiguous tensor.
 
-    Raises:
-        RuntimeError: for another dtype, for a view that leaves the storage, and on a leaf that requires grad.
+    Raises RuntimeError for another dtype, for a view that leaves the storage, and on a leaf that requires grad.
     """
     if source is None:
         return replace_memory(self, np.empty(0, self.array.dtype, like=device_like(self.array)))
@@ -395,8 +383,7 @@ def resize_(self: Tensor, *size: Any) -> Tensor:
     """Change the size, row-major, over the same memory; if that is too small, over new memory that begins with the same
     elements, the others being unspecified. Views keep their memory.
 
-    Raises:
-        RuntimeError: on a tensor that requires grad.
+    Raises RuntimeError on a tensor that requires grad.
     """
     if self._requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
@@ -473,11 +460,8 @@ def by_element(name: str, self: Tensor, function: Callable[..., Any], *others: T
 
 @tensor_method
 def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
-    """Replace each element by the result of a Python function: slow, on the CPU, and not recorded.
-
-    Raises:
-        RuntimeError: on a tensor that requires grad.
-    """
+    """Replace each element by the result of a Python function: slow, on the CPU, and not recorded. Raises RuntimeError
+    on a tensor that requires grad."""
     return by_element("apply_", self, callable)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -102,14 +101,3 @@ def test_a_compiled_function_runs_eagerly_and_the_trace_says_so(torch, reader) -
         "Note: what torch.compile was given runs eagerly while it is recorded (torch.compile)")
     twice(x)
     assert len(compiled) == 1  # from now on it is compiled as before
-
-
-def test_a_pass_on_another_device_is_refused_in_one_sentence(torch, reader, monkeypatch) -> None:
-    """PyTorch runs such a pass in a thread of its own. There is no such device here: its name stands for it."""
-    assert reader.elsewhere_of([torch.ones(1), torch.ones(1, device="meta"), "an edge"]) is None
-    monkeypatch.setattr(reader, "elsewhere_of", lambda roots: SimpleNamespace(type="cuda", __str__=lambda: "cuda:0"))
-    x = torch.ones(3, requires_grad=True)
-    with pytest.raises(RuntimeError, match=r"a backward pass on .* cannot be followed.*: record the step on the CPU"):
-        with reader.record():
-            (x * 2).sum().backward()
-    assert x.grad is None

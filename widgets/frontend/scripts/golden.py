@@ -18,15 +18,14 @@ import minigrad as torch
 import minigrad.distributed as dist
 from minigrad.nn.parallel import DistributedDataParallel
 from minigrad.recorder import Trace, record
+from minigrad.recorder import written as packed
 from minigrad.trace.format import Names
 from minigrad.trace.sentences import describe
 from minigrad.utils.checkpoint import checkpoint
+from minigrad_widgets.graph.derived import derived
 from minigrad_widgets.graph.geometry import wires
 from minigrad_widgets.graph.labels import label_spots, link_spots
 from minigrad_widgets.graph.layout import compute_layout
-from minigrad_widgets.graph.links import links
-from minigrad_widgets.inspector.questions import choices, choose, wording
-from minigrad_widgets.lenses.checkpoints import describe_span, spans, summary
 
 FIXTURES = Path(__file__).parents[1] / "test" / "fixtures"
 
@@ -257,20 +256,14 @@ def fixture(program: Callable[[], Trace]) -> dict[str, Any]:
     words = Names(data)
     steps, drawn = range(len(data["events"])), wires(data)
     return {
-        "trace": data,
+        "trace": {**data, **derived(data)},
         "frames": [trace.frame(step) for step in steps],
         "held": [trace.held(step) for step in steps],
-        "file": trace.to_json(),
+        "file": packed({**data, **derived(data)}),
         "texts": [describe(words, event) for event in data["events"]],
-        "spans": [{**span, "told": describe_span(span)} for span in spans(data)],
-        "summary": summary(data),
         "steps": {lens: trace.steps(lens) for lens in ("forward", "backward", "checkpoint")},
         "wires": {wire.key: wire.points for wire in drawn if wire.to is not None},
         "spots": label_spots(data, drawn, dict.fromkeys((wire.key for wire in drawn), 100.0)),
-        "asked": [{**question, "wording": wording(trace, words, question),
-                   "choices": choices(trace, question["step"]) if question["kind"] == "next" else []}
-                  for question in choose(trace, True)],
-        "ties": links(data),
         "links": [[link["from"], link["to"], *spot] for link, spot in link_spots(data)],
         "walks": [{"calls": calls, "gives": trace.traverse(calls)} for calls in walks(trace)],
     }

@@ -57,8 +57,8 @@ it("follows what a program does to .grad between two passes", () => {
 });
 
 it("does not call .grad None where it held something before the recording", () => {
-  const trace = { ...square(), storages: [4, 4, 4] };
-  (trace.events[0] as { held?: unknown }).held = [[2, 3, 0]];
+  const trace = square();
+  trace.tensors = trace.tensors.map((tensor) => ({ ...tensor, filled: true }));
   const root = shown(trace, 2);
   expect(tray(root)).toEqual(["held", ".grad set before", "1.0"]);
   root.querySelector<SVGElement>('[data-node="1"]')?.dispatchEvent(new MouseEvent("click", { bubbles: true }));

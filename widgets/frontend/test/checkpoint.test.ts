@@ -65,7 +65,8 @@ describe("the checkpoint lens", () => {
 });
 
 describe("a comparison", () => {
-  const traces = { plain: JSON.stringify(square()), checkpointed: JSON.stringify(trace) };
+  const figures = { steps: 12, peak: 8, peakStep: 0, atBackward: 8, ops: 1, again: 0 };
+  const traces = { plain: JSON.stringify({ ...square(), figures }), checkpointed: JSON.stringify(trace) };
 
   it("puts all traces on one axis, and rests where one is over", () => {
     const [, root] = show({ traces });

@@ -6,7 +6,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { describe as group, expect, it } from "vitest";
-import { choices, wording, type Question } from "../src/trace/questions";
 import { describe } from "../src/trace/describe";
 import { FORWARD, OF_A_PASS } from "../src/trace/events";
 import { lensSteps, Replay, type Frame } from "../src/trace/frame";
@@ -14,8 +13,7 @@ import { bend, draw } from "../src/layout/geometry";
 import { labelSpots } from "../src/layout/labels";
 import { Groups } from "../src/trace/groups";
 import { Holders, type Held } from "../src/trace/holders";
-import { spans, summary, told, type Summary } from "../src/trace/spans";
-import { tieRegions, ties, tieSpots, type Tie } from "../src/graph/links";
+import { tieRegions, tieSpots } from "../src/graph/links";
 import { Walk, type Traversal } from "../src/trace/traverse";
 import { parseTrace } from "../src/trace/file";
 import type { Trace, TraceEvent } from "../src/trace/types";
@@ -25,15 +23,11 @@ interface Fixture {
   frames: Frame[];
   texts: string[];
   steps: Record<string, number[]>;
-  spans: Record<string, unknown>[];
-  summary: Summary;
   wires: Record<string, [number, number][]>;
   spots: Record<string, [x: number, y: number, left: boolean]>;
   links: [from: number, to: number, x: number, y: number, left: boolean][];
-  asked: (Question & { wording: string; choices: number[] })[];
   held: Held[][];
   file: string;
-  ties: Tie[];
   walks: { calls: number[]; gives: Traversal }[];
 }
 
@@ -99,18 +93,6 @@ group.each(names)("%s", (name) => {
     for (const [lens, steps] of Object.entries(fixture.steps)) expect(lensSteps(trace, lens)).toEqual(steps);
   });
 
-  it("finds the runs and the cost that Python finds", () => {
-    const found = spans(trace).map(({ from, to, ...span }) => ({ ...span, start: from, end: to, told: told({ ...span, from, to }) }));
-    expect(found).toEqual(fixture.spans);
-    expect(summary(trace)).toEqual(fixture.summary);
-  });
-
-  it("asks what Python asks", () => {
-    for (const { kind, step, ...asked } of fixture.asked) {
-      expect({ wording: wording(trace, { kind, step }), choices: kind === "next" ? choices(trace, step) : [] }).toEqual(asked);
-    }
-  });
-
   it("reads the file that Python writes", () => expect(parseTrace(fixture.file)).toEqual(trace));
 
   it("knows who holds what, forwards and backwards", () => {
@@ -121,8 +103,6 @@ group.each(names)("%s", (name) => {
       expect(holders.held()).toEqual(fixture.held[step]);
     }
   });
-
-  it("ties what Python ties", () => expect(ties(trace)).toEqual(fixture.ties));
 
   it("walks as Python walks", () => {
     for (const { calls, gives } of fixture.walks) {
@@ -139,8 +119,9 @@ group.each(names)("%s", (name) => {
 
   it("puts gradients where Python puts them", () => {
     const drawing = draw(new Groups(trace), trace.layout);
-    const spots = [...labelSpots(drawing, () => 100, tieRegions(tieSpots(ties(trace), drawing)))];
-    expect([...tieSpots(ties(trace), drawing)].map(([{ from, to }, { x, y, left }]) => [from, to, x, y, left])).toEqual(fixture.links);
+    const beside = tieSpots(trace.links ?? [], drawing);
+    const spots = [...labelSpots(drawing, () => 100, tieRegions(beside))];
+    expect([...beside].map(([{ from, to }, { x, y, left }]) => [from, to, x, y, left])).toEqual(fixture.links);
     expect(Object.fromEntries(spots.map(([wire, { x, y, left }]) => [wire.key, [x, y, left]]))).toEqual(fixture.spots);
   });
 });

@@ -2,11 +2,11 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { arrange } from "../src/layout/arrange";
 import { draw, outlook, type Box, type Drawing, type Region, type Wire } from "../src/layout/geometry";
 import { labelSpots } from "../src/layout/labels";
-import { tieRegions, tieSpots, type Tie } from "../src/graph/links";
+import { tieRegions, tieSpots } from "../src/graph/links";
 import { Viewport } from "../src/graph/viewport";
 import { boxOf, depths, Groups, parentsFirst } from "../src/trace/groups";
 import { render } from "../src/index";
-import type { NodeRecord, Trace } from "../src/trace/types";
+import type { NodeRecord, Trace, Tie } from "../src/trace/types";
 import { FakeModel, square } from "./fake";
 
 /** `count` blocks in a row, each of three nodes in a chain and two leaves: a block is a scope, with a scope inside. */

@@ -1,5 +1,5 @@
 """Links between nodes that are not edges: from a view's node to its base's, and from the node of a tensor that was
-written to to its previous one. frontend/src/graph/links.ts finds and draws the same: a golden test compares them."""
+written to to its previous one. frontend/src/graph/links.ts is handed them, and draws the same."""
 
 from __future__ import annotations
 

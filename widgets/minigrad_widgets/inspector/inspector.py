@@ -20,6 +20,7 @@ from minigrad.recorder import Trace, arithmetic, written
 from minigrad.trace.format import Names, few
 from minigrad.trace.sentences import describe
 from minigrad.trace.text import notes_line, traversal_text
+from minigrad_widgets.graph.derived import derived
 from minigrad_widgets.graph.folding import Folding, add_runs, opening
 from minigrad_widgets.graph.layout import compute_layout
 from minigrad_widgets.inspector.grad_modes import WORDS, mode_at, modes
@@ -78,7 +79,7 @@ class Inspector(Widget):
         if self._data["folded"]:
             self._folding = Folding(self._data, self._data["folded"], compute_layout)
             self._data["opening"] = self._folding.layout()
-        self._data["modes"] = modes(self._data)
+        self._data.update(derived(self._data), modes=modes(self._data))
         walks = lens in LENSES and lens != "traversal"
         first = next(iter(trace.steps(lens if walks else "backward")), 0)
         text = written(self._data)

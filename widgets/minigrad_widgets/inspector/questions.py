@@ -1,9 +1,8 @@
 """Ask mode: which questions an inspector asks about a trace, and where.
 
 A question names a kind and the step that answers it; the inspector stops before that step until it is answered. The
-answers are judged in the browser, by the trace. `told` returns the questions as text, with the answers given and
-whether they were right, but never the right answer; its words are those of frontend/src/trace/questions.ts: a golden
-test checks that both agree.
+browser is handed its words, and judges the answers by the trace. `told` returns the questions as text, with the answers
+given and whether they were right, but never the right answer.
 """
 
 from __future__ import annotations
@@ -24,13 +23,15 @@ CHOICES = 5
 def choose(trace: Trace, ask: bool | Iterable[str | Mapping[str, Any]]) -> list[Question]:
     """Return the questions in the order of their steps: all kinds (True), some kinds, or the given ones.
 
-    Raises:
-        ValueError: if there is no such kind of question, or its step does not answer it.
+    Each has its words as `text`, and the nodes to choose from as `choices`. Raises ValueError if there is no such kind
+    of question, or its step does not answer it.
     """
     wanted: list[Any] = list(ANSWERS) if ask is True else list(ask or ())
     found = [question for each in wanted
              for question in (made(trace, each) if isinstance(each, str) else [given(trace, each)])]
-    return sorted({question["step"]: question for question in found}.values(), key=lambda question: question["step"])
+    words = Names(trace.to_dict()) if found else Names({})
+    return [{**question, "text": wording(trace, words, question), "choices": choices(trace, question)}
+            for _, question in sorted({question["step"]: question for question in found}.items())]
 
 
 def given(trace: Trace, question: Mapping[str, Any]) -> Question:
@@ -55,11 +56,8 @@ def answers(trace: Trace, kind: str, step: int) -> bool:
 
 
 def made(trace: Trace, kind: str) -> list[Question]:
-    """Return a few questions of a kind, where there is something to think about.
-
-    Raises:
-        ValueError: if there is no such kind.
-    """
+    """Return a few questions of a kind, where there is something to think about. Raises ValueError if there is no such
+    kind."""
     if kind not in ANSWERS:
         raise ValueError(f"there is no question {kind!r}; the kinds are {', '.join(map(repr, ANSWERS))}")
     steps = [step for step in range(1, len(trace.events)) if answers(trace, kind, step)]
@@ -79,8 +77,11 @@ def hard(trace: Trace, kind: str, step: int) -> bool:
     return True
 
 
-def choices(trace: Trace, step: int) -> list[int]:
-    """Return the nodes to choose from: ready ones, then waiting ones, in the order of the trace."""
+def choices(trace: Trace, question: Question) -> list[int]:
+    """Return the nodes to choose from: ready ones, then waiting ones, in an order that tells nothing."""
+    if question["kind"] != "next":
+        return []
+    step = question["step"]
     frame, node = trace.frame(step - 1), trace.events[step]["node"]
     waiting = [each for each in frame["needs"] if frame["status"].get(each) == "waiting"]
     first = [] if node is None else [node]
@@ -103,9 +104,9 @@ def told(trace: Trace, questions: Sequence[Question], answered: Iterable[Mapping
     right = sum(answer["right"] for answer in given.values())
     lines = [f"it asks: {right} of {len(given)} right, {len(questions) - len(given)} to come"]
     for question in questions:
-        line = f"before step {question['step']}: {wording(trace, words, question)}"
-        if question["kind"] == "next":
-            line += f" {', '.join(option(trace, words, node) for node in choices(trace, question['step']))}"
+        line = f"before step {question['step']}: {question['text']}"
+        if question["choices"]:
+            line += f" {', '.join(option(trace, words, node) for node in question['choices'])}"
         answer = given.get(question["step"])
         lines.append(line if answer is None else f"{line} answered, {'right' if answer['right'] else 'not so'}")
     return "\n".join(lines)

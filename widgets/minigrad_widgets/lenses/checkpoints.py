@@ -1,7 +1,6 @@
 """Checkpoints: bytes held over the steps of a trace, and the runs of checkpointed functions. For lesson 10.
 
-`spans`, `summary` and the texts are those of an inspector's checkpoint lens; frontend/src/trace/spans.ts computes the
-same in the browser: a golden test checks that both agree.
+`summary` and the texts are those of an inspector's checkpoint lens; the browser is handed the figures.
 
 `compare({"plain": one, "reentrant": other})` as the last line of a cell shows several traces of one program on one axis
 of steps and one of bytes: what each holds, what runs again, where a run stops early. Once shown, it needs no kernel.
@@ -10,61 +9,19 @@ of steps and one of bytes: what each holds, what runs again, where a run stops e
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Any
 
 import traitlets
 
-from minigrad.recorder import Trace
+from minigrad.recorder import Trace, written
 from minigrad.trace.format import Names
 from minigrad.trace.sentences import describe
+from minigrad_widgets.graph.derived import derived, spans
 from minigrad_widgets.pictures import load
 from minigrad_widgets.widget.base import Widget, refuse_too_many_events
 
 Data = dict[str, Any]
 KINDS = ("parameters", "activations", "saved", "gradients")
-
-
-class Span(TypedDict):
-    """One run of a checkpointed function, the first or a later one (`again`); `stop` is where it stopped early."""
-
-    call: int
-    name: str
-    reentrant: bool
-    again: bool
-    start: int
-    end: int
-    level: int
-    stop: int | None
-
-
-def spans(data: Data) -> list[Span]:
-    """Return all runs, in the order in which they begin; a run inside another has a higher level."""
-    found: list[Span] = []
-    open_runs: list[Span] = []
-    first: dict[int, Span] = {}
-    for step, event in enumerate(data["events"]):
-        kind, call = event["kind"], event.get("call")
-        if kind in ("checkpoint_begin", "recompute_begin"):
-            again = kind == "recompute_begin"
-            run = first.get(call, event) if again else event
-            span = Span(call=call, name=run.get("name", ""), reentrant=run.get("reentrant", False), again=again,
-                        start=step, end=len(data["events"]) - 1, level=len(open_runs), stop=None)
-            found.append(span)
-            open_runs.append(span)
-            if not again:
-                first[call] = span
-        elif kind in ("checkpoint_end", "recompute_end", "early_stop"):
-            again = kind != "checkpoint_end"
-            at = next((i for i, span in enumerate(open_runs) if (span["call"], span["again"]) == (call, again)), None)
-            if at is None:
-                continue
-            if kind == "early_stop":
-                open_runs[at]["stop"] = step
-                continue
-            for span in open_runs[at:]:
-                span["end"] = step
-            del open_runs[at:]
-    return found
 
 
 def series(data: Data) -> list[list[int]]:
@@ -86,14 +43,6 @@ def summary(data: Data) -> dict[str, int | None]:
             "again": sum(any(run["start"] < step < run["end"] for run in runs) for step in ops)}
 
 
-def describe_span(span: Span) -> str:
-    """Return one run in plain words."""
-    way = "reentrant" if span["reentrant"] else "non-reentrant"
-    run = "runs again" if span["again"] else "first run"
-    stop = "" if span["stop"] is None else f", stops early at {span['stop']}"
-    return f"checkpoint {span['call']} ({span['name']}, {way}): {run}, steps {span['start']} to {span['end']}{stop}"
-
-
 def amount(count: int) -> str:
     """Return bytes in readable units; the front end's `bytes` writes the same."""
     if count < 1024:
@@ -109,7 +58,7 @@ def lens_text(data: Data, step: int) -> str:
              "held: " + ", ".join(f"{name} {amount(count)}" for name, count in zip(KINDS, held, strict=True)),
              f"most: {amount(figures['peak'] or 0)} at step {figures['peakStep']}",
              f"ops: {figures['ops']}, {figures['again']} of these again"]
-    runs = [f"{'  ' * span['level']}{describe_span(span)}" for span in spans(data)]
+    runs = [f"{'  ' * span['level']}{span['told']}" for span in spans(data)]
     return "\n".join([*lines, *(runs or ["no function was checkpointed"])])
 
 
@@ -126,11 +75,8 @@ def comparison_text(traces: Mapping[str, Data], step: int) -> str:
 
 
 class Comparison(Widget):
-    """Shows several traces one above the other; `step` can be set and observed.
-
-    Raises:
-        ValueError: if there is no trace to show.
-    """
+    """Shows several traces one above the other; `step` can be set and observed. Raises ValueError if there is no trace
+    to show."""
 
     STATE = ("traces", "step")
 
@@ -142,9 +88,9 @@ class Comparison(Widget):
             raise ValueError("there is nothing to compare: give at least one trace")
         for trace in traces.values():
             refuse_too_many_events(trace)
-        written = {str(name): trace.to_json() for name, trace in traces.items()}
         self._data: dict[str, dict[str, Any]] = {str(name): trace.to_dict() for name, trace in traces.items()}
-        super().__init__(traces=written, step=step)
+        super().__init__(step=step, traces={
+            name: written({**data, **derived(data), "figures": summary(data)}) for name, data in self._data.items()})
 
     @traitlets.validate("step")
     def _known_step(self, proposal: dict[str, Any]) -> int:

@@ -73,8 +73,7 @@ class ParameterLedger(Widget):
         step: the event that is shown at first; by default the last one.
         of: the names of the tensors that are shown; by default all leaves.
 
-    Raises:
-        ValueError: if no leaf of the trace has one of these names.
+    Raises ValueError if no leaf of the trace has one of these names.
     """
 
     STATE = ("ledger", "step")
@@ -130,11 +129,8 @@ def describe_change(change: Change) -> str:
 
 
 def ledger(data: Data, of: Iterable[str] | None = None) -> Ledger:
-    """Return the ledger of a trace; `of`: only the tensors with these names.
-
-    Raises:
-        ValueError: if no leaf of the trace has one of these names.
-    """
+    """Return the ledger of a trace; `of`: only the tensors with these names. Raises ValueError if no leaf of the trace
+    has one of these names."""
     return _Reading(data, None if of is None else list(of)).replay()
 
 

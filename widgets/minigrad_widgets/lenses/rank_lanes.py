@@ -58,11 +58,7 @@ class Lane(NamedTuple):
 
 
 def lane_of(trace: Trace) -> Lane:
-    """Return the lane of a trace.
-
-    Raises:
-        ValueError: if it has no times or no rank.
-    """
+    """Return the lane of a trace. Raises ValueError if it has no times or no rank."""
     process = trace.process
     if process is None or process["began"] is None:
         raise ValueError("this trace does not say which rank it is of, and when\n\nRecord with record(times=True), in "
@@ -117,10 +113,8 @@ def ready_of(parameter: str, ready: dict[str, float]) -> float | None:
 class RankLanes(Widget):
     """Shows what several ranks did on one time axis; `step` is the chosen operation, and can be observed.
 
-    Times are those of the machines' own clocks.
-
-    Raises:
-        ValueError: if there is no trace, two are of the same rank, or one has no times or no rank.
+    Times are those of the machines' own clocks. Raises ValueError if there is no trace, two are of the same rank, or
+    one has no times or no rank.
     """
 
     STATE = ("lanes", "step")

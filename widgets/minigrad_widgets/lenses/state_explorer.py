@@ -79,11 +79,8 @@ def labels_of(attribute: str) -> list[str]:
 
 
 class StateExplorer(Widget):
-    """Shows an exploration; `calls` is the number of a start, and the calls made since.
-
-    Raises:
-        ValueError: if nothing was found.
-    """
+    """Shows an exploration; `calls` is the number of a start, and the calls made since. Raises ValueError if nothing
+    was found."""
 
     STATE = ("exploration", "calls")
     PICTURE = "state_explorer"
@@ -220,9 +217,8 @@ def explore(torch: Any, calls: Sequence[str] = CALLS, starts: Sequence[str] = ST
         starts: lines that make `t`.
         attributes: which attributes of `t` make up its state; a method is called.
 
-    Raises:
-        ValueError: if a call treats two tensors in one state differently, so that the attributes are not enough to tell
-            states apart, or if there are more than 64 states.
+    Raises ValueError if a call treats two tensors in one state differently, so that the attributes are not enough to
+    tell states apart, or if there are more than 64 states.
     """
     known: dict[Values, int] = {}
     states: list[State] = []

@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from minigrad_widgets.lenses.checkpoints import KINDS, Data, Span, amount, series, spans, summary
+from minigrad_widgets.graph.derived import Span, spans
+from minigrad_widgets.lenses.checkpoints import KINDS, Data, amount, series, summary
 from minigrad_widgets.pictures.canvas import DPI, chart
 from minigrad_widgets.pictures.sketch import INK, SOFT
 

@@ -83,16 +83,6 @@ def _window(data: Data, frame: Data) -> tuple[float, float, float, float]:
     return left, top, wide, high
 
 
-def filled_before(data: Data, tensor: int) -> bool:
-    """Whether a tensor's `.grad` held something when it was first seen; trays.ts of the front end finds the same."""
-    for event in data["events"]:
-        if event["kind"] in ("accumulate", "grad", "hook") and event["tensor"] == tensor:
-            return False
-        if any(what == 3 and number == tensor for _, what, number in event.get("held", ())):
-            return True
-    return False
-
-
 class _Drawing:
     """Draws one frame, in the pixels of the layout."""
 
@@ -225,7 +215,7 @@ class _Drawing:
         """Draw the `.grad` of a leaf, under its box."""
         tensor = self.data["nodes"][node]["variable"]
         value = self.words.value(self.frame["grads"].get(tensor))
-        before = value is None and filled_before(self.data, tensor)
+        before = value is None and self.data["tensors"][tensor].get("filled", False)
         coming = any(each is not None for each in self.frame["pending"].get(node, ()))
         held = ("#009e73", "#e0f3ee") if value or before else (LINE, "white")
         edge, face = (BADGE, "#fcf3e0") if coming else held

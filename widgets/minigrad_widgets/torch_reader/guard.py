@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -16,16 +15,12 @@ from typing import Any
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from minigrad.recorder import Trace
-from minigrad_widgets.torch_reader.profile import PAUSED, door
+from minigrad_widgets.torch_reader.profile import PAUSED, door, resume
 
-__all__ = ["Notes", "Once", "Refusal", "Watching", "guarded", "insistent"]
+__all__ = ["Notes", "Once", "Watching", "guarded", "insistent"]
 
 LONGEST = 200  # of a text in a note
 MOST = 30  # notes of a trace, each with its count
-
-
-class Refusal(RuntimeError):
-    """What the program asks for cannot be recorded, which it is told: the one error that comes from a recording."""
 
 
 class Notes:
@@ -73,23 +68,30 @@ class Notes:
 
 
 class Once:
-    """An op that is to be run once, whatever becomes of the reader."""
+    """An op that is to be run once, whatever becomes of the reader. `lock`: what the reader holds, if it does: the op
+    may wait for a thread that waits for it."""
 
-    __slots__ = ("args", "error", "func", "kwargs", "ran", "result")
+    __slots__ = ("args", "error", "func", "kwargs", "lock", "ran", "result")
 
     def __init__(self, func: Any, args: Any, kwargs: Any) -> None:
         self.func, self.args, self.kwargs = func, args, kwargs
         self.ran = False
         self.error: BaseException | None = None
         self.result: Any = None
+        self.lock: Any = None
 
     def __call__(self) -> Any:
         self.ran = True
+        if self.lock is not None:
+            self.lock.release()
         try:
             self.result = self.func(*self.args, **self.kwargs)
         except BaseException as error:
             self.error = error
             raise
+        finally:
+            if self.lock is not None:
+                self.lock.acquire()
         return self.result
 
 
@@ -115,8 +117,7 @@ class Watching(TorchDispatchMode):
                 raise once.error from once.error.__cause__  # the op's own, wherever the reader was then
             self.notes.failure(error)
         finally:
-            if paused is not None:
-                sys.setprofile(paused)
+            resume(paused)
         return once.result if once.ran else once()
 
 
@@ -137,12 +138,9 @@ def guarded(method: Callable[..., None]) -> Callable[..., None]:
         paused, PAUSED.profile = PAUSED.profile, None
         try:
             method(self, *args)
-        except Refusal:
-            raise
         except Exception as error:  # noqa: BLE001 - none may reach the program
             self.notes.failure(error)
         finally:
-            if paused is not None:
-                sys.setprofile(paused)
+            resume(paused)
 
     return run

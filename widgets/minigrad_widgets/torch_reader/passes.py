@@ -7,7 +7,8 @@ becomes ready, and when it frees what it saved, is derived by the rule of minigr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, wraps
+from threading import RLock, get_ident
 from time import perf_counter
 from typing import Any
 
@@ -20,7 +21,6 @@ from minigrad_widgets.torch_reader.guard import guarded
 from minigrad_widgets.torch_reader.private import PRIVATE
 from minigrad_widgets.torch_reader.probes import put_among, take_out
 from minigrad_widgets.torch_reader.seen import Seen, known_by, memory
-from minigrad_widgets.torch_reader.stack import frame_of
 
 __all__ = ["Pass", "Passes"]
 
@@ -30,13 +30,15 @@ ENDED = ("Exception", "this backward pass did not come to its end")
 class Pass:
     """A running pass.
 
-    `pending`: by node and output_nr, the gradient that waits there (only while more will come) and its copy; `begun`:
-    the nodes that have run; `idle`: nodes whose gradients have arrived and are only captured; `received`: by node,
-    copies of what hooks have left; `touched`: the dicts of hooks among which the reader has put its own.
+    `thread`: the one that asked for it; `pending`: by node and output_nr, the gradient that waits there (only while
+    more will come) and its copy; `begun`: the nodes that have run; `idle`: nodes whose gradients have arrived and are
+    only captured; `received`: by node, copies of what hooks have left; `touched`: the dicts of hooks among which the
+    reader has put its own.
     """
 
-    def __init__(self, identity: int, at: Any, depth: int, plan: Plan, keep: bool, create: bool) -> None:
-        self.identity, self.at, self.depth, self.plan, self.keep, self.create = identity, at, depth, plan, keep, create
+    def __init__(self, identity: int, thread: int, at: Any, depth: int, plan: Plan, keep: bool, create: bool) -> None:
+        self.identity, self.thread, self.at, self.depth = identity, thread, at, depth
+        self.plan, self.keep, self.create = plan, keep, create
         self.pending: dict[int, dict[int, tuple[Any, Any]]] = {}
         self.begun: set[int] = set()
         self.idle: list[int] = []
@@ -46,8 +48,25 @@ class Pass:
         self.touched: list[Callable[[], Any]] = []
 
 
+def alone(method: Callable[..., None]) -> Callable[..., None]:
+    """Wrap a method of `Passes` that one thread at a time may run."""
+    @wraps(method)
+    def run(self: Passes, *args: Any) -> None:
+        with self.lock:
+            method(self, *args)
+            if not self.running:
+                self.level.listen_no_more()
+            elif get_ident() != self.running[0].thread:
+                self.level.listen()
+
+    return run
+
+
 class Passes:
-    """Notes passes. `catch_up` reports what happened before; `level.depth` says how deep the program is."""
+    """Notes passes. `catch_up` reports what happened before; `level.depth` says how deep the program is.
+
+    A graph on several devices runs in several threads at once: `lock` lets one of them in.
+    """
 
     def __init__(self, log: Log, level: Any, times: bool = False, detail: str = "values") -> None:
         self.log, self.level, self.times, self.notes = log, level, times, level.notes
@@ -55,6 +74,7 @@ class Passes:
         self.seen = Seen(log, self.before, self.after, level.notes, detail)
         self.collectives: Any = None  # what several ranks do in a pass
         self.running: list[Pass] = []
+        self.lock = RLock()
         self.leaf_roots: list[Any] = []  # the edges of leaves at which a pass starts: nothing else keeps their nodes
 
     # begin and end
@@ -63,24 +83,38 @@ class Passes:
         self.level.catch_up()
         identity = PRIVATE.running_pass()
         self.leave_broken(identity)
-        if not self.running or self.running[-1].identity != identity:
-            self.begin(identity)
-        return self.running[-1]
+        return self.task(identity) or self.begin(identity)
+
+    def task(self, identity: int) -> Pass | None:
+        """Return the pass of this number, if it has begun."""
+        return next((task for task in reversed(self.running) if task.identity == identity), None)
+
+    def creates_graph(self) -> bool:
+        """Return whether the pass that is running in this thread makes a graph."""
+        task = self.task(PRIVATE.running_pass()) if self.running else None
+        return task is not None and task.create
 
     def leave_broken(self, identity: int, error: tuple[str, str] = ENDED) -> None:
-        """Leave passes that are no longer running and have not finished: an error ended them."""
-        if identity == -1 or any(p.identity == identity for p in self.running):
-            while self.running and self.running[-1].identity != identity:
-                task = self.running[-1]
-                self.log.event("error", task.at, task.depth, type=error[0], message=error[1])
-                self.finish(task)
+        """Leave passes that are no longer running and have not finished: an error ended them.
 
-    def begin(self, identity: int) -> None:
-        """A pass begins: its arguments are read from the stack."""
-        frame = frame_of(PRIVATE.engine)
-        if frame is None:
-            raise RuntimeError("the reader can only follow a backward pass in the thread that asked for it")
-        names, seen = frame.f_locals, self.seen
+        `identity`: the pass that is running in this thread, -1 if none is. What it asked for is over, and if the
+        program's own thread runs none, all are.
+        """
+        here = get_ident()
+        if identity == -1 or self.task(identity) is not None:
+            for task in self.running[::-1]:
+                if task.identity == identity:
+                    break
+                if here == task.thread or identity == -1 and here == self.running[0].thread:
+                    self.log.event("error", task.at, task.depth, type=error[0], message=error[1])
+                    self.finish(task)
+
+    def begin(self, identity: int) -> Pass:
+        """A pass begins: its arguments are those of the function that waits for it."""
+        asked = self.level.stack.ask(identity)
+        if asked is None:
+            raise RuntimeError("no function of PyTorch's that asked for this backward pass is running")
+        names, seen = asked.frame.f_locals, self.seen
         seen.at = at = self.level.look().at
         self.level.meet([t for t in names["t_outputs"] if isinstance(t, torch.Tensor)])
         roots, (grads, keep, create, inputs, *_) = names["t_outputs"], names["args"]
@@ -89,7 +123,7 @@ class Passes:
                   for t in inputs or ()]
         plan = Plan(seen.next, starts, wanted, names["kwargs"].get("accumulate_grad", True))
         self.level.depth += 1
-        task = Pass(identity, at, self.level.depth, plan, bool(keep), bool(create))
+        task = Pass(identity, asked.thread, at, self.level.depth, plan, bool(keep), bool(create))
         self.running.append(task)
         copies = [seen.copied(g) for g in grads]
         for start, g in zip(starts, grads):
@@ -103,6 +137,7 @@ class Passes:
         for (node, output_nr), grad, copy in zip(starts, grads, copies):
             self.arrive(task, node, output_nr, grad, copy)
             self.settle_ready(task, node)
+        return task
 
     def gradient_location(self, t: Any) -> tuple[int, int]:
         """Return where the gradient of a tensor or a GradientEdge arrives."""
@@ -112,6 +147,7 @@ class Passes:
         return self.seen.node(edge.node), edge.output_nr
 
     @guarded
+    @alone
     def end(self, task: Pass) -> None:
         """The pass is over, or only has to wait for other ranks: the callback that waits was queued after this one."""
         if task not in self.running:
@@ -136,7 +172,8 @@ class Passes:
 
     def finish(self, task: Pass) -> None:
         """Leave a pass, and remove the reader's hooks from among the user's."""
-        self.running.pop()
+        self.running.remove(task)
+        self.level.stack.asked.pop(task.identity, None)
         self.collectives.pass_left(bool(self.running))
         self.leaf_roots.clear()
         self.level.depth = task.depth - 1
@@ -216,6 +253,7 @@ class Passes:
             self.capture(task, each, task.received[each])
 
     @guarded
+    @alone
     def before(self, node: int, grads: tuple[Any, ...]) -> None:
         """The reader's pre-hook, the first one: the hooks of the tensors have run."""
         task, seen = self.now(), self.seen
@@ -238,6 +276,7 @@ class Passes:
             self.begun.append((node, perf_counter()))
 
     @guarded
+    @alone
     def after(self, node: int, made: Sequence[Any], received: Sequence[Any]) -> None:
         """The reader's post-hook of a node, the last one."""
         ended = perf_counter()
@@ -257,11 +296,13 @@ class Passes:
                 self.flow(task, node, index, edge, gradient)
 
     @guarded
+    @alone
     def accumulated(self, node: int, *unused: Any) -> None:
         """Before the first of the user's hooks that see a leaf's new `.grad`."""
         self.accumulate(node)
 
     @guarded
+    @alone
     def ran(self, node: int, *unused: Any) -> None:
         """Before the first of the user's hooks on a tensor."""
         self.run(self.now(), node, self.seen.outputs(node))
@@ -303,6 +344,7 @@ class Passes:
                           front=partial(self.ran, node))
 
     @guarded
+    @alone
     def hook(self, node: int, kind: str, name: str, found: Any, received: Any = None) -> None:
         """One of the user's hooks has run, and left `found`."""
         task, seen = self.now(), self.seen

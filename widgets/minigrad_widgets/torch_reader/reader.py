@@ -11,8 +11,10 @@ import inspect
 import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Mapping
 from functools import partial
+from threading import get_ident
 from time import perf_counter, time
 from types import CodeType, FrameType
 from typing import Any
@@ -24,14 +26,14 @@ from typing_extensions import deprecated
 from minigrad import recorder
 from minigrad.recorder import NOWHERE, RARER, Builder, Encoder, Log, Trace, register_library
 from minigrad_widgets.torch_reader.collectives import Collectives, process_of
-from minigrad_widgets.torch_reader.guard import Notes, Once, Refusal, Watching, insistent
+from minigrad_widgets.torch_reader.guard import Notes, Once, Watching, insistent
 from minigrad_widgets.torch_reader.ops import Ops
 from minigrad_widgets.torch_reader.passes import Passes
 from minigrad_widgets.torch_reader.previews import DETAILS, is_jagged
 from minigrad_widgets.torch_reader.private import PRIVATE
 from minigrad_widgets.torch_reader.probes import take_out
 from minigrad_widgets.torch_reader.profile import PAUSED, profile_function
-from minigrad_widgets.torch_reader.stack import Call, Look, Stack
+from minigrad_widgets.torch_reader.stack import Call, Look, Stack, caller
 
 __all__ = ["record"]
 
@@ -65,10 +67,12 @@ class Reader:
         self.collectives = self.passes.collectives = Collectives(self.seen, self.log, self, times)
         self.mode = Watching(self.dispatched, self.notes)
         self.watching = False  # whether the mode is on
-        self.entering = profile_function(self.role_of, READERS | {"apply"}, self.entering_c, self.failed)
+        self.entering = profile_function(self.role_of, READERS | {"apply"}, self.entering_c,
+                                         self.notes.failure)
         self.open: list[Call] = []
         self.modules: list[FrameType] = []  # the running calls of modules
         self.touched: list[Any] = []  # see Pass
+        self.listening: dict[int, Elsewhere] = {}  # by thread of the engine's: its profile function
         self.stance: Any = None  # that keeps compiled functions from being compiled
         self.filled: dict[int, int] = {}  # by number of a call that runs again: how many tensors it has found
 
@@ -154,7 +158,14 @@ class Reader:
     def dispatched(self, op: Once) -> Any:
         """Run a dispatched op, and note it if it is the user's."""
         try:
-            return self.run_op(op)
+            if not self.passes.running:
+                return self.run_op(op)
+            with self.passes.lock:
+                op.lock = self.passes.lock
+                try:
+                    return self.run_op(op)
+                finally:
+                    op.lock = None
         finally:
             if op.func._schema.is_mutable:
                 self.seen.previews.forget()
@@ -163,13 +174,15 @@ class Reader:
     def run_op(self, op: Once) -> Any:
         """Run an op; report it if it is the user's."""
         func = op.func
-        caller = sys._getframe(3)
+        origin = caller(3) or next(self.stack.waiting(None), None)
+        if origin is None:
+            return op()
         if func.namespace == "c10d":
-            return self.run_collective(op, caller)
+            return self.run_collective(op, origin)
         if self.collectives.open:
-            self.collectives.touched(caller, func, op.args)
-        create = bool(self.passes.running) and self.passes.running[-1].create
-        if not create and caller.f_code is PRIVATE.engine or caller.f_code in self.collectives.silent:
+            self.collectives.touched(origin, func, op.args)
+        create = self.passes.creates_graph()
+        if not create and origin.f_code is PRIVATE.engine or origin.f_code in self.collectives.silent:
             return op()
         look = self.stack.look(3)
         code = None if look.inside is None else look.inside.f_code
@@ -177,6 +190,7 @@ class Reader:
             self.caught_up(look, settle=func is not torch.ops.aten.detach.default)
             if self.passes.running:
                 self.passes.leave_broken(PRIVATE.running_pass())
+                self.seen.several = self.seen.several or get_ident() in self.listening
             return self.ops.run(op, look.at, self.depth + 1)
         if code is PRIVATE.pack:
             if len(look.calls) > len(self.open):  # nothing has run in this call yet, and maybe nothing will
@@ -184,31 +198,38 @@ class Reader:
             self.refill(look.calls[-1], op.args[0])
         return op()
 
-    def run_collective(self, op: Once, caller: FrameType) -> Any:
+    def run_collective(self, op: Once, origin: FrameType) -> Any:
         """Run an operation of several ranks, after reporting what came before: the program or PyTorch calls it."""
         self.caught_up(self.stack.look(4))
         self.passes.leave_broken(PRIVATE.running_pass())
         leaf = self.passes.leaf_running()
         if leaf is not None:  # the reducer's hook comes before the reader's
             self.passes.accumulate(leaf)
-        return self.collectives.run(op, caller, self.passes.leaf_tensor())
+        return self.collectives.run(op, origin, self.passes.leaf_tensor())
+
+    def listen(self) -> None:
+        """A pass runs in a thread of the engine's: from now on, note calls of modules there too."""
+        if get_ident() not in self.listening:
+            self.listening[get_ident()] = Elsewhere(self)
+            if sys.getprofile() is None or isinstance(sys.getprofile(), Elsewhere):
+                sys.setprofile(self.listening[get_ident()])
+
+    def listen_no_more(self) -> None:
+        """A pass has ended in this thread, perhaps one of the engine's."""
+        listener = self.listening.pop(get_ident(), None)
+        if listener is not None:
+            listener.over = True  # the door that this is called in does not put it back
 
     def meet(self, roots: list[Any]) -> None:
         """A pass begins at these tensors: find what no op has reported about them."""
         self.ops.find_functions(roots, self.look().at, self.depth + 1)
-
-    def failed(self, error: Exception) -> None:
-        """Note an error of the profile function's, unless it is meant for the program."""
-        if isinstance(error, Refusal):
-            raise error
-        self.notes.failure(error)
 
     def role_of(self, code: CodeType) -> tuple[Any, Any]:
         """Return what to do when Python calls a function with this code, and when it returns from it."""
         if code is PRIVATE.module_call:
             return self.module_called, self.module_returned
         if code is PRIVATE.engine:
-            return self.engine_called, None
+            return self.engine_called, self.stack.returned
         if code.co_name in COMPILED and "callback" in code.co_freevars:
             return self.run_eagerly, None
         inside = self.builder.is_library(code.co_filename) or self.seen.bindings.files is not self.builder.files
@@ -228,10 +249,6 @@ class Reader:
         self.seen.drop_copies()
         self.passes.leave_broken(PRIVATE.running_pass())
         roots = frame.f_locals["t_outputs"]
-        elsewhere = elsewhere_of(roots)
-        if elsewhere is not None:
-            raise Refusal(f"a backward pass on {elsewhere} cannot be followed, since PyTorch runs it in a thread "
-                               f"of its own: record the step on the CPU, after `model.cpu()` and with data there")
         if any(isinstance(root, torch.Tensor) and is_jagged(root) for root in roots):
             return
         self.meet([t for t in roots if isinstance(t, torch.Tensor)])
@@ -353,10 +370,23 @@ class Reader:
         return self.passes.running[-1].at if self.passes.running else NOWHERE
 
 
-def elsewhere_of(roots: Sequence[Any]) -> Any:
-    """Return the device of the first root whose pass the engine does not run in the calling thread; else None."""
-    devices = [root.device for root in roots if isinstance(root, torch.Tensor)]
-    return next((device for device in devices if device.type not in ("cpu", "meta")), None)
+class Elsewhere:
+    """The profile function of one of the engine's threads. It takes itself off when it finds its recording over.
+
+    `over`: the pass for which it was put on has ended.
+    """
+
+    over = False
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = weakref.ref(reader)
+
+    def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
+        reader = self.reader()
+        if self.over or reader is None or not reader.watching:
+            sys.setprofile(None)
+        else:
+            reader.entering(frame, event, arg)
 
 
 def stopped(frame: Any) -> bool:
@@ -380,8 +410,8 @@ class record(recorder.record):
             values of scalars, and no arithmetic.
 
     Raises:
-        RuntimeError: if a recorder is already on in this thread. Inside the block: for a backward pass that is not on
-            the CPU. Whatever else goes wrong is in the `notes` of the trace, and the program goes on.
+        RuntimeError: if a recorder is already on in this thread. Inside the block, whatever goes wrong in the recorder
+            is in the `notes` of the trace, and the program goes on.
         ValueError: if there is no such detail.
     """
 

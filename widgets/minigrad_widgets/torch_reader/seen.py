@@ -21,6 +21,7 @@ from minigrad_widgets.torch_reader.private import PRIVATE
 __all__ = ["Hooked", "Seen", "leaf_of"]
 
 NodeHook = Callable[..., None]
+FAR = 1 << 62  # more than any sequence number
 
 
 def leaf_of(node: Any) -> Any:
@@ -28,9 +29,11 @@ def leaf_of(node: Any) -> Any:
     return node.variable if type(node) is PRIVATE.accumulate_grad else None
 
 
-def key_of(node: Any) -> int:
-    """Return the key of a node; negative, so that it is not an `id()`."""
-    return -1 - int(node._sequence_nr())
+def hooks_of(node: Any) -> Any:
+    """Return the dict of a node's pre-hooks, which lives as long as the node."""
+    handle = node.register_prehook(print)
+    handle.remove()
+    return handle.hooks_dict_ref()
 
 
 def same_counter(a: Any, b: Any) -> bool:
@@ -84,6 +87,7 @@ class Seen(Tracker):
         self.classes: dict[str, type] = {}
         self.unlinked: list[tuple[Any, int]] = []
         self.linking = False
+        self.several = False  # whether several threads have made nodes
         self.known_grads: dict[int, tuple[int, int] | None] = {}  # by number of a leaf: its `.grad` as last reported
         self.at: Any = NOWHERE
 
@@ -124,7 +128,8 @@ class Seen(Tracker):
         key, ref, hold, number = id(t), TrackedRef(t, self.on_tensor_gone), memory(t), self.tensor_count
         ref.key, ref.number, ref.storage, ref.writes = key, number, hold[0], self.writes.get(hold[0], 0)
         outputs = [] if above is None else [*self.made.get(above, ()), (t.output_nr, ref)]
-        entry = ("tensor", t.requires_grad and not before, above, t.output_nr, type(t) is not torch.Tensor and isinstance(t, torch.nn.Parameter),
+        parameter = type(t) is not torch.Tensor and isinstance(t, torch.nn.Parameter)
+        entry = ("tensor", t.requires_grad and not before, above, t.output_nr, parameter,
                  *hold, bytes_of(t),
                  copy if copy is not None else self.previews.all_values(t) if above is None else self.copied(t))
         self.tensors[key] = ref  # no interrupt comes between these (minigrad/recording/tracker.py, NOTE 2)
@@ -201,10 +206,21 @@ class Seen(Tracker):
                 self.log.event("grad", at, depth, tensor=ref.number, grad=self.copied(leaf.grad))
 
     # nodes
+    def key_of(self, node: Any) -> int:
+        """Return the key of a node; negative, so that it is not an `id()`. Each thread numbers its nodes from 0."""
+        key = -1 - int(node._sequence_nr())
+        if self.several:
+            hooks = hooks_of(node)
+            own = -id(hooks) - FAR
+            number = self.numbers.get(key)
+            if own in self.numbers or number is not None and self.hooked[number].pre() is not hooks:
+                return own
+        return key
+
     def number_of(self, node: Any) -> int | None:
         """Return the number of a node, None if it is new."""
         leaf = leaf_of(node)
-        return self.numbers.get(key_of(node) if leaf is None else id(leaf))
+        return self.numbers.get(self.key_of(node) if leaf is None else id(leaf))
 
     def node(self, node: Any) -> int:
         """Return the number of a node; it and all nodes above it are noted now if new."""
@@ -236,7 +252,7 @@ class Seen(Tracker):
         leaf = leaf_of(node)
         if leaf is not None:
             return self.place_leaf(node, leaf)
-        found = self.numbers.get(key_of(node))
+        found = self.numbers.get(self.key_of(node))
         if found is None:
             found = self.new_node(node)
             self.unlinked.append((node, found))
@@ -260,7 +276,7 @@ class Seen(Tracker):
 
     def new_node(self, node: Any) -> int:
         """Return the number of a new node, which is watched from now on."""
-        key, name, number = key_of(node), name_of(node), self.node_count
+        key, name, number = self.key_of(node), name_of(node), self.node_count
         entry = ("node", name, node._sequence_nr(), self.at)
         self.classes.setdefault(name, type(node))
         self.numbers[key] = number  # no interrupt comes between these (minigrad/recording/tracker.py, NOTE 2)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Iterator
+from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from minigrad.recorder import NOWHERE, Builder
 from minigrad_widgets.torch_reader.private import PRIVATE
 
-__all__ = ["Call", "Look", "Stack", "frame_of"]
+__all__ = ["Asked", "Call", "Look", "Stack", "caller"]
 
 
 class Call(NamedTuple):
@@ -36,10 +38,21 @@ class Look(NamedTuple):
     calls: list[Call]
 
 
+class Asked(NamedTuple):
+    """Who asked for a pass: the frame of PyTorch's function that waits for it, the outermost one of its thread, and
+    that thread's number."""
+
+    frame: FrameType
+    outermost: FrameType
+    thread: int
+
+
 class Stack:
     """Reads the stack of one thread, down to the user's frame in which the recording began.
 
     `base` began it; if that is a frame of this library, as in `inspect`, the user's is the one that called it.
+    `asked`: by number of a pass, who asked for it. In the engine's own threads, which run passes on devices, the stack
+    ends at what the engine has called: it goes on in the thread that waits.
     """
 
     def __init__(self, builder: Builder, base: FrameType) -> None:
@@ -47,21 +60,27 @@ class Stack:
             base = base.f_back
         self.builder, self.base = builder, base
         known = PRIVATE
-        self.special = frozenset(map(id, {known.apply, known.engine, known.first_run, known.first_run_reentrant, known.again,
-                                  known.again_reentrant, known.pack}))  # a code's hash would be computed from all it has
+        special = (known.apply, known.engine, known.first_run, known.first_run_reentrant, known.again,
+                   known.again_reentrant, known.pack)
+        self.special = frozenset(map(id, special))  # the hash of a code would be computed from all it has
         self.running = frozenset({known.first_run, known.first_run_reentrant, known.again_reentrant,
                                   known.recompute})  # they call the function
         self.applied: dict[type, Any] = {}  # by Function: the line that called it last
+        self.asked: dict[int, Asked] = {}
+        self.threads = {get_ident(): None}  # in which the reader was called, in this order
 
     def look(self, depth: int) -> Look:
         """Return where the program is; `depth`: how many callers are the reader's."""
-        frame: FrameType | None = sys._getframe(depth + 1)
+        elsewhere: Any = None
+        frame = caller(depth + 1)
+        if frame is None:
+            frame = next(elsewhere := self.waiting(None), None)
         at: Any = NOWHERE
         inside: FrameType | None = None
         calls: list[Call] = []
-        unplaced, function = 0, None
         theirs = frame is not None and frame.f_code in self.running
-        special, apply, module, files = self.special, PRIVATE.apply, PRIVATE.module_call, self.builder.files
+        unplaced, function, special, apply, module = 0, None, self.special, PRIVATE.apply, PRIVATE.module_call
+        files = self.builder.files
         while frame is not None:
             code = frame.f_code
             if id(code) in special:
@@ -89,8 +108,39 @@ class Stack:
                         unplaced -= 1
             if frame is self.base:
                 break
-            frame = frame.f_back
+            above = frame.f_back
+            if above is None and self.asked:
+                above = next(elsewhere := elsewhere or self.waiting(frame), None)
+            frame = above
         return Look(at, inside, calls[::-1])
+
+    def waiting(self, outermost: FrameType | None) -> Iterator[FrameType]:
+        """Yield the frames in other threads that wait for the pass that is running here, the innermost first."""
+        running, found = PRIVATE.running_pass(), False
+        for identity, asked in reversed(self.asked.items()):
+            found = found or identity == running
+            if found and asked.outermost is not outermost:
+                outermost = asked.outermost
+                yield asked.frame
+
+    def ask(self, identity: int) -> Asked | None:
+        """A pass has begun: find who asked for it and is not known to wait for another pass; None if nobody did."""
+        here = get_ident()
+        self.threads.setdefault(here)
+        frames = {**sys._current_frames(), here: sys._getframe(1)}  # its own would be a cycle
+        known = [asked.frame for asked in self.asked.values()]
+        for thread in (here, *[thread for thread in reversed(self.threads) if thread != here and thread in frames]):
+            frame: FrameType | None = frames[thread]
+            while frame is not None:
+                if frame.f_code is PRIVATE.engine and not any(frame is each for each in known):
+                    return self.asked.setdefault(identity, Asked(frame, outermost_of(frame), thread))
+                frame = frame.f_back
+        return None
+
+    def returned(self, frame: FrameType) -> None:
+        """A pass is over, as the function says that waited for it."""
+        for identity in [identity for identity, asked in self.asked.items() if asked.frame is frame]:
+            del self.asked[identity]
 
 
 def call_of(code: CodeType, frame: FrameType) -> Call | None:
@@ -119,9 +169,16 @@ def title(function: Any) -> str:
     return str(getattr(function, name, type(function).__name__)).rpartition("<locals>.")[2]
 
 
-def frame_of(code: CodeType | None) -> FrameType | None:
-    """Return the innermost frame that runs this code."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code is not code:
+def caller(depth: int) -> FrameType | None:
+    """Return the frame of a caller; None where the engine called, in a thread of its own."""
+    try:
+        return sys._getframe(depth + 1)
+    except ValueError:
+        return None
+
+
+def outermost_of(frame: FrameType) -> FrameType:
+    """Return the outermost frame of a stack."""
+    while frame.f_back is not None:
         frame = frame.f_back
     return frame

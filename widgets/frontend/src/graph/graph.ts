@@ -8,8 +8,8 @@ import { draw, HEIGHT, path, outlook, top, type Box, type Drawing, type Point, t
 import { gradientWidths, labelSpots, type Spot } from "../layout/labels";
 import { chain, Groups, scopeOf, scopeTitle, type BoxId } from "../trace/groups";
 import { STYLES, together, type NodeLook, type Scene } from "./look";
-import { tieParts, tieRegions, ties, tieSpots, type Tie } from "./links";
-import type { Maybe, Trace } from "../trace/types";
+import { tieParts, tieRegions, tieSpots } from "./links";
+import type { Maybe, Tie, Trace } from "../trace/types";
 import { Culling, Minimap, Viewport } from "./viewport";
 
 interface NodeParts {
@@ -77,7 +77,7 @@ export class GraphPane {
     private readonly events: GraphEvents,
     folded: readonly number[] | null = null,
   ) {
-    this.#ties = ties(trace);
+    this.#ties = trace.links ?? [];
     this.#widths = gradientWidths(trace);
     this.groups = new Groups(trace, new Set(folded ?? trace.folded));
     this.#drawing = this.#laidOut();

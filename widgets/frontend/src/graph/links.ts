@@ -1,56 +1,17 @@
 /**
  * Links between nodes that are not edges: from a view's to its base's, and from that of a tensor that was written to to
- * its previous one. minigrad_widgets/graph/links.py finds and draws the same.
+ * its previous one. minigrad_widgets/graph/links.py finds them, and draws the same.
  */
 import { regionOf, Taken, type Spot } from "../layout/labels";
 import { svg } from "../page/dom";
 import { nodeName, tensorName } from "../trace/format";
 import { HEIGHT, type Box, type Drawing, type Point, type Region } from "../layout/geometry";
-import type { Maybe, Trace } from "../trace/types";
+import type { Tie, Trace } from "../trace/types";
 
 /** The width of a letter of a label, and its distance from its link; spots.py has the same, and the parts. */
 const [LETTER, GAP] = [5.8, 4];
 /** How far along its link a label may be, in order of preference. */
 const PARTS = [0.5, 0.35, 0.65, 0.2, 0.8];
-
-export interface Tie {
-  kind: "view" | "rebased";
-  from: number;
-  to: number;
-  tensor: number;
-  /** The label beside it; none for a view that is never written to. */
-  label: string;
-}
-
-export function ties(trace: Trace): Tie[] {
-  const found: Tie[] = [];
-  const leaves = new Map(trace.nodes.flatMap((node, id) => (node.variable === undefined ? [] : [[node.variable, id] as const])));
-  const now = new Map<number, number>();
-  const known = new Set<string>();
-  const nodeOf = (tensor: number): Maybe => now.get(tensor) ?? trace.tensors[tensor]?.node ?? leaves.get(tensor) ?? null;
-  const root = (tensor: number): number => trace.tensors[tensor]?.base ?? tensor;
-  const written = new Set(trace.events.flatMap((event) => (event.kind === "version" ? [root(event.tensor)] : [])));
-  const add = (kind: Tie["kind"], from: Maybe, to: Maybe, tensor: number, label: string): void => {
-    const key = `${kind} ${from} ${to}`;
-    if (from !== null && to !== null && from !== to && !known.has(key)) found.push({ kind, from, to, tensor, label });
-    known.add(key);
-  };
-  for (const event of trace.events) {
-    if (event.kind !== "forward" || event.node === null) continue;
-    const rebased = event.rebased ?? [];
-    for (const id of event.outputs) now.set(id, event.node);
-    for (const [id, before, after] of rebased) {
-      now.set(id, after);
-      add("rebased", after, before, id, `was ${tensorName(trace, id)}’s`);
-    }
-    for (const id of [...event.outputs, ...rebased.map(([tensor]) => tensor)]) {
-      const base = trace.tensors[id]?.base;
-      const label = base !== undefined && written.has(base) ? `view of ${tensorName(trace, base)}` : "";
-      if (base !== undefined) add("view", nodeOf(id), nodeOf(base), id, label);
-    }
-  }
-  return found;
-}
 
 /** The four points of a link: views on the left of the boxes, previous nodes on the right. */
 export function bow(kind: Tie["kind"], from: Box, to: Box): [Point, Point, Point, Point] {

@@ -1,7 +1,7 @@
 /** Ask mode: the inspector stops before a step and asks what it will bring. The trace itself is the judge. */
 import { html, write } from "../page/dom";
 import { nodeName } from "../trace/format";
-import { choices, judge, truth, wording, type Answer, type Question, type Score } from "../trace/questions";
+import { judge, truth, type Answer, type Question, type Score } from "../trace/questions";
 import type { Maybe, Trace } from "../trace/types";
 
 let count = 0;
@@ -76,15 +76,14 @@ export class Ask {
   }
 
   #put(question: Question): void {
-    const text = wording(this.trace, question);
     const button = html("button", { type: "submit", class: "mg-answer" }, "Answer");
-    const fields = question.kind === "next" ? this.#options(question) : [this.#field(question, text)];
-    const legend = html("legend", {}, html("span", { "aria-live": "polite" }, text));
+    const fields = question.kind === "next" ? this.#options(question) : [this.#field(question)];
+    const legend = html("legend", {}, html("span", { "aria-live": "polite" }, question.text));
     this.#form.replaceChildren(html("fieldset", {}, legend, html("div", { class: "mg-options" }, ...fields, button)));
   }
 
   #options(question: Question): HTMLElement[] {
-    return choices(this.trace, question.step).map((node) => {
+    return question.choices.map((node) => {
       const radio = html("input", { type: "radio", name: this.#group, value: node, required: true });
       return html("label", { class: "mg-option" }, radio, nodeName(this.trace, node), this.#number(node));
     });
@@ -95,9 +94,9 @@ export class Ask {
     return html("small", { class: "mg-quiet" }, nr === null ? "" : ` nr ${nr}`);
   }
 
-  #field(question: Question, label: string): HTMLElement {
+  #field(question: Question): HTMLElement {
     const hint = question.kind === "shape" ? "[2, 3], or scalar" : "1.5, -2";
-    return html("input", { type: "text", class: "mg-field", "aria-label": label, placeholder: hint, autocomplete: "off", required: true });
+    return html("input", { type: "text", class: "mg-field", "aria-label": question.text, placeholder: hint, autocomplete: "off", required: true });
   }
 
   #answer(): void {
@@ -105,7 +104,7 @@ export class Ask {
     const checked = this.#form.querySelector<HTMLInputElement>("input:checked, input[type=text]");
     const given = checked?.value.trim() ?? "";
     if (!question || given === "") return;
-    this.#answers.push({ ...question, given, right: judge(this.trace, question, given) });
+    this.#answers.push({ kind: question.kind, step: question.step, given, right: judge(this.trace, question, given) });
     this.answered([...this.#answers], this.score);
   }
 }

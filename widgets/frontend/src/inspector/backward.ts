@@ -6,7 +6,6 @@ import { lensSteps, type Replay } from "../trace/frame";
 import { STYLES, type NodeLook, type Scene, type Tray } from "../graph/look";
 import { Trays } from "./trays";
 import { litNode, shownGradient, type Maybe, type Trace, type TraceEvent } from "../trace/types";
-import { repeated } from "../trace/spans";
 
 const PLACES = 9;
 const NOTHING: ReadonlySet<string> = new Set();
@@ -20,8 +19,6 @@ function nothing({ library }: Trace): string {
 
 export class BackwardLens implements Lens {
   readonly steps: number[];
-  /** The nodes that a second run of a checkpointed function recorded. */
-  readonly #again: ReadonlySet<Maybe>;
   readonly #trays: Trays;
   /** By pass, in their order: how many gradients each node will receive. */
   readonly #counts: [step: number, needs: ReadonlyMap<number, number>][] = [];
@@ -38,7 +35,6 @@ export class BackwardLens implements Lens {
     trace.events.forEach((event, step) => {
       if (event.kind === "backward_start") this.#counts.push([step, new Map(event.needs)]);
     });
-    this.#again = new Set(repeated(trace).map((step) => litNode(trace.events[step] as TraceEvent)));
   }
 
   get position(): number {
@@ -186,7 +182,7 @@ export class BackwardLens implements Lens {
 
   #look(id: number): NodeLook {
     const known = this.replay.status.get(id);
-    const status = known === "recorded" && this.#again.has(id) ? "again" : known;
+    const status = known === "recorded" && this.replay.recomputed.has(id) ? "again" : known;
     const needs = this.replay.needs.get(id);
     const waits = status === "waiting" && needs !== undefined ? `waits: ${needs}` : STYLES[status ?? "recorded"].word;
     const place = status === "ready" ? this.#next.indexOf(id) + 1 : 0;

@@ -1,10 +1,9 @@
 /** The memory pane: bytes over time with the playhead; opened, it lists the holders of each storage at this step. */
-import { Chart, scaleOf } from "../page/chart";
+import { Chart, scaleOf, total } from "../page/chart";
 import { KINDS, STACKED, type Trace } from "../trace/types";
 import { html, mark, write } from "../page/dom";
 import { bytes as amount } from "../trace/format";
 import { Holders, Makers, type Held, type Named } from "../trace/holders";
-import { total } from "../trace/spans";
 
 const SHOWN = 8;
 

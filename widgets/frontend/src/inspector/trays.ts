@@ -11,23 +11,9 @@ export interface Arrivals {
   of: number;
 }
 
-const BEFORE = new WeakMap<Trace, ReadonlySet<number>>();
-
-/** The tensors that had a `.grad` when they were first seen. A trace does not have its values. */
-function filledBefore(trace: Trace): ReadonlySet<number> {
-  const [found, written] = [new Set<number>(), new Set<number>()];
-  for (const event of trace.events) {
-    if ((event.kind === "accumulate" || event.kind === "grad" || event.kind === "hook") && event.tensor !== null) written.add(event.tensor);
-    for (const [, what, id] of event.held ?? []) if (what === 3 && id !== null && !written.has(id)) found.add(id);
-  }
-  return found;
-}
-
 /** The `.grad` of a tensor that this trace never writes. */
 export function unwritten(trace: Trace, tensor: Maybe): string {
-  const known = BEFORE.get(trace) ?? filledBefore(trace);
-  BEFORE.set(trace, known);
-  return tensor !== null && known.has(tensor) ? "set before" : "None";
+  return trace.tensors[tensor ?? -1]?.filled ? "set before" : "None";
 }
 
 export class Trays {

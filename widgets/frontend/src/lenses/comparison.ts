@@ -1,5 +1,5 @@
 /** Several traces of one program on one axis of steps and one of bytes: what each holds, and what it recomputes. */
-import { Chart, scaleOf } from "../page/chart";
+import { Chart, scaleOf, total } from "../page/chart";
 import { KINDS, type Trace, type Maybe } from "../trace/types";
 import { describe } from "../trace/describe";
 import { html, mark, write } from "../page/dom";
@@ -7,7 +7,6 @@ import { bytes as amount } from "../trace/format";
 import { listen } from "../page/keys";
 import { SlideView } from "../page/slide";
 import type { Link } from "../page/link";
-import { summary, total } from "../trace/spans";
 import { Transport } from "../page/transport";
 import { GraphPane } from "../graph/graph";
 import { BackwardLens } from "../inspector/backward";
@@ -78,9 +77,9 @@ export class Comparison {
     const heads = ["trace", "most bytes", "held when backward begins", "ops", "of these again", "steps"];
     const head = html("tr", {}, ...heads.map((each) => html("th", { scope: "col" }, each)));
     const lines = this.#rows.map(({ name, trace }) => {
-      const { peak, atBackward, ops, again, steps } = summary(trace);
-      const cells = [amount(peak), atBackward === null ? "–" : amount(atBackward), ops, again, steps];
-      return html("tr", {}, html("th", { scope: "row" }, name), ...cells.map((cell) => html("td", {}, String(cell))));
+      const { peak, atBackward, ops, again, steps } = trace.figures ?? {};
+      const cells = [peak, atBackward].map((held) => (held == null ? "–" : amount(held))).concat([ops, again, steps].map(String));
+      return html("tr", {}, html("th", { scope: "row" }, name), ...cells.map((cell) => html("td", {}, cell)));
     });
     const table = html("table", { class: "mg-table" }, html("thead", {}, head), html("tbody", {}, ...lines));
     return html("div", { class: "mg-scroll", tabindex: 0, role: "group", "aria-label": "figures" }, table);

@@ -1,7 +1,6 @@
 /** Bytes over time as stacked areas, and under them the runs of checkpointed functions, on one axis of steps. */
 import { html, mark, svg } from "./dom";
-import { series, spans, told, total, type Span } from "../trace/spans";
-import { KINDS, STACKED, type Bytes, type Trace } from "../trace/types";
+import { KINDS, STACKED, type Bytes, type Run, type Trace } from "../trace/types";
 
 const HEIGHT = 100;
 
@@ -9,6 +8,16 @@ const HEIGHT = 100;
 export interface Scale {
   steps: number;
   most: number;
+}
+
+/** The last recorded bytes, for every step. */
+function series(trace: Trace): Bytes[] {
+  let last: Bytes = [0, 0, 0, 0];
+  return trace.events.map((event) => (last = event.bytes ?? last));
+}
+
+export function total(held: Bytes | undefined): number {
+  return (held ?? []).reduce((a, b) => a + b, 0);
 }
 
 export function scaleOf(traces: readonly Trace[]): Scale {
@@ -43,9 +52,9 @@ export class Chart {
     const start = trace.events.findIndex((event) => event.kind === "backward_start");
     if (start >= 0) areas.push(svg("path", { class: "mg-begins", d: `M${start},0V${HEIGHT}` }));
     const box = { class: "mg-bytes", viewBox: `0 0 ${scale.steps} ${HEIGHT}`, preserveAspectRatio: "none" };
-    const runs = spans(trace);
+    const runs = trace.runs ?? [];
     this.element = html("div", { class: "mg-chart", role: "img" }, svg("svg", box, ...areas), this.#lanes(runs), this.#head);
-    mark(this.element, "aria-label", ["bytes held over time", ...runs.map(told)].join("; "));
+    mark(this.element, "aria-label", ["bytes held over time", ...runs.map((run) => run.told)].join("; "));
     this.element.addEventListener("click", (event) => {
       const { left, width } = this.element.getBoundingClientRect();
       go(Math.floor(((event.clientX - left) / Math.max(1, width)) * scale.steps));
@@ -58,7 +67,7 @@ export class Chart {
     this.#head.style.left = `${(100 * (at + 0.5)) / this.scale.steps}%`;
   }
 
-  #lanes(runs: readonly Span[]): HTMLElement {
+  #lanes(runs: readonly Run[]): HTMLElement {
     const levels = 1 + runs.reduce((most, span) => Math.max(most, span.level), -1);
     const rows = Array.from({ length: levels }, (_, level) =>
       html("div", { class: "mg-lane" }, ...runs.filter((span) => span.level === level).map((span) => this.#run(span))),
@@ -66,12 +75,12 @@ export class Chart {
     return html("div", { class: "mg-lanes" }, ...rows);
   }
 
-  #run(span: Span): HTMLElement {
-    const left = (100 * span.from) / this.scale.steps;
-    const width = (100 * (span.to + 1 - span.from)) / this.scale.steps;
+  #run(span: Run): HTMLElement {
+    const left = (100 * span.start) / this.scale.steps;
+    const width = (100 * (span.end + 1 - span.start)) / this.scale.steps;
     const place = `left:${left.toFixed(3)}%;width:${width.toFixed(3)}%`;
     const text = span.again ? `↻ ${span.call}` : `${span.call} ${span.name}`;
-    const bar = html("div", { class: "mg-run", "data-call": span.call, "data-again": span.again, title: told(span), style: place });
+    const bar = html("div", { class: "mg-run", "data-call": span.call, "data-again": span.again, title: span.told, style: place });
     bar.append(html("span", {}, text));
     if (span.stop !== null) {
       bar.dataset["stop"] = String(span.stop);

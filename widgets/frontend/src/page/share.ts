@@ -80,8 +80,8 @@ export class Share {
 export const LONGEST = 8 * 1024;
 /** The maximum size after inflating: a short text of zeros would otherwise fill the memory. */
 const LARGEST = 2 * 1024 * 1024;
-/** The part of a trace in a link. Positions are computed again; nothing else that an inspector adds is needed. */
-const KEPT = ["format", "version", "library", "files", "values", "tensors", "nodes", "scopes", "storages", "formulas", "expressions", "events", "bindings", "numbers", "process"];
+/** The part of a trace in a link. Positions are computed again. */
+const KEPT = ["format", "version", "library", "files", "values", "tensors", "nodes", "scopes", "storages", "formulas", "expressions", "events", "bindings", "numbers", "process", "links", "runs"];
 const WALKS = ["forward", "backward", "traversal", "checkpoint", "all"];
 
 type Row = Record<string, unknown>;

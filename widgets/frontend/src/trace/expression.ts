@@ -1,5 +1,6 @@
 /** The arithmetic of a derivative as a line of text: docs/trace.md, *Expression*. */
 import { number } from "./format";
+import { INFIX, NAMES, OPPOSITES } from "./sentences";
 import type { Expression } from "./types";
 
 /** A piece of a line; one for an operand has its name. */
@@ -16,30 +17,8 @@ interface Part {
   level: number;
 }
 
-/** The precedence of a part; a part of lower precedence is parenthesised. */
-const [LOGIC, COMPARE, SUM, PRODUCT, SIGN, POWER, ATOM] = [0, 1, 2, 3, 4, 5, 6] as const;
-const INFIX: Record<string, readonly [symbol: string, level: number]> = {
-  or: ["|", LOGIC],
-  and: ["&", LOGIC],
-  lt: ["<", COMPARE],
-  le: ["≤", COMPARE],
-  gt: [">", COMPARE],
-  ge: ["≥", COMPARE],
-  eq: ["=", COMPARE],
-  ne: ["≠", COMPARE],
-  add: ["+", SUM],
-  sub: ["−", SUM],
-  mul: ["·", PRODUCT],
-  div: ["/", PRODUCT],
-  matmul: ["@", PRODUCT],
-  remainder: ["%", PRODUCT],
-  floor_divide: ["//", PRODUCT],
-  pow: ["**", POWER],
-};
-/** "Not at most" is written as "greater", though NaN is neither. */
-const OPPOSITES: Record<string, string> = { le: "gt", lt: "ge", ge: "lt", gt: "le" };
-/** Functions of the formulas with other names in PyTorch. */
-const NAMES: Record<string, string> = { concatenate: "cat", broadcast_to: "expand", transpose: "permute" };
+/** The precedence of a part, as in INFIX; a part of lower precedence is parenthesised. */
+const [LOGIC, COMPARE, SUM, SIGN, POWER, ATOM] = [0, 1, 2, 4, 5, 6] as const;
 const DEEPEST = 40;
 /** An end that no index reaches: PyTorch passes the largest integer for an omitted end. */
 const FAR = 2 ** 53;

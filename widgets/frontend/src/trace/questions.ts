@@ -1,15 +1,17 @@
-/** The questions of ask mode and their answers: the trace itself is the judge. minigrad_widgets/inspector/questions.py has the same texts. */
+/** The questions of ask mode, which minigrad_widgets/inspector/questions.py words, and their answers: the trace itself is the judge. */
 import { inline, nodeName, shape, tensorName, valueOf } from "./format";
-import { Replay } from "./frame";
 import type { Maybe, Trace } from "./types";
 
 export interface Question {
   kind: "next" | "shape" | "grad";
   /** The event that answers it. */
   step: number;
+  text: string;
+  /** The nodes to choose from. */
+  choices: number[];
 }
 
-export interface Answer extends Question {
+export interface Answer extends Pick<Question, "kind" | "step"> {
   given: string;
   right: boolean;
 }
@@ -20,30 +22,10 @@ export interface Score {
   of: number;
 }
 
-const CHOICES = 5;
 const NUMBER = /[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|[-+]?inf|nan/gi;
 
-/** The nodes to choose from: ready ones, then waiting ones; in the order of the trace, which reveals nothing. */
-export function choices(trace: Trace, step: number): number[] {
-  const replay = new Replay(trace);
-  replay.goTo(step - 1);
-  const event = trace.events[step];
-  const waiting = [...replay.needs.keys()].filter((node) => replay.status.get(node) === "waiting");
-  const all = [event?.kind === "run" ? event.node : -1, ...replay.ready, ...waiting];
-  return [...new Set(all)].slice(0, CHOICES).sort((a, b) => a - b);
-}
-
-export function wording(trace: Trace, { kind, step }: Question): string {
-  const event = trace.events[step];
-  if (kind === "shape" && event?.kind === "flow") {
-    return `What shape has the gradient that ${nodeName(trace, event.node)} sends to ${nodeName(trace, event.to)}?`;
-  }
-  if (kind === "grad" && event?.kind === "accumulate") return `What will ${tensorName(trace, event.tensor)}.grad be after the next step?`;
-  return "Which node runs next?";
-}
-
 /** The trace's answer, in one sentence. */
-export function truth(trace: Trace, { step }: Question): string {
+export function truth(trace: Trace, { step }: Pick<Question, "step">): string {
   const event = trace.events[step];
   if (event?.kind === "flow") return `its shape is ${shape(valueOf(trace, event.gradient)?.shape ?? [])}`;
   if (event?.kind === "accumulate") return `${tensorName(trace, event.tensor)}.grad is ${inline(valueOf(trace, event.grad))}`;
@@ -65,7 +47,7 @@ function sameNumbers(trace: Trace, value: Maybe, given: string): boolean {
 }
 
 /** Whether an answer agrees with the engine: a node's number, a shape, or numbers up to rounding. */
-export function judge(trace: Trace, question: Question, given: string): boolean {
+export function judge(trace: Trace, question: Pick<Question, "step">, given: string): boolean {
   const event = trace.events[question.step];
   if (event?.kind === "run") return Number(given) === event.node && given !== "";
   if (event?.kind === "accumulate") return sameNumbers(trace, event.grad, given);

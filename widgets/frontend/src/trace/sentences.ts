@@ -43,3 +43,7 @@ export const PARTS: Readonly<Record<string, readonly [readonly string[], string]
 export const NODES: readonly string[] = ["node", "to", "before", "after"];
 export const TENSORS: readonly string[] = ["tensor", "base", "inputs"];
 export const VALUES: readonly string[] = ["gradient", "sum", "grad", "value", "result"];
+/** How expressions are written, made of minigrad/trace/expression.py. */
+export const INFIX: Readonly<Record<string, readonly [symbol: string, level: number]>> = { or: ["|", 0], and: ["&", 0], lt: ["<", 1], le: ["≤", 1], gt: [">", 1], ge: ["≥", 1], eq: ["=", 1], ne: ["≠", 1], add: ["+", 2], sub: ["−", 2], mul: ["·", 3], div: ["/", 3], matmul: ["@", 3], remainder: ["%", 3], floor_divide: ["//", 3], pow: ["**", 5] };
+export const OPPOSITES: Readonly<Record<string, string>> = { le: "gt", lt: "ge", ge: "lt", gt: "le" };
+export const NAMES: Readonly<Record<string, string>> = { concatenate: "cat", broadcast_to: "expand", transpose: "permute" };

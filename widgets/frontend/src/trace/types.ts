@@ -38,13 +38,48 @@ export interface Layout {
   edges?: Record<string, [x: number, y: number][]>;
 }
 
+/** A link between nodes that is not an edge: from a view's to its base's, or from one to that which it took over from. */
+export interface Tie {
+  kind: "view" | "rebased";
+  from: number;
+  to: number;
+  tensor: number;
+  /** The label beside it; none for a view that is never written to. */
+  label: string;
+}
+
+/** One run of a checkpointed function: the first, or one of the later ones (`again`). Runs inside others have a higher level. */
+export interface Run {
+  call: number;
+  name: string;
+  again: boolean;
+  start: number;
+  end: number;
+  level: number;
+  /** The step at which it stopped early. */
+  stop: Maybe;
+  /** It in plain words. */
+  told: string;
+}
+
+/** What a trace cost, for comparisons. */
+export interface Figures {
+  steps: number;
+  peak: number;
+  /** The bytes held, without parameters, when the first pass begins; null if there is none. */
+  atBackward: Maybe;
+  ops: number;
+  again: number;
+}
+
 export interface Trace {
   format: string;
   version: number;
   library: string;
   files: { name: string; lines: string[] }[];
   values: Value[];
-  tensors: TensorRecord[];
+  /** `filled`: whether it had a `.grad` when it was first seen; a trace does not have its values. */
+  tensors: (TensorRecord & { filled?: boolean })[];
   nodes: NodeRecord[];
   /** Absent in older traces. */
   scopes?: Scope[];
@@ -66,6 +101,11 @@ export interface Trace {
   /** The scopes that are folded at first, and the positions of the boxes then; the inspector adds them. */
   folded?: number[];
   opening?: Layout;
+  /** What minigrad_widgets/graph/derived.py finds. */
+  links?: Tie[];
+  runs?: Run[];
+  /** A comparison adds them. */
+  figures?: Figures;
 }
 
 export type Mode = "on" | "off" | "inference";

@@ -107,7 +107,7 @@ it("leaves the numbers of large tensors out of a link that is too long with them
   const bytes = new Uint8Array(Float32Array.from(numbers).buffer);
   const blob = btoa([...bytes].map((byte) => String.fromCharCode(byte)).join(""));
   const table = { fields: [["shape", "dtype", "stats", "at"]], rows: [[0, large.shape, large.dtype, large.stats, 0]] };
-  const packed = { ...trace, tensors: [], nodes: [], events: [], scopes: [], bindings: [], values: table, numbers: blob };
+  const packed = { ...trace, tensors: [], nodes: [], events: [], scopes: [], bindings: [], links: [], values: table, numbers: blob };
   const state = await stateOf(await fragmentOf(packed, "backward", 0));
   expect((state["trace"] as Trace).values).toEqual([large]);
 });

@@ -1,0 +1,83 @@
+"""What every view of a trace needs besides its events: links, runs of checkpointed functions, gradients from before.
+
+Python finds it, for pictures and texts, and hands it to the browser with the trace: it is the same at every step.
+"""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from minigrad_widgets.graph.geometry import Data
+from minigrad_widgets.graph.links import links
+
+
+def derived(data: Data) -> Data:
+    """Return what is added to a trace for the browser: `links`, `runs`, and `filled` in its tensors."""
+    found = {"links": links(data), "runs": spans(data), "tensors": filled(data)}
+    return {name: each for name, each in found.items() if each}
+
+
+def filled(data: Data) -> list[Data]:
+    """Return the tensors; `filled` is in those whose `.grad` held something, unknown to the trace, when first seen."""
+    written: set[int | None] = set()
+    found: set[int] = set()
+    for event in data["events"]:
+        if event["kind"] in ("accumulate", "grad", "hook"):
+            written.add(event["tensor"])
+        found.update(number for _, what, number in event.get("held", ())
+                     if what == 3 and number is not None and number not in written)
+    return [{**tensor, "filled": True} if at in found else tensor for at, tensor in enumerate(data["tensors"])]
+
+
+class Span(TypedDict):
+    """One run of a checkpointed function, the first or a later one (`again`); `stop`: where it stopped early."""
+
+    call: int
+    name: str
+    reentrant: bool
+    again: bool
+    start: int
+    end: int
+    level: int
+    stop: int | None
+    told: str
+
+
+def spans(data: Data) -> list[Span]:
+    """Return all runs, in the order in which they begin; a run inside another has a higher level."""
+    found: list[Span] = []
+    open_runs: list[Span] = []
+    first: dict[int, Span] = {}
+    for step, event in enumerate(data["events"]):
+        kind, call = event["kind"], event.get("call")
+        if kind in ("checkpoint_begin", "recompute_begin"):
+            again = kind == "recompute_begin"
+            run = first.get(call, event) if again else event
+            span = Span(call=call, name=run.get("name", ""), reentrant=run.get("reentrant", False), again=again,
+                        start=step, end=len(data["events"]) - 1, level=len(open_runs), stop=None, told="")
+            found.append(span)
+            open_runs.append(span)
+            if not again:
+                first[call] = span
+        elif kind in ("checkpoint_end", "recompute_end", "early_stop"):
+            again = kind != "checkpoint_end"
+            at = next((i for i, span in enumerate(open_runs) if (span["call"], span["again"]) == (call, again)), None)
+            if at is None:
+                continue
+            if kind == "early_stop":
+                open_runs[at]["stop"] = step
+                continue
+            for span in open_runs[at:]:
+                span["end"] = step
+            del open_runs[at:]
+    for span in found:
+        span["told"] = describe_span(span)
+    return found
+
+
+def describe_span(span: Span) -> str:
+    """Return one run in plain words."""
+    way = "reentrant" if span["reentrant"] else "non-reentrant"
+    run = "runs again" if span["again"] else "first run"
+    stop = "" if span["stop"] is None else f", stops early at {span['stop']}"
+    return f"checkpoint {span['call']} ({span['name']}, {way}): {run}, steps {span['start']} to {span['end']}{stop}"
