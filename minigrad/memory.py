@@ -8,9 +8,9 @@
     memory.Account(trace)               the bytes over time, per op, per module, as a picture
 
 A storage is the memory that an array owns; it is counted once, however many tensors share it. A storage with several
-holders counts as parameter, else as saved for a backward pass, else as gradient, else as activation. Lesson 10 does so
-for a checkpoint. `Account` uses only what a recorder noted (docs/trace.md, `bytes`), and reads a loaded trace as well
-as one that still grows.
+holders counts as parameter, else as the state of an optimizer, else as saved for a backward pass, else as gradient,
+else as activation. Lesson 10 does so for a checkpoint. `Account` uses only what a recorder noted (docs/trace.md,
+`bytes`), and reads a loaded trace as well as one that still grows.
 """
 
 import gc
@@ -29,14 +29,16 @@ from minigrad.backends import registry
 from minigrad.backends.registry import is_array
 from minigrad.core import Node, Tensor
 from minigrad.core.saved import Packed
+from minigrad.optim.optimizer import Optimizer
 from minigrad.recorder import Trace
-from minigrad.recording.ledger import ACTIVATION, GRADIENT, PARAMETER, SAVED, Ledger
+from minigrad.recording.ledger import ACTIVATION, GRADIENT, OPTIMIZER, PARAMETER, SAVED, Ledger
+from minigrad.recording.tracker import tensors_of
 
 __all__ = ["Account", "Bytes", "OfNodes", "StorageInfo", "held", "max_memory_allocated", "memory_allocated",
            "reset_peak_memory_stats", "snapshot"]
 
-COLORS = ("#66c4ac", "#cc79a7", "#b5bac1", "#56b4e9")  # as in the inspectors; colour-blind readers can tell them apart
-NAMES = ("parameters", "saved", "activations", "gradients")
+COLORS = ("#66c4ac", "#eda63a", "#cc79a7", "#b5bac1", "#56b4e9")  # as in the inspectors, for the colour-blind too
+NAMES = ("parameters", "optimizer", "saved", "activations", "gradients")
 
 
 class Bytes(NamedTuple):
@@ -46,6 +48,7 @@ class Bytes(NamedTuple):
     activations: int
     saved: int
     gradients: int
+    optimizer: int = 0
 
     @property
     def total(self) -> int:
@@ -159,7 +162,8 @@ class Account:
             rows += [f"  {name or '(no module)':22}{of.runs:8,}{of.made:16,}{of.saved:16,}"
                      for name, of in sorted(part.items(), key=lambda each: -each[1].saved)]
         for title, held in (("peak", self.peak), ("at the end", self.current)):
-            parts = ", ".join(f"{each:,} {name}" for name, each in zip(Bytes._fields, held, strict=True))
+            parts = ", ".join(f"{each:,} {name}" for name, each in zip(Bytes._fields, held, strict=True)
+                              if each or name != "optimizer")
             rows.append(f"{title}: {held.total:,} bytes: {parts}")
         return "\n".join(rows)
 
@@ -168,8 +172,10 @@ class Account:
         MissingExtra without matplotlib."""
         if axes is None:
             axes = optional("matplotlib.figure", "lessons").Figure(figsize=(8, 4), layout="constrained").subplots()
-        parts = [[getattr(held, name) / 2**20 for held in self.steps] for name in NAMES]
-        axes.stackplot(range(len(self.steps)), parts, labels=NAMES, colors=COLORS, step="post")
+        shown = [name for name in NAMES if name != "optimizer" or any(held.optimizer for held in self.steps)]
+        parts = [[getattr(held, name) / 2**20 for held in self.steps] for name in shown]
+        colors = [color for name, color in zip(NAMES, COLORS) if name in shown]
+        axes.stackplot(range(len(self.steps)), parts, labels=shown, colors=colors, step="post")
         for start, end in self.passes():
             axes.axvspan(start, end, color="black", alpha=0.07, linewidth=0)
         axes.set_xlabel("event (shaded: backward pass)")
@@ -191,7 +197,7 @@ class Account:
 
 
 Device = device_of | str | int | None
-KINDS = ("parameter", "activation", "saved", "gradient")
+KINDS = ("parameter", "activation", "saved", "gradient", "optimizer")
 
 
 class StorageInfo(NamedTuple):
@@ -206,13 +212,15 @@ class StorageInfo(NamedTuple):
 def holders() -> Iterator[tuple[Any, int, tuple[int, ...] | str]]:
     """Yield every array that a tensor or a node holds, what it counts as, and the tensor's shape or the node's name."""
     # by type: `isinstance` also asks the object, and some objects respond with a warning
-    everything = [x for x in gc.get_objects() if issubclass(type(x), (Tensor, Node))]
+    everything = [x for x in gc.get_objects() if issubclass(type(x), (Tensor, Node, Optimizer))]
+    states = {id(t) for x in everything if isinstance(x, Optimizer) for t in tensors_of(x.state)}
     gradients = {id(x._grad) for x in everything if isinstance(x, Tensor) and x._grad is not None}
     for x in everything:
         if isinstance(x, Tensor):
-            kind = (PARAMETER if type(x).__name__ == "Parameter" else GRADIENT if id(x) in gradients else ACTIVATION)
+            kind = (PARAMETER if type(x).__name__ == "Parameter" else OPTIMIZER if id(x) in states
+                    else GRADIENT if id(x) in gradients else ACTIVATION)
             yield x.array, kind, x.array.shape
-        else:
+        elif isinstance(x, Node):
             for kept in nested_values((x.saved, x.const)):
                 array = kept.array if isinstance(kept, Tensor) else kept
                 if is_array(array):

@@ -23,7 +23,7 @@ from minigrad._base.warnings import warn
 from minigrad.autograd.grad_mode import enable_grad, no_grad
 from minigrad.backends.registry import BACKEND_OF, BACKENDS, HOST, MultiDevice, count, device_guard, device_like
 from minigrad.core import LOCAL, Tensor, constant, counter_of, plain
-from minigrad.optim.optimizer import SCALAR_STATE, Group, Optimizer, State
+from minigrad.optim.optimizer import SCALAR_STATE, Group, Optimizer, State, tell_state
 
 BLOCK = 1 << 19  # bytes: parameter, gradient, state and results then fit into a typical L3 cache; measured
 MAX_CACHED = 32  # how many shapes, or numbers, are kept
@@ -481,6 +481,7 @@ class ElementwiseOptimizer(Optimizer):
         state: State = self.state[p]
         if not state:
             state.update(self.init_state(p, group))
+            tell_state(self)
         return state
 
     def kernel(self, state: State, group: Group) -> Kernel | None:

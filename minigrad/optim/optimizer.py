@@ -67,13 +67,21 @@ def between_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
                     raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got "
                                        f"{changed}.")
                 step_args, kwargs = changed
+        tell_state(self)
         result = step(*step_args, **kwargs)
+        tell_state(self)
         for hook in (*self._optimizer_step_post_hooks.values(), *AFTER_ALL.values()):
             hook(self, step_args, kwargs)
         return result
 
     hooked.hooked = True  # type: ignore[attr-defined]  # PyTorch marks it like this too
     return hooked
+
+
+def tell_state(optimizer: Any) -> None:
+    """Tell an observer, if there is one, what an optimizer remembers."""
+    if LOCAL.observer is not None:
+        LOCAL.observer.optimizer_state(optimizer)
 
 
 class Optimizer:
@@ -220,6 +228,7 @@ class Optimizer:
             if "param_names" in ours:
                 theirs.setdefault("param_names", ours["param_names"])
         self.__setstate__({"state": state, "param_groups": new})
+        tell_state(self)
         for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
 

@@ -37,7 +37,7 @@ class Encoder:
         self.parts.storages = self.ledger.sizes
         self.storages: list[tuple[Storage, int]] = []  # of each tensor, with the kind under which it holds it
         self.held: dict[tuple[Any, ...], list[tuple[Storage, int, int | None]]] = {}  # by other holders: see `hold`
-        self.bytes = [0, 0, 0, 0]
+        self.bytes = [0, 0, 0, 0, 0]
         self.forwarded: dict[str, Any] = {}  # the event of the last op that made a node
         self.nodes: list[int | None] = []  # of each tensor, its node now
         self.scope: int | None = None  # the running call of a module
@@ -95,7 +95,8 @@ class Encoder:
         if depth > 0:
             event["depth"] = depth
         if self.bytes != self.ledger.totals:
-            self.bytes = event["bytes"] = self.ledger.totals.copy()
+            self.bytes = self.ledger.totals.copy()
+            event["bytes"] = self.bytes if self.bytes[-1] else self.bytes[:-1]
         if self.ledger.changed:
             for name, by in (("held", 1), ("dropped", -1)):
                 holders = [list(holder) for holder, change in self.ledger.changed.items() if change == by]
@@ -227,8 +228,9 @@ class Encoder:
     # what is held
     def hold(self, key: tuple[Any, ...], holds: Iterable[Hold], what: int, who: int | None = None) -> None:
         """Note that something holds this memory from now on, instead of what it held before: `("saved", node)` what a
-        node saved, `("kept", number)` what is kept for a checkpoint, `("grad", number)` a `.grad`, `("waiting", node,
-        output_nr)` a gradient that has arrived at a node and waits there until the node runs."""
+        node saved, `("kept", number)` what is kept for a checkpoint, `("grad", number)` a `.grad`, `("state", number)`
+        an optimizer, `("waiting", node, output_nr)` a gradient that has arrived at a node and waits there until the
+        node runs."""
         before = self.held.pop(key, ())
         self.held[key] = [(self.ledger.hold(*hold, what, who), what, who) for hold in holds]
         for held in before:

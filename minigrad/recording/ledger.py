@@ -4,10 +4,12 @@ A storage is the memory that an array owns; views share the storage of their bas
 it. The ledger knows sizes and the identity of the owner, never the array itself.
 """
 
-__all__ = ["ACTIVATION", "GRADIENT", "PARAMETER", "SAVED", "WAITING", "Ledger", "Storage"]
+__all__ = ["ACTIVATION", "GRADIENT", "OPTIMIZER", "PARAMETER", "SAVED", "WAITING", "Ledger", "Storage"]
 
-PARAMETER, ACTIVATION, SAVED, GRADIENT = range(4)  # the order of `bytes` in docs/trace.md
+PARAMETER, ACTIVATION, SAVED, GRADIENT = range(4)
 WAITING = 4  # a gradient that no `.grad` holds: one that has arrived at a node
+OPTIMIZER = 5  # the state of an optimizer
+COUNTED = (0, 1, 2, 3, 3, 4)  # by kind of holder: its place in `bytes` (docs/trace.md)
 NONE = -1
 Holder = tuple[int, int | None]  # the kind, and which tensor or node; None where it has no record
 
@@ -19,19 +21,20 @@ class Storage:
 
     def __init__(self, key: int, size: int, number: int) -> None:
         self.key, self.size, self.number, self.kind = key, size, number, NONE
-        self.holders = [0, 0, 0, 0]
+        self.holders = [0, 0, 0, 0, 0]
         self.who: dict[Holder, int] = {}
 
 
 class Ledger:
-    """The storages that are alive, and `totals`: bytes of parameters, activations, saved tensors and gradients.
+    """The storages that are alive, and `totals`: bytes of parameters, activations, saved tensors, gradients and
+    the state of optimizers.
 
     `sizes`: of all storages, by number. `changed`: who has begun (1) or ceased (-1) to hold one since it was last read.
     """
 
     def __init__(self) -> None:
         self.live: dict[int, Storage] = {}
-        self.totals = [0, 0, 0, 0]
+        self.totals = [0, 0, 0, 0, 0]
         self.sizes: list[int] = []
         self.changed: dict[tuple[int, int, int | None], int] = {}
 
@@ -39,7 +42,7 @@ class Ledger:
         """Add a holder of this kind to the storage whose owner has the `id()` `key`."""
         storage = self.live.get(key)
         if storage is not None and storage.size != size:  # the id of one that died unnoticed
-            storage.holders = [0, 0, 0, 0]
+            storage.holders = [0, 0, 0, 0, 0]
             self.note(storage, -1)
             storage.who.clear()
             self.settle(storage)
@@ -47,7 +50,7 @@ class Ledger:
         if storage is None:
             storage = self.live[key] = Storage(key, size, len(self.sizes))
             self.sizes.append(size)
-        storage.holders[GRADIENT if what == WAITING else what] += 1
+        storage.holders[COUNTED[what]] += 1
         count = storage.who.get((what, who), 0)
         storage.who[what, who] = count + 1
         if not count:
@@ -60,7 +63,7 @@ class Ledger:
         count = 0 if storage is None else storage.who.get((what, who), 0)
         if storage is None or not count:
             return
-        storage.holders[GRADIENT if what == WAITING else what] -= 1
+        storage.holders[COUNTED[what]] -= 1
         storage.who[what, who] = count - 1
         if count == 1:
             del storage.who[what, who]
@@ -93,10 +96,10 @@ class Ledger:
             self.changed[number, what, who] = left
 
     def settle(self, storage: Storage) -> None:
-        """Count a storage under its first kind of holder (parameter, saved, gradient, activation), or no longer."""
-        parameters, activations, saved, gradients = storage.holders
-        kind = (PARAMETER if parameters else SAVED if saved else GRADIENT if gradients
-                else ACTIVATION if activations else NONE)
+        """Count a storage under its first kind (parameter, optimizer, saved, gradient, activation), or no longer."""
+        parameters, activations, saved, gradients, states = storage.holders
+        kind = (PARAMETER if parameters else COUNTED[OPTIMIZER] if states else SAVED if saved
+                else GRADIENT if gradients else ACTIVATION if activations else NONE)
         if kind != storage.kind:
             if storage.kind != NONE:
                 self.totals[storage.kind] -= storage.size

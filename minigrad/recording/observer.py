@@ -178,6 +178,10 @@ class Observer:
         self.log.event("grad", at, self.depth + 1, tensor=number,
                        grad=None if grad is None else self.seen.copy(grad.array))
 
+    def optimizer_state(self, optimizer: Any) -> None:
+        """An optimizer begins a step, has made what it remembers of a parameter, or has ended a step."""
+        self.seen.hold_state(optimizer)
+
     def view(self, tensor: Any) -> None:
         """A tensor was made a view of another one after its op was reported; its base may require grad."""
         number = self.seen.tensor_number(tensor)

@@ -45,9 +45,9 @@ class Seen(Tracker):
         """Return what is kept of an array; a NumPy scalar never changes."""
         return array if isinstance(array, generic) else super().copy(array)
 
-    def storage_of(self, t: Any) -> int:
-        """Return the memory in which a tensor is stored."""
-        return memory(t.array)[0]
+    def memory_of(self, t: Any) -> tuple[int, int]:
+        """Return the memory in which a tensor is stored, and its bytes."""
+        return memory(t.array)
 
     def looked_at(self, t: Any) -> Any:
         """Return what is kept of the values that a tensor has now."""

@@ -13,14 +13,14 @@ is therefore computed first, and then stored by assignments, with the call of `l
 
 import gc
 import weakref
-from collections.abc import Callable, Collection, Container, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from types import FrameType
 from typing import Any
 
 from minigrad._base.locks import new_lock
 from minigrad.recording.bindings import Bindings
 from minigrad.recording.builder import Large, Whole
-from minigrad.recording.ledger import GRADIENT, SAVED, WAITING
+from minigrad.recording.ledger import GRADIENT, OPTIMIZER, SAVED, WAITING
 from minigrad.recording.names import Copies, ModulePaths, drop_refilled, held_by, names_in
 
 __all__ = ["CHANGED", "NOWHERE", "OBSERVERS", "RARER", "Log", "TrackedRef", "Tracker"]
@@ -76,11 +76,13 @@ class Tracker:
         self.tensors: dict[int, TrackedRef] = {}  # by id()
         self.nodes: dict[int, TrackedRef] = {}
         self.grads: dict[int, TrackedRef] = {}  # of tensors that are a .grad, by id()
+        self.states: dict[int, TrackedRef] = {}  # of tensors that an optimizer remembers, by id()
         self.calls: dict[int, TrackedRef] = {}  # of functions that are checkpointed, by id()
         self.kept: dict[int, TrackedRef] = {}  # other holders of memory for a backward pass, by their own numbers
         self.writes: dict[int, int] = {}  # by storage: how often it was written to
         self.numbers: dict[int, int] = {}  # of nodes, of leaves, of their AccumulateGrads
         self.tensor_count = self.node_count = self.grad_count = self.call_count = self.kept_count = 0
+        self.state_count = 0
         self.modules: list[weakref.ref[Any]] = []  # those that are running, the outermost first
         self.outermost: list[tuple[weakref.ref[Any], int]] = []  # modules called outside others, with their scope
         self.scope_count = 0
@@ -138,6 +140,10 @@ class Tracker:
 
     def storage_of(self, t: Any) -> int:
         """Return the memory in which a tensor is stored."""
+        return self.memory_of(t)[0]
+
+    def memory_of(self, t: Any) -> tuple[int, int]:
+        """Return the memory in which a tensor is stored, and its bytes."""
         raise NotImplementedError
 
     def looked_at(self, t: Any) -> Any:
@@ -158,6 +164,27 @@ class Tracker:
     def grad_gone(self, ref: TrackedRef) -> None:
         self.grads.pop(ref.key, None)
         self.log.append(("let_go", ("grad", ref.number)))
+
+    def hold_state(self, optimizer: Any) -> None:
+        """Count the memory of what an optimizer remembers as its state, for as long as that lives."""
+        for parameter, state in list(optimizer.state.items()):
+            who = self.tensor_number(parameter)
+            for t in tensors_of(state):
+                ref = self.states.get(id(t))
+                if ref is None or ref.storage != self.storage_of(t):
+                    self.track_state(t, who, ref)
+
+    def track_state(self, t: Any, who: int | None, known: TrackedRef | None) -> None:
+        """Note a tensor that an optimizer remembers about a parameter, or that a known one has other memory."""
+        key, ref, number, hold = id(t), TrackedRef(t, self.state_gone), self.state_count, self.memory_of(t)
+        ref.key, ref.number, ref.storage = key, number if known is None else known.number, hold[0]
+        self.states[key] = ref
+        self.state_count = number + 1
+        self.log.append(("hold", ("state", ref.number), (hold,), OPTIMIZER, who))
+
+    def state_gone(self, ref: TrackedRef) -> None:
+        self.states.pop(ref.key, None)
+        self.log.append(("let_go", ("state", ref.number)))
 
     def node_gone(self, ref: TrackedRef) -> None:
         key = ref.key
@@ -267,9 +294,18 @@ class Tracker:
         self.base = None
         self.drop_copies()
         self.copies.clear()
-        for table in (self.tensors, self.nodes, self.grads, self.calls, self.kept, self.numbers):
+        for table in (self.tensors, self.nodes, self.grads, self.states, self.calls, self.kept, self.numbers):
             table.clear()
         self.on_tensor_gone = self.on_node_gone = self.on_kept_gone = None  # these were a cycle
+
+
+def tensors_of(state: Any) -> Iterator[Any]:
+    """Yield the tensors in what an optimizer remembers, at any depth."""
+    if hasattr(type(state), "requires_grad"):
+        yield state
+    elif isinstance(state, (Mapping, list, tuple)):
+        for each in list(state.values() if isinstance(state, Mapping) else state):
+            yield from tensors_of(each)
 
 
 class RarerCollections:

@@ -13,6 +13,7 @@ from minigrad.trace.holders import Held, Holders, held_text
 from minigrad.trace.packing import unpacked, written
 from minigrad.trace.schema import FORMAT, FORWARD, VERSION, Parts
 from minigrad.trace.simulation import Simulation, simulate
+from minigrad.trace.summary import Summary, summary_of
 from minigrad.trace.text import events_text, frame_text, note_text
 from minigrad.trace.traversal import Traversal, traverse
 from minigrad.trace.validation import LATER, check
@@ -180,6 +181,13 @@ class Trace:
         if step is not None:
             return printable(frame_text(parts, self.frame(step)))
         return printable("\n".join([events_text(parts), *map(note_text, self.notes)]))
+
+    def summary(self) -> Summary:
+        """Return what each module did, as a table: output, parameters, saved bytes, times and the gradient that came.
+
+        Printed, it is what torchinfo prints of a model, and the backward pass beside it. `rows` are the same as data.
+        """
+        return summary_of(self._encoded())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole trace as a dict that JSON can hold. Its lists are copies, their records the trace's own."""

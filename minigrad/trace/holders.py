@@ -13,14 +13,15 @@ from minigrad.trace.schema import Parts
 
 __all__ = ["Held", "Holders", "held_text"]
 
-KINDS = ("parameters", "activations", "saved", "gradients")  # as in `bytes`
-RANK = {0: 0, 2: 2, 3: 3, 4: 3, 1: 1}  # kinds of holders, in the order in which they decide what a storage counts as
+KINDS = ("parameters", "activations", "saved", "gradients", "optimizer")  # as in `bytes`
+RANK = {0: 0, 5: 4, 2: 2, 3: 3, 4: 3, 1: 1}  # kinds of holders; the first one decides what a storage counts as
 SHOWN = 8
 
 
 class Held(TypedDict):
     """A storage: its size, what it counts as, and who holds it: `[what, id]`, where `what` is 0 for a parameter, 1 for
-    a tensor, 2 for what a node has saved, 3 for the `.grad` of a tensor, 4 for a gradient that waits at a node."""
+    a tensor, 2 for what a node has saved, 3 for the `.grad` of a tensor, 4 for a gradient that waits at a node, 5
+    for what an optimizer remembers about a tensor."""
 
     storage: int
     bytes: int
@@ -85,7 +86,7 @@ class Makers:
         """Return what is in a storage, how large it is, where it comes from, and who holds it."""
         tensor = self.first.get(held["storage"])
         who = ", ".join(self.holder(*holder) for holder in held["holders"])
-        gradient = all((what or 0) > 2 for what, _ in held["holders"])
+        gradient = all(what in (3, 4) for what, _ in held["holders"])
         what = self.names.tensor(tensor) if tensor is not None else "a gradient" if gradient else "an array"
         return f"{what}, {held['bytes']} bytes{self.origin(tensor)}: {who}"
 
@@ -110,6 +111,8 @@ class Makers:
         """Return one holder, as text."""
         if what == 2:
             return "a checkpoint" if number is None else f"saved by {self.names.node(number)}"
+        if what == 5:
+            return "optimizer state" + ("" if number is None else f" of {self.names.tensor(number)}")
         if what == 3:
             return "a .grad" if number is None else f"{self.names.tensor(number)}.grad"
         return f"waits at {self.names.node(number)}" if what == 4 else self.names.tensor(number)

@@ -116,8 +116,8 @@ COMMON = Record(
     depth="nr or absent: the number of backward passes and recomputations around it, if any",
     time="number or absent: its time, in seconds since the recording began. Only events of a backward pass and of "
          "several ranks have it, in a recording with `times=True`",
-    bytes="(parameters:int,activations:int,saved:int,gradients:int) or absent: the bytes that are held, if they "
-          "differ from the previous event",
+    bytes="(parameters:int,activations:int,saved:int,gradients:int,optimizer?:int) or absent: the bytes that are held, "
+          "if they differ from the previous event; those of the state of optimizers only if there is any",
     held="[(storage,what:nr,id:int?)] or absent: the new holders of storages",
     dropped="[(storage,what:nr,id:int?)] or absent: the former holders of storages")
 

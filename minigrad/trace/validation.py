@@ -43,9 +43,10 @@ def test_of(kind: str) -> Test:
         inner = test_of(kind[1:-1])
         return lambda x, sizes: type(x) is list and all(inner(entry, sizes) for entry in x)
     if kind.startswith("("):
-        parts = [test_of(part.rpartition(":")[2]) for part in kind[1:-1].split(",")]
-        return lambda x, sizes: (type(x) is list and len(x) == len(parts)
-                                 and all(part(entry, sizes) for part, entry in zip(parts, x, strict=True)))
+        parts, needed = [test_of(part.rpartition(":")[2]) for part in kind[1:-1].split(",")], len(kind.split(","))
+        needed -= kind.count("?:")  # the last parts, if they are named like this, may be absent
+        return lambda x, sizes: (type(x) is list and needed <= len(x) <= len(parts)
+                                 and all(part(entry, sizes) for part, entry in zip(parts, x, strict=False)))
     if kind in PLAIN:
         return PLAIN[kind]
     key = INDEXED[kind]
@@ -86,8 +87,9 @@ def check(data: Any) -> None:
 
 
 def check_holder(what: int, number: int | None, sizes: Sizes, where: str) -> None:
-    """Check that a storage's holder is a tensor or node of the trace; only a checkpoint or `.grad` may lack one."""
-    unknown = what > 4 or (number is None and what not in (2, 3))
+    """Check that a storage's holder is a tensor or node of the trace; that of a checkpoint, a `.grad` or an optimizer
+    may lack one."""
+    unknown = what > 5 or (number is None and what not in (2, 3, 5))
     if unknown or (number is not None and not 0 <= number < sizes["nodes" if what in (2, 4) else "tensors"]):
         raise ValueError(f"this is not a whole trace: {where} names {short([what, number])} as the holder of a storage")
 

@@ -211,27 +211,27 @@ def test_source_files_are_named_without_their_path():
 def test_a_storage_is_counted_once_under_its_first_holder():
     ledger = Ledger()
     storage = ledger.hold(7, 100, ACTIVATION)
-    assert ledger.hold(7, 100, SAVED) is storage and ledger.totals == [0, 0, 100, 0]
+    assert ledger.hold(7, 100, SAVED) is storage and ledger.totals == [0, 0, 100, 0, 0]
     ledger.hold(7, 100, PARAMETER)
-    assert ledger.totals == [100, 0, 0, 0]
+    assert ledger.totals == [100, 0, 0, 0, 0]
     ledger.drop(storage, PARAMETER)
     ledger.drop(storage, SAVED)
-    assert ledger.totals == [0, 100, 0, 0]
+    assert ledger.totals == [0, 100, 0, 0, 0]
     ledger.hold(7, 100, GRADIENT)
-    assert ledger.totals == [0, 0, 0, 100]
+    assert ledger.totals == [0, 0, 0, 100, 0]
     ledger.drop(storage, GRADIENT)
     ledger.drop(storage, ACTIVATION)
     ledger.drop(storage, ACTIVATION)
-    assert ledger.totals == [0, 0, 0, 0] and ledger.live == {}
+    assert ledger.totals == [0, 0, 0, 0, 0] and ledger.live == {}
 
 
 def test_an_id_that_lives_again_with_another_size_is_another_storage():
     ledger = Ledger()
     first = ledger.hold(7, 100, ACTIVATION)
     second = ledger.hold(7, 40, SAVED)
-    assert second is not first and ledger.totals == [0, 0, 40, 0]
+    assert second is not first and ledger.totals == [0, 0, 40, 0, 0]
     ledger.drop(first, ACTIVATION)
-    assert ledger.totals == [0, 0, 40, 0]
+    assert ledger.totals == [0, 0, 40, 0, 0]
 
 
 def test_previews_that_share_their_numbers_are_refused():

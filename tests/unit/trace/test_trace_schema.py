@@ -127,7 +127,7 @@ def test_anything_anywhere_is_refused_or_shown(place: tuple[Any, ...], strange: 
     read(json.dumps(data))
 
 
-@pytest.mark.parametrize("holder", [[5, 0], [1, 10**6], [2, 10**6], [0, None], [4, None]], ids=str)
+@pytest.mark.parametrize("holder", [[6, 0], [5, 10**6], [1, 10**6], [2, 10**6], [0, None], [4, None]], ids=str)
 def test_a_holder_that_is_not_there_is_refused(holder: list[Any]) -> None:
     data = json.loads(PLAIN)
     held = next(event["held"] for event in data["events"] if event.get("held"))

@@ -8,6 +8,7 @@ trace.storages = [4, 8];
 trace.events[0] = { ...trace.events[0]!, held: [[0, 1, 0], [0, 1, 1]], bytes: [0, 4, 0, 0] };
 trace.events[1] = { kind: "save", node: 0, file: 0, line: 2, held: [[0, 2, 0]], bytes: [0, 0, 4, 0] };
 trace.events[7] = { ...trace.events[7]!, held: [[1, 4, 1]], dropped: [[0, 2, 0]], bytes: [0, 4, 0, 8] };
+trace.events[10] = { ...trace.events[10]!, held: [[0, 5, 0]], bytes: [0, 0, 0, 8, 4] };
 
 describe("who holds what", () => {
   const all = new Holders(trace);
@@ -24,6 +25,7 @@ describe("who holds what", () => {
     expect(at(0)).toEqual(first);
     expect(at(6)).toEqual(saved);
     expect(at(9)).toEqual(last);
+    expect(at(10)).toEqual([{ ...first[0], kind: "optimizer", holders: [...tensors, [5, 0]] }, last[1]]);
     expect(at(1)).toEqual(saved);
     expect(at(-1)).toEqual([]);
   });
@@ -36,6 +38,7 @@ describe("who holds what", () => {
     expect(makers.holder([2, 0])).toEqual({ text: "saved by MulBackward0 #0", node: 0 });
     expect(makers.holder([4, 1])).toEqual({ text: "waits at AccumulateGrad(x)", node: 1 });
     expect([makers.holder([3, 0]).text, makers.holder([2, null]).text]).toEqual(["x.grad", "a checkpoint"]);
+    expect([makers.holder([5, 0]).text, makers.holder([5, null]).text]).toEqual(["optimizer state of x", "optimizer state"]);
   });
 });
 
@@ -59,6 +62,9 @@ describe("the memory pane", () => {
     expect(root.querySelector(".mg-selected")?.getAttribute("data-node")).toBe("0");
     for (let step = 0; step < 6; step++) root.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
     expect(kinds()).toEqual([{ kind: "activations", bytes: "4" }, { kind: "gradients", bytes: "8" }]);
+    root.dispatchEvent(new KeyboardEvent("keydown", { key: "End", bubbles: true }));
+    expect(kinds()).toEqual([{ kind: "optimizer", bytes: "4" }, { kind: "gradients", bytes: "8" }]);
+    expect(root.querySelector(".mg-kinds")?.textContent).toContain("optimizer 4 B");
     button.click();
     expect((root.querySelector(".mg-holders") as HTMLElement).hidden).toBe(true);
   });

@@ -15,7 +15,7 @@ from minigrad_widgets.doctor.rules.numbers import layers
 
 __all__ = ["Report", "gradients_of", "held_bytes"]
 
-KINDS = ("parameters", "activations", "saved", "gradients")
+KINDS = ("parameters", "activations", "saved", "gradients", "optimizer")
 
 
 @dataclass
@@ -83,6 +83,6 @@ def gradients_of(facts: Facts) -> dict[str, float]:
 
 
 def held_bytes(facts: Facts) -> dict[str, int]:
-    """Return the bytes of each kind at the step at which most were held."""
+    """Return the bytes of each kind at the last step at which most were held: by then an optimizer has its state."""
     counts: list[Any] = [e["bytes"] for e in facts.events if "bytes" in e]
-    return dict(zip(KINDS, max(counts, key=sum), strict=True)) if counts else {}
+    return dict(zip(KINDS, max(reversed(counts), key=sum))) if counts else {}

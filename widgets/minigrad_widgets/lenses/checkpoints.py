@@ -21,7 +21,7 @@ from minigrad_widgets.pictures import load
 from minigrad_widgets.widget.base import Widget, refuse_too_many_events
 
 Data = dict[str, Any]
-KINDS = ("parameters", "activations", "saved", "gradients")
+KINDS = ("parameters", "activations", "saved", "gradients", "optimizer")
 
 
 def series(data: Data) -> list[list[int]]:
@@ -55,7 +55,7 @@ def lens_text(data: Data, step: int) -> str:
     held = series(data)[step]
     figures = summary(data)
     lines = [f"step {step} of {len(data['events']) - 1}: {describe(Names(data), data['events'][step])}",
-             "held: " + ", ".join(f"{name} {amount(count)}" for name, count in zip(KINDS, held, strict=True)),
+             "held: " + ", ".join(f"{name} {amount(count)}" for name, count in zip(KINDS, held)),
              f"most: {amount(figures['peak'] or 0)} at step {figures['peakStep']}",
              f"ops: {figures['ops']}, {figures['again']} of these again"]
     runs = [f"{'  ' * span['level']}{span['told']}" for span in spans(data)]

@@ -15,8 +15,8 @@ from minigrad_widgets.lenses.checkpoints import KINDS, Data, amount, series, sum
 from minigrad_widgets.pictures.canvas import DPI, chart
 from minigrad_widgets.pictures.sketch import INK, SOFT
 
-STACKED = (2, 0, 1, 3)  # from the bottom up, as in frontend/src/trace/types.ts
-COLORS = ("#66c4ac", "#b5bac1", "#cc79a7", "#56b4e9")
+STACKED = (2, 0, 4, 1, 3)  # from the bottom up, as in frontend/src/trace/types.ts
+COLORS = ("#66c4ac", "#b5bac1", "#cc79a7", "#56b4e9", "#eda63a")
 LINE, AGAIN, STOP = "#7a828e", "#0072b2", "#d55e00"
 
 
@@ -37,7 +37,7 @@ def draw(traces: Mapping[str, Data], step: int, title: str) -> Figure:
         figure.text(0.016, (top + height - 10) / whole, _head(name, data, step), fontsize=8, color=SOFT,
                     va="center", parse_math=False)
         _Chart(axes, data, steps, most, count).draw(step)
-    _legend(figure, 16 / whole)
+    _legend(figure, 16 / whole, max((len(held) for data in traces.values() for held in series(data)), default=4))
     return figure
 
 
@@ -47,9 +47,9 @@ def _head(name: str, data: Data, step: int) -> str:
     return f"{name}: holds {amount(now)}, at most {amount(summary(data)['peak'] or 0)}".removeprefix(": ")
 
 
-def _legend(figure: Figure, y: float) -> None:
+def _legend(figure: Figure, y: float, kinds: int) -> None:
     x = 0.016
-    for name, color in [*zip(KINDS, COLORS, strict=True), ("runs again", AGAIN), ("stops early", STOP)]:
+    for name, color in [*zip(KINDS[:kinds], COLORS), ("runs again", AGAIN), ("stops early", STOP)]:
         figure.text(x, y, "■", color=color, fontsize=8, va="center")
         figure.text(x + 0.016, y, name, color=SOFT, fontsize=7.5, va="center")
         x += 0.035 + 0.0085 * len(name)
@@ -72,7 +72,7 @@ class _Chart:
         edges = list(range(len(held) + 1))
         floor = [0.0] * len(held)
         for kind in STACKED:
-            top = [low + each[kind] / self.most for low, each in zip(floor, held, strict=True)]
+            top = [low + sum(each[kind:kind + 1]) / self.most for low, each in zip(floor, held, strict=True)]
             self.axes.stairs(top, edges, baseline=floor, fill=True, color=COLORS[kind], zorder=1)
             floor = top
         for at, event in enumerate(self.data["events"]):

@@ -15,7 +15,7 @@ from typing import Any
 
 __all__ = ["PAUSED", "door", "profile_function", "resume"]
 
-Handler = Callable[[FrameType], None]
+Handler = Callable[[FrameType, Any], None]  # with what is returned
 
 
 class Paused(threading.local):
@@ -40,7 +40,7 @@ def resume(profile: Any) -> None:
         sys.setprofile(profile)
 
 
-def pause(frame: FrameType) -> None:
+def pause(frame: FrameType, arg: Any) -> None:
     """A door is called."""
     PAUSED.profile = sys.getprofile()
     sys.setprofile(None)
@@ -68,7 +68,7 @@ def profile_function(role_of: Callable[[CodeType], tuple[Handler | None, Handler
                     role = roles[id(code)] = {"call": on_call, "return": on_return, "code": code}
                 act = role[event]
                 if act is not None:
-                    act(frame)
+                    act(frame, arg)
             elif event == "c_call" and arg.__name__ in names:
                 called(arg)
         except Exception as error:  # noqa: BLE001 - none may reach the program

@@ -41,6 +41,7 @@ register_library(os.path.dirname(torch.__file__))
 register_library(os.path.dirname(os.path.abspath(__file__)))
 register_library(inspect.getfile(deprecated))  # what calls a deprecated function of PyTorch
 COMPILED = frozenset({"compile_wrapper", "_fn"})  # what calls a compiled function; "_fn" before PyTorch 2.9
+REMEMBERING = frozenset({"step", "_init_group", "load_state_dict"})  # after which an optimizer may remember more
 READERS = frozenset({"numpy", "tolist"})  # methods that pass values to what is not an op
 FUNCTION = type(torch.autograd.Function)
 READING = threading.local()  # its `reader`: the one that is on in this thread
@@ -229,19 +230,28 @@ class Reader:
         if code is PRIVATE.module_call:
             return self.module_called, self.module_returned
         if code is PRIVATE.engine:
-            return self.engine_called, self.stack.returned
+            return self.engine_called, self.engine_returned
         if code.co_name in COMPILED and "callback" in code.co_freevars:
             return self.run_eagerly, None
+        if code.co_name in REMEMBERING:
+            return self.remembering, self.remembering
         inside = self.builder.is_library(code.co_filename) or self.seen.bindings.files is not self.builder.files
         return None, None if inside else self.returned
 
-    def returned(self, frame: FrameType) -> None:
+    def remembering(self, frame: FrameType, arg: Any) -> None:
+        """A function is called or returns in which an optimizer may begin to remember something."""
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, torch.optim.Optimizer):
+            self.seen.hold_state(owner)
+        self.returned(frame, arg)
+
+    def returned(self, frame: FrameType, arg: Any) -> None:
         """A function returns: what its names hold is not to be had any more."""
         if self.seen.bindings.is_running(frame) and not self.open and torch.is_grad_enabled():
             self.ops.settle()
             self.seen.leave(frame)
 
-    def engine_called(self, frame: FrameType) -> None:
+    def engine_called(self, frame: FrameType, arg: Any) -> None:
         """A pass is about to start: note its graph, and the hooks of its roots."""
         self.catch_up()
         self.seen.tell_grads(NOWHERE, self.depth + 1)
@@ -259,19 +269,23 @@ class Reader:
                 self.passes.leaf_roots.append(get_gradient_edge(root))
             self.passes.watch_hooks(self.touched, self.passes.gradient_location(root)[0])
 
-    def run_eagerly(self, frame: FrameType) -> None:
+    def engine_returned(self, frame: FrameType, arg: Any) -> None:
+        """A pass is over."""
+        self.stack.returned(frame)
+
+    def run_eagerly(self, frame: FrameType, arg: Any) -> None:
         """A compiled function is called: its ops and its graph would not be PyTorch's, so none is compiled for now."""
         if self.stance is None:
             self.stance = torch.compiler.set_stance("force_eager")
             self.notes.add("what torch.compile was given runs eagerly while it is recorded", "torch.compile")
 
-    def module_called(self, frame: FrameType) -> None:
+    def module_called(self, frame: FrameType, arg: Any) -> None:
         """A module is called."""
         self.caught_up(self.stack.look(3) if self.open else None)
         self.modules.append(frame)
         self.seen.module_begin(frame.f_locals["self"])
 
-    def module_returned(self, frame: FrameType) -> None:
+    def module_returned(self, frame: FrameType, arg: Any) -> None:
         """A module returns."""
         if self.modules and self.modules[-1] is frame:
             self.caught_up(self.stack.look(3) if self.open else None)

@@ -91,9 +91,9 @@ class Seen(Tracker):
         self.known_grads: dict[int, tuple[int, int] | None] = {}  # by number of a leaf: its `.grad` as last reported
         self.at: Any = NOWHERE
 
-    def storage_of(self, t: Any) -> int:
-        """Return the memory in which a tensor is stored."""
-        return memory(t)[0]
+    def memory_of(self, t: Any) -> tuple[int, int]:
+        """Return the memory in which a tensor is stored, and its bytes."""
+        return memory(t)
 
     def looked_at(self, t: Any) -> Any:
         """Return what is kept of the values that a tensor has now."""

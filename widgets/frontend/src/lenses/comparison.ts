@@ -44,7 +44,8 @@ export class Comparison {
     this.#graphs = first ? others.map((other) => new Graphs(first, other, others.length === 1)) : [];
     const label = "comparison of traces; left and right arrow step, space plays, s shows it to a class";
     this.element = html("div", { class: "mg-root mg-comparison", tabindex: 0, role: "region", "aria-label": label });
-    const foot = html("div", { class: "mg-foot" }, legend(), this.#transport.element);
+    const shown = KINDS.filter((_, kind) => kind < 4 || this.#rows.some((row) => row.chart.all.some((held) => held[kind])));
+    const foot = html("div", { class: "mg-foot" }, legend(shown), this.#transport.element);
     this.#slide = new SlideView(this.element);
     const rows = this.#rows.map((row) => row.element);
     this.element.append(html("div", { class: "mg-head" }, this.#text, this.#slide.button), ...rows, foot, this.#table(), ...this.#graphs.map((each) => each.element), ...this.#differences());
@@ -126,8 +127,8 @@ export class Comparison {
   }
 }
 
-function legend(): HTMLElement {
-  const kinds = KINDS.map((name) => html("span", { class: "mg-kind" }, html("i", { class: `mg-key mg-${name}` }), name));
+function legend(shown: readonly string[]): HTMLElement {
+  const kinds = shown.map((name) => html("span", { class: "mg-kind" }, html("i", { class: `mg-key mg-${name}` }), name));
   const runs = [
     html("span", { class: "mg-kind" }, html("i", { class: "mg-key mg-run" }), "first run"),
     html("span", { class: "mg-kind" }, html("i", { class: "mg-key mg-run", "data-again": true }), "↻ runs again"),

@@ -17,7 +17,7 @@ function series(trace: Trace): Bytes[] {
 }
 
 export function total(held: Bytes | undefined): number {
-  return (held ?? []).reduce((a, b) => a + b, 0);
+  return (held ?? []).reduce<number>((a, b) => a + (b ?? 0), 0);
 }
 
 export function scaleOf(traces: readonly Trace[]): Scale {
@@ -30,7 +30,7 @@ function area(all: readonly Bytes[], layer: number, most: number): string {
   let text = `M0,${HEIGHT}`;
   let before = -1;
   all.forEach((held, step) => {
-    const sum = STACKED.slice(0, layer + 1).reduce<number>((sum, kind) => sum + held[kind], 0);
+    const sum = STACKED.slice(0, layer + 1).reduce<number>((sum, kind) => sum + (held[kind] ?? 0), 0);
     if (sum !== before) text += `H${step}V${(HEIGHT - (HEIGHT * sum) / most).toFixed(2)}`;
     before = sum;
   });
@@ -48,7 +48,7 @@ export class Chart {
     go: (step: number) => void,
   ) {
     this.all = series(trace);
-    const areas = [3, 2, 1, 0].map((layer) => svg("path", { class: `mg-${KINDS[STACKED[layer] as number]}`, d: area(this.all, layer, scale.most) }));
+    const areas = [4, 3, 2, 1, 0].map((layer) => svg("path", { class: `mg-${KINDS[STACKED[layer] as number]}`, d: area(this.all, layer, scale.most) }));
     const start = trace.events.findIndex((event) => event.kind === "backward_start");
     if (start >= 0) areas.push(svg("path", { class: "mg-begins", d: `M${start},0V${HEIGHT}` }));
     const box = { class: "mg-bytes", viewBox: `0 0 ${scale.steps} ${HEIGHT}`, preserveAspectRatio: "none" };

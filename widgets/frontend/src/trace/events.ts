@@ -74,7 +74,7 @@ export interface Common {
   line?: number;
   depth?: number;
   time?: number;
-  bytes?: [parameters: number, activations: number, saved: number, gradients: number];
+  bytes?: [parameters: number, activations: number, saved: number, gradients: number, optimizer?: number];
   held?: [storage: number, what: number, id: Maybe][];
   dropped?: [storage: number, what: number, id: Maybe][];
 }
@@ -321,7 +321,7 @@ export const RECORD_FIELDS: Readonly<Record<string, string>> = {
   nodes: "name=str sequence_nr=whole? next=[(node,output_nr:nr)?] inputs=[tensor?] outputs=[tensor] saved=[(name:str,tensor?,value?)] variable?=tensor derivatives?=[expression?] seconds?=(forward:number?,backward:number?) parameters?=[(name:str,expression)] scope?=scope file?=file? line?=int?",
   scopes: "name=str? module=str parent=scope?",
   bindings: "step=int call=int file=file line=int? names=[(name:str,tensor?)]",
-  common: "file?=file line?=int depth?=nr time?=number bytes?=(parameters:int,activations:int,saved:int,gradients:int) held?=[(storage,what:nr,id:int?)] dropped?=[(storage,what:nr,id:int?)]",
+  common: "file?=file line?=int depth?=nr time?=number bytes?=(parameters:int,activations:int,saved:int,gradients:int,optimizer?:int) held?=[(storage,what:nr,id:int?)] dropped?=[(storage,what:nr,id:int?)]",
 };
 
 /** The fields of each kind of event. */

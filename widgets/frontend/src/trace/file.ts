@@ -148,8 +148,10 @@ function made(kind: string): Test {
     return (x, sizes) => Array.isArray(x) && x.every((entry) => inner(entry, sizes));
   }
   if (kind.startsWith("(")) {
-    const parts = kind.slice(1, -1).split(",").map((part) => testOf(part.slice(part.indexOf(":") + 1)));
-    return (x, sizes) => Array.isArray(x) && x.length === parts.length && parts.every((part, at) => part(x[at], sizes));
+    const names = kind.slice(1, -1).split(",");
+    const parts = names.map((part) => testOf(part.slice(part.indexOf(":") + 1)));
+    const needed = names.filter((part) => !part.includes("?:")).length;
+    return (x, sizes) => Array.isArray(x) && needed <= x.length && x.length <= parts.length && x.every((each, at) => parts[at]?.(each, sizes));
   }
   const plain = PLAIN[kind];
   const list = INDEXED[kind] ?? "";
@@ -241,7 +243,7 @@ function checkEvent(event: Row, sizes: Sizes, step: number): void {
   for (const holder of [...((event["held"] ?? []) as unknown[][]), ...((event["dropped"] ?? []) as unknown[][])]) {
     const [what, id] = [holder[1] as number, holder[2] as number | null];
     const limit = sizes[what === 2 || what === 4 ? "nodes" : "tensors"] ?? 0;
-    if (what > 4 || (id === null ? what !== 2 && what !== 3 : id >= limit)) refuse(`event ${step} names a holder that is not there`);
+    if (what > 5 || (id === null ? ![2, 3, 5].includes(what) : id >= limit)) refuse(`event ${step} names a holder that is not there`);
   }
 }
 

@@ -11,7 +11,7 @@ export interface Held {
 }
 
 /** The kinds of holders, and the kind of `bytes` as which each makes a storage count; the first present one decides. */
-const RANK: [what: number, kind: number][] = [[0, 0], [2, 2], [3, 3], [4, 3], [1, 1]];
+const RANK: [what: number, kind: number][] = [[0, 0], [5, 4], [2, 2], [3, 3], [4, 3], [1, 1]];
 
 function kindOf(holders: readonly Holder[]): string {
   return KINDS[RANK.find(([what]) => holders.some((holder) => holder[0] === what))?.[1] ?? 1] ?? "";
@@ -81,7 +81,7 @@ export class Makers {
   /** The contents of a storage: the tensor that it was first seen with. */
   what({ storage, holders }: Held): string {
     const id = this.#first.get(storage);
-    if (id === undefined) return holders.every(([what]) => what > 2) ? "a gradient" : "an array";
+    if (id === undefined) return holders.every(([what]) => what === 3 || what === 4) ? "a gradient" : "an array";
     return `${tensorName(this.trace, id)} ${shape(this.trace.tensors[id]?.shape ?? [])}`;
   }
 
@@ -100,6 +100,7 @@ export class Makers {
   }
 
   holder([what, of]: Holder): Named {
+    if (what === 5) return { text: `optimizer state${of === null ? "" : ` of ${tensorName(this.trace, of)}`}`, node: null };
     if (of === null) return { text: what === 2 ? "a checkpoint" : "a .grad", node: null };
     if (what === 2) return { text: `saved by ${nodeName(this.trace, of)}`, node: of };
     if (what === 4) return { text: `waits at ${nodeName(this.trace, of)}`, node: of };

@@ -4,12 +4,13 @@ import type { Binding, Common, Maybe, NodeRecord, Scope, TensorRecord, TraceEven
 export type * from "./events";
 export type Bytes = NonNullable<Common["bytes"]>;
 /** In the order of `bytes`. */
-export const KINDS = ["parameters", "activations", "saved", "gradients"] as const;
+export const KINDS = ["parameters", "activations", "saved", "gradients", "optimizer"] as const;
 /** In the order in which a chart stacks and lists them, from the bottom: saved tensors grow on a level base. */
-export const STACKED = [2, 0, 1, 3] as const;
+export const STACKED = [2, 0, 4, 1, 3] as const;
 export type Edge = NodeRecord["next"][number];
 
-/** Kinds of holders: 0 a parameter, 1 a tensor, 2 a node that saved it, 3 a tensor's .grad, 4 a node where it waits. */
+/** Kinds of holders: 0 a parameter, 1 a tensor, 2 a node that saved it, 3 a tensor's .grad, 4 a node where it waits,
+ * 5 an optimizer that remembers it about a tensor. */
 export type Holder = [what: number, id: Maybe];
 
 /** An operand's name, a number, or a function's name with its arguments. */

@@ -1,0 +1,99 @@
+"""A trace summed up by modules."""
+
+from __future__ import annotations
+
+from math import isnan
+
+import pytest
+
+import minigrad as torch
+from minigrad import nn
+from minigrad.recorder import record
+from minigrad.trace.summary import Summary
+from minigrad.utils.checkpoint import checkpoint
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(2, 3)
+        self.again = nn.Linear(3, 3)
+        self.last = nn.Sequential(nn.Tanh(), nn.Linear(3, 3))
+        self.last[1].weight = self.again.weight
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.last(self.again(self.again(self.first(x))))
+
+
+def summary(train: bool = True) -> Summary:
+    torch.manual_seed(0)
+    net = Net()
+    with record() as trace, torch.set_grad_enabled(train):
+        loss = net(torch.ones(4, 2)).square().sum()
+        if train:
+            loss.backward()
+    return trace.summary()
+
+
+def test_the_table() -> None:
+    assert repr(summary()) == """\
+module             class       output  parameters  saved  gradient
+net                Net         [4, 3]          24  176 B      3.28
+  first            Linear      [4, 3]           9   32 B     0.327
+  again            Linear ×2   [4, 3]          12   96 B      2.11
+  last             Sequential  [4, 3]           3   48 B      3.28
+    0              Tanh        [4, 3]               48 B       2.3
+    1              Linear      [4, 3]           3   48 B      3.28
+(outside modules)              scalar               48 B        1."""
+
+
+def test_a_shared_parameter_counts_where_it_belongs() -> None:
+    assert {row.name: row.parameters for row in summary()} == {
+        "net": 24, "net.first": 9, "net.again": 12, "net.last": 3, "net.last.0": 0, "net.last.1": 3,
+        "(outside modules)": 0}
+
+
+def test_what_is_not_known_has_no_column() -> None:
+    first = repr(summary(train=False)).splitlines()[0].split()
+    assert first == ["module", "class", "output", "parameters"]
+
+
+def test_times() -> None:
+    net = nn.Linear(2, 2)
+    with record(times=True) as trace:
+        net(torch.ones(1, 2)).sum().backward()
+    row = trace.summary()["net"]
+    assert row.forward_seconds is not None and row.backward_seconds is not None
+    assert 0 < row.forward_seconds < 1 and 0 < row.backward_seconds < 1
+    assert {"forward", "backward"} < set(repr(trace.summary()).splitlines()[0].split())
+
+
+def test_a_program_without_modules() -> None:
+    x = torch.ones(2, requires_grad=True)
+    with record() as trace:
+        (x * x).sum().backward()
+    assert [row.name for row in trace.summary()] == ["(outside modules)"]
+    with record() as trace:
+        pass
+    assert len(trace.summary()) == 0
+
+
+def test_a_recomputation_is_no_call() -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.Tanh())
+    with record() as trace:
+        checkpoint(net, torch.ones(1, 2, requires_grad=True), use_reentrant=False).sum().backward()
+    assert [(row.name, row.calls) for row in trace.summary()][:3] == [("net", 1), ("net.0", 1), ("net.1", 1)]
+
+
+def test_a_gradient_that_is_no_number() -> None:
+    net = nn.Linear(1, 1)
+    with record() as trace:
+        (net(torch.ones(1, 1)) * float("nan")).sum().backward()
+    gradient = trace.summary()["net"].gradient
+    assert gradient is not None and isnan(gradient)
+    assert repr(trace.summary()).splitlines()[1].endswith(" nan")
+
+
+def test_a_module_that_was_not_called() -> None:
+    with pytest.raises(KeyError, match="no module 'net.missing' was called; called were net, net.first"):
+        summary()["net.missing"]
