@@ -47,7 +47,8 @@ def pause(frame: FrameType, arg: Any) -> None:
 
 
 def profile_function(role_of: Callable[[CodeType], tuple[Handler | None, Handler | None]], names: frozenset[str],
-                     called: Callable[[Any], None], failed: Callable[[Exception], None]) -> Callable[..., None]:
+                     called: Callable[[FrameType, Any], None],
+                     failed: Callable[[Exception], None]) -> Callable[..., None]:
     """Make a profile function.
 
     Args:
@@ -70,7 +71,7 @@ def profile_function(role_of: Callable[[CodeType], tuple[Handler | None, Handler
                 if act is not None:
                     act(frame, arg)
             elif event == "c_call" and arg.__name__ in names:
-                called(arg)
+                called(frame, arg)
         except Exception as error:  # noqa: BLE001 - none may reach the program
             failed(error)
 

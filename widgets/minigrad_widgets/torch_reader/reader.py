@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from threading import get_ident
 from time import perf_counter, time
@@ -238,6 +238,20 @@ class Reader:
         inside = self.builder.is_library(code.co_filename) or self.seen.bindings.files is not self.builder.files
         return None, None if inside else self.returned
 
+    def watched_by(self, role_of: Callable[[CodeType], Any], names: frozenset[str],
+                   called: Callable[[FrameType, Any], None]) -> Callable[..., None]:
+        """Make a profile function that tells somebody else too, after the reader: what `role_of` returns for a code, of
+        its calls and returns, and `called` of calls of functions of C that have one of these names."""
+        def roles(code: CodeType) -> tuple[Any, Any]:
+            own, other = self.role_of(code), role_of(code)
+            return own if other is None else (in_turn(own[0], other, "call"), in_turn(own[1], other, "return"))
+
+        def both(frame: FrameType, function: Any) -> None:
+            self.entering_c(frame, function)
+            called(frame, function)
+
+        return profile_function(roles, READERS | {"apply"} | names, both, self.notes.failure)
+
     def remembering(self, frame: FrameType, arg: Any) -> None:
         """A function is called or returns in which an optimizer may begin to remember something."""
         owner = frame.f_locals.get("self")
@@ -293,7 +307,7 @@ class Reader:
             self.seen.module_end()
             self.collectives.forward_ended(frame.f_locals["self"])
 
-    def entering_c(self, function: Any) -> None:
+    def entering_c(self, frame: FrameType, function: Any) -> None:
         """Python calls a function of C++."""
         if function.__name__ in READERS and isinstance(function.__self__, torch.Tensor):
             self.leaving_for_numpy(function.__self__)
@@ -382,6 +396,17 @@ class Reader:
     def pass_at(self) -> Any:
         """Return the user's line that started the running pass."""
         return self.passes.running[-1].at if self.passes.running else NOWHERE
+
+
+def in_turn(own: Callable[[FrameType, Any], None] | None, other: Callable[[FrameType, str, Any], None],
+            event: str) -> Callable[[FrameType, Any], None]:
+    """Return a function that calls these two."""
+    def act(frame: FrameType, arg: Any) -> None:
+        if own is not None:
+            own(frame, arg)
+        other(frame, event, arg)
+
+    return act
 
 
 class Elsewhere:

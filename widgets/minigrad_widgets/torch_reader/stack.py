@@ -80,7 +80,6 @@ class Stack:
         calls: list[Call] = []
         theirs = frame is not None and frame.f_code in self.running
         unplaced, function, special, apply, module = 0, None, self.special, PRIVATE.apply, PRIVATE.module_call
-        files = self.builder.files
         while frame is not None:
             code = frame.f_code
             if id(code) in special:
@@ -95,9 +94,7 @@ class Stack:
             elif code is module:
                 theirs = True
             elif at is NOWHERE or unplaced or function:
-                index = files.get(code.co_filename)
-                if index is None:
-                    index = self.builder.file(code.co_filename)
+                index = self.builder.file(code.co_filename)
                 if index >= 0:
                     here = (index, frame.f_lineno)
                     at = here if at is NOWHERE else at
