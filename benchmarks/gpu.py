@@ -7,7 +7,8 @@ float32 products in float32 (TF32 is off), and PyTorch's attention takes its pat
 steps are compared before anything is timed. Times are medians between CUDA events, and end when the GPU has done the
 work; beside them stand the most bytes that a step held. Writes benchmarks/results/gpu-CARD-DATE.json after each row; a
 row that fails stands there with its error, and the others go on. Without a PyTorch that finds the GPU, minigrad's own
-figures are all there is.
+figures are all there is. Then four of PyTorch's steps are recorded at each level of detail, as the inspector does it:
+how long they take then, and the most bytes on the GPU.
 
 `--all` is for a card that is rented: first the tests for GPUs, for 270 seconds at most, their output in a file of the
 same name that ends in .log; then this, for 200 seconds at most.
@@ -46,6 +47,7 @@ RESULTS = Path(__file__).parent / "results"
 LIBRARIES = ("minigrad", "torch")
 FOR_TESTS, FOR_ROWS, FOR_ORDER = 270, 200, 60  # seconds: with --all, for the tests and for all rows; for one answer
 TESTS = ("tests/device/test_gpu.py", "tests/device/test_gpu_lessons.py", "tests/parity/trace/test_devices.py")
+RECORDED = ("small mlp", "mlp", "transformer block", "checkpointed block")  # also while PyTorch is recorded
 IN_GRAPHS = ("300 small ops", "small mlp", "mlp", "transformer block", "checkpointed block")
 # What is asked of minigrad: the row, the figure, the row of PyTorch's that it is measured by, and the multiple at most.
 TARGETS = (*[(name, "ms", name, 1.5) for name in IN_GRAPHS if name != "small mlp"],
@@ -202,6 +204,19 @@ def milliseconds(lib: Any, device: str, run: Run) -> float:
     return float(start.elapsed_time(end))
 
 
+def recorded(lib: Any, device: str, run: Run, repeats: int) -> dict[str, Any]:
+    """What a recording of PyTorch costs, by level of detail: `record` is on during a run."""
+    record = importlib.import_module("minigrad_widgets.torch_reader").record
+
+    def watched(detail: str) -> Any:
+        with record(detail=detail):
+            return run()
+
+    runs = {"plain": run, **{detail: functools.partial(watched, detail) for detail in ("modules", "ops", "values")}}
+    return {name: {"ms": statistics.median(milliseconds(lib, device, each) for _ in range(repeats)),
+                   "peak bytes": peak(lib, device, each)} for name, each in runs.items()}
+
+
 def answer(lib: Any, order: dict[str, Any], kept: dict[str, Run]) -> Any:
     """What a worker does: make a workload and run it three times, or time what it made."""
     name, device = order["name"], order["device"]
@@ -210,6 +225,8 @@ def answer(lib: Any, order: dict[str, Any], kept: dict[str, Run]) -> Any:
         kept[name] = WORKLOADS[name](lib, device, order["tiny"])
         return [float(np.sum(kept[name]().detach().cpu().numpy())) for _ in range(3)]
     run = kept[name]
+    if order["do"] == "record":
+        return recorded(lib, device, run, order["repeats"])
     times = [milliseconds(lib, device, run) for _ in range(order["repeats"])]
     return {"ms": statistics.median(times), "least": min(times), "peak bytes": peak(lib, device, run)}
 
@@ -328,6 +345,21 @@ def measure(given: argparse.Namespace, libraries: list[str], report: Callable[[l
     return sum("error" in row for row in rows)
 
 
+def measure_recordings(given: argparse.Namespace) -> list[dict[str, Any]]:
+    """A row for each step of PyTorch's that is recorded; one that fails has its error."""
+    rows: list[dict[str, Any]] = []
+    with Worker("torch") as worker:
+        for name in [each for each in RECORDED if given.only in each]:
+            common = {"name": name, "device": given.device, "tiny": given.tiny}
+            try:
+                worker.order(do="check", **common)
+                rows.append({"name": name, **worker.order(do="record", repeats=2 if given.tiny else 5, **common)})
+            except RuntimeError as error:
+                rows.append({"name": name, "error": str(error)})
+            print(f"recording {name:<16} {json.dumps(rows[-1])}", flush=True)
+    return rows
+
+
 def tested(log: Path) -> dict[str, Any]:
     """Run the tests for GPUs; what pytest says goes to the log, its last line into the results.
 
@@ -390,6 +422,10 @@ def main(arguments: list[str] | None = None) -> int:
         out.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
 
     failed = measure(given, there, report)
+    if "torch" in there:
+        said["recording"] = measure_recordings(given)
+        failed += sum("error" in row for row in said["recording"])
+        out.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
     print(f"written: {out}")
     return 1 if failed or said.get("tests", {}).get("status", 0) != 0 else 0
 

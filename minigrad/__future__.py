@@ -2,9 +2,10 @@
 
 from minigrad._base.optional import module_getattr
 
-__all__ = ["get_overwrite_module_params_on_conversion", "set_overwrite_module_params_on_conversion"]
+__all__ = ["get_overwrite_module_params_on_conversion", "get_swap_module_params_on_conversion",
+           "set_overwrite_module_params_on_conversion", "set_swap_module_params_on_conversion"]
 
-OVERWRITE = [False]
+OVERWRITE, SWAP = [False], [False]
 
 
 def set_overwrite_module_params_on_conversion(value: bool) -> None:
@@ -18,6 +19,19 @@ def set_overwrite_module_params_on_conversion(value: bool) -> None:
 def get_overwrite_module_params_on_conversion() -> bool:
     """The value set."""
     return OVERWRITE[0]
+
+
+def set_swap_module_params_on_conversion(value: bool) -> None:
+    """Set whether `module.to` etc. swap each parameter with the new one (`swap_tensors`), instead of its data.
+
+    Whoever holds it sees the new one; a graph that was recorded before raises, instead of adding to its gradient.
+    """
+    SWAP[0] = value
+
+
+def get_swap_module_params_on_conversion() -> bool:
+    """The value set."""
+    return SWAP[0]
 
 
 __getattr__ = module_getattr(__name__)

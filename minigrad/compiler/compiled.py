@@ -255,9 +255,9 @@ def spec_of(tensor: Any) -> Any:
 def unusual() -> bool:
     """Whether something is on that sees each op, or that programs know nothing of: such calls are eager."""
     return bool(LOCAL.observer is not None or LOCAL.saved_tensors_hooks or LOCAL.dispatch_modes or MultiDevice.active
-                or UNUSUAL.on_new_node is not None or LOCAL.graph_task is not None or module.GLOBAL_FORWARD_HOOKS
-                or module.GLOBAL_FORWARD_PRE_HOOKS or module.GLOBAL_BACKWARD_HOOKS
-                or module.GLOBAL_BACKWARD_PRE_HOOKS or autocast_is_on())
+                or UNUSUAL.on_new_node is not None or LOCAL.graph_task is not None or module._global_forward_hooks
+                or module._global_forward_pre_hooks or module._global_backward_hooks
+                or module._global_backward_pre_hooks or autocast_is_on())
 
 
 def compile(fn: Any = None, *, backend: str = "auto", fullgraph: bool = False, dynamic: bool | None = None) -> Any:

@@ -14,7 +14,7 @@ from minigrad._base.warnings import warn_once
 from minigrad.backends.registry import BACKEND_OF, HOST, device_like, info_of, is_host, lies_on
 from minigrad.core.evaluate import check_device
 from minigrad.core.graph import AccumulateGrad, GradientEdge, ManyOutputs
-from minigrad.core.tensor import Tensor, plain
+from minigrad.core.tensor import Tensor, materialized, plain
 
 __all__ = ["NOT_SCALAR", "check_grad", "check_inputs", "inputs_of", "sequence_of", "warn_of_cycle"]
 
@@ -62,6 +62,8 @@ def check_grad(i: int, root: Any, grad: Any, batched: bool) -> Any:
     if not isinstance(grad, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(grad).__name__}")
     check_shape(i, root, shape, grad, batched)
+    if grad._requires_grad:
+        materialized(grad)  # so that `GraphTask.wrapped` knows views of it
     xp, result = Tensor.backward_namespace, grad
     if grad.array.dtype != dtype:
         result = xp.cast(grad, dtype)

@@ -164,7 +164,7 @@ def execute_with_graph_task(task: GraphTask, root: GraphRoot, grads: Sequence[An
     grad_enabled, arrays = LOCAL.grad_enabled, [task.unwrapped(grad) for grad in grads]
     try:
         switch(not task.first_order)
-        LOCAL.graph_task = task
+        LOCAL.graph_task, task.roots, task.given = task, root.next, grads
         with nullcontext(arrays) if task.observer is None else ObservedPass(task, root, arrays) as first:
             with ignore_numpy_warnings():
                 run(task, root, first)

@@ -75,12 +75,13 @@ def is_left_out(task: GraphTask, target: Any) -> bool:
 
 
 def will_run(task: GraphTask, node: Node) -> bool:
-    """Return whether a node is among those that a pass evaluates. Raises RuntimeError for a leaf whose gradient
-    `autograd.grad` returns."""
+    """Return whether a node is among those that a pass evaluates; as in PyTorch, the only root is not. Raises
+    RuntimeError for a leaf whose gradient `autograd.grad` returns."""
     if task.captured and isinstance(node, AccumulateGrad) and node.variable in task.captures:
         raise RuntimeError("A leaf node was passed to _will_engine_execute_node but we are currently running "
                            "autograd.grad(). This is currently not supported.")
-    return target_of(node) in task.dependencies
+    target = target_of(node)
+    return target in task.dependencies and (len(task.roots) > 1 or target is not task.roots[0])
 
 
 def inside_full_passes() -> bool:

@@ -10,7 +10,7 @@ from sys import getrefcount
 from types import MappingProxyType
 from typing import Any
 
-from numpy import ndarray
+from numpy import may_share_memory, ndarray
 
 from minigrad.backends.numpy import XP
 from minigrad.core.grad_mode import LOCAL
@@ -81,6 +81,8 @@ class GraphTask:
     captures: Mapping[Any, list[tuple[int, int]]] = MappingProxyType({})  # the (output_nr, index in `captured`) wanted
     captured: Any = ()  # a list of the gradients that autograd.grad returns
     node: Any = None  # the node that is being evaluated; anomaly mode sets it
+    roots: tuple[Any, ...] = ()  # the targets of the edges to the roots
+    given: Sequence[Tensor | None] = ()  # the gradients that the pass starts with
 
     def __init__(self, create_graph: bool, keep_graph: bool, evaluate: Any = None) -> None:
         self.first_order = not create_graph  # gradients are arrays; else tensors, and the pass is itself recorded
@@ -97,9 +99,16 @@ class GraphTask:
         self.observer = LOCAL.observer  # receives every step, or None
 
     def wrapped(self, grad: Any) -> Any:
-        """Return a gradient as a tensor, for user code and for `.grad`."""
+        """Return a gradient as a tensor, for user code: one that the user gave, or a view of one, as it was given."""
         if not self.first_order or grad is None:
             return grad
+        for tensor in self.given:
+            if tensor is None:
+                continue
+            if grad is tensor.array:
+                return tensor
+            if tensor._requires_grad and type(grad) is ndarray and may_share_memory(grad, tensor.array):
+                return plain(grad, requires_grad=True)
         if type(grad) is ndarray and not grad.flags.writeable:
             grad = writeable(grad)
         return plain(grad)

@@ -24,7 +24,7 @@ from minigrad._base.warnings import warn_once
 from minigrad.core.grad_mode import LOCAL, UNUSUAL
 
 __all__ = ["Tensor", "TensorExtras", "VersionCounter", "alias", "blank", "counter_of", "extras_of",
-           "materialized", "next_sequence_nr", "plain", "set_requires_grad"]
+           "forget_accumulator", "materialized", "next_sequence_nr", "plain", "set_requires_grad"]
 
 next_sequence_nr = itertools.count().__next__  # numbers nodes, and stamps `detach_` and hooks, in order of time
 
@@ -134,6 +134,10 @@ class Tensor(TensorData):
         if on and self.is_inference() and not LOCAL.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         set_requires_grad(self, on)
+
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("requires_grad must be a bool")
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set `requires_grad` and return this tensor."""
@@ -272,6 +276,8 @@ class Tensor(TensorData):
     @data.setter
     def data(self, new: Tensor) -> None:
         check_data(self, new)
+        if (new.dtype, new.device) != (self.dtype, self.device):
+            forget_accumulator(self)
         self.array = materialized(new)
 
     @data.deleter
@@ -371,6 +377,13 @@ def counter_of(tensor: Tensor) -> VersionCounter:
             extras.version_counter = tensor._grad_fn.extras().counter(extras.output_nr, extras.version_counter)
     counter: VersionCounter = extras.version_counter
     return counter
+
+
+def forget_accumulator(leaf: Tensor) -> None:
+    """Give a leaf a new AccumulateGrad from now on; graphs that were recorded before call the hooks of the old one."""
+    extras = leaf._extras
+    if extras is not None:
+        extras.accumulator, extras.hooked_at = None, next_sequence_nr()
 
 
 def set_requires_grad(tensor: Tensor, on: bool = True) -> None:

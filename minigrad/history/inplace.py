@@ -59,6 +59,8 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
     onto_itself = name == "Copy.forward" and args[0] is x  # nothing is written then
     check_memory(target, () if onto_itself else (*args, *options.values()), onto_itself or name in CONSTANT, name)
     before = stand_in(x, target.copy() if LOCAL.saved_tensors_hooks else target)
+    if LOCAL.saved_tensors_hooks:
+        before._version_counter = VersionCounter()  # a copy: a write to `x` does not change it
     observer, LOCAL.observer = LOCAL.observer, None
     if observer is not None:
         observer.to_be_written(x)

@@ -33,7 +33,7 @@ from minigrad.ops._dispatch import (
     underived,
     widely,
 )
-from minigrad.ops._dispatch.elementwise import Gate, in_blocks
+from minigrad.ops._dispatch.elementwise import Gate, Scaled, in_blocks
 from minigrad.ops._dispatch.memory_order import row_by_row
 from minigrad.ops._dispatch.registration import METHODS
 from minigrad.ops.pointwise import unary
@@ -174,6 +174,18 @@ class InPlace(OfResult, number=None):
         of.in_place = cls
 
 
+def refuse_negative(slope: float, name: str, said: str) -> None:
+    """Raise PyTorch's error for a slope below 0: the sign of the result no longer tells that of the input."""
+    if slope < 0:
+        raise RuntimeError(f"In-place {name} backward calculation is triggered with a negative slope which is not "
+                           "supported. This is caused by calling in-place forward function with a negative slope, "
+                           "please call out-of-place version instead." + said)
+
+
+LEAKY_RELU = ("leakyReLu", " File an issue at https://github.com/pytorch/pytorch if you do require supporting in-place "
+              "leakRelu backward calculation with negative slope")
+
+
 class LeakyRelu(OfInput):
     kernel = "leaky_relu_cpu"
     constants = ("negative_slope",)
@@ -188,12 +200,7 @@ class LeakyRelu(OfInput):
 
 class LeakyReluInPlace(InPlace, of=LeakyRelu):
     def backward(self, xp: Any, g: Any, y: Any, slope: float) -> Any:
-        if slope < 0:
-            raise RuntimeError("In-place leakyReLu backward calculation is triggered with a negative slope which is "
-                               "not supported. This is caused by calling in-place forward function with a negative "
-                               "slope, please call out-of-place version instead. File an issue at "
-                               "https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu "
-                               "backward calculation with negative slope")
+        refuse_negative(slope, *LEAKY_RELU)
         return xp.apply(Gate, g, y, y > 0, slope)
 
 
@@ -331,9 +338,13 @@ class RreluWithNoise(OfInput):
 
 
 class RreluWithNoiseInPlace(InPlace, of=RreluWithNoise):
-    """The same in place; the result has the sign of the input."""
+    """The same in place. Slopes that were drawn are 1 above 0; one for all is checked, as in `LeakyReluInPlace`."""
 
-    backward = RreluWithNoise.backward
+    def backward(self, xp: Any, g: Any, y: Any, slope: Any, lower: float, upper: float, training: bool) -> Any:
+        if training and upper - lower > 1e-6:
+            return xp.apply(Scaled, g, slope)
+        refuse_negative((lower + upper) / 2, *LEAKY_RELU)
+        return xp.apply(Gate, g, y, y > 0, slope)
 
 
 def chosen(op: Any, inplace: bool, input: Tensor, *const: Any) -> Tensor:
@@ -477,6 +488,7 @@ class Elu(OfInput):
 
 class EluInPlace(InPlace, of=Elu):
     def backward(self, xp: Any, g: Any, y: Any, alpha: float, scale: float, input_scale: float) -> Any:
+        refuse_negative(alpha, "elu", "")
         return xp.where(y <= 0, g * ((xp.masked(y < 0, y) + alpha * scale) * input_scale), g * scale)
 
 

@@ -329,8 +329,10 @@ def plain_number(value: Any) -> Any:
 
 
 def steps(state: dict[str, Any], group: dict[str, Any], key: str = "step") -> Any:
-    """Return the count of steps, or another scalar of a state: a tensor if a graph may be captured."""
-    return state[key] if group["capturable"] else state[key].item()
+    """Return the count of steps, or another scalar of a state: a tensor if a graph may be captured, or if its gradient
+    is wanted."""
+    value = state[key]
+    return value if group["capturable"] or (LOCAL.recording and value._requires_grad) else value.item()
 
 
 def before_write(t: Any) -> Any:
@@ -360,7 +362,8 @@ def check_options(**options: Any) -> None:
 
 def change_scalar(t: Tensor, name: str, value: Any) -> None:
     """Call `t.add_(value)`, `t.mul_` or `t.fill_` on a tensor that holds one number."""
-    if LOCAL.observer is None and not isinstance(t.array, np.generic) and not isinstance(value, Tensor):
+    if (LOCAL.observer is None and not t._requires_grad
+            and not isinstance(t.array, np.generic) and not isinstance(value, Tensor)):
         t.array[...] = OPERATIONS[name](t.array, value)
         counter_of(t).value += 1
     else:

@@ -45,8 +45,7 @@ class Builder:
         index = self._values.get(key)
         if index is None:
             index = self._values[key] = len(self.parts.values)
-            large = isinstance(array, Large)
-            shown: dict[str, Any] = {"stats": dict(array.stats)} if large else {"data": entries(array)}
+            shown: dict[str, Any] = {"stats": array.stats} if isinstance(array, Large) else {"data": entries(array)}
             if whole is not None:
                 shown["entries"] = entries(whole)
             self.parts.values.append({"shape": self.shape(array.shape), "dtype": self.dtype(array.dtype), **shown})

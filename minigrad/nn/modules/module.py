@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Self
 
-from minigrad.__future__ import get_overwrite_module_params_on_conversion
+from minigrad.__future__ import get_overwrite_module_params_on_conversion, get_swap_module_params_on_conversion
 from minigrad._base.hooks import RemovableHandle, add_hook
 from minigrad._base.warnings import warn
 from minigrad.autograd.grad_mode import no_grad
@@ -24,6 +24,7 @@ from minigrad.nn.parameter import Buffer, Parameter
 from minigrad.ops.factory import empty_like
 from minigrad.ops.tensor.copy import parse_to
 from minigrad.ops.tensor.properties import typename
+from minigrad.ops.tensor.storage import swap_tensors
 from minigrad.recording.observer import WATCHING
 
 __all__ = ["Module", "register_module_backward_hook", "register_module_buffer_registration_hook",
@@ -35,15 +36,15 @@ Hook = Callable[..., Any]
 Hooks = OrderedDict[int, Hook]  # by the ids of their handles
 Flags = OrderedDict[int, bool]
 
-GLOBAL_BUFFER_REGISTRATION_HOOKS = Hooks()
-GLOBAL_MODULE_REGISTRATION_HOOKS = Hooks()
-GLOBAL_PARAMETER_REGISTRATION_HOOKS = Hooks()
-GLOBAL_FORWARD_PRE_HOOKS = Hooks()
-GLOBAL_FORWARD_HOOKS = Hooks()
-GLOBAL_FORWARD_HOOKS_ALWAYS_CALLED = Flags()
-GLOBAL_FORWARD_HOOKS_WITH_KWARGS = Flags()
-GLOBAL_BACKWARD_PRE_HOOKS = Hooks()
-GLOBAL_BACKWARD_HOOKS = Hooks()
+_global_buffer_registration_hooks = Hooks()
+_global_module_registration_hooks = Hooks()
+_global_parameter_registration_hooks = Hooks()
+_global_forward_pre_hooks = Hooks()
+_global_forward_hooks = Hooks()
+_global_forward_hooks_always_called = Flags()
+_global_forward_hooks_with_kwargs = Flags()
+_global_backward_pre_hooks = Hooks()
+_global_backward_hooks = Hooks()
 EVERY_MODULE = SimpleNamespace(_is_full_backward_hook=None)  # None until a global backward hook is registered
 
 HOOK_ATTRIBUTES = ("_backward_pre_hooks", "_backward_hooks", "_is_full_backward_hook", "_forward_hooks",
@@ -77,46 +78,46 @@ def set_kind_of_hook(owner: Any, full: bool, where: str) -> None:
 
 def register_module_buffer_registration_hook(hook: Hook) -> RemovableHandle:
     """Call `hook(module, name, buffer)` before any module registers a buffer; it may return a replacement."""
-    return add_hook(GLOBAL_BUFFER_REGISTRATION_HOOKS, hook)
+    return add_hook(_global_buffer_registration_hooks, hook)
 
 
 def register_module_module_registration_hook(hook: Hook) -> RemovableHandle:
     """Call `hook(module, name, submodule)` before any module registers a module; it may return a replacement."""
-    return add_hook(GLOBAL_MODULE_REGISTRATION_HOOKS, hook)
+    return add_hook(_global_module_registration_hooks, hook)
 
 
 def register_module_parameter_registration_hook(hook: Hook) -> RemovableHandle:
     """Call `hook(module, name, param)` before any module registers a parameter; it may return a replacement."""
-    return add_hook(GLOBAL_PARAMETER_REGISTRATION_HOOKS, hook)
+    return add_hook(_global_parameter_registration_hooks, hook)
 
 
 def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
     """`Module.register_forward_pre_hook` on all modules; the hook runs before the module's own."""
-    return add_hook(GLOBAL_FORWARD_PRE_HOOKS, hook)
+    return add_hook(_global_forward_pre_hooks, hook)
 
 
 def register_module_forward_hook(hook: Hook, *, with_kwargs: bool = False,
                                  always_call: bool = False) -> RemovableHandle:
     """`Module.register_forward_hook` on all modules; the hook runs before the module's own."""
-    return add_hook(GLOBAL_FORWARD_HOOKS, hook, (GLOBAL_FORWARD_HOOKS_WITH_KWARGS, with_kwargs),
-                    (GLOBAL_FORWARD_HOOKS_ALWAYS_CALLED, always_call))
+    return add_hook(_global_forward_hooks, hook, (_global_forward_hooks_with_kwargs, with_kwargs),
+                    (_global_forward_hooks_always_called, always_call))
 
 
 def register_module_backward_hook(hook: Hook) -> RemovableHandle:
     """`Module.register_backward_hook` on all modules: the non-full kind, which excludes global full ones."""
     set_kind_of_hook(EVERY_MODULE, False, "as a global Module hook")
-    return add_hook(GLOBAL_BACKWARD_HOOKS, hook)
+    return add_hook(_global_backward_hooks, hook)
 
 
 def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
     """`Module.register_full_backward_pre_hook` on all modules; the hook runs before the module's own."""
-    return add_hook(GLOBAL_BACKWARD_PRE_HOOKS, hook)
+    return add_hook(_global_backward_pre_hooks, hook)
 
 
 def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
     """`Module.register_full_backward_hook` on all modules; the hook runs before the module's own."""
     set_kind_of_hook(EVERY_MODULE, True, "as a global Module hook")
-    return add_hook(GLOBAL_BACKWARD_HOOKS, hook)
+    return add_hook(_global_backward_hooks, hook)
 
 
 class WrappedHook:
@@ -267,12 +268,12 @@ class Module:
             if "_modules" not in own:
                 raise AttributeError(TOO_EARLY.format("module"))
             self._remove_from_others(name, "_modules")
-            own["_modules"][name] = call_registration_hooks(GLOBAL_MODULE_REGISTRATION_HOOKS, self, name, value)
+            own["_modules"][name] = call_registration_hooks(_global_module_registration_hooks, self, name, value)
         elif name in own.get("_modules", ()):
             if value is not None:
                 raise TypeError(f"cannot assign '{typename(value)}' as child module '{name}' (torch.nn.Module or None "
                                 "expected)")
-            own["_modules"][name] = call_registration_hooks(GLOBAL_MODULE_REGISTRATION_HOOKS, self, name, value)
+            own["_modules"][name] = call_registration_hooks(_global_module_registration_hooks, self, name, value)
         elif isinstance(value, Buffer) or name in own.get("_buffers", ()):
             self._set_buffer(name, value)
         else:
@@ -340,7 +341,7 @@ class Module:
                 raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be "
                                  f"created explicitly. To express '{name}' as a function of another Tensor, compute "
                                  "the value in the forward() method.")
-            param = call_registration_hooks(GLOBAL_PARAMETER_REGISTRATION_HOOKS, self, name, param)
+            param = call_registration_hooks(_global_parameter_registration_hooks, self, name, param)
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -355,7 +356,7 @@ class Module:
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None "
                             "required)")
-        self._buffers[name] = call_registration_hooks(GLOBAL_BUFFER_REGISTRATION_HOOKS, self, name, tensor)
+        self._buffers[name] = call_registration_hooks(_global_buffer_registration_hooks, self, name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
@@ -367,7 +368,7 @@ class Module:
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{typename(module)} is not a Module subclass")
         check_name(self, "module", name, self._modules)
-        self._modules[name] = call_registration_hooks(GLOBAL_MODULE_REGISTRATION_HOOKS, self, name, module)
+        self._modules[name] = call_registration_hooks(_global_module_registration_hooks, self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """Another name of `add_module`."""
@@ -380,8 +381,8 @@ class Module:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if (self._backward_hooks or self._backward_pre_hooks or self._forward_hooks or self._forward_pre_hooks
-                or GLOBAL_FORWARD_PRE_HOOKS or GLOBAL_FORWARD_HOOKS or GLOBAL_BACKWARD_PRE_HOOKS
-                or GLOBAL_BACKWARD_HOOKS or WATCHING):
+                or _global_forward_pre_hooks or _global_forward_hooks or _global_backward_pre_hooks
+                or _global_backward_hooks or WATCHING):
             return self._call_impl(args, kwargs)
         return self.forward(*args, **kwargs)
 
@@ -403,9 +404,9 @@ class Module:
         """
         result, called = None, set[int]()
         full, non_full = self._get_backward_hooks(full=True), self._get_backward_hooks(full=False)
-        pre_hooks = [*GLOBAL_BACKWARD_PRE_HOOKS.values(), *self._backward_pre_hooks.values()]
+        pre_hooks = [*_global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
         try:
-            for hook_id, hook in (*GLOBAL_FORWARD_PRE_HOOKS.items(), *self._forward_pre_hooks.items()):
+            for hook_id, hook in (*_global_forward_pre_hooks.items(), *self._forward_pre_hooks.items()):
                 if hook_id in self._forward_pre_hooks_with_kwargs:
                     replaced = hook(self, args, kwargs)
                     if replaced is not None:
@@ -418,11 +419,11 @@ class Module:
             if backward_hook is not None:
                 args = backward_hook.setup_input_hook(args)
             result = self.forward(*args, **kwargs)
-            for hook_id, hook in (*GLOBAL_FORWARD_HOOKS.items(), *self._forward_hooks.items()):
-                if hook_id in self._forward_hooks_always_called or hook_id in GLOBAL_FORWARD_HOOKS_ALWAYS_CALLED:
+            for hook_id, hook in (*_global_forward_hooks.items(), *self._forward_hooks.items()):
+                if hook_id in self._forward_hooks_always_called or hook_id in _global_forward_hooks_always_called:
                     called.add(hook_id)
                 with_kwargs = (hook_id in self._forward_hooks_with_kwargs
-                               or hook_id in GLOBAL_FORWARD_HOOKS_WITH_KWARGS)
+                               or hook_id in _global_forward_hooks_with_kwargs)
                 replaced = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
                 result = result if replaced is None else replaced
             if backward_hook is not None:
@@ -439,7 +440,7 @@ class Module:
     def _call_remaining_hooks(self, called: set[int], args: Any, kwargs: dict[str, Any], result: Any) -> None:
         """After an error, call the remaining hooks with `always_call`; their own errors become warnings."""
         for scope, hooks, always_called, with_kwargs in (
-                ("global ", GLOBAL_FORWARD_HOOKS, GLOBAL_FORWARD_HOOKS_ALWAYS_CALLED, {}),
+                ("global ", _global_forward_hooks, _global_forward_hooks_always_called, {}),
                 ("", self._forward_hooks, self._forward_hooks_always_called, self._forward_hooks_with_kwargs)):
             for hook_id, hook in hooks.items():
                 if hook_id in always_called and hook_id not in called:
@@ -452,7 +453,7 @@ class Module:
 
     def _get_backward_hooks(self, full: bool) -> list[Hook]:
         """Return the full backward hooks, global ones first; or those of the older kind."""
-        return [*(GLOBAL_BACKWARD_HOOKS.values() if EVERY_MODULE._is_full_backward_hook is full else ()),
+        return [*(_global_backward_hooks.values() if EVERY_MODULE._is_full_backward_hook is full else ()),
                 *(self._backward_hooks.values() if self._is_full_backward_hook is full else ())]
 
     def _add_non_full_hooks(self, hooks: list[Hook], args: tuple[Any, ...], result: Any) -> None:
@@ -523,10 +524,15 @@ class Module:
                 if get_overwrite_module_params_on_conversion():
                     new = self._parameters[name] = Parameter(data, param.requires_grad)
                     new.grad = grad_data
+                    continue
+                if get_swap_module_params_on_conversion():
+                    grad = param.grad
+                    swap_tensors(param, Parameter(data, param.requires_grad))
+                    param._grad = grad
                 else:
                     param.data = data
-                    if param.grad is not None and grad_data is not None:
-                        param.grad.data = grad_data
+                if param.grad is not None and grad_data is not None:
+                    param.grad.data = grad_data
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)

@@ -434,4 +434,4 @@ def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumula
         raise IndexError(f"too many indices for tensor of dimension {input.array.ndim} (got {dims_indexed(parts)})")
     parts = tuple([beside_it(raw(p), input) for p in parts])
     check_masks(parts, input.array.shape)
-    return IndexPut.forward(input, values, parts if len(parts) > 1 else parts[0], tuple(indices), accumulate)
+    return IndexPut.forward(input, values, parts[0] if len(parts) == 1 else parts, tuple(indices), accumulate)

@@ -16,6 +16,8 @@ from minigrad.backends.numpy import add_at
 from minigrad.backends.registry import device_like
 from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.core.saved import NothingSaved
+from minigrad.history.custom_function import Error
+from minigrad.history.views import set_history
 from minigrad.ops._dispatch import broadcast_shape, number_in, op, same_device
 from minigrad.ops._dispatch.elementwise import Underived
 from minigrad.ops._dispatch.memory_order import in_order_of, row_by_row
@@ -515,6 +517,24 @@ BETA = "index_reduce() is in beta and the API may change at any time."
 KERNELS: dict[str, Any] = {"prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 
 
+TWO_ZEROS = ("{0}: Double backward is unsupported for {1} when >1 zeros in {1} are scattered to the same position in "
+             "self")
+
+
+class DelayedError:
+    """The same gradient; in a recorded pass, with a node that raises when the pass is differentiated."""
+
+    @staticmethod
+    def values(g: Any, message: str) -> Any:
+        return g
+
+    @staticmethod
+    def forward(g: Tensor, message: str) -> Tensor:
+        result = plain(g.array)
+        set_history(result, Error([g], message))
+        return result
+
+
 class Reduction(Node, number=None):
     """Elements reduced into others: the derivative is the same for both ways of addressing them."""
 
@@ -562,7 +582,11 @@ class Reduction(Node, number=None):
         alone = zero & (zeros == 1)
         others = product(a, xp.where(alone, xp.masked(~alone, part) + 1, part))
         divided = elements_at(xp, g * y, positions) / xp.where(zero, xp.masked(~zero, part) + 1, part)
-        return of_self, xp.where(alone, elements_at(xp, g * others, positions), divided)
+        of_part = xp.where(alone, elements_at(xp, g * others, positions), divided)
+        if (raw(zeros) > 1).any():
+            op, source = ("scatter_reduce()", "src") if type(self) is ScatterReduce else ("index_reduce()", "source")
+            of_part = xp.apply(DelayedError, of_part, TWO_ZEROS.format(op, source))
+        return of_self, of_part
 
 
 class ScatterReduce(Reduction):

@@ -139,14 +139,15 @@ def check_target(input: Tensor, target: Tensor) -> None:
         size(target, 0)  # raises if there is no such dimension
 
 
-def check_class_weight(weight: Tensor | None, input: Tensor) -> None:
+def check_class_weight(weight: Tensor | None, input: Tensor, images: bool, caller: str = "") -> None:
     """Raise PyTorch's errors unless there is one weight for each class, of the input's dtype."""
     if weight is None:
         return
     count = input.array.shape[min(1, input.array.ndim - 1)]
-    if weight.array.size != count:
-        raise RuntimeError(f"weight tensor should be defined either for all {count} classes or no classes but got "
-                           f"weight tensor of shape: {list(weight.array.shape)}")
+    if weight.array.shape != (count,):
+        raise RuntimeError(f"{caller}weight tensor should be defined either for all " + (
+            "or no classes" if images else
+            f"{count} classes or no classes but got weight tensor of shape: {list(weight.array.shape)}"))
     if weight.array.dtype != input.array.dtype:
         raise RuntimeError(f"expected scalar type {input.dtype.type_name} but found {weight.dtype.type_name}")
 
@@ -165,8 +166,8 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
 def negative_log(input: Tensor, target: Tensor, weight: Tensor | None, ignored: int, reduction: str) -> Tensor:
     """`nll_loss`; as in PyTorch, an input that is neither (N, C) nor 4-D is reshaped to one."""
     check_target(input, target)
-    check_class_weight(weight, input)
     shape = input.array.shape
+    check_class_weight(weight, input, len(shape) > 2)
     if len(shape) <= 2:
         picked = target if len(shape) == 2 or not target.array.ndim else plain(target.array.reshape(()))
         return NllLoss.forward(input, picked, weight, reduction, ignored)
@@ -198,7 +199,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
                                f"{target.dtype.type_name}")
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")
-        check_class_weight(weight, input)
+        check_class_weight(weight, input, False, "cross_entropy: ")
         return of_probabilities(log_softmax(input, dim), target, weight, reduction, label_smoothing, dim)
     logs = log_softmax(input, dim)
     loss = negative_log(logs, target, weight, ignore_index, reduction)

@@ -624,6 +624,8 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.array.shape)}")
     if t.dtype.name != "int64":
         raise RuntimeError(f"expected scalar type Long but found {target.dtype.type_name}")
+    if weight is not None and weight.array.dtype != x.dtype:
+        raise RuntimeError(f"expected scalar type {input.dtype.type_name} but found {weight.dtype.type_name}")
     same_device(x, t, *([] if weight is None else [weight.array]))
     if backend_of(t) is None and ((t < 0) | (t >= classes)).any():  # checking a device would block
         raise RuntimeError("target out of range")

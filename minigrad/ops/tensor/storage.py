@@ -14,6 +14,7 @@ for each tensor.
 import copy
 import math
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ import numpy as np
 
 from minigrad._base.device import contiguous_format, memory_format
 from minigrad._base.dtype import BFLOAT16, from_numpy_dtype
+from minigrad._base.hooks import NodeHooks
 from minigrad._base.tensor_data import note_read
 from minigrad._base.tensor_errors import IN_C
 from minigrad._base.warnings import warn_once
@@ -37,7 +39,7 @@ from minigrad.backends.registry import (
     moved,
 )
 from minigrad.core import LOCAL, Tensor, constant, counter_of, materialized, plain
-from minigrad.core.tensor import VersionCounter
+from minigrad.core.tensor import VersionCounter, extras_of, forget_accumulator
 from minigrad.history.inplace import check_inplace
 from minigrad.history.views import address
 from minigrad.ops._dispatch import op, tensor_method
@@ -62,6 +64,13 @@ NOT_SERIALIZED = (
     "@torch.utils.hooks.unserializable_hook to suppress this warning"
 )
 STORAGES = "the storages that one deepcopy has met"
+POISONED = (
+    "Trying to execute AccumulateGrad node that was poisoned by swap_tensors this can happen when you try to run "
+    "backward on a tensor that was swapped. For a module m with "
+    "`torch.__future__.set_swap_module_params_on_conversion(True)` you should not change the device or dtype of the "
+    "module (e.g. `m.cpu()` or `m.half()`) between running forward and backward. To resolve this, please only change "
+    "the device/dtype before running forward (or after both forward and backward)."
+)
 
 
 class Window:
@@ -346,9 +355,41 @@ def row_by_row(size: Sequence[int]) -> tuple[int, ...]:
 def replace_memory(self: Tensor, array: Any) -> Tensor:
     """Give a tensor other memory, as `set_` and `resize_` do; its version goes up."""
     check_inplace(self, self._requires_grad)
+    forget_accumulator(self)
     self.array = array
     counter_of(self).value += 1
     return self
+
+
+def swap_tensors(t1: Tensor, t2: Tensor) -> None:
+    """Swap all that two tensors are, class and attributes included; whoever holds one sees the other's content.
+
+    A graph that was recorded before raises when a pass arrives at either of them.
+
+    Raises:
+        RuntimeError: if a weak reference to one of them is held, or their classes have different slots.
+    """
+    for name, t in (("t1", t1), ("t2", t2)):
+        if weakref.getweakrefs(t):
+            raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
+    try:
+        t1.__class__, t2.__class__ = t2.__class__, t1.__class__
+    except TypeError:
+        raise RuntimeError("Cannot swap t1 and t2 if they have different slots") from None
+    for name in ("__dict__", "array", "_grad", "_grad_fn", "_extras", "_requires_grad"):
+        one, other = getattr(t1, name), getattr(t2, name)
+        setattr(t1, name, other)
+        setattr(t2, name, one)
+    for t in (t1, t2):
+        if t.is_leaf:
+            extras_of(t).accumulator_hooks = poisoned = NodeHooks()
+            poisoned.pre.register(refuse_swapped)
+            forget_accumulator(t)
+
+
+def refuse_swapped(grads: Any) -> None:
+    """Raise PyTorch's error for a gradient of what a tensor was before `swap_tensors`."""
+    raise RuntimeError(POISONED)
 
 
 @tensor_method

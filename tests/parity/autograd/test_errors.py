@@ -41,6 +41,14 @@ def hooked(m, hook):
     x.sum().backward()
 
 
+def two_zeros(m, reduce):
+    """The second derivative of a product with two factors of 0."""
+    x = m.tensor([0.0, 0.0, 3.0], requires_grad=True)
+    y = reduce(m.ones(2), 0, m.tensor([0, 0, 1]), x, "prod")
+    grad, = m.autograd.grad(y.sum(), x, create_graph=True)
+    m.autograd.grad(grad.sum(), x)
+
+
 def assigned(tensor, **values):
     """Set attributes."""
     for name, value in values.items():
@@ -215,6 +223,23 @@ ERRORS = {
     "inference tensor saved": lambda m: infer(m),
     "device": lambda m: m.ones(2, device="nowhere"),
     "dtype": lambda m: m.ones(2, dtype="float32"),
+    "requires_grad deleted": lambda m: delattr(leaf(m, 2), "requires_grad"),
+    # derivatives that there are not
+    "elu_ with a negative alpha": lambda m: m.nn.functional.elu_(leaf(m, 2) * 1, -2.0).sum().backward(),
+    "celu_ with a negative alpha": lambda m: m.nn.functional.celu_(leaf(m, 2) * 1, -2.0).sum().backward(),
+    "rrelu_ with a negative slope": lambda m: m.rrelu_(leaf(m, 2) * 1, -3.0, 1.0).sum().backward(),
+    "second derivative of scatter_reduce at two zeros": lambda m: two_zeros(m, m.scatter_reduce),
+    "second derivative of index_reduce at two zeros": lambda m: two_zeros(m, m.index_reduce),
+    # losses and indices
+    "class weights in a matrix": lambda m: m.nn.functional.nll_loss(m.ones(4, 3), m.arange(3)[[0, 1, 2, 0]],
+                                                                    m.ones(3, 1)),
+    "class weights for images": lambda m: m.nn.functional.nll_loss(m.ones(2, 3, 1, 1), m.zeros(2, 1, 1).long(),
+                                                                   m.ones(4)),
+    "class weights for probabilities": lambda m: m.nn.functional.cross_entropy(m.ones(4, 3), m.ones(4, 3),
+                                                                               m.ones(1, 3)),
+    "class weights of another dtype": lambda m: m.nn.functional.multi_margin_loss(
+        m.ones(2, 3), m.zeros(2).long(), weight=m.ones(3, dtype=m.float64)),
+    "no index": lambda m: m.ones(2).index_put([], m.ones(3)),
     # modules
     "attribute": lambda m: m.nn.Linear(2, 2).nothing,
     "parameter of integers": lambda m: m.nn.Parameter(m.arange(3)),

@@ -349,6 +349,22 @@ def test_differentiable_steps(torch, line):
         assert ours == pytest.approx(theirs, rel=1e-4)  # PyTorch computes with the step in float32
 
 
+def test_a_learnt_state(torch):
+    """A step of NAdam is differentiated by the product of momenta too, which is part of its state."""
+    def program(m):
+        start, product = [m.tensor(v, dtype=m.float64, requires_grad=True) for v in ([1.0, 2.0], 0.9)]
+        p = start.clone()
+        optimizer = m.optim.NAdam([p], differentiable=True)
+        optimizer.state[p].update(step=m.tensor(3.0), mu_product=product.clone(), exp_avg=m.ones_like(start).detach(),
+                                  exp_avg_sq=m.ones_like(start).detach())
+        p.grad = m.ones_like(start).detach()
+        optimizer.step()
+        return [g.tolist() for g in m.autograd.grad(p.sum(), [start, product])]
+
+    for ours, theirs in zip(program(minigrad), program(torch), strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-5)
+
+
 @pytest.mark.parametrize("line", WRONG)
 def test_wrong_options(torch, line):
     name, options = line.split(" ", 1)

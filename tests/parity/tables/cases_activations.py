@@ -34,6 +34,8 @@ CASES = {
     "rrelu training": (lambda m, a: seeded(m).rrelu(a, training=True), [leaf(8)]),
     "rrelu limits": (lambda m, a: m.rrelu(a, 0.2, 0.4), [leaf(8)]),
     "rrelu inplace": (lambda m, a: seeded(m).rrelu(a * 1, training=True, inplace=True), [leaf(8)]),
+    "rrelu inplace of negative slopes": (lambda m, a: seeded(m).rrelu(a * 1, -2, -1, training=True, inplace=True),
+                                         [leaf(8)]),
     "rrelu_": (lambda m, a: m.rrelu_(a * 1), [leaf(8)]),
     # smooth
     "elu": (lambda m, a: m.nn.functional.elu(a), [leaf(8)]),

@@ -20,6 +20,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
+from minigrad_widgets import checkup, explain, inspect
 from minigrad_widgets.torch_reader.previews import DETAILS
 from minigrad_widgets.torch_reader.reader import record
 from tests.parity.trace import python_device
@@ -409,6 +410,50 @@ def crossed(program: Callable[[Any], Any], device: Any, detail: str) -> list[str
     return wrong
 
 
+def told_by_the_tools(device: Any) -> dict[str, str]:
+    """What the inspector and the doctor say about programs on a device."""
+    model, given, target = network(device), leaf(device, 5, 4).detach(), torch.tensor([0, 1, 2, 1, 0], device=device)
+    told = {"inspector": inspect(model, given, target=target, loss_fn=nn.functional.cross_entropy).text}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, foreach=False)
+
+    def faulty() -> Any:
+        loss = nn.functional.cross_entropy(model(given), target)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    def healthy() -> Any:
+        optimizer.zero_grad()
+        return faulty()
+
+    for step in (healthy, faulty):
+        told[step.__name__] = str(checkup(step, model=model, optimizer=optimizer))
+
+    def twice() -> None:
+        loss = leaf(device, 3).exp().sum()
+        loss.backward()
+        loss.backward()
+
+    def written() -> None:
+        y = leaf(device, 3).exp()
+        y.add_(1)
+        y.sum().backward()
+
+    told |= {program.__name__: str(explain(program)) for program in (twice, written)}
+    return told
+
+
+def counted(program: Callable[[Any], Any], device: Any, detail: str) -> dict[str, int]:
+    """How often a recording of a program waits for the stand-in more often than the program, and what it copies."""
+    counts = []
+    for block in (nullcontext(), record(detail=detail)):
+        python_device.COUNTS.clear()
+        with block:
+            program(device)
+        counts.append(python_device.COUNTS.copy())
+    return {name: counts[1][name] - counts[0][name] for name in ("waits", "synchronize", "queued")}
+
+
 def main(device: str, file: str) -> None:
     """Write what differs, by story and level of detail."""
     library = python_device.set_up() if device == python_device.NAME else None
@@ -417,6 +462,10 @@ def main(device: str, file: str) -> None:
                     for detail in DETAILS if library is None or name != ABORTED},
         "crossing": {f"{name} {detail}": crossed(program, device, detail) for name, program in CROSSING.items()
                      for detail in DETAILS}}
+    result["tools"] = {where: told_by_the_tools(where) for where in ("cpu", device)}
+    if library is not None:
+        result["counts"] = {f"{name} {detail}": counted(STORIES[name], device, detail)
+                            for name in ("large", "training", "second_derivatives") for detail in DETAILS}
     Path(file).write_text(json.dumps(result), encoding="utf-8")
     del library
 

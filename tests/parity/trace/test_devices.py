@@ -3,7 +3,9 @@ where there is one."""
 
 from __future__ import annotations
 
+import importlib
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,6 +18,11 @@ ROOT = Path(__file__).parents[3]
 DETAILS = ("modules", "ops", "values")
 STORIES = "tests.parity.trace.device_stories"
 Told = Callable[[str], Any]
+
+
+def python_device() -> Any:
+    """The module of the device in Python, which imports PyTorch."""
+    return importlib.import_module("tests.parity.trace.python_device")
 
 
 @pytest.fixture(scope="module")
@@ -42,12 +49,10 @@ def device(request, torch) -> str:
         if not torch.accelerator.is_available():
             pytest.skip("PyTorch finds no GPU here")
         return str(torch.accelerator.current_accelerator().type)
-    from tests.parity.trace import python_device  # noqa: PLC0415 (it needs PyTorch)
-
-    why = python_device.why_not()
+    why = python_device().why_not()
     if why is not None:
         pytest.skip(why)
-    return python_device.NAME
+    return str(python_device().NAME)
 
 
 @pytest.mark.parametrize("detail", DETAILS)
@@ -56,6 +61,31 @@ def test_the_trace_is_that_of_the_cpu(told, device, detail) -> None:
     wrong = {name: found for name, found in told(device)["stories"].items() if name.endswith(f" {detail}")}
     assert len(wrong) >= 18
     assert {name: found for name, found in wrong.items() if found} == {}
+
+
+def test_the_inspector_and_the_doctor_say_the_same_as_on_the_cpu(told, device) -> None:
+    said = told(device)["tools"]
+    here, there = ({name: re.sub(r"\[[\w.]+ \[", "[[", text) for name, text in said[where].items()}
+                   for where in (device, "cpu"))
+    assert here == there
+    assert "nothing found" in here["healthy"]
+    assert "grad-accumulates" in here["faulty"]
+    assert "inplace-on-saved" in here["written"]
+    assert "Inspector, " in here["inspector"]
+
+
+def test_values_are_queued_and_waited_for_once(told, torch) -> None:
+    """The program waits for the device no more often than without a recording, until this is over; and what the level
+    of detail does not show is not copied."""
+    if python_device().why_not() is not None:
+        pytest.skip(python_device().why_not())
+    counts = told(python_device().NAME)["counts"]
+    assert len(counts) == 9
+    waits = {name: (each["waits"], each["synchronize"]) for name, each in counts.items()}
+    assert waits == dict.fromkeys(counts, (0, 1))
+    queued = {name: each["queued"] for name, each in counts.items()}
+    assert [queued[f"large {detail}"] for detail in DETAILS] == [2, 4, 18]  # of matrices, only with "values"
+    assert queued["training modules"] == 6  # per step: the loss, the gradient that starts the pass, the loss again
 
 
 @pytest.mark.parametrize("detail", DETAILS)

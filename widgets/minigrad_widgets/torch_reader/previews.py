@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any
 
 import torch
 
 from minigrad.recorder import Large
+from minigrad_widgets.torch_reader.arrivals import Arrivals, Late, Unreadable
 from minigrad_widgets.torch_reader.private import PRIVATE
 
 __all__ = ["DETAILS", "Previews", "array_of", "bytes_of", "is_jagged", "shape_of"]
@@ -26,7 +28,6 @@ SMALL = 64  # an array of at most this many numbers is copied, and has no statis
 DETAILS = {"values": None, "ops": SMALL, "modules": 1}  # how many numbers a tensor whose values are read may have
 RECENT = 16  # how many storages are kept a little longer, with their statistics
 USUAL = frozenset({torch.float32, torch.float64, torch.int64, torch.bool})
-UNREAD = {"min": None, "max": None, "mean": None, "norm": None, "nan": 0, "inf": 0}  # of what is never changed
 WIDER = {torch.bfloat16: torch.float32, torch.complex32: torch.complex64}  # NumPy has no such dtype
 
 
@@ -40,6 +41,7 @@ class Previews:
 
     def __init__(self, copy: Callable[[Any], Any], detail: str, whole: Callable[[Any, Any], Any]) -> None:
         self.copy, self.whole, self.most = copy, whole, DETAILS[detail]
+        self.arrivals = Arrivals()
         self.recent: dict[int, tuple[Any, Any]] = {}  # by storage: itself, to keep it alive, and its statistics
 
     def forget(self) -> None:
@@ -49,43 +51,51 @@ class Previews:
 
     def all_values(self, t: Any) -> Any:
         """Return what is kept of a tensor that no op made: all its values, if they are not too many."""
-        kept = self.of(t)
+        kept = self.of(t, entire=True)
         return self.whole(kept, array_of(t)) if isinstance(kept, Large) and not isinstance(kept, Unreadable) else kept
 
-    def of(self, t: Any) -> Any:
-        """Return what is kept of a tensor's values."""
+    def of(self, t: Any, entire: bool = False) -> Any:
+        """Return what is kept of a tensor's values. `entire`: all of them, if they are late and not too many."""
         size = LARGEST + 1 if t.is_nested else t.numel()
         if self.most is not None and size > self.most or t.layout is not torch.strided and size > LARGEST:
-            return Unreadable(t)
+            return Unreadable(described(t), shape_of(t))
         with PRIVATE.without_dispatch():
             try:
                 storage = t.untyped_storage() if size > SMALL and is_whole(t) else None
-                known = None if storage is None else self.recent.get(storage._cdata)
-                if known is not None and known[1].dtype == str(t.dtype).removeprefix("torch."):
-                    return Same(t, known[1])
-                kept = self.copy(array_of(t))
+                known = None if storage is None or entire and not t.is_cpu else self.recent.get(storage._cdata)
+                if known is not None and known[1].dtype in (t.dtype, str(t.dtype).removeprefix("torch.")):
+                    if isinstance(known[1], Late):
+                        return Late(t, partial(Same, t.shape, known[1]))
+                    return Same(t.shape, known[1])
+                kept = self.copy(array_of(t)) if t.is_cpu else self.late(t, entire)
             except (NotImplementedError, RuntimeError, TypeError):  # a "meta" tensor, or another without memory
-                return Unreadable(t)
-        if storage is not None and isinstance(kept, Large):
+                return Unreadable(described(t), shape_of(t))
+        if storage is not None and isinstance(kept, (Large, Late)):
             self.recent[storage._cdata] = storage, kept
             if len(self.recent) > RECENT:
                 del self.recent[next(iter(self.recent))]
         return kept
 
+    def late(self, t: Any, entire: bool) -> Any:
+        """Return what will be kept of the values of a tensor on a device."""
+        t = PRIVATE.unwrapped(t)
+        if PRIVATE.without_memory(t):
+            return self.copy(array_of(t))
+        return self.arrivals.of(t if t.layout is torch.strided else t.to_dense(), partial(self.arrived, entire))
 
-class Unreadable(Large):
-    """What is kept of a tensor whose values cannot be read, or should not be."""
-
-    def __init__(self, t: Any) -> None:
-        self.dtype, self.shape = described(t), shape_of(t)
-        self.stats = UNREAD
+    def arrived(self, entire: bool, t: Any) -> Any:
+        """Return what is kept of the copy of a tensor, which has arrived."""
+        array = array_of(t)
+        kept = self.copy(array)
+        return self.whole(kept, array) if entire and isinstance(kept, Large) else kept
 
 
 class Same(Large):
     """The statistics of memory that is already known, in another shape."""
 
-    def __init__(self, t: Any, known: Large) -> None:
-        self.dtype, self.shape, self.stats = known.dtype, tuple(t.shape), known.stats
+    def __init__(self, shape: Any, known: Any) -> None:
+        known = known.arrived() if isinstance(known, Late) else known
+        self.dtype, self.shape, self.stats = known.dtype, tuple(shape), known.stats
 
 
 def shape_of(t: Any) -> tuple[int, ...]:

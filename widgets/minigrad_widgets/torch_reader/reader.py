@@ -24,7 +24,8 @@ from torch.autograd.graph import get_gradient_edge
 from typing_extensions import deprecated
 
 from minigrad import recorder
-from minigrad.recorder import NOWHERE, RARER, Builder, Encoder, Log, Trace, register_library
+from minigrad.recorder import NOWHERE, RARER, Encoder, Log, Trace, register_library
+from minigrad_widgets.torch_reader.arrivals import LateBuilder
 from minigrad_widgets.torch_reader.collectives import Collectives, process_of
 from minigrad_widgets.torch_reader.guard import Notes, Once, Watching, insistent
 from minigrad_widgets.torch_reader.ops import Ops
@@ -53,7 +54,7 @@ class Reader:
     def __init__(self, times: bool = False, detail: str = "values") -> None:
         PRIVATE.ask()
         self.log = Log()
-        self.builder = Builder()
+        self.builder = LateBuilder()
         self.encoder = Encoder(self.builder, self.log)
         self.trace = Trace(f"torch {torch.__version__}", self.encoder)
         self.notes = Notes(self.trace)
@@ -128,7 +129,8 @@ class Reader:
         self.detach()
         told = None if error is None else (type(error).__name__, str(error))
         for step in (partial(self.caught_up, Look(NOWHERE, None, [])), partial(self.seen.tell_grads, NOWHERE, -1),
-                     partial(self.tell_end, told), partial(self.seen.name_tensors, names), self.clean_up):
+                     partial(self.tell_end, told), partial(self.seen.name_tensors, names), self.clean_up,
+                     self.seen.previews.arrivals.wait):
             self.notes.tried(step)
         self.notes.close()
 

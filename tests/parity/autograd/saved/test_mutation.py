@@ -155,6 +155,9 @@ PROGRAMS = {
     "by itself": lambda m: allowed(m, lambda m, a, b, kept: (b.mul_(b), b.mul_(b), b.sum().backward())[2]),
     "freed before": lambda m: allowed(m, lambda m, a, b, kept: (y := (b ** 2).sum(), y.backward(), b.add_(1),
                                                                 counts(kept))[3]),
+    "by the op that saves it": lambda m: allowed(m, lambda m, a, b, kept: (
+        y := (b ** 2).sum(), b.sin_(), z := (b ** 2).sum(), b.cos_(), counts(kept), (y + z + b.sum()).backward(),
+        counts(kept))[4:]),
     "a Function": lambda m: allowed(m, changed(lambda m, b: b.add_(1), lambda b: square(m, False)(b))),
     "a Function writes": lambda m: allowed(m, dirtied),
     "a leaf": lambda m: allowed(m, leaf_changed),
