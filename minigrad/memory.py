@@ -27,8 +27,7 @@ from minigrad._base.device import device as device_of
 from minigrad._base.optional import optional
 from minigrad.backends import registry
 from minigrad.backends.registry import is_array
-from minigrad.core import Node, Tensor
-from minigrad.core.saved import Packed
+from minigrad.core import Node, Packed, Tensor
 from minigrad.optim.optimizer import Optimizer
 from minigrad.recorder import Trace
 from minigrad.recording.ledger import ACTIVATION, GRADIENT, OPTIMIZER, PARAMETER, SAVED, Ledger

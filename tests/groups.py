@@ -1,4 +1,4 @@
-"""What a test may need beyond Python and NumPy: PyTorch, a browser, node, MPI.
+"""What a test may need beyond Python and NumPy: PyTorch, a browser, node, MPI, public models.
 
 A test that needs one of them says so once, at the top of its file or fixture:
 
@@ -19,8 +19,9 @@ import pytest
 
 from minigrad.distributed.launch import mpiexec
 
-GROUPS = ("torch", "browser", "node", "mpi")
+GROUPS = ("torch", "browser", "node", "mpi", "models")
 OLDEST_TORCH = (2, 6)
+MODELS = ("accelerate", "lightning", "peft", "torch_geometric", "transformers", "x-transformers")  # the extra `models`
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
@@ -58,6 +59,11 @@ def torch_version() -> tuple[int, int]:
     """The version of the installed PyTorch, as (2, 13); zeros without one."""
     major, _, rest = installed("torch").partition(".")
     return (int(major), int(rest.partition(".")[0])) if major else (0, 0)
+
+
+def has_models() -> bool:
+    """Whether PyTorch and the extra `models` are installed."""
+    return has_any_torch() and all(map(installed, MODELS))
 
 
 def has_mpi() -> bool:

@@ -16,8 +16,7 @@ from typing import Any
 
 from minigrad._base.contexts import safe_exit
 from minigrad._base.type_name import type_name
-from minigrad.core import LOCAL
-from minigrad.core.grad_mode import UNUSUAL
+from minigrad.core import LOCAL, UNUSUAL
 
 __all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_anomaly_enabled",
            "set_detect_anomaly"]

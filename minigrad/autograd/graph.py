@@ -17,10 +17,9 @@ from minigrad._base.hooks import RemovableHandle
 from minigrad._base.locks import new_lock
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.backends.registry import HOST, device_of, info_of
-from minigrad.core import LOCAL, Node, counter_of
+from minigrad.core import LOCAL, Node, counter_of, is_tensor
 from minigrad.core.exec_info import will_run
 from minigrad.core.graph import AccumulateGrad, GradientEdge, ManyOutputs, gradient_node
-from minigrad.core.saved import is_tensor
 from minigrad.core.saved_tensor import CALLABLES, PackHook, SavedTensor, UnpackHook, wrong_arguments
 from minigrad.core.tensor import VersionCounter
 from minigrad.history.custom_function import FunctionBase

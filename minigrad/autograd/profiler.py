@@ -24,8 +24,7 @@ from typing import Any
 
 from minigrad._base.optional import module_getattr
 from minigrad.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg, Interval
-from minigrad.core import Node, Tensor
-from minigrad.core.grad_mode import UNUSUAL
+from minigrad.core import UNUSUAL, Node, Tensor
 from minigrad.ops._dispatch.op_wrappers import OPS, is_part
 from minigrad.ops._dispatch.overloads import of_class
 

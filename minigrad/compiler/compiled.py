@@ -19,8 +19,7 @@ from minigrad.compiler.tracing.guards import Survey, leaves_of
 from minigrad.compiler.tracing.instrumentation import TRACING
 from minigrad.compiler.tracing.trace import Active, GraphBreak, Trace
 from minigrad.compiler.variant import Variant
-from minigrad.core import LOCAL
-from minigrad.core.grad_mode import UNUSUAL
+from minigrad.core import LOCAL, UNUSUAL
 from minigrad.nn.modules import module
 from minigrad.nn.modules.module import Module
 from minigrad.ops.linalg.checks import autocast_is_on

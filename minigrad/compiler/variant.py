@@ -20,8 +20,7 @@ from minigrad.compiler.program.source import Function, Source, rounded, view
 from minigrad.compiler.program.statements import Memory, Program, View
 from minigrad.compiler.tracing.capture import CapturedCall
 from minigrad.compiler.tracing.trace import Slot
-from minigrad.core import LOCAL, Tensor
-from minigrad.core.tensor import counter_of, materialized, plain
+from minigrad.core import LOCAL, Tensor, counter_of, materialized, plain
 
 
 class FreshMemory(NamedTuple):

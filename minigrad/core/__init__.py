@@ -9,12 +9,16 @@ reentrant.py, NOTE 6 (leaves in edges) in graph.py. NOTE 4 is about nested check
 devices and interrupts, each beside what it explains.
 """
 
-from minigrad.core.grad_mode import LOCAL, is_grad_enabled
+from minigrad.core.evaluate import sum_to
+from minigrad.core.grad_mode import LOCAL, UNUSUAL, is_grad_enabled
 from minigrad.core.graph import ManyOutputs, Node, attributes, edge_target
 from minigrad.core.new_leaf import constant, observed, record_without_grad
-from minigrad.core.record import record1, record2, record_many, record_n
-from minigrad.core.tensor import Tensor, counter_of, materialized, plain
+from minigrad.core.record import SCALAR_OPERAND, record1, record2, record_many, record_n
+from minigrad.core.reentrant import queue_callback
+from minigrad.core.saved import NothingSaved, Packed, is_tensor
+from minigrad.core.tensor import Tensor, counter_of, extras_of, materialized, plain
 
-__all__ = ["LOCAL", "ManyOutputs", "Node", "Tensor", "attributes", "constant", "counter_of", "edge_target",
-           "is_grad_enabled", "materialized", "observed", "plain", "record1", "record2", "record_many", "record_n",
-           "record_without_grad"]
+__all__ = ["LOCAL", "SCALAR_OPERAND", "UNUSUAL", "ManyOutputs", "Node", "NothingSaved", "Packed", "Tensor",
+           "attributes", "constant", "counter_of", "edge_target", "extras_of", "is_grad_enabled", "is_tensor",
+           "materialized", "observed", "plain", "queue_callback", "record1", "record2", "record_many", "record_n",
+           "record_without_grad", "sum_to"]

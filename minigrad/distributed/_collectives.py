@@ -5,8 +5,6 @@ nothing is pickled, and only tensors that are not contiguous are copied. As in P
 an increment of its version.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from enum import Enum

@@ -9,8 +9,6 @@ cores, the usual case on a laptop, that is the core that the awaited rank needs.
 without pauses, then with pauses.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Sequence

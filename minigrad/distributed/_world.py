@@ -3,8 +3,6 @@
 Mirrors the first part of `torch/distributed/distributed_c10d.py`.
 """
 
-from __future__ import annotations
-
 import atexit
 import importlib.util
 import os

@@ -4,8 +4,6 @@ It calls MPI's `mpiexec`, the one beside this Python if there is one. The output
 number. When one rank fails, all end, and the last line says which one it was; nothing is left running.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import os

@@ -12,13 +12,12 @@ from minigrad._base.type_name import type_name
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.backends.numpy import XP
 from minigrad.backends.registry import BACKEND_OF, HOST, device_like, info_of
-from minigrad.core import LOCAL, Node, Tensor, counter_of, edge_target, materialized, plain
+from minigrad.core import LOCAL, Node, Tensor, counter_of, edge_target, extras_of, materialized, plain
 from minigrad.core.evaluate import check_device, check_gradient, sum_to
 from minigrad.core.grad_mode import switch
 from minigrad.core.graph import MAX_SEQUENCE_NR, NodeExtras, gradient_node, output_nrs_of
 from minigrad.core.saved import refuse_outside_inference_mode, saved_tensors, versions_of
 from minigrad.core.saved_tensor import SavedTensor, pack_all, saved_tensor_handles
-from minigrad.core.tensor import extras_of
 from minigrad.history.inplace import check_inplace, rebase_history
 from minigrad.history.views import FUNCTION, MANY, set_history, share
 

@@ -4,6 +4,8 @@ Most are ops in `minigrad.ops`, each a class with its derivative below its forwa
 smooth, softmax). This file defines those that PyTorch, too, has only here.
 """
 
+# ruff: noqa: F403, F405 - all losses are functions of this module; mypy still reports a name that none of them has
+
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -66,26 +68,7 @@ from minigrad.ops.nn.embedding import bilinear, embedding_bag
 from minigrad.ops.nn.embedding import embedding_of as embedding
 from minigrad.ops.nn.fold import channel_shuffle, fold, pixel_shuffle, pixel_unshuffle, unfold
 from minigrad.ops.nn.interpolate import affine_grid, grid_sample, interpolate
-from minigrad.ops.nn.loss import (
-    binary_cross_entropy,
-    binary_cross_entropy_with_logits,
-    cosine_embedding_loss,
-    gaussian_nll_loss,
-    hinge_embedding_loss,
-    huber_loss,
-    kl_div,
-    l1_loss,
-    margin_ranking_loss,
-    mse_loss,
-    multi_margin_loss,
-    multilabel_margin_loss,
-    multilabel_soft_margin_loss,
-    poisson_nll_loss,
-    smooth_l1_loss,
-    soft_margin_loss,
-    triplet_margin_loss,
-    triplet_margin_with_distance_loss,
-)
+from minigrad.ops.nn.loss import *
 from minigrad.ops.nn.normalization import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from minigrad.ops.nn.pad import pad
 from minigrad.ops.nn.pooling import (

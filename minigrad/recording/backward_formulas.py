@@ -17,9 +17,7 @@ import numpy as np
 from minigrad._base.dtype import BFloat16, numpy_dtype_of
 from minigrad.backends.registry import is_array, serving
 from minigrad.backends.symbolic import BACKEND, SYMBOLS, Symbol
-from minigrad.core import Node, Tensor
-from minigrad.core.evaluate import sum_to
-from minigrad.core.graph import ManyOutputs
+from minigrad.core import ManyOutputs, Node, Tensor, sum_to
 from minigrad.recording.encoder import FORMULAS
 
 __all__ = ["Formula", "calls_formula", "constant_names", "fitted", "formula_named", "formula_of", "new",

@@ -18,9 +18,7 @@ import numpy as np
 from minigrad._base.dtype import BFLOAT16, BFloat16, numpy_dtype_of
 from minigrad.backends.registry import BACKEND_OF, serving
 from minigrad.backends.symbolic import BACKEND, SHORTEST, SYMBOLS, Limit, NotSymbolic, Symbol, expression_of
-from minigrad.core import LOCAL, Tensor
-from minigrad.core.graph import ManyOutputs
-from minigrad.core.tensor import plain
+from minigrad.core import LOCAL, ManyOutputs, Tensor, plain
 from minigrad.history.inplace import in_place
 from minigrad.recording.backward_formulas import calls_formula, constant_names, fitted, new, saved_names
 from minigrad.recording.encoder import CALLS

@@ -18,9 +18,8 @@ from minigrad._base.contexts import leave
 from minigrad._base.tensor_data import READERS
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.backends.registry import is_array
-from minigrad.core import LOCAL, Node
+from minigrad.core import LOCAL, Node, is_tensor
 from minigrad.core.grad_mode import switch
-from minigrad.core.saved import is_tensor
 from minigrad.recording.backward_formulas import formula_of
 from minigrad.recording.builder import Builder
 from minigrad.recording.encoder import Encoder

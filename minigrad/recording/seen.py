@@ -11,9 +11,7 @@ from typing import Any
 from numpy import asarray, generic
 
 from minigrad.backends.registry import BACKEND_OF, is_array, storage
-from minigrad.core import Node
-from minigrad.core.record import SCALAR_OPERAND
-from minigrad.core.saved import Packed, is_tensor
+from minigrad.core import SCALAR_OPERAND, Node, Packed, is_tensor
 from minigrad.history.views import address
 from minigrad.recording.encoder import SAME
 from minigrad.recording.tracker import CHANGED, NOWHERE, Log, TrackedRef, Tracker

@@ -34,12 +34,28 @@ class Source(Protocol):
         """Add what was recorded since the last call."""
 
 
+def part(name: str, doc: str) -> Any:
+    """Return a property of a trace: one of its lists, after everything recorded so far has been encoded."""
+    return property(lambda trace: getattr(trace._encoded(), name), doc=doc)
+
+
 class Trace:
     """What happened while a block was recorded: source lines, graph and events, as plain data.
 
     `events[step]` is what happened at a step, `frame(step)` the state of the world after it. The schema is in
     docs/trace.md; every id is an index into its list.
     """
+
+    files: list[Record] = part("files", "The source texts: `name` and `lines`.")
+    values: list[Record] = part("values", "The previews of arrays.")
+    tensors: list[Record] = part("tensors", "The tensors, as they were when the recorder first saw them.")
+    nodes: list[Record] = part("nodes", "The nodes of the graph.")
+    scopes: list[Record] = part("scopes", "The calls of modules, each inside its `parent`.")
+    storages: list[int] = part("storages", "The bytes of each storage.")
+    formulas: dict[str, str] = part("formulas", "The source text of the derivative of each kind of node.")
+    expressions: list[Any] = part("expressions", "The expressions of gradients; `derivatives` of a node names them.")
+    events: list[Record] = part("events", "What happened; an event's index is its step.")
+    bindings: list[Record] = part("bindings", "Which tensors the program's names held, by its lines.")
 
     def __init__(self, library: str = "", encoder: Source | None = None) -> None:
         self.library = library
@@ -56,56 +72,6 @@ class Trace:
         if self._encoder is not None:
             self._encoder.encode()
         return self._parts
-
-    @property
-    def files(self) -> list[Record]:
-        """The source texts: `name` and `lines`."""
-        return self._encoded().files
-
-    @property
-    def values(self) -> list[Record]:
-        """The previews of arrays."""
-        return self._encoded().values
-
-    @property
-    def tensors(self) -> list[Record]:
-        """The tensors, as they were when the recorder first saw them."""
-        return self._encoded().tensors
-
-    @property
-    def nodes(self) -> list[Record]:
-        """The nodes of the graph."""
-        return self._encoded().nodes
-
-    @property
-    def scopes(self) -> list[Record]:
-        """The calls of modules, each inside its `parent`."""
-        return self._encoded().scopes
-
-    @property
-    def storages(self) -> list[int]:
-        """The bytes of each storage."""
-        return self._encoded().storages
-
-    @property
-    def formulas(self) -> dict[str, str]:
-        """The source text of the derivative of each kind of node."""
-        return self._encoded().formulas
-
-    @property
-    def expressions(self) -> list[Any]:
-        """The expressions of gradients; `derivatives` of a node names them."""
-        return self._encoded().expressions
-
-    @property
-    def events(self) -> list[Record]:
-        """What happened; an event's index is its step."""
-        return self._encoded().events
-
-    @property
-    def bindings(self) -> list[Record]:
-        """Which tensors the program's names held, by its lines."""
-        return self._encoded().bindings
 
     def __repr__(self) -> str:
         return f"Trace({len(self.events)} events, {len(self.nodes)} nodes, {len(self.tensors)} tensors)"

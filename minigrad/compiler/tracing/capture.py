@@ -24,8 +24,7 @@ from minigrad.compiler.program.statements import Memory, View
 from minigrad.compiler.tracing.guards import PLAIN, Survey, attached_to, leaves_of
 from minigrad.compiler.tracing.instrumentation import random_state_kept, release_traced, tracing
 from minigrad.compiler.tracing.trace import HALF, GraphBreak, Slot, Trace, TracedArray
-from minigrad.core import LOCAL, Node, Tensor, edge_target, engine
-from minigrad.core.tensor import counter_of, extras_of, plain
+from minigrad.core import LOCAL, Node, Tensor, counter_of, edge_target, engine, extras_of, plain
 from minigrad.history.views import MANY
 
 

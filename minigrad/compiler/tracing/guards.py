@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core import Tensor
-from minigrad.core.tensor import counter_of, extras_of, materialized
+from minigrad.core import Tensor, counter_of, extras_of, materialized
 from minigrad.nn.modules.module import Module
 from minigrad.ops.random import Generator
 from minigrad.optim.optimizer import Optimizer

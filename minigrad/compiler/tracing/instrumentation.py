@@ -21,10 +21,8 @@ from minigrad.backends import draws, registry
 from minigrad.backends.random import DEFAULT, Stream
 from minigrad.backends.registry import HOST
 from minigrad.compiler.tracing.trace import HALF, Active, Slot, Trace, TracedArray, dispatch, new_array, plain
-from minigrad.core import Node, Tensor, engine
+from minigrad.core import UNUSUAL, Node, Packed, Tensor, engine
 from minigrad.core.engine import start_grads
-from minigrad.core.grad_mode import UNUSUAL
-from minigrad.core.saved import Packed
 from minigrad.ops._dispatch.op_wrappers import OPS
 
 

@@ -21,8 +21,7 @@ from typing import Any, cast
 import numpy as np
 
 from minigrad.autograd.graph import saved_tensors_hooks
-from minigrad.core import Tensor, is_grad_enabled, plain
-from minigrad.core.reentrant import queue_callback
+from minigrad.core import Tensor, is_grad_enabled, plain, queue_callback
 from minigrad.distributed import ReduceOp, all_gather_single, reduce_scatter_single
 from minigrad.distributed._world import group_of
 from minigrad.nn.modules.module import Module

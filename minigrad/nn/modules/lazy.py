@@ -4,24 +4,12 @@ PyTorch has each beside the layer that it becomes; here they are together. Until
 `UninitializedParameter`s. An optimiser made before that still holds the right ones afterwards.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from minigrad._base.dtype import int64
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.core import Tensor
-from minigrad.nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d, _NormBase
-from minigrad.nn.modules.conv import (
-    Conv1d,
-    Conv2d,
-    Conv3d,
-    ConvTranspose1d,
-    ConvTranspose2d,
-    ConvTranspose3d,
-    _ConvNd,
-)
-from minigrad.nn.modules.instancenorm import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
+from minigrad.nn.modules import batchnorm, conv, instancenorm
 from minigrad.nn.modules.linear import Linear
 from minigrad.nn.modules.module import Module
 from minigrad.nn.parameter import Uninitialized, UninitializedBuffer, UninitializedParameter
@@ -113,7 +101,7 @@ class LazyLinear(LazyModuleMixin, Linear):
             self.in_features = width
 
 
-class _LazyConvNd(LazyModuleMixin, _ConvNd):
+class _LazyConvNd(LazyModuleMixin, conv._ConvNd):
     """A convolution whose `in_channels` are those of its first input; its other arguments are those of the layer."""
 
     size = "in_channels"
@@ -161,7 +149,7 @@ class _LazyConvTranspose(_LazyConvNd):
         self._become_lazy(out_channels, bias, device, dtype)
 
 
-class _LazyNorm(LazyModuleMixin, _NormBase):
+class _LazyNorm(LazyModuleMixin, batchnorm._NormBase):
     """A norm whose `num_features` are the channels of its first input."""
 
     size = "num_features"
@@ -195,10 +183,11 @@ def lazy(of: type[Module], kind: type[LazyModuleMixin]) -> Any:
     return type(f"Lazy{of.__name__}", (kind, of), {"cls_to_become": of, "__doc__": doc, "__module__": __name__})
 
 
-LazyConv1d, LazyConv2d, LazyConv3d = [lazy(of, _LazyConv) for of in (Conv1d, Conv2d, Conv3d)]
+LazyConv1d, LazyConv2d, LazyConv3d = [lazy(of, _LazyConv) for of in (conv.Conv1d, conv.Conv2d, conv.Conv3d)]
 LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d = [
-    lazy(of, _LazyConvTranspose) for of in (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)]
+    lazy(of, _LazyConvTranspose) for of in (conv.ConvTranspose1d, conv.ConvTranspose2d, conv.ConvTranspose3d)]
 LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d = [
-    lazy(of, _LazyNorm) for of in (BatchNorm1d, BatchNorm2d, BatchNorm3d)]
+    lazy(of, _LazyNorm) for of in (batchnorm.BatchNorm1d, batchnorm.BatchNorm2d, batchnorm.BatchNorm3d)]
 LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d = [
-    lazy(of, _LazyNorm) for of in (InstanceNorm1d, InstanceNorm2d, InstanceNorm3d)]
+    lazy(of, _LazyNorm)
+    for of in (instancenorm.InstanceNorm1d, instancenorm.InstanceNorm2d, instancenorm.InstanceNorm3d)]

@@ -11,8 +11,6 @@ hold them in the order of rank 0's first pass: up to 1 MiB in the first bucket, 
 With `find_unused_parameters` their order is the reverse of `parameters()` from the beginning.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -22,8 +20,7 @@ import numpy as np
 
 from minigrad._base.nested import leaves, mapped
 from minigrad.autograd.function import Function
-from minigrad.core import Tensor, is_grad_enabled, plain
-from minigrad.core.reentrant import queue_callback
+from minigrad.core import Tensor, is_grad_enabled, plain, queue_callback
 from minigrad.distributed import all_gather_single, all_reduce, broadcast
 from minigrad.distributed._grad_bucket import MIB, GradBucket, assign_buckets
 from minigrad.distributed._work import note_grad

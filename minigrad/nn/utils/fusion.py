@@ -4,8 +4,6 @@ In evaluation a batch norm is y = (x - mean) · weight / √(variance + eps) + b
 which the weight and bias of the layer before can include.
 """
 
-from __future__ import annotations
-
 import copy
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """Ready-made parametrizations: mirrors `torch/nn/utils/parametrizations.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeVar
 

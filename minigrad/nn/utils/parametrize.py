@@ -7,8 +7,6 @@ access. Use it to keep a weight symmetric, orthogonal or of norm 1 while an opti
 To make `weight` a property, a module gets a class of its own, `ParametrizedLinear`, which is a subclass of `Linear`.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar

@@ -3,8 +3,6 @@
 Its successor in PyTorch is `torch.nn.utils.parametrizations.spectral_norm`.
 """
 
-from __future__ import annotations
-
 from typing import Any, TypeVar
 
 from minigrad.autograd.grad_mode import no_grad

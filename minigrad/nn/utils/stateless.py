@@ -1,7 +1,5 @@
 """Calls a module with parameters other than its own: mirrors `torch/nn/utils/stateless.py`."""
 
-from __future__ import annotations
-
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Mapping

@@ -12,9 +12,8 @@ import numpy as np
 
 from minigrad._base.dtype import HALVES, as_dtype, from_numpy_dtype
 from minigrad.backends.numpy import FLOAT32
-from minigrad.core import Node, Tensor, record1, record2, record_n
+from minigrad.core import Node, NothingSaved, Tensor, record1, record2, record_n
 from minigrad.core.graph import MAX_SEQUENCE_NR
-from minigrad.core.saved import NothingSaved
 from minigrad.ops._dispatch.registration import DIRECT_METHODS, METHODS, op
 from minigrad.ops._dispatch.type_promotion import (
     broadcast_and_promote,

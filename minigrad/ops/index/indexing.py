@@ -16,8 +16,7 @@ from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn
 from minigrad.backends.numpy import XP, add_at
 from minigrad.backends.registry import BACKEND_OF, backend_of, device_like, device_of, is_array, moved
-from minigrad.core import Node, Tensor, materialized, plain, record1, record_n
-from minigrad.core.record import SCALAR_OPERAND
+from minigrad.core import SCALAR_OPERAND, Node, Tensor, materialized, plain, record1, record_n
 from minigrad.core.saved import saved_tensors
 from minigrad.core.saved_tensor import SavedTensor, saved_tensor_handle, saved_tensor_handles
 from minigrad.history.inplace import check_inplace, in_place

@@ -9,8 +9,7 @@ from minigrad._base.tensor_errors import IN_C
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record_n, record_without_grad
 from minigrad.history.inplace import in_place
-from minigrad.ops._dispatch import broadcast_shape, number_in, op, same_device, tensor_method
-from minigrad.ops._dispatch.memory_order import row_by_row
+from minigrad.ops._dispatch import broadcast_shape, number_in, op, row_by_row, same_device, tensor_method
 from minigrad.ops.shape.slices import unbind
 
 __all__ = ["argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "nonzero_static",

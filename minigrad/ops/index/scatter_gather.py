@@ -14,13 +14,11 @@ from minigrad._base.dtype import as_dtype
 from minigrad._base.warnings import warn_once
 from minigrad.backends.numpy import add_at
 from minigrad.backends.registry import device_like
-from minigrad.core import Node, Tensor, plain, record_n
-from minigrad.core.saved import NothingSaved
+from minigrad.core import Node, NothingSaved, Tensor, plain, record_n
 from minigrad.history.custom_function import Error
 from minigrad.history.views import set_history
-from minigrad.ops._dispatch import broadcast_shape, number_in, op, same_device
+from minigrad.ops._dispatch import broadcast_shape, in_order_of, number_in, op, row_by_row, same_device
 from minigrad.ops._dispatch.elementwise import Underived
-from minigrad.ops._dispatch.memory_order import in_order_of, row_by_row
 from minigrad.ops.index.flat_indexing import (
     elements_at,
     first_out_of_range,

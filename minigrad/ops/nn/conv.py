@@ -16,10 +16,8 @@ from minigrad._base.tensor_errors import IN_C
 from minigrad._base.warnings import warn_once
 from minigrad.backends.numpy import FLOAT32, matmul
 from minigrad.backends.registry import BACKEND_OF, composite
-from minigrad.core import Node, Tensor, attributes, record2, record_n
-from minigrad.core.record import SCALAR_OPERAND
-from minigrad.ops._dispatch import check_cast, check_kind, op, widened
-from minigrad.ops._dispatch.memory_order import in_format_of
+from minigrad.core import SCALAR_OPERAND, Node, Tensor, attributes, record2, record_n
+from minigrad.ops._dispatch import check_cast, check_kind, in_format_of, op, widened
 from minigrad.ops.nn.fold import BatchLast, Window, add_back, at_a_time, chunks, first, order_of
 from minigrad.ops.nn.pad import ConstantPadNd
 from minigrad.ops.shape.views import SqueezeDim, Unsqueeze

@@ -10,8 +10,7 @@ from minigrad._base.dtype import as_dtype
 from minigrad._base.tensor_errors import IN_C
 from minigrad.backends.numpy import FLOAT32, add_at
 from minigrad.backends.registry import backend_of, device_like
-from minigrad.core import Node, Tensor, attributes, counter_of, materialized, plain, record1, record_n
-from minigrad.core.record import SCALAR_OPERAND
+from minigrad.core import SCALAR_OPERAND, Node, Tensor, attributes, counter_of, materialized, plain, record1, record_n
 from minigrad.ops._dispatch import Scaled, check_kind, op, same_device, underived
 from minigrad.ops.index.scatter_gather import check_rows
 from minigrad.ops.pointwise.add import Add

@@ -17,8 +17,7 @@ import numpy as np
 
 from minigrad.backends.registry import as_strided, device_like
 from minigrad.core import Node, Tensor, attributes, record1
-from minigrad.ops._dispatch import check_kind, op
-from minigrad.ops._dispatch.memory_order import in_format_of
+from minigrad.ops._dispatch import check_kind, in_format_of, op
 from minigrad.ops.tensor.storage import size
 
 __all__ = ["channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]

@@ -44,6 +44,11 @@ from minigrad.ops.special.functions import Xlogy
 from minigrad.ops.tensor.copy import Clone, mismatch
 from minigrad.ops.tensor.storage import size
 
+__all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "gaussian_nll_loss",
+           "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "margin_ranking_loss", "mse_loss",
+           "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "poisson_nll_loss",
+           "smooth_l1_loss", "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss"]
+
 Flag = bool | None
 REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}  # their numbers in PyTorch
 

@@ -17,10 +17,8 @@ from minigrad._base.tensor_errors import IN_C
 from minigrad._base.warnings import warn_once
 from minigrad.backends.numpy import FLOAT32, ONES, ones_for, total
 from minigrad.backends.registry import by_kernel, device_like
-from minigrad.core import Node, Tensor, attributes, counter_of, record2, record_n
-from minigrad.core.record import SCALAR_OPERAND
-from minigrad.ops._dispatch import check_kind, op, refuse, same_device, widened
-from minigrad.ops._dispatch.memory_order import in_format_of
+from minigrad.core import SCALAR_OPERAND, Node, Tensor, attributes, counter_of, record2, record_n
+from minigrad.ops._dispatch import check_kind, in_format_of, op, refuse, same_device, widened
 from minigrad.ops.linalg.norms import norm
 from minigrad.ops.pointwise.add import AddScalar
 from minigrad.ops.pointwise.div import Div

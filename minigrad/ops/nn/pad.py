@@ -7,8 +7,7 @@ import numpy as np
 
 from minigrad.backends.registry import device_like
 from minigrad.core import Node, Tensor, plain, record1
-from minigrad.ops._dispatch import check_kind, op
-from minigrad.ops._dispatch.memory_order import in_format_of
+from minigrad.ops._dispatch import check_kind, in_format_of, op
 from minigrad.ops.index.indexing import setitem
 from minigrad.ops.shape.slices import Slice
 

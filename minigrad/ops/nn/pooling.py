@@ -16,9 +16,8 @@ from minigrad._base.dtype import as_dtype
 from minigrad.backends.numpy import XP, masked
 from minigrad.backends.registry import backend_of, device_like, moved
 from minigrad.core import Node, Tensor, attributes, plain, record1, record2, record_n
-from minigrad.ops._dispatch import check_kind, op
+from minigrad.ops._dispatch import check_kind, in_format_of, op
 from minigrad.ops._dispatch.arg_parser import parses_arguments
-from minigrad.ops._dispatch.memory_order import in_format_of
 from minigrad.ops.activation import Relu
 from minigrad.ops.index.flat_indexing import elements_at, first_out_of_range, flat_indices, raw, scatter_into
 from minigrad.ops.nn.fold import Window, offsets

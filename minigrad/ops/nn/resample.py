@@ -12,8 +12,7 @@ import numpy as np
 from minigrad._base.dtype import as_dtype
 from minigrad.backends.registry import device_like, is_host, moved
 from minigrad.core import Node, Tensor, record1
-from minigrad.ops._dispatch import check_kind, widely
-from minigrad.ops._dispatch.memory_order import in_format_of
+from minigrad.ops._dispatch import check_kind, in_format_of, widely
 
 Matrices = tuple[Any, ...]  # for each of the last dimensions one of shape (out, in), or None
 GRAPHS: dict[int, Any] = {}  # matrices that CUDA graphs read must stay alive

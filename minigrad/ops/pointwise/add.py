@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.tensor_errors import check_tensor
-from minigrad.core import Node, Tensor, record1, record2
-from minigrad.core.record import SCALAR_OPERAND
+from minigrad.core import SCALAR_OPERAND, Node, Tensor, record1, record2
 from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops._dispatch.type_promotion import (

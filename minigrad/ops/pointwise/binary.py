@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.dtype import as_dtype, float64
-from minigrad.core import Tensor, record_without_grad
-from minigrad.core.saved import Packed
+from minigrad.core import Packed, Tensor, record_without_grad
 from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import (
     ByNumber,

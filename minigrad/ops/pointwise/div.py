@@ -10,9 +10,7 @@ import numpy as np
 
 from minigrad._base.dtype import as_dtype, number_array
 from minigrad.backends.registry import BACKEND_OF
-from minigrad.core import Node, Tensor, plain, record1, record2
-from minigrad.core.record import SCALAR_OPERAND
-from minigrad.core.saved import NothingSaved
+from minigrad.core import SCALAR_OPERAND, Node, NothingSaved, Tensor, plain, record1, record2
 from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import (
     broadcast_and_promote,

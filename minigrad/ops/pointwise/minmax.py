@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core import Node, Tensor, record1, record_n
-from minigrad.core.record import SCALAR_OPERAND
+from minigrad.core import SCALAR_OPERAND, Node, Tensor, record1, record_n
 from minigrad.ops._dispatch import (
     OfTwo,
     binary_op,

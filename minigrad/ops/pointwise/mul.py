@@ -7,8 +7,7 @@ and, with `create_graph=True`, on Tensors. A saved value is None if the gradient
 
 from typing import Any
 
-from minigrad.core import Node, Tensor, record1, record2
-from minigrad.core.record import SCALAR_OPERAND
+from minigrad.core import SCALAR_OPERAND, Node, Tensor, record1, record2
 from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import broadcast_and_promote, op, promote_scalar, tensor_method
 from minigrad.ops.pointwise.add import SCALARS, refused

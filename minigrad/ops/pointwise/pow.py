@@ -9,8 +9,7 @@ from minigrad.backends.numpy import FLOAT16
 from minigrad.backends.registry import BACKEND_OF
 from minigrad.core import Node, Tensor, record1, record2
 from minigrad.history.inplace import in_place
-from minigrad.ops._dispatch import broadcast_and_promote, number_in, op, promote_scalar, tensor_method
-from minigrad.ops._dispatch.memory_order import row_by_row
+from minigrad.ops._dispatch import broadcast_and_promote, number_in, op, promote_scalar, row_by_row, tensor_method
 
 __all__ = ["pow", "square"]
 

@@ -12,8 +12,7 @@ import numpy as np
 from minigrad._base.dtype import as_dtype
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record1, record_without_grad
-from minigrad.ops._dispatch import op, refuse, same_device, underived
-from minigrad.ops._dispatch.memory_order import row_by_row
+from minigrad.ops._dispatch import op, refuse, row_by_row, same_device, underived
 from minigrad.ops.reduce.sums import Dims, axes_of, one_of
 
 __all__ = ["all", "any", "bincount", "bucketize", "count_nonzero", "histc", "searchsorted", "unique",

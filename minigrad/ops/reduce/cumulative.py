@@ -18,8 +18,7 @@ from minigrad.backends.numpy import FLOAT32, accumulated
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record1
 from minigrad.history.inplace import in_place
-from minigrad.ops._dispatch import op, refuse, tensor_method
-from minigrad.ops._dispatch.memory_order import row_by_row
+from minigrad.ops._dispatch import op, refuse, row_by_row, tensor_method
 from minigrad.ops.pointwise.add import Sub
 from minigrad.ops.pointwise.compare import ne
 from minigrad.ops.pointwise.div import DivScalar

@@ -13,8 +13,7 @@ import numpy as np
 from minigrad import return_types
 from minigrad.backends.registry import device_like
 from minigrad.core import ManyOutputs, Node, Tensor, plain, record1, record_many, record_without_grad
-from minigrad.ops._dispatch import op
-from minigrad.ops._dispatch.memory_order import in_order_of, row_by_row
+from minigrad.ops._dispatch import in_order_of, op, row_by_row
 from minigrad.ops.index.flat_indexing import gather_indices, scatter_into
 from minigrad.ops.pointwise.minmax import maximum, minimum
 from minigrad.ops.reduce.sums import Dims, axes_of, kept_shape, one_of, share_evenly

@@ -15,8 +15,7 @@ from minigrad import return_types
 from minigrad.backends.numpy import accumulated
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Tensor, edge_target, plain, record_without_grad
-from minigrad.ops._dispatch import op, refuse
-from minigrad.ops._dispatch.memory_order import in_order_of, row_by_row
+from minigrad.ops._dispatch import in_order_of, op, refuse, row_by_row
 from minigrad.ops.index.mask import MaskedFill
 from minigrad.ops.index.scatter_gather import Gather
 from minigrad.ops.pointwise.add import Sub

@@ -16,8 +16,7 @@ from minigrad.backends.registry import HOST, backend_of, device_like, placed, re
 from minigrad.core import Node, Tensor, materialized, plain, record1, record2
 from minigrad.history.inplace import turn_in_place
 from minigrad.history.views import positions, record_view
-from minigrad.ops._dispatch import number_in, op, refuse, same_device, tensor_method
-from minigrad.ops._dispatch.memory_order import row_by_row
+from minigrad.ops._dispatch import number_in, op, refuse, row_by_row, same_device, tensor_method
 from minigrad.ops.index.flat_indexing import elements_at, flat_indices, replace_at, scatter_into
 from minigrad.ops.shape.slices import select
 from minigrad.ops.shape.views import dim_of, reshape

@@ -10,8 +10,7 @@ import numpy as np
 
 from minigrad._base.warnings import warn_once
 from minigrad.core import Node, Tensor, record1
-from minigrad.ops._dispatch import op
-from minigrad.ops._dispatch.memory_order import in_format_of, in_order_of, row_by_row
+from minigrad.ops._dispatch import in_format_of, in_order_of, op, row_by_row
 from minigrad.ops._dispatch.registration import tensor_properties
 from minigrad.ops.reduce.sums import axes_of, one_of
 from minigrad.ops.shape.views import Permute, Transpose, dim_of, shape_of

@@ -17,8 +17,7 @@ import numpy as np
 from minigrad._base.dtype import Size, viewed
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.backends.registry import as_strided
-from minigrad.core import Node, Tensor, attributes, counter_of, materialized, plain, record1
-from minigrad.core.evaluate import sum_to
+from minigrad.core import Node, Tensor, attributes, counter_of, materialized, plain, record1, sum_to
 from minigrad.history.inplace import turn_in_place
 from minigrad.history.views import record_view
 from minigrad.ops._dispatch import broadcast_shape, op, tensor_method

@@ -17,8 +17,7 @@ from minigrad._base.dtype import bool as bool_
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.tensor_errors import check_tensor
 from minigrad.backends.registry import BACKEND_OF, device_handle, device_like, moved, resolve_device
-from minigrad.core import Node, Tensor, materialized, record1, record2, record_without_grad
-from minigrad.core.record import SCALAR_OPERAND
+from minigrad.core import SCALAR_OPERAND, Node, Tensor, materialized, record1, record2, record_without_grad
 from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import broadcast_shape, number_in, op, tensor_method
 from minigrad.ops._dispatch.memory_order import in_dense_order, in_format, suggests_channels_last

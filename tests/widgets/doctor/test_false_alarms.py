@@ -116,3 +116,56 @@ def test_a_backward_that_gives_none(torch: Any) -> None:
     (found,) = checkup(step, model=model).findings
     assert found.rule == "cut-graph" and "whose backward gave None" in found.what
     assert found.where[0].source == "scores = Twice.apply(model(x))"
+
+
+@pytest.mark.parametrize("healthy", [True, False])
+def test_a_branch_that_is_scaled_to_nothing_beside_a_way_around(torch: Any, healthy: bool) -> None:
+    nn = torch.nn
+    first, branch, last, (x, y) = nn.Linear(8, 16), nn.Linear(16, 16), nn.Linear(16, 3), batch(torch)
+
+    def step() -> None:
+        for layer in (first, branch, last):
+            layer.zero_grad()
+        h = torch.tanh(first(x))
+        h = (h if healthy else 0) + 1e-6 * torch.tanh(branch(h))
+        nn.functional.cross_entropy(last(h) if healthy else last(1e6 * h.detach() + h), y).backward()
+
+    rules = [each.rule for each in checkup(step, model=[first, branch, last]).findings]
+    assert rules == ([] if healthy else ["vanishing-gradient"])
+
+
+@pytest.mark.parametrize("healthy", [True, False])
+def test_a_weight_at_both_ends_hides_no_gradient_that_fades_between(torch: Any, healthy: bool) -> None:
+    nn = torch.nn
+    words, tokens = nn.Embedding(20, 16), torch.arange(12).reshape(3, 4)
+    layers = nn.ModuleList([nn.Linear(16, 16) for _ in range(12)])
+
+    def step() -> None:
+        words.zero_grad()
+        layers.zero_grad()
+        h = words(tokens)
+        for layer in layers:
+            h = h + torch.tanh(layer(h)) if healthy else torch.sigmoid(layer(h))
+        scores = nn.functional.linear(h, words.weight)
+        nn.functional.cross_entropy(scores.flatten(0, 1), tokens.flatten()).backward()
+
+    rules = [each.rule for each in checkup(step, model=[words, layers]).findings]
+    assert rules == ([] if healthy else ["vanishing-gradient"])
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("healthy", [True, False])
+def test_the_logarithm_of_a_distance_that_only_chooses_a_bucket(healthy: bool) -> None:
+    torch = pytest.importorskip("torch")
+    nn = torch.nn
+    bias, place = nn.Embedding(8, 1), torch.arange(6)
+
+    def step() -> None:
+        bias.zero_grad()
+        far = torch.log((place[:, None] - place[None]).abs().float())
+        bucket = torch.where(torch.isinf(far), 0, far.clamp(min=0).long())
+        scores = bias(bucket).squeeze(-1) + (0 if healthy else far)
+        scores.exp().sum().backward()
+
+    rules = [each.rule for each in checkup(step, model=bias).findings]
+    assert rules == ([] if healthy else ["nan-forward"])

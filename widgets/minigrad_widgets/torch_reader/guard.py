@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from minigrad.recorder import Trace
-from minigrad_widgets.torch_reader.profile import PAUSED, door, resume
+from minigrad_widgets.torch_reader.profile import PAUSED, door
 
 __all__ = ["Notes", "Once", "Watching", "guarded", "insistent"]
 
@@ -93,6 +94,12 @@ class Once:
             if self.lock is not None:
                 self.lock.acquire()
         return self.result
+
+
+def resume(profile: Any) -> None:
+    """A door is done; `profile`: what it took, if anything."""
+    if profile is not None and not getattr(profile, "over", False):
+        sys.setprofile(profile)
 
 
 class Watching(TorchDispatchMode):

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
-__all__ = ["PAUSED", "door", "profile_function", "resume"]
+__all__ = ["PAUSED", "door", "profile_function"]
 
 Handler = Callable[[FrameType, Any], None]  # with what is returned
 
@@ -32,12 +32,6 @@ def door(function: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a function that takes `PAUSED.profile`, and puts it back when it is done."""
     DOORS.add(function.__code__)
     return function
-
-
-def resume(profile: Any) -> None:
-    """A door is done; `profile`: what it took, if anything."""
-    if profile is not None and not getattr(profile, "over", False):
-        sys.setprofile(profile)
 
 
 def pause(frame: FrameType, arg: Any) -> None:

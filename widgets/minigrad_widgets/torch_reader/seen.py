@@ -143,7 +143,7 @@ class Seen(Tracker):
         if t.is_leaf and t.grad is not None:
             self.track_grad(t.grad, number)
             self.known_grads[number] = known_by(t.grad)
-        if t.is_leaf and t.requires_grad:
+        if t.is_leaf and (t.requires_grad or isinstance(t, torch.nn.Parameter)):  # a frozen one has a name too
             self.unnamed.append(ref)
         return number
 

@@ -201,7 +201,7 @@ def mode_mismatch__validation_in_inference_mode(torch):
 
 def memory_hog__pairwise_differences(torch):
     nn = torch.nn
-    model, x, y = nn.Linear(8, 8), torch.randn(64, 8), torch.randn(64, 64)
+    model, x, y = nn.Linear(8, 8), torch.randn(200, 8), torch.randn(200, 200)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 
     def step():
@@ -243,7 +243,7 @@ def memory_hog__attention_over_a_long_sequence(torch):
     nn, F = torch.nn, torch.nn.functional
     q, k, v, out = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 1)
     layers = nn.ModuleList([q, k, v, out])
-    x, y = torch.randn(1, 256, 4), torch.randn(1, 256, 1)
+    x, y = torch.randn(1, 600, 4), torch.randn(1, 600, 1)
     optimizer = torch.optim.SGD(layers.parameters(), lr=0.01)
 
     def step():

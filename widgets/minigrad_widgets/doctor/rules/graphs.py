@@ -17,7 +17,7 @@ from minigrad_widgets.doctor.teaching import CHECKPOINT, CREATE, REENTRANT, RETA
 __all__ = ["checkpoints", "growth", "kept", "memory"]
 
 SAVED = 2  # a kind of holder of a storage, in a trace: what a node has saved
-SMALL = 64 * 1024  # bytes; less is not worth a note
+SMALL = 1 << 20  # bytes; less is not worth a note
 
 
 def growth(facts: Facts) -> Iterator[Finding]:

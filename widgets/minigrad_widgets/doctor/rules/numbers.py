@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any, NamedTuple
 
-from minigrad_widgets.doctor.facts import Facts, at_of, finite
+from minigrad_widgets.doctor.facts import Facts, at_of, closure, finite
 from minigrad_widgets.doctor.findings import Finding, Mend, line_at
 from minigrad_widgets.doctor.watch import Activation
 
@@ -68,7 +68,18 @@ def starts(facts: Facts, event: dict[str, Any]) -> bool:
     """Return whether an op made a NaN or Inf from finite numbers, and not on purpose as a mask does."""
     return (event["op"] not in MASKS and any(not finite(value_of(facts, t)) for t in event["outputs"])
             and all(finite(value_of(facts, t)) for t in event["inputs"] if t is not None)
-            and not (event["op"] in ("mul", "div") and from_infinity(facts, event)))
+            and not (event["op"] in ("mul", "div") and from_infinity(facts, event)) and matters(facts, event))
+
+
+def matters(facts: Facts, event: dict[str, Any]) -> bool:
+    """Return whether what is not finite in an op's results goes on into a graph. The logarithm of a distance of 0, from
+    which T5 makes the number of a bucket, does not."""
+    written = {e["tensor"] for e in facts.events if e["kind"] == "version"}  # their values may be any by now
+    forth = facts.moves[0]
+    edges = {t: {each for each in made if each in written or not finite(value_of(facts, each))}
+             for t, made in forth.items()}
+    spoilt = [t for t in event["outputs"] if not finite(value_of(facts, t))]
+    return any(facts.in_graph(t) for t in closure(spoilt, edges))
 
 
 def from_infinity(facts: Facts, event: dict[str, Any]) -> bool:
@@ -158,7 +169,8 @@ def depth(facts: Facts) -> Iterator[Finding]:
         return
     top = found[0].scale
     evidence = {layer.name: layer.norm for layer in found[:12]}
-    deepest, highest = min(found, key=lambda each: each.scale), max(found, key=lambda each: each.scale)
+    highest = max(found, key=lambda each: each.scale)
+    faded = list(takewhile(lambda each: each.scale * RATIO < top, reversed(untied(facts, found))))
     factor = max([call.subject for call in facts.of_kind("scale")], default=1.0)
     if highest.scale > PLAIN * factor or highest.scale > top * RATIO:
         where = line_at(facts.trace, line_of(facts, jump(found, 1)), "it begins here")
@@ -169,13 +181,27 @@ def depth(facts: Facts) -> Iterator[Finding]:
                       [Mend("Initialise the layer for its width, or normalise its input.",
                             "nn.init.kaiming_normal_(layer.weight)"),
                        Mend("Clip the gradients.", "nn.utils.clip_grad_norm_(model.parameters(), 1.0)")])
-    elif deepest.scale * RATIO < top and found.index(deepest) > 0:
+    elif faded:
+        deepest = min(faded, key=lambda each: each.scale)
         where = line_at(facts.trace, line_of(facts, jump(found, -1)), "it begins here")
         yield Finding("vanishing-gradient", "warning", f"The gradient fades from {top:.2g} per entry at {found[0].name}"
                       f" to {deepest.scale:.2g} at {deepest.name}.", where, evidence,
                       [Mend("Use an activation whose slope stays near 1, or a residual connection.",
                             "h = h + torch.relu(layer(h))"),
                        Mend("Initialise for the depth, or normalise between the layers.", "nn.LayerNorm(width)")])
+
+
+def untied(facts: Facts, found: list[Layer]) -> list[Layer]:
+    """Return the layers without those whose weight is used at both ends of the model, as an embedding is in its head.
+
+    A gradient that fades along the depth is small in everything that lies deeper. A branch in which it is small,
+    beside a way around, is healthy: the queries and keys of an attention that is still even, or a scaled branch.
+    """
+    uses: dict[str, set[int | None]] = {"": set(), "embedding": set()}
+    for _, e in facts.forwards:
+        if e["node"] is not None:
+            uses[e["op"] if e["op"] in uses else ""].update(e["inputs"])
+    return [each for each in found if each.tensor not in uses["embedding"] & uses[""]]
 
 
 def jump(found: list[Layer], sign: int) -> Layer:

@@ -1,0 +1,11 @@
+"""The libraries of this group have warnings of their own; those of this project stay errors."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let other libraries warn."""
+    item.add_marker(pytest.mark.filterwarnings("ignore"))
+    item.add_marker(pytest.mark.filterwarnings("error:::minigrad"))
