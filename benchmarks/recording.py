@@ -154,7 +154,7 @@ def resnet50() -> tuple[nn.Module, Callable[[], torch.Tensor]]:
     return model, lambda: nn.functional.cross_entropy(model(x), y)
 
 
-# The limits are what was measured, with a little room; those of the tiny models are still to come down to (5, 8, 12), 12.
+# The limits are what was measured, with a little room. For the tiny models (5, 8, 12), 12 are still to be reached.
 MODELS = {
     "residual": Subject(residual, (2, 2.2, 3), 5),
     "encoder": Subject(encoder, (4.5, 6, 9), 12),
