@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import copy
+import gc
 import importlib
+import os
+import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FunctionType
+from inspect import CO_GENERATOR
+from types import CodeType, FrameType
 from typing import Any
 
 import pytest
@@ -17,9 +22,16 @@ from minigrad_widgets import checkup, explain, inspect
 
 pytestmark = pytest.mark.torch
 
-PARTS = ("calls", "formulas", "ops", "passes", "previews", "probes", "reader", "seen", "stack")
-BEGINNING = {"start", "__init__", "record", "_new_observer", "inner", "tell_process"}  # before the block
-RUNS = 30  # for each program: how many calls of the reader fail, one in each run
+RECORDING = ("bindings", "builder", "names", "tracker")  # what the reader shares with minigrad's recorder
+DOORS = {  # where the program would be told, or Python: they call nothing that can fail
+    "Builder.__init__", "Reader.__init__", "Reader.start", "record.__init__", "record._new_observer", "record._stop",
+    "Tracker.grad_gone", "Tracker.kept_gone", "Tracker.state_gone", "Tracker.tensor_gone"}
+RUNS = 20  # for each program: how many calls of the reader fail, one in each run, besides the first and last EDGE
+EDGE = 5
+EVERY = os.environ.get("MINIGRAD_INJECTIONS") == "all"  # then each call of the reader fails once, which takes minutes
+
+
+HOOKED: dict[Any, list[tuple[Callable[[], Any], Any]]] = {}  # the program's hooks, by what they are on
 
 
 class Injected(Exception):
@@ -49,13 +61,23 @@ def training(torch):
 def hooks(torch):
     x = leaf(torch, 3)
     calls = []
-    x.register_hook(lambda g: calls.append("tensor") or g * 2)
-    x.register_post_accumulate_grad_hook(lambda t: calls.append("post"))
+    hooked(x.register_hook, lambda g: calls.append("tensor") or g * 2)
+    hooked(x.register_hook, lambda g: calls.append("tensor again"))
+    hooked(x.register_post_accumulate_grad_hook, lambda t: calls.append("post"))
     y = x * 3
     y.retain_grad()
-    y.grad_fn.register_hook(lambda made, received: calls.append("node"))
+    hooked(y.register_hook, lambda g: calls.append("of a result"))
+    hooked(y.grad_fn.register_hook, lambda made, received: calls.append("node"))
+    hooked(y.grad_fn.register_hook, lambda made, received: calls.append("node again"))
+    hooked(y.grad_fn.register_prehook, lambda received: calls.append("before"))
     y.sum().backward()
-    return [x.grad, y.grad, torch.tensor(len(calls))]
+    assert calls == ["of a result", "before", "node", "node again", "tensor", "tensor again", "post"]
+    return [x.grad, y.grad, y, x]
+
+
+def hooked(register: Callable[[Any], Any], hook: Any) -> None:
+    """Put a hook of the program's somewhere, and note that it belongs there."""
+    HOOKED.setdefault(register.__self__, []).append((register(hook).hooks_dict_ref, hook))
 
 
 def checkpointed(torch):
@@ -136,6 +158,7 @@ PROGRAMS = [arithmetic, training, hooks, checkpointed, reentrant, in_place, func
 
 def outcome(torch: Any, program: Callable[[Any], Any]) -> tuple[list[Any], Any]:
     """Run a program from the same random state; return its tensors, and the state afterwards."""
+    HOOKED.clear()
     torch.manual_seed(0)
     made = program(torch)
     return [t.detach().clone() for t in (made if isinstance(made, list) else [made])], torch.get_rng_state()
@@ -145,60 +168,102 @@ def equal(torch: Any, a: tuple[list[Any], Any], b: tuple[list[Any], Any]) -> boo
     return torch.equal(a[1], b[1]) and all(torch.equal(s, t) for s, t in zip(a[0], b[0], strict=True))
 
 
+def hooks_are_as_they_were() -> bool:
+    """Return whether there are the program's own hooks, in their order, and no others."""
+    places: dict[int, tuple[Any, list[Any]]] = {}
+    for reference, hook in [each for found in HOOKED.values() for each in found]:
+        there = reference()
+        places.setdefault(id(there), (there, []))[1].append(hook)
+    return all([*there.values()] == expected and all(type(key) is int for key in there)
+               for there, expected in places.values())
+
+
+def surroundings(torch: Any) -> tuple[Any, ...]:
+    """Return what a recording sets for its time in the whole thread or process."""
+    modes = importlib.import_module("torch.utils._python_dispatch")
+    return (sys.getprofile(), modes._get_current_dispatch_mode(), gc.get_threshold(), gc.isenabled(),
+            torch.is_grad_enabled(), torch.is_anomaly_enabled(), threading.active_count())
+
+
 class Bomb:
-    """Counts calls of the reader's functions, and raises at one of them."""
+    """Counts calls of the reader's functions, and raises in one of them, where it begins. A trace function does it, so
+    that the stack, which the reader looks at, is as always."""
 
     def __init__(self) -> None:
         self.count, self.at = 0, -1
+        self.known: dict[CodeType, bool] = {}
 
-    def tick(self) -> None:
-        self.count += 1
-        if self.count == self.at:
-            raise Injected
+    def entering(self, frame: FrameType, event: str, arg: Any) -> None:
+        code = frame.f_code
+        if self.known[code] if code in self.known else self.known.setdefault(code, is_mined(code)):
+            self.count += 1
+            if self.count == self.at:
+                raise Injected
 
-    def put(self, owner: Any, name: str, found: Any, patch: pytest.MonkeyPatch) -> None:
-        """Make a function or method of the reader tick."""
-        def ticking(*args: Any, **kwargs: Any) -> Any:
-            self.tick()
-            return found(*args, **kwargs)
+    @contextmanager
+    def placed(self, at: int) -> Iterator[None]:
+        """A block in which the call number `at` fails."""
+        self.count, self.at = 0, at
+        sys.settrace(self.entering)
+        try:
+            yield
+        finally:
+            sys.settrace(None)
 
-        patch.setattr(owner, name, ticking)
 
-
-@contextmanager
-def mined(bomb: Bomb) -> Iterator[None]:
-    """A block in which all functions and methods of the reader tick, but for its doors (guard.py) and its beginning."""
-    with pytest.MonkeyPatch.context() as patch:
-        for part in PARTS:
-            module = importlib.import_module(f"minigrad_widgets.torch_reader.{part}")
-            owners = [module, *(value for value in vars(module).values()
-                                if isinstance(value, type) and value.__module__ == module.__name__)]
-            for owner in owners:
-                for name, found in list(vars(owner).items()):
-                    door = getattr(found, "__wrapped__", None) is not None
-                    if isinstance(found, FunctionType) and name not in BEGINNING and not door and (
-                            not name.startswith("__") and "torch_reader" in found.__module__):
-                        bomb.put(owner, name, found, patch)
-        yield
+def is_mined(code: CodeType) -> bool:
+    """Return whether a function is one of the reader's, and no door (guard.py)."""
+    folder, name = os.path.split(code.co_filename)
+    if code.co_qualname in DOORS or name == "guard.py" or code.co_flags & CO_GENERATOR:  # Python closes generators
+        return False
+    return folder.endswith("torch_reader") or folder.endswith("recording") and name.removesuffix(".py") in RECORDING
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_an_error_in_the_reader_reaches_no_program(torch, program) -> None:
+    """Wherever it comes: while a recording begins, in its block, or while it ends."""
     record, bomb = importlib.import_module("minigrad_widgets.torch_reader").record, Bomb()
     plain = outcome(torch, program)
-    with mined(bomb):
-        with record():
-            assert equal(torch, plain, outcome(torch, program))
-        total, noted = bomb.count, 0
-        for at in range(1, total, max(1, total // RUNS)):
-            bomb.count, bomb.at = 0, at
-            with record() as trace:
-                found = outcome(torch, program)
-            assert equal(torch, plain, found), f"call {at} of {total}"
-            noted += any("Injected" in note["text"] for note in trace.notes)
-            assert trace.text()
-            assert equal(torch, plain, outcome(torch, program)), "something was left behind"
-    assert noted > 0.9 * len(range(1, total, max(1, total // RUNS)))
+    assert hooks_are_as_they_were()
+    before = surroundings(torch)
+
+    def run(at: int) -> Trace:
+        with bomb.placed(at), record() as trace:
+            found = outcome(torch, program)
+        assert equal(torch, plain, found), f"call {at}"
+        assert hooks_are_as_they_were(), f"hooks after call {at}"
+        assert surroundings(torch) == before, f"left behind after call {at}"
+        assert trace.text() is not None
+        return trace
+
+    for _ in range(3):  # what is asked for once has been asked for by now
+        assert run(-1).notes == []
+    total = bomb.count
+    edges = (*range(1, EDGE + 1), *range(total - EDGE + 1, total + 1))
+    chosen = range(1, total + 1) if EVERY else sorted({*range(1, total + 1, total // RUNS), *edges})
+    unnoted = [at for at in chosen if not any("Injected" in note["text"] for note in run(at).notes)]
+    assert unnoted == []
+    assert equal(torch, plain, outcome(torch, program)), "something was left behind"
+
+
+@pytest.mark.parametrize("part", ["passes.Passes", "ops.Ops", "seen.Seen", "stack.Stack", "collectives.Collectives"])
+def test_a_reader_that_cannot_be_made_is_no_error_of_the_program(torch, part, monkeypatch) -> None:
+    def broken(*args: Any, **kwargs: Any) -> None:
+        raise Injected("always")
+
+    record = importlib.import_module("minigrad_widgets.torch_reader").record
+    module, _, name = part.partition(".")
+    plain, before = outcome(torch, hooks), surroundings(torch)
+    owner = getattr(importlib.import_module(f"minigrad_widgets.torch_reader.{module}"), name)
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, "__init__", broken)
+        with record() as trace:
+            found = outcome(torch, hooks)
+    assert equal(torch, plain, found) and hooks_are_as_they_were() and surroundings(torch) == before
+    assert any("Injected: always" in note["text"] for note in trace.notes) and trace.text()
+    with record() as trace:
+        assert equal(torch, plain, outcome(torch, hooks))
+    assert trace.notes == [] and len(trace) > 5
 
 
 def nested(torch, layout):

@@ -175,14 +175,14 @@ class Passes:
 
     def finish(self, task: Pass) -> None:
         """Leave a pass, and remove the reader's hooks from among the user's."""
+        for reference in task.touched:  # first, whatever fails afterwards
+            self.notes.tried(partial(take_out_of, reference))
         self.running.remove(task)
         self.level.stack.asked.pop(task.identity, None)
         self.collectives.pass_left(bool(self.running))
         self.leaf_roots.clear()
         self.level.depth = task.depth - 1
         self.seen.at = self.running[-1].at if self.running else NOWHERE
-        for reference in task.touched:
-            take_out(reference())
 
     # gradients on their way
     def arrive(self, task: Pass, node: int, output_nr: int, gradient: Any, copy: Any) -> tuple[Any, Any]:
@@ -358,6 +358,11 @@ class Passes:
             if kind != "post":
                 task.received[node] = copies
         self.log.event("hook", task.at, task.depth, node=node, hook=kind, name=name, gradient=copies, tensor=tensor)
+
+
+def take_out_of(reference: Callable[[], Any]) -> None:
+    """Remove the reader's hooks from the dict that a reference leads to."""
+    take_out(reference())
 
 
 def itself(hooks: Any) -> Any:

@@ -48,16 +48,26 @@ READING = threading.local()  # its `reader`: the one that is on in this thread
 
 
 class Reader:
-    """Notes what a program does with PyTorch, in the terms of minigrad's observer."""
+    """Notes what a program does with PyTorch, in the terms of minigrad's observer.
+
+    Whatever fails while it is made or started is noted too: the program then runs with a reader that sees less.
+    """
 
     def __init__(self, times: bool = False, detail: str = "values") -> None:
-        PRIVATE.ask()
         self.log = Log()
         self.builder = LateBuilder()
         self.encoder = Encoder(self.builder, self.log)
         self.trace = Trace(f"torch {torch.__version__}", self.encoder)
         self.notes = Notes(self.trace)
         self.encoder.failed = self.notes.failure
+        self.mode = Watching(self.dispatched, self.notes)
+        self.watching = False  # whether the mode is on
+        self.stance: Any = None  # that keeps compiled functions from being compiled
+        self.notes.tried(partial(self.prepare, times, detail))
+
+    def prepare(self, times: bool, detail: str) -> None:
+        """Make what sees the ops, the passes and the calls."""
+        PRIVATE.ask()
         self.times = times
         self.depth = -1  # that of the innermost pass or recomputation
         self.passes = Passes(self.log, self, times, detail)
@@ -66,13 +76,10 @@ class Reader:
             self.seen.bindings.files = self.builder.files
         self.ops = Ops(self.seen, self.log, times)
         self.collectives = self.passes.collectives = Collectives(self.seen, self.log, self, times)
-        self.mode = Watching(self.dispatched, self.notes)
-        self.watching = False  # whether the mode is on
         self.open: list[Call] = []
         self.modules: list[FrameType] = []  # the running calls of modules
         self.touched: list[Any] = []  # see Pass
         self.listening: set[int] = set()  # the threads of the engine's that have this reader's profile function
-        self.stance: Any = None  # that keeps compiled functions from being compiled
         self.filled: dict[int, int] = {}  # by number of a call that runs again: how many tensors it has found
 
     def start(self, base: FrameType) -> Trace:
@@ -84,17 +91,22 @@ class Reader:
         if getattr(READING, "reader", None) is not None:
             raise RuntimeError("a recorder is on already in this thread: record() cannot be used inside record()")
         READING.reader = self
+        self.notes.tried(partial(self.begin, base))
+        return self.trace
+
+    def begin(self, base: FrameType) -> None:
+        """Watch from now on, also where this has failed halfway before."""
         self.seen.base = base
         self.stack = Stack(self.builder, base)
         RARER.start(self)
         self.ops.applied = self.stack.applied
-        self.mode.__enter__()
-        self.watching = True
+        if not self.watching:
+            self.mode.__enter__()
+            self.watching = True
         if sys.getprofile() is None:
             sys.setprofile(self.entering)
         self.began, self.collectives.origin = time(), perf_counter()
         self.tell_process()
-        return self.trace
 
     def tell_process(self) -> None:
         """Note in the trace which of several processes this is."""
@@ -105,7 +117,6 @@ class Reader:
     @insistent
     def detach(self) -> None:
         """Stop observing, whether or not `start` was completed; a second call does nothing."""
-        self.seen.base = None
         if getattr(READING, "reader", None) is self:
             READING.reader = None
         if sys.getprofile() == self.entering:
@@ -117,6 +128,7 @@ class Reader:
             self.stance, stance = None, self.stance
             stance.__exit__(None, None, None)
         RARER.stop(self)
+        self.seen.base = None
         self.collectives.stop()
 
     @insistent
@@ -418,3 +430,9 @@ class record(recorder.record):
 
     def _new_observer(self) -> Reader:
         return Reader(self._times, self._detail)
+
+    def _stop(self, observer: Reader, frame: FrameType, error: BaseException | None) -> None:
+        try:
+            super()._stop(observer, frame, error)
+        except Exception as failure:  # noqa: BLE001 - none may reach the program
+            observer.notes.failure(failure)
