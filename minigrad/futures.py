@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import GenericAlias
 from typing import Any
 
 __all__ = ["Future"]
@@ -14,6 +15,8 @@ class Future:
     In PyTorch the functions passed to `then` run in whichever thread completes the value; here, in the one that waits
     for it.
     """
+
+    __class_getitem__: Any = classmethod(GenericAlias)
 
     def __init__(self) -> None:
         self._arrive: Callable[[], Any] | None = None

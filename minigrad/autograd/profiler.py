@@ -109,9 +109,10 @@ class profile:
     Raises RuntimeError if it is entered twice, or while another profiler is on.
     """
 
-    def __init__(self, enabled: bool = True, *, use_cpu: bool = True, use_device: str | None = None,
-                 record_shapes: bool = False, with_flops: bool = False, profile_memory: bool = False,
-                 with_stack: bool = False, with_modules: bool = False, use_kineto: bool = False) -> None:
+    def __init__(self, enabled: bool = True, *, use_cuda: bool = False, use_cpu: bool = True,
+                 use_device: str | None = None, record_shapes: bool = False, with_flops: bool = False,
+                 profile_memory: bool = False, with_stack: bool = False, with_modules: bool = False,
+                 use_kineto: bool = False) -> None:
         self.enabled, self.record_shapes, self.entered = enabled, record_shapes, False
         self.function_events: EventList | None = None
         for name in ("with_flops", "profile_memory", "with_stack", "with_modules"):

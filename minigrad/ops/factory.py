@@ -25,6 +25,7 @@ from minigrad._base.dtype import (
     Size,
     as_dtype,
     default_float,
+    from_numpy_dtype,
     get_default_dtype,
     promote_types,
 )
@@ -132,7 +133,9 @@ def no_dtype(data: Any) -> Exception:
 
 def fitting(array: Any, dtype: Any) -> Any:
     """Numbers in a dtype; PyTorch's error if an integer dtype cannot represent them."""
-    if array.dtype.kind == "u":
+    if dtype.kind == "u":
+        from_numpy_dtype(dtype)  # raises for those that tensors do not have
+    if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(INT64).max:
         raise ValueError("Overflow when unpacking long long")
     if dtype.kind in "iu" and array.dtype != dtype and array.size:
         limits, low, high = np.iinfo(dtype), array.min(), array.max()

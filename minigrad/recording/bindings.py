@@ -135,7 +135,8 @@ class Bindings:
 
     def is_running(self, frame: FrameType) -> bool:
         """Return whether this is the innermost function that was seen."""
-        return bool(self.running) and self.running[-1].frame == id(frame)
+        last = self.running[-1] if self.running else None
+        return last is not None and last.frame == id(frame) and last.code is frame.f_code
 
     def leave(self, frame: int | None, names: Mapping[str, Any]) -> None:
         """A function, identified by the `id()` of its frame, is about to end: note what it assigned last."""

@@ -7,6 +7,7 @@ import linecache
 import math
 import os
 import sys
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
@@ -16,7 +17,10 @@ from minigrad.trace.schema import Parts
 __all__ = ["CELL", "LIBRARIES", "Builder", "Large", "Whole"]
 
 LIBRARIES = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep]  # their lines are not the user's
+STRIPPED: dict[str, tuple[list[str], list[str]]] = {}  # by path: the lines as `linecache` has them, and stripped
 CELL = "cell "  # the names of a notebook's cells begin like this
+PIECE = 1 << 16  # how many numbers of a large array are read at a time
+BLOCK = 1 << 13  # how many of them are multiplied at a time
 INSIDE = -1  # in place of a file's index: a file of this library
 
 
@@ -84,8 +88,12 @@ class Builder:
         """Return the index of a file, added with its lines if it is new; INSIDE for a file of this library."""
         known = self.files.get(path)
         if known is None:
-            known = self.files[path] = INSIDE if path.startswith(tuple(LIBRARIES)) else self._add_file(path)
+            known = self.files[path] = INSIDE if self.is_library(path) else self._add_file(path)
         return known
+
+    def is_library(self, path: str) -> bool:
+        """Return whether a file is one of this library, or of another one whose code is left out of traces."""
+        return path.startswith(tuple(LIBRARIES))
 
     def _add_file(self, path: str) -> int:
         if is_cell(path):
@@ -93,8 +101,18 @@ class Builder:
             name = f"{CELL}{self._cells}"
         else:
             name = os.path.basename(path)
-        self.parts.files.append({"name": name, "lines": [line.rstrip("\r\n") for line in linecache.getlines(path)]})
+        self.parts.files.append({"name": name, "lines": list(lines_of(path))})
         return len(self.parts.files) - 1
+
+
+def lines_of(path: str) -> list[str]:
+    """Return the lines of a file, without what ends them. Those of a file that many recordings show are stripped once:
+    `linecache` keeps the list that it has read until the file changes."""
+    read = linecache.getlines(path)
+    known = STRIPPED.get(path)
+    if known is None or known[0] is not read:
+        known = STRIPPED[path] = read, [line.rstrip("\r\n") for line in read]
+    return known[1]
 
 
 class Large:
@@ -136,27 +154,48 @@ def plain(number: Any) -> Any:
 def statistics(array: Any) -> dict[str, Any]:
     """What is recorded of a large array: statistics of its finite entries, the count of others, the norm of all."""
     flat = array.ravel()
-    values = flat.astype("complex128" if flat.dtype.kind == "c" else "float64")
-    if flat.dtype.kind == "c":
-        values = abs(values)
-    squares, nan, size = float(values.dot(values)), 0, int(values.size)
-    if squares - squares != 0:  # there is an inf or a nan, or the squares are too large for a float
-        numbers = values == values
-        finite = numbers & (abs(values) != math.inf)
-        nan = size - int(numbers.sum())
-        values = values[finite]
-        squares = float(values.dot(values))
-    inf = size - nan - int(values.size)
-    if not values.size:
+    nan, count, total, squares, low, high = 0, 0, 0.0, 0.0, math.inf, -math.inf
+    for values, square, missing in finite_pieces(flat):
+        nan += missing
+        squares += square
+        if values.size:
+            count += int(values.size)
+            total += float(values.sum())
+            low, high = min(low, values.min().item()), max(high, values.max().item())
+    inf = int(flat.size) - nan - count
+    if not count:
         norm = "nan" if nan else "inf" if inf else None
         return {"min": None, "max": None, "mean": None, "norm": norm, "nan": nan, "inf": inf}
+    scale = 1.0
     if squares - squares != 0:  # finite values, but their squares are not
-        scale = float(abs(values).max())
-        squares = float((values / scale).dot(values / scale))
-    else:
-        scale = 1.0
-    low, high = values.min().item(), values.max().item()
+        scale = max(-low, high)
+        squares = sum([float((values / scale).dot(values / scale)) for values, _, _ in finite_pieces(flat)])
     if flat.dtype.kind in "iub":
         low, high = int(low), int(high)
-    return {"min": low, "max": high, "mean": plain(float(values.sum()) / int(values.size)),
+    return {"min": low, "max": high, "mean": plain(total / count),
             "norm": "nan" if nan else "inf" if inf else plain(scale * math.sqrt(squares)), "nan": nan, "inf": inf}
+
+
+def finite_pieces(flat: Any) -> Iterator[tuple[Any, float, int]]:
+    """Yield the finite entries as floats of 64 bits (magnitudes, if they are complex), the sum of their squares, and
+    how many entries were nan. An array of NumPy's is read in pieces, which stay in the processor's cache and take
+    little memory; BLAS would compute longer products in several threads, which wait for each other busily."""
+    size = int(flat.size)
+    piece, block = (PIECE, BLOCK) if hasattr(flat, "__array_interface__") else (size or 1, size or 1)
+    for start in range(0, size, piece):
+        values = flat[start:start + piece].astype("complex128" if flat.dtype.kind == "c" else "float64")
+        if flat.dtype.kind == "c":
+            values = abs(values)
+        squares, nan = square_sum(values, block), 0
+        if squares - squares != 0:  # there is an inf or a nan, or the squares are too large for a float
+            numbers = values == values
+            nan = int(values.size) - int(numbers.sum())
+            values = values[numbers & (abs(values) != math.inf)]
+            squares = square_sum(values, block)
+        yield values, squares, nan
+
+
+def square_sum(values: Any, block: int) -> float:
+    """Return the sum of squares, with so many numbers in one product."""
+    parts = [values[start:start + block] for start in range(0, values.size, block)]
+    return sum([float(part.dot(part)) for part in parts])

@@ -545,6 +545,8 @@ class Module:
         point.
         """
         device, dtype, _, format = parse_to(*args, **kwargs)
+        if "copy" in kwargs:
+            raise RuntimeError(".to() does not accept copy argument")
         if dtype is not None and not dtype.is_floating_point:
             raise TypeError("nn.Module.to only accepts floating point or complex dtypes, but got desired "
                             f"dtype={dtype}")

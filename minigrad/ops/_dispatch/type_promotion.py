@@ -191,12 +191,14 @@ def number_in(value: Any, dtype: Any) -> Any:
     return as_dtype(np.array(int(number)), dtype)[()]
 
 
-def check_scale(name: str, scale: Any, dtype: Any) -> None:
-    """Raise PyTorch's errors for a factor that a result of this NumPy dtype cannot take."""
+def check_scale(name: str, scale: Any, dtype: Any) -> Any:
+    """Return a factor for a result of this NumPy dtype: in it, if it is one of integers (-1 is 255 as uint8). Raises
+    PyTorch's errors for a factor that the result cannot take."""
     if isinstance(scale, bool) and dtype.kind != "b":
         raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
     if dtype.kind != "f" and not isinstance(scale, int):
         raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+    return number_in(scale, dtype) if dtype.kind in "iu" else scale
 
 
 def overflow(dtype: Any) -> RuntimeError:

@@ -336,6 +336,11 @@ def advanced_message(parts: tuple[Any, ...], shape: Shape) -> str:
     return f"too many indices for tensor of dimension {len(shape)}"
 
 
+def delitem(input: Tensor, index: Any) -> None:
+    """Raise PyTorch's TypeError: a tensor keeps its size."""
+    raise TypeError("Tensor does not support deleting items")
+
+
 def setitem(input: Tensor, index: Any, value: Any) -> None:
     """`input[index] = value`, in place. Raises RuntimeError as in the in-place ops, and IndexError as in `getitem`."""
     if not isinstance(value, (Tensor, bool, int, float, complex)):

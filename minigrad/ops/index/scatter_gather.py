@@ -286,7 +286,7 @@ class IndexAdd(Node):
         out = x.copy()
         if x.size:
             positions = slice_indices(index.array, dim, x.shape)
-            part = y if alpha == 1 else as_dtype(y * alpha, y.dtype)
+            part = y if alpha == 1 else y * number_in(alpha, y.dtype)
             out = write_at(x, positions, part.reshape(positions.shape), add=True)
         saved = (index, source) if source._requires_grad else NothingSaved((None, None))
         return record_n(IndexAdd, out, (a, source), saved, (dim, alpha, y.ndim))

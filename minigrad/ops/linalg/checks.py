@@ -5,6 +5,7 @@ triangles, Gaussian elimination. Each check raises PyTorch's error for a wrong s
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from minigrad._base.tensor_errors import IN_C
 from minigrad.backends.registry import backend_of
 from minigrad.core import ManyOutputs, Tensor, record_many
-from minigrad.ops._dispatch import same_device, where_is
+from minigrad.ops._dispatch import number_in, same_device, where_is
 from minigrad.ops.reduce.sums import one_of
 from minigrad.ops.shape.views import expand
 
@@ -44,7 +45,8 @@ def mT(xp: Any, v: Any) -> Any:
 
 def scaled_sum(x: Any, y: Any, beta: float, alpha: float) -> Any:
     """`beta * x + alpha * y` in the dtype of `y`, to which the scales are cast; if beta is 0, `x` is ignored."""
-    beta, alpha = (y.dtype.type(scale).item() for scale in (beta, alpha))
+    cast = y.dtype.type if y.dtype.kind == "f" else partial(number_in, dtype=y.dtype)
+    beta, alpha = (cast(scale).item() for scale in (beta, alpha))
     y = y if alpha == 1 else y * alpha
     return y if beta == 0 else y + (x if beta == 1 else x * beta)
 

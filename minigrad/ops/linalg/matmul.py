@@ -306,6 +306,11 @@ def at(self: Tensor, other: Any) -> Any:
     return (Mm.forward if self.array.ndim == 2 and other.array.ndim == 2 else matmul)(self, other)
 
 
+def rat(self: Tensor, other: Any) -> Any:
+    """`other @ self`."""
+    return at(other, self) if isinstance(other, Tensor) else NotImplemented
+
+
 @op(method=True)
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The product of two tensors: of vectors, of matrices, or of batches of matrices, which are broadcast. Raises

@@ -79,18 +79,18 @@ class NllLoss(Node):
         index = index_of(classes, x.ndim)
         picked: Any = x[index] if all_count else np.where(keep, x[index], x.dtype.type(0))
         if keep is None:
-            share = np.ones_like(picked)
+            share = -np.ones_like(picked)
         elif weight is None:
-            share = as_dtype(keep, x.dtype)
+            share = 0 - as_dtype(keep, x.dtype)  # of what is ignored 0, not -0
         else:
-            share = np.where(keep, weight.array[classes], x.dtype.type(0))
-        loss = -picked if keep is None else -picked * share
+            share = np.where(keep, -weight.array[classes], x.dtype.type(0))
+        loss = picked * share
         if reduction != "none":
             loss = total(loss, None)
         if reduction == "mean":
-            weights = total(share, None)
+            weights = -total(share, None)
             loss, share = loss / weights, share / weights
-        return record_n(cls, loss, (a,), (a, target, weight), (-share, index, x.shape, REDUCTIONS[reduction]))
+        return record_n(cls, loss, (a,), (a, target, weight), (share, index, x.shape, REDUCTIONS[reduction]))
 
     def backward(self, xp: Any, g: Any, a: Any, target: Any, weight: Any, share: Any, index: Any,
                  shape: tuple[int, ...], _: int) -> Any:

@@ -322,6 +322,22 @@ def check_indices(indices: Any, offsets: Any, table: Any) -> None:
                            f"[0, {rows})")
 
 
+def check_table(weight: Tensor, factors: Tensor | None, padding_idx: int | None) -> None:
+    """Raise PyTorch's errors for a table of another dtype than its factors', or too short for the padding."""
+    table = weight.array
+    if table.dtype.kind != "f":
+        raise RuntimeError("Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, "
+                           f"BFloat16, Float, Double; but got torch.{weight.dtype.type_name}Tensor instead (while "
+                           "checking arguments for embedding_bag)")
+    if factors is not None and factors.array.dtype != table.dtype:
+        raise RuntimeError("Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 "
+                           f"'per_sample_weights'; but type torch.{weight.dtype.type_name}Tensor does not equal torch."
+                           f"{factors.dtype.type_name}Tensor (while checking arguments for embedding_bag)")
+    if padding_idx is not None and not -len(table) <= padding_idx < len(table):
+        raise RuntimeError(f"padding_idx must be within the number of embeddings, -{len(table)} through "
+                           f"{len(table) - 1}, but got {padding_idx}")
+
+
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None,
                   norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
                   per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
@@ -352,19 +368,16 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     same_device(table, indices, starts)
     if max_norm is not None:
         shorten(weight, np.unique(indices), max_norm, norm_type)
-    if per_sample_weights is not None and mode != "sum":
+    factors = per_sample_weights
+    if factors is not None and mode != "sum":
         raise NotImplementedError("embedding_bag: per_sample_weights was not None. per_sample_weights is only "
                                   f"supported for mode='sum' (got mode='{mode}'). Please open a feature request on "
                                   "GitHub.")
     check_indices(indices, starts, table)
-    if table.dtype.kind != "f":
-        raise RuntimeError("Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, "
-                           f"BFloat16, Float, Double; but got torch.{weight.dtype.type_name}Tensor instead (while "
-                           "checking arguments for embedding_bag)")
+    check_table(weight, factors, padding_idx)
     count = len(starts) - bool(include_last_offset and len(starts))
     bags = np.searchsorted(starts[:count], np.arange(indices.size, like=device_like(indices)), side="right") - 1
     padding = -1 if padding_idx is None else padding_idx % len(table)
-    factors = per_sample_weights
     if factors is not None and factors.array.ndim == 2:
         factors = reshape(factors, -1)
     return EmbeddingBag.forward(weight, factors, (rows, offsets), bags, count, MODES[mode], padding, scale_grad_by_freq)

@@ -592,9 +592,9 @@ class MultiMarginLossBackward:
     def values(g: Any, a: Any, margin: float, p: int, index: Any, share: Any) -> Any:
         rows = a.reshape(len(share), -1)
         gaps = margin - rows[index][:, None] + rows
-        slopes = np.where(gaps > 0, 1 if p == 1 else 2 * gaps, 0) * (g.reshape(-1) * share)[:, None]
+        slopes = np.where(gaps > 0, (1 if p == 1 else 2 * gaps) * (g.reshape(-1) * share)[:, None], 0)
         slopes[index] = 0
-        slopes[index] = -slopes.sum(1)
+        slopes[index] = 0 - slopes.sum(1)  # not -0
         return as_dtype(slopes.reshape(a.shape), a.dtype, copy=False)
 
     @staticmethod

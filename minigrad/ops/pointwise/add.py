@@ -53,7 +53,7 @@ def scaled(input: Tensor, number: Any, alpha: Any) -> Any:
     x, known = promote_scalar(input.array, number)
     if known is NotImplemented:
         return number
-    check_scale("alpha", alpha, x.dtype)
+    alpha = check_scale("alpha", alpha, x.dtype)
     return number and bool(alpha) if x.dtype.kind == "b" else number * alpha
 
 
@@ -77,7 +77,7 @@ class Add(Node):
     def scaled(a: Tensor, b: Tensor, alpha: float) -> Tensor:
         """`a + alpha * b`."""
         x, y, input_metadata = broadcast_and_promote(a.array, b.array)
-        check_scale("alpha", alpha, x.dtype)
+        alpha = check_scale("alpha", alpha, x.dtype)
         scaled = y * alpha if y.dtype.kind != "b" else y & bool(alpha)
         return record2(Add, x + scaled, a, b, (), (alpha,), input_metadata)
 
@@ -136,7 +136,7 @@ class Sub(Node):
         """`a - alpha * b`."""
         check_minus(a.array, b.array)
         x, y, input_metadata = broadcast_and_promote(a.array, b.array)
-        check_scale("alpha", alpha, x.dtype)
+        alpha = check_scale("alpha", alpha, x.dtype)
         return record2(Sub, x - y * alpha, a, b, (), (alpha,), input_metadata)
 
     def backward(self, xp: Any, g: Any, alpha: float = 1) -> Grads:
@@ -203,7 +203,7 @@ class RsubTensor(Node, name="Rsub"):
     def forward(a: Tensor, b: Tensor, alpha: float) -> Tensor:
         check_minus(a.array, b.array)
         y, x, input_metadata = broadcast_and_promote(b.array, a.array)
-        check_scale("alpha", alpha, x.dtype)
+        alpha = check_scale("alpha", alpha, x.dtype)
         return record2(RsubTensor, y - (x if alpha == 1 else x * alpha), a, b, (), (alpha,),
                        type(input_metadata)(input_metadata[::-1]))
 
@@ -216,7 +216,7 @@ def rsub(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
     """`other - alpha * input`."""
     if isinstance(other, Tensor):
         return RsubTensor.forward(input, other, alpha)
-    return Rsub.forward(input if alpha == 1 else input * alpha, other)
+    return Rsub.forward(input if alpha == 1 else input * check_scale("alpha", alpha, input.array.dtype), other)
 
 
 subtract = sub

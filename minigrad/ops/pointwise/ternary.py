@@ -18,6 +18,7 @@ from minigrad.ops._dispatch import (
     check_kind,
     input_metadata_of,
     needed_by_product,
+    number_in,
     op,
     tensor_method,
     together,
@@ -143,7 +144,7 @@ class Addcmul(Node):
         (x, y, z), input_metadata = broadcast_and_promote_all(a.array, b.array, c.array)
         check_kind(x, "b", "addcmul_cpu_out")
         saved = needed_by_product(b, c)
-        return record_n(Addcmul, x + x.dtype.type(value) * y * z, (a, b, c), saved, (value,), input_metadata)
+        return record_n(Addcmul, x + number_in(value, x.dtype) * y * z, (a, b, c), saved, (value,), input_metadata)
 
     def backward(self, xp: Any, g: Any, b: Any, c: Any, value: float) -> tuple[Any, Any, Any]:
         return g, None if c is None else g * (c * value), None if b is None else g * (b * value)

@@ -16,6 +16,7 @@ from minigrad._base.dtype import as_dtype, float16, float32, float64, int8, int1
 from minigrad._base.dtype import bool as bool_
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.tensor_errors import check_tensor
+from minigrad._base.type_name import type_name
 from minigrad.backends.registry import BACKEND_OF, device_handle, device_like, moved, resolve_device
 from minigrad.core import SCALAR_OPERAND, Node, Tensor, materialized, record1, record2, record_without_grad
 from minigrad.history.inplace import in_place
@@ -193,9 +194,14 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 def conversion(name: str, dtype: dtype_type) -> Callable[[Tensor], Tensor]:
     """Create `Tensor.name`, the method that converts to one dtype."""
     @tensor_method(name=name)
-    def convert(input: Tensor) -> Tensor:
-        return cast(input, dtype.numpy)
-    convert.__doc__ = f"`to({dtype.name})`."
+    def convert(input: Tensor, *, memory_format: Any = None) -> Tensor:
+        if memory_format is None:
+            return cast(input, dtype.numpy)
+        if not isinstance(memory_format, format_type):
+            raise TypeError(f"{name}(): argument 'memory_format' must be torch.memory_format, not "
+                            f"{type_name(memory_format)}")
+        return to(input, dtype, memory_format=memory_format)
+    convert.__doc__ = f"`to({dtype.name}, memory_format=memory_format)`."
     return convert
 
 

@@ -21,6 +21,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from minigrad_widgets import checkup, explain, inspect
+from minigrad_widgets.torch_reader import arrivals
 from minigrad_widgets.torch_reader.previews import DETAILS
 from minigrad_widgets.torch_reader.reader import record
 from tests.parity.trace import python_device
@@ -88,6 +89,18 @@ class Failing(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
         raise ValueError("not today")
+
+
+@story
+def numbered_twice(device: Any) -> Any:
+    """Both threads number their nodes from 0. This comes first, so that some that are alive have the same number."""
+    x = leaf(device, 3)
+    y = x
+    for _ in range(20):
+        y = y.cos()
+    first, = torch.autograd.grad(y.sum(), x, create_graph=True)
+    first.sum().backward()
+    return x.grad
 
 
 @story
@@ -454,6 +467,47 @@ def counted(program: Callable[[Any], Any], device: Any, detail: str) -> dict[str
     return {name: counts[1][name] - counts[0][name] for name in ("waits", "synchronize", "queued")}
 
 
+def profile_afterwards(device: Any) -> str:
+    """Record passes, of which one fails; return what profile function is left in the engine's thread."""
+    for program in (STORIES["checkpointed"], STORIES["error_that_ends_the_block"]):
+        recorded(program, device, "values")
+    found = []
+    y = leaf(device, 3).exp()
+    y.register_hook(lambda grad: found.append(str(sys.getprofile())))
+    for _ in range(2):
+        y.sum().backward(retain_graph=True)
+    return str(found[-1])
+
+
+def in_small_portions(device: Any) -> list[str]:
+    """What differs if the device is waited for after every 100 bytes."""
+    usual, arrivals.MOST = arrivals.MOST, 100
+    try:
+        return [each for name in ("large", "training") for each in differences(STORIES[name], device, "values")]
+    finally:
+        arrivals.MOST = usual
+
+
+def while_capturing(device: Any) -> dict[str, Any]:
+    """What a recording notes, and asks of the stand-in, while it only notes what it will do."""
+    python_device.Module.capturing = True
+    try:
+        notes = recorded(STORIES["training"], device, "values")[1]["notes"]
+        return {"notes": notes, **counted(STORIES["training"], device, "values")}
+    finally:
+        python_device.Module.capturing = False
+
+
+def with_a_device_that_fails(device: Any) -> list[dict[str, Any]]:
+    """The notes of a trace whose values never arrive."""
+    python_device.Module.failing = True
+    try:
+        return list(recorded(STORIES["plain"], device, "values")[1]["notes"])
+    finally:
+        python_device.Module.failing = False
+        python_device.arrived()
+
+
 def main(device: str, file: str) -> None:
     """Write what differs, by story and level of detail."""
     library = python_device.set_up() if device == python_device.NAME else None
@@ -463,7 +517,10 @@ def main(device: str, file: str) -> None:
         "crossing": {f"{name} {detail}": crossed(program, device, detail) for name, program in CROSSING.items()
                      for detail in DETAILS}}
     result["tools"] = {where: told_by_the_tools(where) for where in ("cpu", device)}
+    result["profile"] = profile_afterwards(device)
     if library is not None:
+        others = (in_small_portions, while_capturing, with_a_device_that_fails)
+        result |= {each.__name__: each(device) for each in others}
         result["counts"] = {f"{name} {detail}": counted(STORIES[name], device, detail)
                             for name in ("large", "training", "second_derivatives") for detail in DETAILS}
     Path(file).write_text(json.dumps(result), encoding="utf-8")

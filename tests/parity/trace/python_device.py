@@ -108,10 +108,18 @@ def arrived() -> None:
 
 
 class Module(backend_registration._DummyBackendModule):  # type: ignore[misc]  # PyTorch has no type for it
-    """`torch.standin`."""
+    """`torch.standin`. `capturing`: whether it only notes what it will do; `failing`: whether it is out of order."""
+
+    capturing = failing = False
+
+    def is_current_stream_capturing(self) -> bool:
+        """Return whether a graph is being captured."""
+        return self.capturing
 
     def synchronize(self, device: Any = None) -> None:
         """Wait until the device has done what it was asked to."""
+        if self.failing:
+            raise RuntimeError("the device is out of order")
         COUNTS["synchronize"] += 1
         arrived()
 

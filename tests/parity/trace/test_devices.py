@@ -59,7 +59,7 @@ def device(request, torch) -> str:
 def test_the_trace_is_that_of_the_cpu(told, device, detail) -> None:
     """Event by event, for every story; and the program computes what it computes when nobody looks."""
     wrong = {name: found for name, found in told(device)["stories"].items() if name.endswith(f" {detail}")}
-    assert len(wrong) >= 18
+    assert len(wrong) >= 19
     assert {name: found for name, found in wrong.items() if found} == {}
 
 
@@ -86,6 +86,20 @@ def test_values_are_queued_and_waited_for_once(told, torch) -> None:
     queued = {name: each["queued"] for name, each in counts.items()}
     assert [queued[f"large {detail}"] for detail in DETAILS] == [2, 4, 18]  # of matrices, only with "values"
     assert queued["training modules"] == 6  # per step: the loss, the gradient that starts the pass, the loss again
+
+
+def test_values_are_read_earlier_if_many_wait_and_not_while_a_graph_is_captured(told, torch) -> None:
+    if python_device().why_not() is not None:
+        pytest.skip(python_device().why_not())
+    said = told(python_device().NAME)
+    assert said["in_small_portions"] == []
+    assert said["while_capturing"] == {"notes": [], "waits": 0, "synchronize": 0, "queued": 0}
+    notes = [note["text"] for note in said["with_a_device_that_fails"]]
+    assert notes == ["the recorder has missed something: RuntimeError: the device is out of order"]
+
+
+def test_no_profile_function_is_left_in_the_thread_of_the_engine(told, device) -> None:
+    assert told(device)["profile"] == "None"
 
 
 @pytest.mark.parametrize("detail", DETAILS)

@@ -377,3 +377,33 @@ def test_notes_are_one_line_wherever_a_trace_is_shown(torch) -> None:
         assert "runs eagerly while it is recorded" in page
     told.trace.notes.append({"text": "<b>", "where": "here", "count": 2})
     assert str(told).splitlines()[-1] == f"{line}; 1 more in trace.text()"
+
+
+def built(torch: Any) -> None:
+    """A model that runs an op before it has been set up, so that the search for names meets half of it."""
+    class Half(torch.nn.Module):
+        def __init__(self) -> None:
+            w = torch.zeros(3) * 2
+            super().__init__()
+            self.w = torch.nn.Parameter(w)
+
+    Half()
+
+
+def test_a_step_that_copies_or_builds_a_model_is_recorded_like_any_other(torch) -> None:
+    """As for the average of a model's parameters, the target of a policy, or the best model so far."""
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step() -> Any:
+        average = copy.deepcopy(model)
+        built(torch)
+        optimizer.zero_grad()
+        model(torch.ones(2, 3)).square().mean().backward()
+        optimizer.step()
+        return average(torch.ones(2, 3)).sum()
+
+    inspector, told, report = inspect(step), explain(step), checkup(step, model=model, optimizer=optimizer)
+    assert told.rule == "no-error" and report.ok
+    assert inspector._trace.notes == told.trace.notes == report.trace.notes == []
+    assert "model.0.weight" in report.gradients

@@ -13,7 +13,8 @@ import pytest
 pytestmark = pytest.mark.torch
 
 READER = Path(__file__).parents[3] / "widgets" / "minigrad_widgets" / "torch_reader"
-OWN = {"_getframe", "_current_frames", "_replace", "_new_observer", "_times", "_detail"}  # Python's, and the recorder's
+# Python's, and the recorder's:
+OWN = {"_getframe", "_current_frames", "_replace", "_new_observer", "_stop", "_times", "_detail"}
 
 
 @pytest.fixture

@@ -61,7 +61,7 @@ class Watch:
         self.calls: list[Call] = []
         self.activations: list[Activation] = []
         self.iteration = 0
-        self.roles: dict[CodeType, Callable[[FrameType, str, Any], None] | None] = {}
+        self.roles: dict[int, tuple[Callable[[FrameType, str, Any], None] | None, CodeType]] = {}  # by id of the code
         self.module_call = library.package.nn.Module.__call__.__code__
         self.depth = 0  # nesting of calls of modules
         self.inner: Any = None
@@ -74,7 +74,10 @@ class Watch:
             self.listen(self.observer.ops, "run", self.torch_op)
         else:
             self.listen(self.observer, "forward", self.minigrad_op)
-        sys.setprofile(self.profile)
+        if self.inner is not None and self.inner is getattr(self.observer, "entering", None):
+            sys.setprofile(self.observer.watched_by(self.role_of, CONVERSIONS | {"detach"}, self.built_in))
+        else:
+            sys.setprofile(self.profile)
 
     def stop(self) -> None:
         """Stop watching; unwrap the methods of the recorder."""
@@ -129,21 +132,23 @@ class Watch:
         if self.inner is not None:
             self.inner(frame, event, arg)
         if event == "c_call":
-            name = getattr(arg, "__name__", "")
-            if name == "detach":
-                self.settle()  # its operand may be gone by the reader's next look
-            elif name in CONVERSIONS:
-                self.converted(name, getattr(arg, "__self__", None), frame)
-            return
+            return self.built_in(frame, arg)
         if event not in ("call", "return"):
             return
         code = frame.f_code
-        try:
-            role = self.roles[code]
-        except KeyError:
-            role = self.roles[code] = self.role_of(code)
-        if role is not None:
-            role(frame, event, arg)
+        known = self.roles.get(id(code))  # a code's hash would be computed from all it has
+        if known is None:
+            known = self.roles[id(code)] = self.role_of(code), code
+        if known[0] is not None:
+            known[0](frame, event, arg)
+
+    def built_in(self, frame: FrameType, function: Any) -> None:
+        """A function of C is called."""
+        name = getattr(function, "__name__", "")
+        if name == "detach":
+            self.settle()  # its operand may be gone by the reader's next look
+        elif name in CONVERSIONS:
+            self.converted(name, getattr(function, "__self__", None), frame)
 
     def role_of(self, code: CodeType) -> Callable[[FrameType, str, Any], None] | None:
         """Return what to do when a function with this code is called and when it returns."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from minigrad.recorder import Trace
+from minigrad_widgets.torch_reader.profile import PAUSED, door
 
 __all__ = ["Notes", "Once", "Watching", "guarded", "insistent"]
 
@@ -94,6 +96,12 @@ class Once:
         return self.result
 
 
+def resume(profile: Any) -> None:
+    """A door is done; `profile`: what it took, if anything."""
+    if profile is not None and not getattr(profile, "over", False):
+        sys.setprofile(profile)
+
+
 class Watching(TorchDispatchMode):
     """Passes each op to the reader."""
 
@@ -105,7 +113,9 @@ class Watching(TorchDispatchMode):
         super().__init__()
         self.run, self.notes = run, notes
 
+    @door
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        paused, PAUSED.profile = PAUSED.profile, None
         once = Once(func, args, kwargs or {})
         try:
             self.run(once)
@@ -113,6 +123,8 @@ class Watching(TorchDispatchMode):
             if once.error is not None:
                 raise once.error from once.error.__cause__  # the op's own, wherever the reader was then
             self.notes.failure(error)
+        finally:
+            resume(paused)
         return once.result if once.ran else once()
 
 
@@ -127,11 +139,15 @@ def insistent(method: Callable[..., None]) -> Callable[..., None]:
 
 def guarded(method: Callable[..., None]) -> Callable[..., None]:
     """Wrap a method that PyTorch or Python calls, of an object that has `notes`: its errors go there."""
+    @door
     @functools.wraps(method)
-    def run(self: Any, *args: Any, **kwargs: Any) -> None:
+    def run(self: Any, *args: Any) -> None:
+        paused, PAUSED.profile = PAUSED.profile, None
         try:
-            method(self, *args, **kwargs)
+            method(self, *args)
         except Exception as error:  # noqa: BLE001 - none may reach the program
             self.notes.failure(error)
+        finally:
+            resume(paused)
 
     return run

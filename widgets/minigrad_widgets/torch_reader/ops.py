@@ -86,7 +86,7 @@ class Ops:
         """Run an op that will be reported, and note what is known about it now."""
         args, kwargs = op.args, op.kwargs
         name, places = facts_of(op.func)
-        operands = list(tensors_in((*args, *kwargs.values())))
+        operands = tensors_in((*args, *kwargs.values()))
         if any(map(is_jagged, operands)):
             return op()
         written = list(written_by(places, args, kwargs)) if places else []
@@ -112,7 +112,7 @@ class Ops:
         began = perf_counter()
         result = op()
         self.seconds = perf_counter() - began
-        outputs = list(tensors_in(result if isinstance(result, (tuple, list)) else (result,)))
+        outputs = tensors_in(result if isinstance(result, (tuple, list)) else (result,))
         if not any(map(is_jagged, outputs)):
             self.wait(op, at, depth, operands, given, written, outputs)
         return result
@@ -292,13 +292,15 @@ def word(name: str) -> str:
     return name.rpartition("Backward")[0] or name
 
 
-def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:
-    """Yield the tensors among an op's operands, and in lists of them."""
+def tensors_in(values: Iterable[Any]) -> list[Tensor]:
+    """Return the tensors among an op's operands, and in lists of them."""
+    found: list[Tensor] = []
     for value in values:
         if isinstance(value, Tensor):
-            yield value
+            found.append(value)
         elif isinstance(value, (list, tuple)):
-            yield from (v for v in value if isinstance(v, Tensor))
+            found += [v for v in value if isinstance(v, Tensor)]
+    return found
 
 
 @functools.cache

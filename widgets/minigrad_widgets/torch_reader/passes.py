@@ -21,7 +21,6 @@ from minigrad_widgets.torch_reader.guard import guarded
 from minigrad_widgets.torch_reader.private import PRIVATE
 from minigrad_widgets.torch_reader.probes import put_among, take_out
 from minigrad_widgets.torch_reader.seen import Seen, known_by, memory
-from minigrad_widgets.torch_reader.stack import unprofiled
 
 __all__ = ["Pass", "Passes"]
 
@@ -50,13 +49,11 @@ class Pass:
 
 
 def alone(method: Callable[..., None]) -> Callable[..., None]:
-    """Wrap a method of `Passes` that one thread at a time may run, and whose own calls no profile function sees."""
-    unseen = unprofiled(method)
-
+    """Wrap a method of `Passes` that one thread at a time may run."""
     @wraps(method)
     def run(self: Passes, *args: Any) -> None:
         with self.lock:
-            unseen(self, *args)
+            method(self, *args)
             if not self.running:
                 self.level.listen_no_more()
             elif get_ident() != self.running[0].thread:

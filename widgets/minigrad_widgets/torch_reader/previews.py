@@ -102,7 +102,8 @@ def shape_of(t: Any) -> tuple[int, ...]:
     """Return the shape of a tensor; of a nested one, whose rows have several lengths, how many numbers it holds."""
     if t.is_nested:
         return (int(t.values().numel() if t.layout is torch.jagged else t.numel()),)
-    return tuple([int(size) for size in t.shape])
+    shape = tuple(t.shape)
+    return shape if type(t) in PLAIN else tuple([int(size) for size in shape])  # a subclass may have sizes of its own
 
 
 class Kind(str):
@@ -113,6 +114,8 @@ class Kind(str):
 
 def described(t: Any) -> Any:
     """Return the dtype of a tensor, for one that is not plain as a `Kind`."""
+    if type(t) in PLAIN and t.layout is torch.strided and not t.is_nested and not t.is_meta:
+        return t.dtype
     words = [str(t.dtype).removeprefix("torch.")]
     if t.layout is not torch.strided:
         words.append(str(t.layout).removeprefix("torch.").lstrip("_"))
@@ -136,6 +139,8 @@ def is_jagged(t: Any) -> bool:
 
 def bytes_of(t: Any) -> int:
     """Return how many bytes the numbers of a tensor take; of a sparse one, those that it stores."""
+    if type(t) in PLAIN and t.layout is torch.strided and not t.is_nested:
+        return int(t.element_size() * t.numel())
     if t.layout in PARTS:
         return sum(bytes_of(getattr(t, part)()) for part in PARTS[t.layout])
     return int(t.element_size() * prod(shape_of(t)))

@@ -12,11 +12,11 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from threading import get_ident
 from time import perf_counter, time
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import torch
@@ -27,13 +27,14 @@ from minigrad import recorder
 from minigrad.recorder import NOWHERE, RARER, Encoder, Log, Trace, register_library
 from minigrad_widgets.torch_reader.arrivals import LateBuilder
 from minigrad_widgets.torch_reader.collectives import Collectives, process_of
-from minigrad_widgets.torch_reader.guard import Notes, Once, Watching, guarded, insistent
+from minigrad_widgets.torch_reader.guard import Notes, Once, Watching, insistent
 from minigrad_widgets.torch_reader.ops import Ops
 from minigrad_widgets.torch_reader.passes import Passes
 from minigrad_widgets.torch_reader.previews import DETAILS, is_jagged
 from minigrad_widgets.torch_reader.private import PRIVATE
 from minigrad_widgets.torch_reader.probes import take_out
-from minigrad_widgets.torch_reader.stack import Call, Look, Stack, caller, unprofiled
+from minigrad_widgets.torch_reader.profile import PAUSED, profile_function
+from minigrad_widgets.torch_reader.stack import Call, Look, Stack, caller
 
 __all__ = ["record"]
 
@@ -42,7 +43,7 @@ register_library(os.path.dirname(os.path.abspath(__file__)))
 register_library(inspect.getfile(deprecated))  # what calls a deprecated function of PyTorch
 COMPILED = frozenset({"compile_wrapper", "_fn"})  # what calls a compiled function; "_fn" before PyTorch 2.9
 REMEMBERING = frozenset({"step", "_init_group", "load_state_dict"})  # after which an optimizer may remember more
-READERS = ("numpy", "tolist")  # methods that pass values to what is not an op
+READERS = frozenset({"numpy", "tolist"})  # methods that pass values to what is not an op
 FUNCTION = type(torch.autograd.Function)
 READING = threading.local()  # its `reader`: the one that is on in this thread
 
@@ -62,6 +63,7 @@ class Reader:
         self.encoder.failed = self.notes.failure
         self.mode = Watching(self.dispatched, self.notes)
         self.watching = False  # whether the mode is on
+        self.entering: Any = None  # the profile function
         self.stance: Any = None  # that keeps compiled functions from being compiled
         self.notes.tried(partial(self.prepare, times, detail))
 
@@ -76,10 +78,11 @@ class Reader:
             self.seen.bindings.files = self.builder.files
         self.ops = Ops(self.seen, self.log, times)
         self.collectives = self.passes.collectives = Collectives(self.seen, self.log, self, times)
+        self.entering = profile_function(self.role_of, READERS | {"apply"}, self.entering_c, self.notes.failure)
         self.open: list[Call] = []
         self.modules: list[FrameType] = []  # the running calls of modules
         self.touched: list[Any] = []  # see Pass
-        self.listening: set[int] = set()  # the threads of the engine's that have this reader's profile function
+        self.listening: dict[int, Elsewhere] = {}  # by thread of the engine's: its profile function
         self.filled: dict[int, int] = {}  # by number of a call that runs again: how many tensors it has found
 
     def start(self, base: FrameType) -> Trace:
@@ -103,6 +106,7 @@ class Reader:
         if not self.watching:
             self.mode.__enter__()
             self.watching = True
+        PAUSED.profile = None
         if sys.getprofile() is None:
             sys.setprofile(self.entering)
         self.began, self.collectives.origin = time(), perf_counter()
@@ -166,7 +170,6 @@ class Reader:
         """Return the user's line that is running."""
         return self.stack.look(1).at
 
-    @unprofiled
     def dispatched(self, op: Once) -> Any:
         """Run a dispatched op, and note it if it is the user's."""
         try:
@@ -186,7 +189,7 @@ class Reader:
     def run_op(self, op: Once) -> Any:
         """Run an op; report it if it is the user's."""
         func = op.func
-        origin = caller(4) or next(self.stack.waiting(None), None)
+        origin = caller(3) or next(self.stack.waiting(None), None)
         if origin is None:
             return op()
         if func.namespace == "c10d":
@@ -196,7 +199,7 @@ class Reader:
         create = self.passes.creates_graph()
         if not create and origin.f_code is PRIVATE.engine or origin.f_code in self.collectives.silent:
             return op()
-        look = self.stack.look(4)
+        look = self.stack.look(3)
         code = None if look.inside is None else look.inside.f_code
         if code is None or code is PRIVATE.engine and create:
             self.caught_up(look, settle=func is not torch.ops.aten.detach.default)
@@ -212,7 +215,7 @@ class Reader:
 
     def run_collective(self, op: Once, origin: FrameType) -> Any:
         """Run an operation of several ranks, after reporting what came before: the program or PyTorch calls it."""
-        self.caught_up(self.stack.look(5))
+        self.caught_up(self.stack.look(4))
         self.passes.leave_broken(PRIVATE.running_pass())
         leaf = self.passes.leaf_running()
         if leaf is not None:  # the reducer's hook comes before the reader's
@@ -222,40 +225,62 @@ class Reader:
     def listen(self) -> None:
         """A pass runs in a thread of the engine's: from now on, note calls of modules there too."""
         if get_ident() not in self.listening:
-            self.listening.add(get_ident())
+            self.listening[get_ident()] = Elsewhere(self)
             if sys.getprofile() is None or isinstance(sys.getprofile(), Elsewhere):
-                sys.setprofile(Elsewhere(self))
+                sys.setprofile(self.listening[get_ident()])
 
     def listen_no_more(self) -> None:
         """A pass has ended in this thread, perhaps one of the engine's."""
-        self.listening.discard(get_ident())
-        if isinstance(sys.getprofile(), Elsewhere):
-            sys.setprofile(None)
+        listener = self.listening.pop(get_ident(), None)
+        if listener is not None:
+            listener.over = True  # the door that this is called in does not put it back
 
     def meet(self, roots: list[Any]) -> None:
         """A pass begins at these tensors: find what no op has reported about them."""
         self.ops.find_functions(roots, self.look().at, self.depth + 1)
 
-    @guarded
-    def entering(self, frame: FrameType, event: str, arg: Any) -> None:
-        """Python calls a function, or returns from it: note calls of modules, and for what starts a pass, its graph and
-        the hooks of its roots."""
-        if event == "c_call":
-            return self.entering_c(arg)
-        code = frame.f_code
-        if code.co_name in COMPILED and event == "call" and "callback" in code.co_freevars and self.stance is None:
-            self.run_eagerly(frame)
+    def role_of(self, code: CodeType) -> tuple[Any, Any]:
+        """Return what to do when Python calls a function with this code, and when it returns from it."""
         if code is PRIVATE.module_call:
-            return self.module(frame, event)
-        if code.co_name in REMEMBERING and isinstance(owner := frame.f_locals.get("self"), torch.optim.Optimizer):
+            return self.module_called, self.module_returned
+        if code is PRIVATE.engine:
+            return self.engine_called, self.engine_returned
+        if code.co_name in COMPILED and "callback" in code.co_freevars:
+            return self.run_eagerly, None
+        if code.co_name in REMEMBERING:
+            return self.remembering, self.remembering
+        inside = self.builder.is_library(code.co_filename) or self.seen.bindings.files is not self.builder.files
+        return None, None if inside else self.returned
+
+    def watched_by(self, role_of: Callable[[CodeType], Any], names: frozenset[str],
+                   called: Callable[[FrameType, Any], None]) -> Callable[..., None]:
+        """Make a profile function that tells somebody else too, after the reader: what `role_of` returns for a code, of
+        its calls and returns, and `called` of calls of functions of C that have one of these names."""
+        def roles(code: CodeType) -> tuple[Any, Any]:
+            own, other = self.role_of(code), role_of(code)
+            return own if other is None else (in_turn(own[0], other, "call"), in_turn(own[1], other, "return"))
+
+        def both(frame: FrameType, function: Any) -> None:
+            self.entering_c(frame, function)
+            called(frame, function)
+
+        return profile_function(roles, READERS | {"apply"} | names, both, self.notes.failure)
+
+    def remembering(self, frame: FrameType, arg: Any) -> None:
+        """A function is called or returns in which an optimizer may begin to remember something."""
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, torch.optim.Optimizer):
             self.seen.hold_state(owner)
-        if event == "return" and not self.open and torch.is_grad_enabled() and self.seen.bindings.is_running(frame):
+        self.returned(frame, arg)
+
+    def returned(self, frame: FrameType, arg: Any) -> None:
+        """A function returns: what its names hold is not to be had any more."""
+        if self.seen.bindings.is_running(frame) and not self.open and torch.is_grad_enabled():
             self.ops.settle()
             self.seen.leave(frame)
-        if code is not PRIVATE.engine:
-            return
-        if event != "call":
-            return self.stack.returned(frame)
+
+    def engine_called(self, frame: FrameType, arg: Any) -> None:
+        """A pass is about to start: note its graph, and the hooks of its roots."""
         self.catch_up()
         self.seen.tell_grads(NOWHERE, self.depth + 1)
         self.seen.look_at_names(frame)
@@ -272,32 +297,37 @@ class Reader:
                 self.passes.leaf_roots.append(get_gradient_edge(root))
             self.passes.watch_hooks(self.touched, self.passes.gradient_location(root)[0])
 
-    def run_eagerly(self, frame: FrameType) -> None:
-        """A compiled function is called: its ops and its graph would not be PyTorch's, so none is compiled for now."""
-        self.stance = torch.compiler.set_stance("force_eager")
-        self.notes.add("what torch.compile was given runs eagerly while it is recorded", "torch.compile")
+    def engine_returned(self, frame: FrameType, arg: Any) -> None:
+        """A pass is over."""
+        self.stack.returned(frame)
 
-    def module(self, frame: FrameType, event: str) -> None:
-        """A module is called or returns."""
-        if event == "call":
-            self.caught_up(self.stack.look(4) if self.open else None)
-            self.modules.append(frame)
-            self.seen.module_begin(frame.f_locals["self"])
-        elif event == "return" and self.modules and self.modules[-1] is frame:
-            self.caught_up(self.stack.look(4) if self.open else None)
+    def run_eagerly(self, frame: FrameType, arg: Any) -> None:
+        """A compiled function is called: its ops and its graph would not be PyTorch's, so none is compiled for now."""
+        if self.stance is None:
+            self.stance = torch.compiler.set_stance("force_eager")
+            self.notes.add("what torch.compile was given runs eagerly while it is recorded", "torch.compile")
+
+    def module_called(self, frame: FrameType, arg: Any) -> None:
+        """A module is called."""
+        self.caught_up(self.stack.look(3) if self.open else None)
+        self.modules.append(frame)
+        self.seen.module_begin(frame.f_locals["self"])
+
+    def module_returned(self, frame: FrameType, arg: Any) -> None:
+        """A module returns."""
+        if self.modules and self.modules[-1] is frame:
+            self.caught_up(self.stack.look(3) if self.open else None)
             self.modules.pop()
             self.seen.module_end()
             self.collectives.forward_ended(frame.f_locals["self"])
 
-    def entering_c(self, function: Any) -> None:
+    def entering_c(self, frame: FrameType, function: Any) -> None:
         """Python calls a function of C++."""
-        name = getattr(function, "__name__", "")
-        if name in READERS and isinstance(function.__self__, torch.Tensor):
+        if function.__name__ in READERS and isinstance(function.__self__, torch.Tensor):
             self.leaving_for_numpy(function.__self__)
-        elif name == "apply" and isinstance(function.__self__, FUNCTION):
+        elif function.__name__ == "apply" and isinstance(function.__self__, FUNCTION):
             self.stack.applied[function.__self__] = self.stack.look(2).at
 
-    @unprofiled
     def leaving_for_numpy(self, tensor: torch.Tensor) -> None:
         """The program reads the values of a tensor, as an array or as lists."""
         self.catch_up()
@@ -382,15 +412,31 @@ class Reader:
         return self.passes.running[-1].at if self.passes.running else NOWHERE
 
 
+def in_turn(own: Callable[[FrameType, Any], None] | None, other: Callable[[FrameType, str, Any], None],
+            event: str) -> Callable[[FrameType, Any], None]:
+    """Return a function that calls these two."""
+    def act(frame: FrameType, arg: Any) -> None:
+        if own is not None:
+            own(frame, arg)
+        other(frame, event, arg)
+
+    return act
+
+
 class Elsewhere:
-    """The profile function of one of the engine's threads. It takes itself off when it finds its recording over."""
+    """The profile function of one of the engine's threads. It takes itself off when it finds its recording over.
+
+    `over`: the pass for which it was put on has ended.
+    """
+
+    over = False
 
     def __init__(self, reader: Reader) -> None:
         self.reader = weakref.ref(reader)
 
     def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
         reader = self.reader()
-        if reader is None or not reader.watching:
+        if self.over or reader is None or not reader.watching:
             sys.setprofile(None)
         else:
             reader.entering(frame, event, arg)

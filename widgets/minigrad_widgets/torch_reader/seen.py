@@ -128,7 +128,8 @@ class Seen(Tracker):
         key, ref, hold, number = id(t), TrackedRef(t, self.on_tensor_gone), memory(t), self.tensor_count
         ref.key, ref.number, ref.storage, ref.writes = key, number, hold[0], self.writes.get(hold[0], 0)
         outputs = [] if above is None else [*self.made.get(above, ()), (t.output_nr, ref)]
-        entry = ("tensor", t.requires_grad and not before, above, t.output_nr, isinstance(t, torch.nn.Parameter),
+        parameter = type(t) is not torch.Tensor and isinstance(t, torch.nn.Parameter)
+        entry = ("tensor", t.requires_grad and not before, above, t.output_nr, parameter,
                  *hold, bytes_of(t),
                  copy if copy is not None else self.previews.all_values(t) if above is None else self.copied(t))
         self.tensors[key] = ref  # no interrupt comes between these (minigrad/recording/tracker.py, NOTE 2)

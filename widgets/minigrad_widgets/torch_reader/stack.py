@@ -6,10 +6,9 @@ stack then, and their variables show which call it is. No function of the user's
 
 from __future__ import annotations
 
-import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 from minigrad.recorder import NOWHERE, Builder
 from minigrad_widgets.torch_reader.private import PRIVATE
 
-__all__ = ["Asked", "Call", "Look", "Stack", "caller", "unprofiled"]
+__all__ = ["Asked", "Call", "Look", "Stack", "caller"]
 
 
 class Call(NamedTuple):
@@ -61,8 +60,9 @@ class Stack:
             base = base.f_back
         self.builder, self.base = builder, base
         known = PRIVATE
-        self.special = frozenset({known.apply, known.engine, known.first_run, known.first_run_reentrant, known.again,
-                                  known.again_reentrant, known.pack})
+        special = (known.apply, known.engine, known.first_run, known.first_run_reentrant, known.again,
+                   known.again_reentrant, known.pack)
+        self.special = frozenset(map(id, special))  # the hash of a code would be computed from all it has
         self.running = frozenset({known.first_run, known.first_run_reentrant, known.again_reentrant,
                                   known.recompute})  # they call the function
         self.applied: dict[type, Any] = {}  # by Function: the line that called it last
@@ -82,7 +82,7 @@ class Stack:
         unplaced, function, special, apply, module = 0, None, self.special, PRIVATE.apply, PRIVATE.module_call
         while frame is not None:
             code = frame.f_code
-            if code in special:
+            if id(code) in special:
                 if code is apply:
                     function = frame.f_locals["cls"]
                 elif at is NOWHERE and inside is None and not theirs:
@@ -179,19 +179,3 @@ def outermost_of(frame: FrameType) -> FrameType:
     while frame.f_back is not None:
         frame = frame.f_back
     return frame
-
-
-def unprofiled(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a method so that no profile function sees the reader's own calls."""
-    @functools.wraps(method)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        before = sys.getprofile()
-        if not callable(before):  # there is none, or one in C (cProfile), which could not be restored
-            return method(*args, **kwargs)
-        sys.setprofile(None)
-        try:
-            return method(*args, **kwargs)
-        finally:
-            sys.setprofile(before)
-
-    return run
