@@ -25,6 +25,7 @@ RULES: list[Rule] = [
     house.long_functions,
     house.full_folders,
     house.large_parts,
+    house.many_imports,
     house.import_circles,
     house.long_cells,
     house.registry_addresses,
@@ -158,6 +159,16 @@ def test_a_part_that_grows_is_found(what: str, tree: Path, monkeypatch: pytest.M
     plant(tree, f"{folders[-1]}d.py", "")
     more = [f"{what}: {files + 1} files"] if files else []
     assert house.large_parts(tree, [*texts, f"{folders[-1]}d.py"]) == [f"{what}: {lines + 1} lines", *more]
+
+
+def test_many_imports_are_found(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(house, "IMPORTS", 0.05)
+    text = "from a import (\n    b,\n)\n\ndef f():\n    import c\n\n"  # four lines of imports, three others
+    name = "minigrad/a.py"
+    plant(tree, name, text + "x = 1\n" * 73)
+    assert house.many_imports(tree, [name]) == []
+    plant(tree, name, text + "x = 1\n" * 72)
+    assert house.many_imports(tree, [name]) == ["minigrad: 4 of 79 lines are imports"]
 
 
 FOR_TYPES = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    "

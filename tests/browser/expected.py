@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 from minigrad.recorder import Trace
@@ -75,8 +76,9 @@ def again(trace: Trace) -> set[int | None]:
 
 def held(trace: Trace, now: Sequence[int]) -> list[str]:
     """The bytes of each kind that this trace ever holds, those of saved tensors first."""
-    ever = [any(event["bytes"][kind] for event in trace.events if "bytes" in event) for kind in range(len(KINDS))]
-    rows = [(name, count) for name, count, is_held in zip(KINDS, now, ever, strict=True) if is_held]
+    counts = [event["bytes"] for event in trace.events if "bytes" in event]
+    ever = [any(column) for column in zip_longest(*counts, fillvalue=0)]  # the optimizer's only where there is one
+    rows = [(name, count) for name, count, is_held in zip(KINDS, now, ever) if is_held]
     return [f"{name} {count} B" for name, count in sorted(rows, key=lambda row: row[0] != "saved")]
 
 
