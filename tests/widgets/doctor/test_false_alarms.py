@@ -169,3 +169,14 @@ def test_the_logarithm_of_a_distance_that_only_chooses_a_bucket(healthy: bool) -
 
     rules = [each.rule for each in checkup(step, model=bias).findings]
     assert rules == ([] if healthy else ["nan-forward"])
+
+
+def test_the_distances_between_positions_are_meant_as_a_table(torch: Any) -> None:
+    bias, place = torch.nn.Embedding(7, 1), torch.arange(8)
+
+    def step() -> None:
+        bias.zero_grad()
+        bucket = (place[:, None] - place).clamp(-3, 3) + 3
+        (bias(bucket).squeeze(-1) - 1).square().mean().backward()
+
+    assert checkup(step, model=bias).findings == []

@@ -68,7 +68,8 @@ def broadcast(facts: Facts) -> Iterator[Finding]:
             continue
         given = [unexpanded(facts, t) for t in event["inputs"] if t is not None][:2]
         shapes = [facts.tensors[t]["shape"] for t in given]
-        if sorted(map(len, shapes)) != [1, 2]:
+        # Of two tensors of integers the whole table is meant: the distance of each position from each other one.
+        if sorted(map(len, shapes)) != [1, 2] or not any("float" in facts.tensors[t]["dtype"] for t in given):
             continue
         (flat, column) = sorted(shapes, key=len)
         at = at_of(event)
