@@ -12,6 +12,7 @@ import warnings
 
 import minigrad
 from minigrad_widgets.doctor import Finding, checkup
+from minigrad_widgets.doctor.argument_texts import ARGUMENTS
 from minigrad_widgets.doctor.texts import TEXTS
 from tests.links import ROOT
 from tests.widgets.doctor.corpus_runs import FAULTY, Planted
@@ -78,7 +79,7 @@ checkup, parameters, buffers, gradients, the optimizer, random states, `requires
 they were, unless you pass `keep=True`. Anything else that the step changes stays changed: a list that it appends to, an
 iterator that it advances.
 
-- An autograd error that the step raises becomes a finding. Any other error propagates, with the report so far as its
+- An error of the step that `explain` knows becomes a finding. Any other error propagates, with the report so far as its
   attribute `report`.
 - A step that never calls `backward` gets a finding (`no-backward`). Without a model, the rules about parameters that
   were never used are left out, and the report says so.
@@ -106,7 +107,9 @@ def page() -> str:
         shown = f"```python\n{program(each)}```\n\n```text\n{printed(each)}\n```"
         parts.append(f"### {rule}\n\n{textwrap.fill(f'Finds {finds}.', 120)}\n\n{shown}\n")
     parts.append("## The errors that `explain` knows\n\n| rule | what it means |\n|---|---|\n" + "".join(
-        f"| `{text.rule}` | {escaped(text.what)} |\n" for text in TEXTS))
+        f"| `{text.rule}` | {escaped(text.what)} |\n" for text in [*TEXTS, *ARGUMENTS]))
+    parts.append("For the last group, from `shape-mismatch` on, it adds the numbers, and the module by its path:\n"
+                 "“model.head, Linear(in_features=12, out_features=3, bias=True), takes 12 features and got 16.”\n")
     parts.append("Any other error propagates, with a line that says so.\n")
     return "\n".join(parts)
 

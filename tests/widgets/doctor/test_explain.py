@@ -11,7 +11,8 @@ import pytest
 import minigrad
 from minigrad_widgets import explain
 from minigrad_widgets.doctor import teaching
-from minigrad_widgets.doctor.texts import TEXTS, text_for
+from minigrad_widgets.doctor.argument_texts import text_for
+from minigrad_widgets.doctor.texts import TEXTS
 from tests.links import ROOT
 from tests.widgets.doctor.provoked import PROGRAMS
 
@@ -77,7 +78,7 @@ def test_an_unknown_error_goes_on_with_one_line() -> None:
 
     with pytest.raises(KeyError, match="mine") as raised:
         explain(program)
-    assert raised.value.__notes__ == ["explain does not know this error: autograd does not raise it."]
+    assert raised.value.__notes__ == ["explain does not know this error."]
     assert text_for("a sentence of nobody's") is None
 
 

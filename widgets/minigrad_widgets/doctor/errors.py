@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from minigrad_widgets.doctor.argument_texts import text_for, with_numbers
 from minigrad_widgets.doctor.facts import Facts, at_of
 from minigrad_widgets.doctor.findings import Finding, Mend, Place, line_at
 from minigrad_widgets.doctor.recording import Told
 from minigrad_widgets.doctor.rules.cuts import cut_before, cut_place, mends_of
 from minigrad_widgets.doctor.rules.graphs import holder_of, root_name
 from minigrad_widgets.doctor.source import mentions
-from minigrad_widgets.doctor.texts import mends_in, text_for
+from minigrad_widgets.doctor.texts import mends_in
 from minigrad_widgets.doctor.watch import At
 
 __all__ = ["diagnosis"]
@@ -22,6 +23,7 @@ def diagnosis(facts: Facts, told: Told) -> Finding | None:
     entry = text_for(told.text)
     if entry is None:
         return None
+    entry = with_numbers(entry, told.text, facts.recording.error if told is facts.recording.told else None, facts.names)
     finders = {"inplace-on-saved": changed_places, "second-backward": again_places, "no-graph-loss": cut_places}
     raised = line_at(facts.trace, told.at, entry.role)
     what, mends = entry.what, mends_in(entry)

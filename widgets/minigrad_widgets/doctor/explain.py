@@ -113,7 +113,7 @@ def unknown(recording: Recording) -> BaseException:
     error = recording.error
     if error is None:
         raise RuntimeError("nothing was raised")
-    error.add_note("explain does not know this error: autograd does not raise it.")
+    error.add_note("explain does not know this error.")
     return error
 
 

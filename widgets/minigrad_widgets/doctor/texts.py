@@ -6,7 +6,6 @@ rule, the meaning in plain words, the remedies, and the part of the lesson that 
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from minigrad_widgets.doctor.findings import Mend
@@ -28,7 +27,7 @@ from minigrad_widgets.doctor.teaching import (
     Lesson,
 )
 
-__all__ = ["TEXTS", "Text", "text_for"]
+__all__ = ["TEXTS", "Text", "mends_in"]
 
 
 class Text(NamedTuple):
@@ -40,6 +39,7 @@ class Text(NamedTuple):
     mends: tuple[tuple[str, str], ...]
     lesson: Lesson | None
     role: str = "raised here"
+    detail: str = ""  # a second sentence, with what `words` names (argument_texts.py)
 
 
 TEXTS = [
@@ -92,7 +92,7 @@ TEXTS = [
          (("Copy it first.", "x = x.clone().requires_grad_()"),), MODES),
     Text(r"Can't detach views in-place", "detach-view", "detach_() was called on a view, whose base keeps its graph.",
          (("Use detach(), which returns another tensor.", "x = view.detach()"),), INPLACE),
-    Text(r"expanded (size|tensor)|single memory location", "inplace-on-expanded",
+    Text(r"single memory location", "inplace-on-expanded",
          "A tensor was changed in place in which several elements share one number in memory.",
          (("Copy it first.", "x = x.clone()"),), INPLACE, "changed here"),
     # leaves and requires_grad
@@ -270,11 +270,6 @@ TEXTS = [
          (("Copy with the graph.", "y = x.clone()"), ("Or end the graph explicitly.", "y = x.detach().clone()")),
          STATES, "cut here"),
 ]
-
-
-def text_for(text: str) -> Text | None:
-    """Return the entry for the text of an error or a warning; None if there is none."""
-    return next((entry for entry in TEXTS if re.search(entry.words, text)), None)
 
 
 def mends_in(entry: Text) -> list[Mend]:
