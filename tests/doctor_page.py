@@ -30,6 +30,8 @@ RULES = {  # in the order of the page: what each finds
     "not-a-leaf": "a tensor that is used as a parameter but is the result of an op",
     "not-in-optimizer": "a parameter with a gradient that no optimizer holds",
     "stale-in-optimizer": "an optimizer that holds tensors which the model no longer has",
+    "nothing-moves": "parameters that got gradients and that no step changed: `step` is never called, or named without "
+                     "its parentheses, the learning rate is 0, gradients are clipped to 0",
     "grad-accumulates": "an update that uses again gradients of earlier steps; accumulation over several batches is "
                         "not reported",
     "wrong-order": "`step` before `backward`, `zero_grad` between the two, clipping after `step` or before `backward`, "

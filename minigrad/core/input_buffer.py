@@ -102,16 +102,15 @@ class GraphTask:
         """Return a gradient as a tensor, for user code: one that the user gave, or a view of one, as it was given."""
         if not self.first_order or grad is None:
             return grad
+        read_only = type(grad) is ndarray and not grad.flags.writeable
         for tensor in self.given:
-            if tensor is None:
+            if tensor is None or read_only:
                 continue
             if grad is tensor.array:
                 return tensor
             if tensor._requires_grad and type(grad) is ndarray and may_share_memory(grad, tensor.array):
                 return plain(grad, requires_grad=True)
-        if type(grad) is ndarray and not grad.flags.writeable:
-            grad = writeable(grad)
-        return plain(grad)
+        return plain(writeable(grad) if read_only else grad)
 
     def unwrapped(self, grad: Any) -> Any:
         """Return a gradient as this pass handles it: an array in a first-order pass."""

@@ -54,7 +54,7 @@ def scaled(input: Tensor, number: Any, alpha: Any) -> Any:
     if known is NotImplemented:
         return number
     alpha = check_scale("alpha", alpha, x.dtype)
-    return number and bool(alpha) if x.dtype.kind == "b" else number * alpha
+    return number and bool(alpha) if x.dtype.kind == "b" else number * (int(alpha) if x.dtype.kind in "iu" else alpha)
 
 
 class Add(Node):

@@ -22,8 +22,8 @@ CASES = {name: case for name, case in all_cases().items() if name != "bfloat16"}
 # A device draws other numbers than the CPU does: of these, shapes and dtypes are compared, and where results lie.
 DRAWN = {"alpha_dropout", "alpha_dropout inplace", "attention dropout", "dropout", "dropout inplace", "dropout1d",
          "dropout1d without batch", "dropout2d", "dropout3d", "feature_alpha_dropout", "feature_dropout",
-         "gumbel_softmax", "gumbel_softmax hard", "rrelu inplace", "rrelu training", "torch.alpha_dropout",
-         "torch.dropout", "torch.dropout_", "torch.feature_alpha_dropout"}
+         "gumbel_softmax", "gumbel_softmax hard", "rrelu inplace", "rrelu inplace of negative slopes", "rrelu training",
+         "torch.alpha_dropout", "torch.dropout", "torch.dropout_", "torch.feature_alpha_dropout"}
 
 
 def run(call, inputs, arrays, device, order):

@@ -49,7 +49,7 @@ REASONS: dict[str, str] = {
         lu_unpack ormqr pca_lowrank svd_lowrank triangular_solve""",
     "reductions and order that minigrad has not": "gradient histogram histogramdd",
     "pointwise that minigrad has not": "frexp",
-    "shapes and places that minigrad has not": "__rmatmul__ slice",
+    "shapes and places that minigrad has not": "slice",
     "nn.functional that minigrad has not": """
         nn.functional.fractional_max_pool2d nn.functional.fractional_max_pool3d nn.functional.linear_cross_entropy
         nn.functional.pdist nn.functional.upsample_bilinear nn.functional.upsample_nearest""",

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from tests.groups import has_torch
+
 ROOT = Path(__file__).parents[3]
 DETAILS = ("modules", "ops", "values")
 STORIES = "tests.parity.trace.device_stories"
@@ -42,12 +44,15 @@ def told(torch, tmp_path_factory) -> Told:
     return ask
 
 
-@pytest.fixture(scope="module", params=["in Python", "accelerator"])
+def has_accelerator() -> bool:
+    """Whether PyTorch finds a GPU. Where it does not, the tests on one are not made: in this group none may skip."""
+    return has_torch() and bool(importlib.import_module("torch").accelerator.is_available())
+
+
+@pytest.fixture(scope="module", params=["in Python", *(["accelerator"] if has_accelerator() else [])])
 def device(request, torch) -> str:
     """The name of a device."""
     if request.param == "accelerator":
-        if not torch.accelerator.is_available():
-            pytest.skip("PyTorch finds no GPU here")
         return str(torch.accelerator.current_accelerator().type)
     why = python_device().why_not()
     if why is not None:

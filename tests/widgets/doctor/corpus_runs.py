@@ -45,7 +45,7 @@ def modules(*names: str) -> list[Planted]:
     return [each for name in names for each in planted_in(importlib.import_module(f"{corpus.__name__}.{name}"))]
 
 
-FAULTY = modules("cuts", "order", "graphs", "numbers", "losses")
+FAULTY = modules("cuts", "effects", "order", "graphs", "numbers", "losses")
 HEALTHY = modules("healthy_models", "healthy_loops", "healthy_networks", "healthy_examples")
 
 

@@ -180,3 +180,35 @@ def test_the_distances_between_positions_are_meant_as_a_table(torch: Any) -> Non
         (bias(bucket).squeeze(-1) - 1).square().mean().backward()
 
     assert checkup(step, model=bias).findings == []
+
+
+@pytest.mark.parametrize("every", [2, 8])
+def test_an_optimizer_that_steps_only_now_and_then(torch: Any, every: int) -> None:
+    model, (x, y) = torch.nn.Linear(8, 3), batch(torch)
+    optimizer, counted = torch.optim.SGD(model.parameters(), lr=0.1), iter(range(1, 100))
+
+    def step() -> None:
+        (torch.nn.functional.cross_entropy(model(x), y) / every).backward()
+        if next(counted) % every == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+
+    found = checkup(step).findings
+    assert [(each.rule, each.severity) for each in found] == ([("nothing-moves", "note")] if every == 8 else [])
+
+
+@pytest.mark.parametrize("warmup", [2, 100])
+def test_a_rate_that_begins_at_0(torch: Any, warmup: int) -> None:
+    model, (x, y) = torch.nn.Linear(8, 3), batch(torch)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda at: at // warmup)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        scheduler.step()
+
+    found = checkup(step).findings
+    assert [(each.rule, each.severity) for each in found] == ([("nothing-moves", "note")] if warmup == 100 else [])
+    assert scheduler.last_epoch == 0

@@ -61,14 +61,14 @@ def checkup(step: Callable[[], Any], *, model: Any = None, optimizer: Any = None
     optimizers = named_objects(optimizer, "optimizer", is_optimizer, names)
     library = library_of([*names.values(), *[each.value for each in (*models, *optimizers)], step])
     tensors = [each.value for each in held_tensors(names)]
-    state = None if keep else State(library, models, optimizers, tensors,
-                                        [each.value for each in found_in(names, is_helper)])
+    state = State(library, models, optimizers, tensors, [each.value for each in found_in(names, is_helper)])
     try:
         recording = recorded(library, step, steps, models, optimizers, names)
         facts = Facts(recording, models, optimizers, surroundings(step), step)  # the step may have bound new names
+        facts.moved = state.moved()
         report = examined(facts)
     finally:
-        if state is not None:
+        if not keep:
             state.restore()
     error = recording.error
     if error is not None and (not report.findings or report.findings[0].rule == "own-error"):

@@ -57,6 +57,7 @@ class Facts:
         self.names, self.program = {} if names is None else names, program
         self.trace, self.calls = recording.trace, recording.calls
         self.events, self.nodes, self.tensors = self.trace.events, self.trace.nodes, self.trace.tensors
+        self.moved: set[int] = set()  # the id() of each parameter that has other values than before
 
     # time
     def iteration(self, step: int) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 from minigrad_widgets.doctor.findings import Place
 
-__all__ = ["assigned", "attribute_line", "mentions", "module_of"]
+__all__ = ["assigned", "attribute_line", "calls", "mentions", "module_of", "uncalled"]
 
 
 def tree_of(path: str) -> ast.Module | None:
@@ -68,14 +68,35 @@ def assigned(function: Any, name: str, role: str) -> list[Place]:
 def mentions(function: Any, name: str, role: str) -> list[Place]:
     """The line of a function that stores something in a variable or attribute: an assignment, or a call of one of its
     methods that add."""
+    path, body = body_of(function)
+    lines = [] if body is None else sorted(stores(body, name))
+    return [place_at(path, lines[-1], role)] if lines else []
+
+
+def uncalled(function: Any, name: str, role: str) -> list[Place]:
+    """The lines of a function that name a method, but do not call it: `optimizer.step`, without parentheses."""
+    path, body = body_of(function)
+    return [] if body is None else [
+        place_at(path, node.lineno, role) for node in ast.walk(body)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Attribute) and node.value.attr == name]
+
+
+def calls(function: Any, name: str) -> bool:
+    """Whether a function's text calls a method of this name, on whatever object."""
+    _, body = body_of(function)
+    return body is not None and any(isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+                                    and node.func.attr == name for node in ast.walk(body))
+
+
+def body_of(function: Any) -> tuple[str, ast.AST | None]:
+    """Return a function's file and its syntax tree; None where its text is not known."""
     start = path_of(function)
     tree = None if start is None else tree_of(start[0])
     if start is None or tree is None:
-        return []
-    body = next((n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Lambda)) and n.lineno == start[1]),
-                None)
-    lines = [] if body is None else sorted(stores(body, name))
-    return [place_at(start[0], lines[-1], role)] if lines else []
+        return "", None
+    found = (n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Lambda)) and start[1] in (
+        n.lineno, *(each.lineno for each in getattr(n, "decorator_list", ()))))
+    return start[0], next(found, None)
 
 
 def stores(body: ast.AST, name: str) -> Iterator[int]:

@@ -52,6 +52,13 @@ class State:
             self.tensors[id(tensor)] = (tensor, tensor.detach().clone(), grad,
                                         None if grad is None else grad.detach().clone(), tensor.requires_grad)
 
+    def moved(self) -> set[int]:
+        """Return the id() of each tensor whose values may be others than before; meta tensors have none to compare."""
+        package = self.library.package
+        with package.no_grad():
+            return {key for key, (tensor, values, *_) in self.tensors.items() if tensor.device.type == "meta"
+                    or tensor.shape != values.shape or not package.equal(tensor, values)}
+
     def restore(self) -> None:
         """Restore everything; versions are not restored but keep counting."""
         with self.library.package.no_grad():
