@@ -27,6 +27,7 @@ RULES = {  # in the order of the page: what each finds
                  "`.data`, `.item()`, `numpy()`, `torch.tensor(x)`, `no_grad`, a comparison, an op on integers, "
                  "`argmax`",
     "no-graph-loss": "`backward` on a loss that has no graph, and where the graph was cut",
+    "leaf-loss": "a loss that has no graph and was made a leaf, as by `requires_grad_()`, and where its graph was cut",
     "not-a-leaf": "a tensor that is used as a parameter but is the result of an op",
     "not-in-optimizer": "a parameter with a gradient that no optimizer holds",
     "stale-in-optimizer": "an optimizer that holds tensors which the model no longer has",

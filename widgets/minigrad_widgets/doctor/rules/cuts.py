@@ -32,6 +32,9 @@ def missing_gradients(facts: Facts) -> Iterator[Finding]:
     if not facts.passes or facts.recording.error is not None:
         return
     numbers = {name: facts.recording.numbers.get(id(p)) for name, p in facts.parameters.items()}
+    if numbers and not facts.leaves_with_gradient.intersection(numbers.values()) and (found := leaf_loss(facts)):
+        yield found
+        return
     if numbers and all(n is None for n in numbers.values()):
         yield Finding("unused-parameter", "error", "None of the model's parameters took part in the step: the step "
                       "trains something else, perhaps a copy of the model, or one on another device.",
@@ -62,6 +65,19 @@ def missing_gradients(facts: Facts) -> Iterator[Finding]:
     for cut, names in by_cut.items():
         yield cut_finding(facts, cut, names)
     yield from unused_findings(facts, unused, numbers)
+
+
+def leaf_loss(facts: Facts) -> Finding | None:
+    """`leaf-loss`: all passes begin at leaves; None if one does not, or if nothing was cut before it."""
+    leaves = [facts.nodes[node].get("variable") for each in facts.passes for node in each.roots]
+    cut = None if None in leaves or not leaves else cut_before(facts, leaves[0])
+    if cut is None:
+        return None
+    where, by = cut_place(facts, cut)
+    return Finding("leaf-loss", "error", f"The loss is a leaf: its graph was cut by {by}, and requires_grad gives it "
+                   "no other. Nothing but the loss gets a gradient.",
+                   where + line_at(facts.trace, facts.passes[0].at, "backward starts and ends here"), {"cut by": by},
+                   mends_of(by), CUT)
 
 
 def stopped_finding(facts: Facts, names: list[str]) -> Finding | None:
