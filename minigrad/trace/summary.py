@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from math import hypot, isfinite, prod
+from math import hypot, prod
 from typing import NamedTuple
 
-from minigrad.trace.format import broken, number, shape_text
+from minigrad.trace.format import broken, shape_text
 from minigrad.trace.schema import Parts
 
 __all__ = ["ModuleRow", "Summary", "summary_of"]
@@ -28,7 +28,8 @@ class ModuleRow(NamedTuple):
     calls: int
     """How often it was called, recomputations aside."""
     output: tuple[int, ...] | None
-    """The shape of the first result of the last op that ran in it; None if none ran."""
+    """The shape of the first result of the last op in it that left a node, or, if none did, of the last; None if none
+    ran."""
     parameters: int
     """The number of elements of the parameters that were used; a shared one counts where it belongs."""
     saved: int
@@ -99,7 +100,8 @@ def summary_of(parts: Parts) -> Summary:
         scope = event.get("scope") if node is None else parts.nodes[node].get("scope", event.get("scope"))
         around = list(_around(parts, scope))
         for calls in [found[paths[each]] for each in around] or [outside]:
-            calls.output = event["outputs"][0] if event["outputs"] else calls.output
+            if event["outputs"] and (node is not None or not calls.nodes):  # not a statistic's update after the result
+                calls.output = event["outputs"][0]
             if node is not None:
                 calls.nodes.add(node)
         for each in around:
@@ -242,4 +244,4 @@ def _time(seconds: float | None) -> str:
 
 
 def _size(norm: float | None) -> str:
-    return "" if norm is None else number(float(f"{norm:.3g}")) if isfinite(norm) else str(norm)
+    return "" if norm is None else f"{norm:.3g}"

@@ -44,7 +44,7 @@ net                Net         [4, 3]          24  176 B      3.28
   last             Sequential  [4, 3]           3   48 B      3.28
     0              Tanh        [4, 3]               48 B       2.3
     1              Linear      [4, 3]           3   48 B      3.28
-(outside modules)              scalar               48 B        1."""
+(outside modules)              scalar               48 B         1"""
 
 
 def test_a_shared_parameter_counts_where_it_belongs() -> None:
@@ -92,6 +92,36 @@ def test_a_gradient_that_is_no_number() -> None:
     gradient = trace.summary()["net"].gradient
     assert gradient is not None and isnan(gradient)
     assert repr(trace.summary()).splitlines()[1].endswith(" nan")
+
+
+def test_a_small_gradient_keeps_three_digits() -> None:
+    net = nn.Linear(1, 1)
+    with record() as trace:
+        (net(torch.ones(1, 1)) * 0.00591).sum().backward()
+    assert repr(trace.summary()).splitlines()[1].endswith(" 0.00591")
+
+
+def test_what_leaves_no_node_is_no_output_beside_what_does() -> None:
+    class Averaged(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.Linear(2, 3)
+            self.register_buffer("mean", torch.zeros(3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = self.inner(x)
+            with torch.no_grad():
+                self.mean.add_(y.mean(0))
+            return y
+
+    net = Averaged()
+    with record() as trace:
+        net(torch.ones(4, 2)).sum().backward()
+        with torch.no_grad():
+            net.inner.bias.sub_(0.1)
+    found = trace.summary()
+    assert found["net"].output == (4, 3) and found["net"].gradient is not None
+    assert found["(outside modules)"].output == ()
 
 
 def test_a_module_that_was_not_called() -> None:
