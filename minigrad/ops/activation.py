@@ -341,7 +341,7 @@ class RreluWithNoiseInPlace(InPlace, of=RreluWithNoise):
     """The same in place. Slopes that were drawn are 1 above 0; one for all is checked, as in `LeakyReluInPlace`."""
 
     def backward(self, xp: Any, g: Any, y: Any, slope: Any, lower: float, upper: float, training: bool) -> Any:
-        if training and upper - lower > 1e-6:
+        if training:
             return xp.apply(Scaled, g, slope)
         refuse_negative((lower + upper) / 2, *LEAKY_RELU)
         return xp.apply(Gate, g, y, y > 0, slope)

@@ -54,7 +54,9 @@ def scaled(input: Tensor, number: Any, alpha: Any) -> Any:
     if known is NotImplemented:
         return number
     alpha = check_scale("alpha", alpha, x.dtype)
-    return number and bool(alpha) if x.dtype.kind == "b" else number * (int(alpha) if x.dtype.kind in "iu" else alpha)
+    if x.dtype.kind in "iu":  # one element in an array wraps around without a warning
+        return (np.array([known], x.dtype) * alpha)[0].item()
+    return number and bool(alpha) if x.dtype.kind == "b" else number * alpha
 
 
 class Add(Node):
@@ -216,7 +218,12 @@ def rsub(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
     """`other - alpha * input`."""
     if isinstance(other, Tensor):
         return RsubTensor.forward(input, other, alpha)
-    return Rsub.forward(input if alpha == 1 else input * check_scale("alpha", alpha, input.array.dtype), other)
+    if alpha != 1 or alpha is True:
+        check_minus_number(input.array, other)
+        x, _ = promote_scalar(input.array, other)
+        alpha = check_scale("alpha", alpha, x.dtype)
+        input = input * (float(alpha) if x.dtype.kind == "f" else alpha)
+    return Rsub.forward(input, other)
 
 
 subtract = sub

@@ -91,3 +91,23 @@ LISTS = {
 @pytest.mark.parametrize("name", LISTS)
 def test_lists_of_small_integers(torch, name, dtype):
     alike(torch, lambda m: m.tensor(LISTS[name], dtype=dtype and getattr(m, dtype)))
+
+
+SCALED_NUMBERS = {
+    "add": lambda m: m.add(m.tensor([1], dtype=m.uint8), -1, alpha=-2),
+    "sub": lambda m: m.sub(m.tensor([1], dtype=m.uint8), -1, alpha=-2),
+    "add beyond the range": lambda m: m.add(m.tensor([1], dtype=m.int8), 100, alpha=2),
+    "add beyond int64": lambda m: m.add(m.tensor([1]), 2**62 + 1, alpha=4),
+    "rsub": lambda m: m.rsub(m.tensor([1], dtype=m.uint8), 3, alpha=-2),
+    "rsub from a float": lambda m: m.rsub(m.tensor([1], dtype=m.int8), 3.5, alpha=2.5),
+    "rsub from a float, beyond the range": lambda m: m.rsub(m.tensor([2], dtype=m.int8), 3.5, alpha=200),
+    "rsub with a bool alpha": lambda m: m.rsub(m.ones(1), 3.5, alpha=True),
+    "rsub of a bool": lambda m: m.rsub(m.tensor([True]), 3, alpha=2),
+    "rsub from a bool": lambda m: m.rsub(m.tensor([1]), True, alpha=2),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", SCALED_NUMBERS)
+def test_alpha_of_a_number(torch, name):
+    alike(torch, SCALED_NUMBERS[name])

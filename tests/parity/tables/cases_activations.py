@@ -36,6 +36,7 @@ CASES = {
     "rrelu inplace": (lambda m, a: seeded(m).rrelu(a * 1, training=True, inplace=True), [leaf(8)]),
     "rrelu inplace of negative slopes": (lambda m, a: seeded(m).rrelu(a * 1, -2, -1, training=True, inplace=True),
                                          [leaf(8)]),
+    "rrelu inplace of one negative slope": (lambda m, a: m.rrelu_(a * 1, -0.2, -0.2, True), [leaf(8)]),
     "rrelu_": (lambda m, a: m.rrelu_(a * 1), [leaf(8)]),
     # smooth
     "elu": (lambda m, a: m.nn.functional.elu(a), [leaf(8)]),

@@ -65,7 +65,7 @@ def test_a_backward_pass_that_starts_at_a_leaf(torch: Any) -> None:
         optimizer.step()
 
     found = checkup(step, model=model, optimizer=optimizer).findings
-    assert [each.rule for each in found] == ["cut-graph"] and "cut by .item()" in found[0].what
+    assert [each.rule for each in found] == ["leaf-loss"] and "cut by .item()" in found[0].what
     assert found[0].where[0].source.startswith("value = ")
 
 
