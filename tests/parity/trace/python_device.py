@@ -24,6 +24,7 @@ __all__ = ["COUNTS", "NAME", "set_up", "why_not"]
 NAME = "standin"
 COUNTS: Counter[str] = Counter()
 QUEUED: list[tuple[Any, Any]] = []  # copies that have not reached the host: their target there, and what was copied
+BASE: Any = getattr(backend_registration, "_DummyBackendModule", object)  # older versions have none: `why_not`
 HOST, DEVICE = 1, 12  # DLPack's numbers of the CPU and of a device that it does not know
 VIEWS = ("as_strided", "view", "_reshape_alias", "unfold")  # their kernels for the CPU look at no value
 # Ops that the reader runs itself: a fallback in Python is not found while a dispatch mode is on and overruled.
@@ -107,7 +108,7 @@ def arrived() -> None:
     QUEUED.clear()
 
 
-class Module(backend_registration._DummyBackendModule):  # type: ignore[misc]  # PyTorch has no type for it
+class Module(BASE):  # type: ignore[misc]  # PyTorch has no type for it
     """`torch.standin`. `capturing`: whether it only notes what it will do; `failing`: whether it is out of order."""
 
     capturing = failing = False

@@ -103,7 +103,7 @@ def dtype_mismatch__probabilities(torch):
     torch.nn.functional.binary_cross_entropy(torch.ones(2), torch.ones(2, dtype=torch.float64))
 
 
-@says("It takes Long or Byte and got Float.")
+@says("and got Float.")
 def dtype_mismatch__classes_as_floats(torch):
     torch.nn.functional.nll_loss(torch.ones(2, 3), torch.tensor([0.0, 1.0]))
 
