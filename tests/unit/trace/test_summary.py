@@ -65,6 +65,10 @@ def test_times() -> None:
     row = trace.summary()["net"]
     assert row.forward_seconds is not None and row.backward_seconds is not None
     assert 0 < row.forward_seconds < 1 and 0 < row.backward_seconds < 1
+    ops = [node for node in trace.nodes if node.get("scope") == 0 and "variable" not in node]
+    known = [node["seconds"] for node in ops if "seconds" in node]
+    for at, found in enumerate((row.forward_seconds, row.backward_seconds)):
+        assert found == pytest.approx(sum(each[at] for each in known if each[at] is not None))
     assert {"forward", "backward"} < set(repr(trace.summary()).splitlines()[0].split())
 
 

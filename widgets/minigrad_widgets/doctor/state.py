@@ -53,11 +53,13 @@ class State:
                                         None if grad is None else grad.detach().clone(), tensor.requires_grad)
 
     def moved(self) -> set[int]:
-        """Return the id() of each tensor whose values may be others than before; meta tensors have none to compare."""
+        """Return the id() of each parameter of the optimizers whose values may be others than before; of a meta tensor
+        nothing is known."""
         package = self.library.package
+        held = {id(p): p for _, groups in self.groups for group in groups for p in group if id(p) in self.tensors}
         with package.no_grad():
-            return {key for key, (tensor, values, *_) in self.tensors.items() if tensor.device.type == "meta"
-                    or tensor.shape != values.shape or not package.equal(tensor, values)}
+            return {key for key, p in held.items() if p.device.type == "meta"
+                    or p.shape != self.tensors[key][1].shape or not package.equal(p, self.tensors[key][1])}
 
     def restore(self) -> None:
         """Restore everything; versions are not restored but keep counting."""
