@@ -11,14 +11,15 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from minigrad.recorder import Trace
-from minigrad_widgets.torch_reader.profile import PAUSED, door
+from minigrad_widgets.torch_reader.profile import PAUSED, door, pause
 
-__all__ = ["Notes", "Once", "Watching", "guarded", "insistent"]
+__all__ = ["Notes", "Once", "Watching", "about_to_watch", "guarded", "insistent"]
 
 LONGEST = 200  # of a text in a note
 MOST = 30  # notes of a trace, each with its count
@@ -126,6 +127,12 @@ class Watching(TorchDispatchMode):
         finally:
             resume(paused)
         return once.result if once.ran else once()
+
+
+def about_to_watch(frame: FrameType, arg: Any) -> None:
+    """PyTorch asks for the rule of a class of modes, and passes an op to such a mode next: to a door, if it is ours."""
+    if frame.f_locals.get("torch_dispatch_class") is Watching:
+        pause(frame)
 
 
 def insistent(method: Callable[..., None]) -> Callable[..., None]:

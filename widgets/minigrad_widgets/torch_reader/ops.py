@@ -6,7 +6,6 @@ of its results, until the next thing happens: then its results have their node, 
 
 from __future__ import annotations
 
-import functools
 import sys
 import weakref
 from collections.abc import Iterable, Iterator
@@ -24,7 +23,7 @@ from minigrad_widgets.torch_reader.previews import is_jagged
 from minigrad_widgets.torch_reader.private import PRIVATE
 from minigrad_widgets.torch_reader.seen import Seen, memory, name_of
 
-__all__ = ["Ops"]
+__all__ = ["Facts", "Ops", "facts_of"]
 
 Tensor = torch.Tensor
 # What PyTorch does as part of other things, and what makes a tensor from none; minigrad has no op for these.
@@ -33,6 +32,17 @@ UNTOLD = frozenset({"lift_fresh", "_local_scalar_dense", "is_same_size", "set_",
                     "record_stream", "equal", "is_nonzero", "rand_like", "randn_like"})
 EMPTY = frozenset({"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"})
 READING = frozenset({"_local_scalar_dense", "equal", "is_nonzero"})  # they return a Python number or bool
+
+
+class Facts(NamedTuple):
+    """What is known of an operator: its name; which arguments it writes to, by position and name; whether it writes to
+    any memory; whether several ranks do it."""
+
+    func: Any
+    name: str
+    places: list[tuple[int, str]]
+    mutable: bool
+    collective: bool
 
 
 class Written(NamedTuple):
@@ -82,18 +92,17 @@ class Ops:
         self.fills: list[tuple[Any, int, int, Any]] = []
         self.unwritten: list[weakref.ref[Tensor]] = []  # what `empty` has made, while it lives
 
-    def run(self, op: Once, at: Any, depth: int) -> Any:
+    def run(self, op: Once, facts: Facts, at: Any, depth: int) -> Any:
         """Run an op that will be reported, and note what is known about it now."""
-        args, kwargs = op.args, op.kwargs
-        name, places = facts_of(op.func)
-        operands = tensors_in((*args, *kwargs.values()))
+        args, kwargs, name, seen = op.args, op.kwargs, facts.name, self.seen
+        operands = tensors_in((*args, *kwargs.values()) if kwargs else args)
         if any(map(is_jagged, operands)):
             return op()
-        written = list(written_by(places, args, kwargs)) if places else []
+        written = list(written_by(facts.places, args, kwargs)) if facts.places else []
         own = self.waiting is not None and name == "detach" and any(r() is operands[0] for r in self.waiting.outputs)
         if not own:
             self.settle()
-        self.seen.at = at
+        seen.at = at
         if name in READING:
             self.read(operands)
         if name in EMPTY:
@@ -104,34 +113,37 @@ class Ops:
             self.find_functions(operands, at, depth)
         if own:
             return self.set_aside(op, operands[0], at, depth)
-        fresh = [t for t in written if id(t) not in self.seen.tensors and self.is_empty(t)]
-        given: list[Any] = [None if any(t is f for f in fresh) else self.seen.operand(t) for t in operands]
-        self.seen.name_leaves()
-        self.seen.look_at_names(sys._getframe(1))
-        self.seen.drop_copies()
+        fresh = [t for t in written if id(t) not in seen.tensors and self.is_empty(t)]
+        given: list[Any] = [None if fresh and any(t is f for f in fresh) else seen.operand(t) for t in operands]
+        if seen.unnamed:
+            seen.name_leaves()
+        seen.look_at_names(sys._getframe(1))
+        seen.drop_copies()
         began = perf_counter()
         result = op()
         self.seconds = perf_counter() - began
         outputs = tensors_in(result if isinstance(result, (tuple, list)) else (result,))
         if not any(map(is_jagged, outputs)):
-            self.wait(op, at, depth, operands, given, written, outputs)
+            call = self.call_of(name, args, kwargs, operands, outputs)
+            if written:
+                self.wait_written(name, at, depth, operands, given, written, outputs, call)
+            else:
+                self.waiting = Op(at, depth, name, given, [], outputs, [seen.copied(t) for t in outputs], call)
         return result
 
-    def wait(self, call: Once, at: Any, depth: int, operands: list[Tensor], given: list[Any], written: list[Tensor],
-             outputs: list[Tensor]) -> None:
-        """Keep what is known of an op that has run until its results have their node."""
-        name = facts_of(call.func)[0]
+    def wait_written(self, name: str, at: Any, depth: int, operands: list[Tensor], given: list[Any],
+                     written: list[Tensor], outputs: list[Tensor], call: Any) -> None:
+        """Keep what is known of an op that has written to memory until its results have their node."""
         for t in written:
             self.seen.wrote(memory(t)[0])
         for i, t in enumerate(operands):
             given[i] = self.seen.tensor(t) if given[i] is None else given[i]
         same = {id(t): self.seen.copied(t) for t in (*outputs, *written)}
-        expression = self.call_of(name, call.args, call.kwargs, operands, outputs)
         self.waiting = Op(at, depth, name, given, [
             Written(self.seen.tensor(t), weakref.ref(t), weakref.ref(t if t._base is None else t._base), same[id(t)],
                     0 if t.is_inference() else t._version + 1,
                     self.seen.others(memory(t)[0], [id(each) for each in written])) for t in written],
-            outputs, [same[id(t)] for t in outputs], expression)
+            outputs, [same[id(t)] for t in outputs], call)
 
     def set_aside(self, op: Once, operand: Tensor, at: Any, depth: int) -> Any:
         """Run what may be autograd's own `detach`; it must not touch its operand, which has no node yet."""
@@ -164,9 +176,10 @@ class Ops:
 
     def settle(self) -> None:
         """Report the op that waits: its results have their node by now."""
-        op, self.waiting = self.waiting, None
+        op = self.waiting
         if op is None:
             return
+        self.waiting = None
         outputs = [reference() for reference in op.outputs]
         if op.written and op.written[0].base() is not None:  # a view that was written to has given its base a new node
             outputs[:1] = [op.written[0].base()]
@@ -303,12 +316,19 @@ def tensors_in(values: Iterable[Any]) -> list[Tensor]:
     return found
 
 
-@functools.cache
-def facts_of(func: Any) -> tuple[str, list[tuple[int, str]]]:
-    """Return the name of an op, and which arguments it writes to: their positions and names."""
-    schema = func._schema
-    return func.overloadpacket.__name__, [(i, a.name) for i, a in enumerate(schema.arguments) if schema.is_mutable
-                                          and a.alias_info is not None and a.alias_info.is_write]
+KNOWN: dict[int, Facts] = {}  # by `id()` of an operator, which is kept alive: its hash is computed in Python
+
+
+def facts_of(func: Any) -> Facts:
+    """Return what is known of an operator."""
+    known = KNOWN.get(id(func))
+    if known is None:
+        schema = func._schema
+        places = [(i, a.name) for i, a in enumerate(schema.arguments) if schema.is_mutable
+                  and a.alias_info is not None and a.alias_info.is_write]
+        known = KNOWN[id(func)] = Facts(func, func.overloadpacket.__name__, places, schema.is_mutable,
+                                        func.namespace == "c10d")
+    return known
 
 
 def written_by(places: Iterable[tuple[int, str]], args: Any, kwargs: Any) -> Iterator[Tensor]:

@@ -88,6 +88,7 @@ class Seen(Tracker):
         self.unlinked: list[tuple[Any, int]] = []
         self.linking = False
         self.several = False  # whether several threads have made nodes
+        self.without_node: dict[int, TrackedRef] = {}  # by number: tensors that had no node when they were last noted
         self.known_grads: dict[int, tuple[int, int] | None] = {}  # by number of a leaf: its `.grad` as last reported
         self.at: Any = NOWHERE
 
@@ -134,7 +135,9 @@ class Seen(Tracker):
                  copy if copy is not None else self.previews.all_values(t) if above is None else self.copied(t))
         self.tensors[key] = ref  # no interrupt comes between these (minigrad/recording/tracker.py, NOTE 2)
         self.tensor_count = number + 1
-        if above is not None:
+        if above is None:
+            self.without_node[number] = ref
+        else:
             self.made[above] = outputs
         self.log.append(entry)
         facts = self.shares(t)
@@ -164,9 +167,11 @@ class Seen(Tracker):
 
     def changed(self, t: Any) -> None:
         """Note that the values of a tensor were changed in place; its node may be another one."""
-        self.tensor(t)
+        number = self.tensor(t)
         if t.grad_fn is not None:
             self.join(t, self.node(t.grad_fn))
+        elif number not in self.without_node:  # as after `detach_`
+            self.without_node = dict(sorted([*self.without_node.items(), (number, self.tensors[id(t)])]))
 
     def join(self, t: Any, node: int) -> None:
         """Note that a tensor is now an output of a node."""
@@ -195,15 +200,21 @@ class Seen(Tracker):
 
         `written`: the `id()` of tensors that an op has written to; foreach ops raise no version in a dispatch mode.
         """
-        for ref in list(self.tensors.values()):
+        known = self.known_grads
+        for number, ref in list(self.without_node.items()):
             leaf = ref()
-            if leaf is None or not leaf.is_leaf or ref.number is None:
+            if leaf is None:
+                del self.without_node[number]
+            if leaf is None or not leaf.is_leaf:
                 continue
-            before, self.known_grads[ref.number] = self.known_grads.get(ref.number), known_by(leaf.grad)
-            if before != self.known_grads[ref.number] or id(leaf.grad) in written:
-                if leaf.grad is not None:
-                    self.track_grad(leaf.grad, ref.number)
-                self.log.event("grad", at, depth, tensor=ref.number, grad=self.copied(leaf.grad))
+            grad = leaf.grad
+            if grad is None and known.get(number) is None:
+                continue
+            before, known[number] = known.get(number), known_by(grad)
+            if before != known[number] or id(grad) in written:
+                if grad is not None:
+                    self.track_grad(grad, number)
+                self.log.event("grad", at, depth, tensor=number, grad=self.copied(grad))
 
     # nodes
     def key_of(self, node: Any) -> int:
@@ -370,7 +381,7 @@ class Seen(Tracker):
             hooked.remove()
         super().forget()
         self.previews.forget()
-        for table in (self.next, self.made, self.leaves, self.order, self.hooked):
+        for table in (self.next, self.made, self.leaves, self.order, self.hooked, self.without_node):
             table.clear()
 
 
