@@ -6,7 +6,7 @@ them, and may be gone by then: when it is first used, it is looked up in the run
 
 import sys
 from collections import deque
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from types import FrameType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any
@@ -94,15 +94,24 @@ class ModulePaths:
             walk = self.walked[id(owner)] = Walk(owner)
         return walk
 
-    def path(self, module: Any, owners: Iterable[Any]) -> str | None:
-        """Return the path to a module from the first of these modules that it is in."""
-        key = id(module)
-        return next((path for owner in owners if (path := self.path_from(owner, key, "_modules"))), None)
+    def path(self, module: Any, owners: Sequence[Any]) -> str | None:
+        """Return the path to a module from the first of these modules that it is in; the last one is around all."""
+        key, walk = id(module), self.walk_of(owners[-1]) if owners else None
+        for owner in owners:
+            path = walk and walk.between(owner, key) or self.path_from(owner, key, "_modules")
+            if path:
+                return path
+        return None
+
+    def walk_of(self, owner: Any) -> "Walk | None":
+        """Return the last walk through a module, if there was one."""
+        walk = self.walked.get(id(owner))
+        return None if walk is None or walk.modules[0]() is not owner else walk
 
     def path_from(self, owner: Any, key: int, table: str) -> str | None:
         """Return the path from a module to what has this `id()` and is in this table of it or of a module in it."""
-        walk = self.walked.get(id(owner))
-        path = None if walk is None or walk.modules[0]() is not owner else walk.checked(key, table)
+        walk = self.walk_of(owner)
+        path = None if walk is None else walk.checked(key, table)
         return self.inside(owner).found[table].get(key) if path is None else path
 
 
@@ -135,19 +144,27 @@ class Walk:
 
     def checked(self, key: int, table: str) -> str | None:
         """Return the path to what has this `id()`, if it is where it was found, and so are the modules around it."""
-        path, wanted = self.found[table].get(key), key
+        path = self.found[table].get(key)
+        return path if path == "" or path and self.between(self.modules[0](), key, table) else None
+
+    def between(self, owner: Any, key: int, table: str = "_modules") -> str | None:
+        """Return the path from one of the modules to what has this `id()`, if that is still in it where it was found.
+
+        Had a shared module in it an earlier path, it would have been found there.
+        """
+        names: list[str] = []
         try:
-            while path is not None:
-                at, name = self.places[wanted]
-                if at < 0:
-                    return path
-                module = self.modules[at]()
-                if id(dict.get(OWN(module, "__dict__")[table], name)) != wanted:
+            while True:
+                at, name = self.places[key]
+                module = self.modules[at]() if at >= 0 else None
+                if id(dict.get(OWN(module, "__dict__")[table], name)) != key:
                     return None
-                wanted, table = id(module), "_modules"
-        except (AttributeError, KeyError, TypeError):  # a module is gone, or its tables are no dicts
-            pass
-        return None
+                names.append(name)
+                if module is owner:
+                    return ".".join(reversed(names))
+                key, table = id(module), "_modules"
+        except (AttributeError, KeyError, TypeError):  # it is not there, a module is gone, or its tables are no dicts
+            return None
 
 
 def entries_of(module: Any, table: str) -> list[tuple[str, Any]]:

@@ -21,7 +21,7 @@ from minigrad_widgets.torch_reader.formulas import formula_of
 from minigrad_widgets.torch_reader.guard import Once
 from minigrad_widgets.torch_reader.previews import is_jagged
 from minigrad_widgets.torch_reader.private import PRIVATE
-from minigrad_widgets.torch_reader.seen import Seen, memory, name_of
+from minigrad_widgets.torch_reader.seen import Seen, memory
 
 __all__ = ["Facts", "Ops", "facts_of"]
 
@@ -217,7 +217,7 @@ class Ops:
         if saved is not None:
             self.tell_fills(op.depth, len(saved[0]))
         told = op.name if op.written else word(name)
-        self.log.append(("record", op.at, op.depth, told, number, name, node._sequence_nr(), targets, output_nrs,
+        self.log.append(("record", op.at, op.depth, told, number, name, seen.order[number], targets, output_nrs,
                          op.given, made, saved, self.formula(node, name, saved), op.call))
         if self.times:
             self.log.append(("took", number, False, self.seconds))
@@ -262,7 +262,7 @@ class Ops:
         edges = [None if fn is None else (seen.node(fn), int(nr)) for fn, nr in node.next_functions]
         number = seen.new_node(node)
         seen.next[number] = edges
-        return (name_of(node), [None if e is None else e[0] for e in edges],
+        return (seen.name_of(node), [None if e is None else e[0] for e in edges],
                 [0 if e is None else e[1] for e in edges], number)
 
     def tell_fills(self, depth: int, count: int | None = None) -> None:

@@ -18,7 +18,8 @@ from minigrad_widgets.torch_reader.private import PRIVATE
 
 __all__ = ["DETAILS", "Previews", "array_of", "bytes_of", "is_jagged", "shape_of"]
 
-PLAIN = (torch.Tensor, torch.nn.Parameter)
+PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
+STRIDED = torch.strided
 COMPRESSED = {torch.sparse_csr: ("crow", "col"), torch.sparse_bsr: ("crow", "col"),
               torch.sparse_csc: ("ccol", "row"), torch.sparse_bsc: ("ccol", "row")}
 PARTS = {torch.sparse_coo: ("_values", "_indices"),
@@ -56,6 +57,9 @@ class Previews:
 
     def of(self, t: Any, entire: bool = False) -> Any:
         """Return what is kept of a tensor's values. `entire`: all of them, if they are late and not too many."""
+        if self.most is not None and type(t) in PLAIN and t.layout is STRIDED and not t.is_nested:
+            if t.numel() > self.most and not t.is_meta:
+                return Unreadable(t.dtype, tuple(t.shape))
         size = LARGEST + 1 if t.is_nested else t.numel()
         if self.most is not None and size > self.most or t.layout is not torch.strided and size > LARGEST:
             return Unreadable(described(t), shape_of(t))

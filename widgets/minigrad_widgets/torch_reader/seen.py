@@ -21,6 +21,7 @@ from minigrad_widgets.torch_reader.private import PRIVATE
 __all__ = ["Hooked", "Seen", "leaf_of"]
 
 NodeHook = Callable[..., None]
+STRIDED = torch.strided
 FAR = 1 << 62  # more than any sequence number
 
 
@@ -84,6 +85,7 @@ class Seen(Tracker):
         self.order: dict[int, int] = {}
         self.hooked: dict[int, Hooked] = {}
         self.saving: dict[type, list[tuple[str, str]]] = {}  # by class of nodes, the names of what they save
+        self.names: dict[type, str] = {}  # of classes of nodes
         self.classes: dict[str, type] = {}
         self.unlinked: list[tuple[Any, int]] = []
         self.linking = False
@@ -125,7 +127,8 @@ class Seen(Tracker):
         ref = self.tensors.get(id(t))
         if ref is not None:
             return int(ref.number)
-        above = None if before or t.grad_fn is None else self.node(t.grad_fn)
+        node = t.grad_fn
+        above = None if before or node is None else self.node(node)
         key, ref, hold, number = id(t), TrackedRef(t, self.on_tensor_gone), memory(t), self.tensor_count
         ref.key, ref.number, ref.storage, ref.writes = key, number, hold[0], self.writes.get(hold[0], 0)
         outputs = [] if above is None else [*self.made.get(above, ()), (t.output_nr, ref)]
@@ -143,19 +146,22 @@ class Seen(Tracker):
         facts = self.shares(t)
         if facts:
             self.log.append(("shares", number, facts))
-        if t.is_leaf and t.grad is not None:
-            self.track_grad(t.grad, number)
-            self.known_grads[number] = known_by(t.grad)
-        if t.is_leaf and (t.requires_grad or isinstance(t, torch.nn.Parameter)):  # a frozen one has a name too
-            self.unnamed.append(ref)
+        if node is None:
+            grad = t.grad
+            if grad is not None:
+                self.track_grad(grad, number)
+                self.known_grads[number] = known_by(grad)
+            if t.requires_grad or parameter:  # a frozen one has a name too
+                self.unnamed.append(ref)
         return number
 
     def shares(self, t: Any) -> dict[str, Any]:
         """What a tensor is a view of, its version, and its place in its storage: only what is not the default."""
-        facts: dict[str, Any] = {} if t._base is None else {"base": self.tensor(t._base)}
-        if not t.is_inference() and t._version:
-            facts["version"] = t._version
-        if t.layout is torch.strided and (t.storage_offset() or not t.is_contiguous()):
+        base = t._base
+        facts: dict[str, Any] = {} if base is None else {"base": self.tensor(base)}
+        if not t.is_inference() and (version := t._version):
+            facts["version"] = version
+        if t.layout is STRIDED and (not t.is_contiguous() or t.storage_offset()):
             facts.update(offset=t.storage_offset(), strides=list(t.stride()))
         return facts
 
@@ -282,22 +288,32 @@ class Seen(Tracker):
             self.log.append(entry)
             self.unnamed.append(ref)
         if found not in self.nodes:
-            self.watch(node, found, found)
+            self.watch(node, found, found, node._sequence_nr())
         return found
 
     def new_node(self, node: Any) -> int:
         """Return the number of a new node, which is watched from now on."""
-        key, name, number = self.key_of(node), name_of(node), self.node_count
-        entry = ("node", name, node._sequence_nr(), self.at)
-        self.classes.setdefault(name, type(node))
+        key, name, number, order = self.key_of(node), self.name_of(node), self.node_count, node._sequence_nr()
+        entry = ("node", name, order, self.at)
         self.numbers[key] = number  # no interrupt comes between these (minigrad/recording/tracker.py, NOTE 2)
         self.node_count = number + 1
         self.log.append(entry)
-        self.watch(node, number, key)
+        self.watch(node, number, key, order)
         return number
 
-    def watch(self, node: Any, number: int, key: int) -> None:
-        hooked, order = Hooked(node, partial(self.pre, number), partial(self.post, number)), node._sequence_nr()
+    def name_of(self, node: Any) -> str:
+        """Return a node's name, without the C++ namespace."""
+        kind = type(node)
+        name = self.names.get(kind)
+        if name is None:
+            name = str(node.name()).rpartition("::")[2]
+            self.classes.setdefault(name, kind)
+            if kind.__name__ != "CppFunction":  # which PyTorch uses for all that have no class of their own
+                self.names[kind] = name
+        return name
+
+    def watch(self, node: Any, number: int, key: int, order: int) -> None:
+        hooked = Hooked(node, partial(self.pre, number), partial(self.post, number))
         ref = TrackedRef(hooked.pre(), self.on_node_gone)
         ref.key, ref.number = key, number
         self.hooked[number] = hooked  # no interrupt comes between these (minigrad/recording/tracker.py, NOTE 2)
@@ -326,6 +342,8 @@ class Seen(Tracker):
 
         `unknown`: whether the user's hooks may have packed it, for a PyTorch that does not say.
         """
+        if not self.saved_names(node):
+            return None
         rows: list[Any] = []
         holds: list[tuple[int, int]] = []
         with PRIVATE.without_dispatch():  # before 2.10, reading what is stored detaches it
@@ -390,11 +408,6 @@ def numbered(name: str, found: Any) -> list[tuple[str, Any]]:
     if isinstance(found, (tuple, list)):
         return [(f"{name}{i}" if name != "tensors" else f"saved{i}", each) for i, each in enumerate(found)]
     return [] if found is None else [(name, found)]
-
-
-def name_of(node: Any) -> str:
-    """Return a node's name, without the C++ namespace."""
-    return str(node.name()).rpartition("::")[2]
 
 
 def is_same(t: Any, kept: Any) -> bool:
