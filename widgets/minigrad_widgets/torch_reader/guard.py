@@ -71,12 +71,12 @@ class Notes:
 
 class Once:
     """An op that is to be run once, whatever becomes of the reader. `lock`: what the reader holds, if it does: the op
-    may wait for a thread that waits for it."""
+    may wait for a thread that waits for it. `profiled`: whether the reader's profile function was on."""
 
-    __slots__ = ("args", "error", "func", "kwargs", "lock", "ran", "result")
+    __slots__ = ("args", "error", "func", "kwargs", "lock", "profiled", "ran", "result")
 
-    def __init__(self, func: Any, args: Any, kwargs: Any) -> None:
-        self.func, self.args, self.kwargs = func, args, kwargs
+    def __init__(self, func: Any, args: Any, kwargs: Any, profiled: bool) -> None:
+        self.func, self.args, self.kwargs, self.profiled = func, args, kwargs, profiled
         self.ran = False
         self.error: BaseException | None = None
         self.result: Any = None
@@ -117,7 +117,7 @@ class Watching(TorchDispatchMode):
     @door
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         paused, PAUSED.profile = PAUSED.profile, None
-        once = Once(func, args, kwargs or {})
+        once = Once(func, args, kwargs or {}, paused is not None)
         try:
             self.run(once)
         except Exception as error:  # noqa: BLE001 - none of the reader's may reach the program

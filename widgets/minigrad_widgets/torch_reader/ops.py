@@ -19,7 +19,7 @@ from minigrad.recorder import Log
 from minigrad_widgets.torch_reader.calls import call_of
 from minigrad_widgets.torch_reader.formulas import formula_of
 from minigrad_widgets.torch_reader.guard import Once
-from minigrad_widgets.torch_reader.previews import is_jagged
+from minigrad_widgets.torch_reader.previews import PLAIN, is_jagged
 from minigrad_widgets.torch_reader.private import PRIVATE
 from minigrad_widgets.torch_reader.seen import Seen, memory
 
@@ -96,11 +96,11 @@ class Ops:
         """Run an op that will be reported, and note what is known about it now."""
         args, kwargs, name, seen = op.args, op.kwargs, facts.name, self.seen
         operands = tensors_in((*args, *kwargs.values()) if kwargs else args)
-        if any(map(is_jagged, operands)):
+        if any_jagged(operands):
             return op()
         written = list(written_by(facts.places, args, kwargs)) if facts.places else []
         own = self.waiting is not None and name == "detach" and any(r() is operands[0] for r in self.waiting.outputs)
-        if not own:
+        if self.waiting is not None and not own:
             self.settle()
         seen.at = at
         if name in READING:
@@ -123,7 +123,7 @@ class Ops:
         result = op()
         self.seconds = perf_counter() - began
         outputs = tensors_in(result if isinstance(result, (tuple, list)) else (result,))
-        if not any(map(is_jagged, outputs)):
+        if not any_jagged(outputs):
             call = self.call_of(name, args, kwargs, operands, outputs)
             if written:
                 self.wait_written(name, at, depth, operands, given, written, outputs, call)
@@ -184,7 +184,8 @@ class Ops:
         if op.written and op.written[0].base() is not None:  # a view that was written to has given its base a new node
             outputs[:1] = [op.written[0].base()]
         self.seen.at = op.at
-        node = next((t.grad_fn for t in outputs if t is not None and t.grad_fn is not None), None)
+        nodes = [node for t in outputs if t is not None and (node := t.grad_fn) is not None]
+        node = nodes[0] if nodes else None
         foreign = isinstance(node, BackwardCFunction) and self.seen.number_of(node) is None
         own = 0
         if node is None or foreign or self.seen.number_of(node) is not None:
@@ -197,16 +198,21 @@ class Ops:
         else:
             own, made = self.record(op, node, outputs)
         detached, self.detached = self.detached, []
-        for written in op.written:
-            self.version(op, written)
-        written_to = [t for written in op.written if (t := written.tensor()) is not None]
-        if any(t.is_leaf and not t.requires_grad for t in written_to):  # it may be a `.grad`
-            self.seen.tell_grads(op.at, op.depth, [id(t) for t in written_to])
+        if op.written:
+            self.tell_written(op)
         for each in detached[own:]:
             (reference, at), self.waiting = each.given, each
             operand = reference()
             each.given = [made[at] if operand is None else self.seen.tensor(operand)]
             self.settle()
+
+    def tell_written(self, op: Op) -> None:
+        """Report the tensors that an op has written to."""
+        for written in op.written:
+            self.version(op, written)
+        written_to = [t for written in op.written if (t := written.tensor()) is not None]
+        if any(t.is_leaf and not t.requires_grad for t in written_to):  # it may be a `.grad`
+            self.seen.tell_grads(op.at, op.depth, [id(t) for t in written_to])
 
     def record(self, op: Op, node: Any, outputs: list[Any]) -> tuple[int, list[int]]:
         """Report an op that made a node; return how many of its results the node has saved, and their numbers."""
@@ -298,6 +304,11 @@ class Ops:
 def packing() -> bool:
     """Return whether the user's hooks pack what is saved now, where PyTorch does not show it afterwards."""
     return PRIVATE.stored is None and PRIVATE.packing()
+
+
+def any_jagged(tensors: list[Tensor]) -> bool:
+    """Return whether one of these tensors is a jagged one."""
+    return any([type(t) not in PLAIN for t in tensors]) and any(map(is_jagged, tensors))
 
 
 def word(name: str) -> str:

@@ -208,7 +208,7 @@ class Passes:
         """If its last gradient has arrived, a node is ready: its hooks are read before the engine reads them."""
         if task.plan.needs[node] == 0:
             self.log.event("ready", task.at, task.depth, node=node)
-            if not task.plan.runs(node):
+            if task.plan.chosen is not None and not task.plan.runs(node):
                 task.idle.append(node)
             self.watch_hooks(task.touched, node)
 
@@ -228,7 +228,8 @@ class Passes:
     def run(self, task: Pass, node: int, outputs: int) -> None:
         """The engine took a node from the queue, with one gradient per output."""
         if node not in task.begun:
-            if task.plan.runs(node):
+            runs = task.plan.chosen is None or task.plan.runs(node)
+            if runs and task.idle:
                 self.tell_idle(task, node)
             task.begun.add(node)
             task.node = node
@@ -237,7 +238,7 @@ class Passes:
             task.received[node] = copies
             self.log.event("run", task.at, task.depth, node=node, gradient=copies)
             self.timed()
-            if task.plan.runs(node):
+            if runs and task.plan.captures:
                 self.capture(task, node, copies)
 
     def capture(self, task: Pass, node: int, copies: Sequence[Any]) -> None:

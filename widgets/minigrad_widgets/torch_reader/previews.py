@@ -16,7 +16,7 @@ from minigrad.recorder import Large
 from minigrad_widgets.torch_reader.arrivals import Arrivals, Late, Unreadable
 from minigrad_widgets.torch_reader.private import PRIVATE
 
-__all__ = ["DETAILS", "Previews", "array_of", "bytes_of", "is_jagged", "shape_of"]
+__all__ = ["DETAILS", "PLAIN", "Previews", "array_of", "bytes_of", "is_jagged", "shape_of"]
 
 PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 STRIDED = torch.strided

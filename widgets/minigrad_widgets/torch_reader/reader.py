@@ -109,6 +109,7 @@ class Reader:
         PAUSED.profile = None
         if sys.getprofile() is None:
             sys.setprofile(self.entering)
+            self.stack.brief = True
         self.began, self.collectives.origin = time(), perf_counter()
         self.tell_process()
 
@@ -187,7 +188,8 @@ class Reader:
         finally:
             if facts.mutable:
                 self.seen.previews.forget()
-            self.collectives.mark = perf_counter()
+            if self.times:
+                self.collectives.mark = perf_counter()
 
     def is_derivative(self, facts: Facts) -> bool:
         """Return whether an op that runs in a pass is of no interest: the engine's own, as most are."""
@@ -208,6 +210,8 @@ class Reader:
         create = self.passes.creates_graph()
         if not create and origin.f_code is PRIVATE.engine or origin.f_code in self.collectives.silent:
             return op()
+        if not op.profiled:  # another profile function is on: what it hides may be running
+            self.stack.brief = False
         look = self.stack.look(3)
         code = None if look.inside is None else look.inside.f_code
         if code is None or code is PRIVATE.engine and create:
@@ -254,6 +258,8 @@ class Reader:
             return self.module_called, self.module_returned
         if code is PRIVATE.engine:
             return self.engine_called, self.engine_returned
+        if id(code) in self.stack.special:
+            self.stack.brief = False
         if code is PRIVATE.dispatch_rule:
             return about_to_watch, None
         if code.co_name in COMPILED and "callback" in code.co_freevars:
@@ -355,7 +361,7 @@ class Reader:
             self.refill(self.open[-1])
             if stopped(self.open[-1].frame):
                 self.ops.drop()
-        if settle:
+        if settle and self.ops.waiting is not None:
             self.ops.settle()
         new = [] if look is None or not (self.open or look.calls) else self.leave(look.calls)
         if self.ops.returned:

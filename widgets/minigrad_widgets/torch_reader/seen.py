@@ -242,7 +242,7 @@ class Seen(Tracker):
     def node(self, node: Any) -> int:
         """Return the number of a node; it and all nodes above it are noted now if new."""
         found = self.node_number(node)
-        if not self.linking:
+        if self.unlinked and not self.linking:
             self.link_all()
         return found
 
@@ -266,10 +266,11 @@ class Seen(Tracker):
 
     def node_number(self, node: Any) -> int:
         """Return the number of a node; the edges of a new one follow in `link_all`."""
-        leaf = leaf_of(node)
-        if leaf is not None:
-            return self.place_leaf(node, leaf)
-        found = self.numbers.get(self.key_of(node))
+        if type(node) is PRIVATE.accumulate_grad:
+            leaf = leaf_of(node)
+            if leaf is not None:
+                return self.place_leaf(node, leaf)
+        found = self.numbers.get(self.key_of(node) if self.several else -1 - node._sequence_nr())
         if found is None:
             found = self.new_node(node)
             self.unlinked.append((node, found))

@@ -65,12 +65,16 @@ class Stack:
         self.special = frozenset(map(id, special))  # the hash of a code would be computed from all it has
         self.running = frozenset({known.first_run, known.first_run_reentrant, known.again_reentrant,
                                   known.recompute})  # they call the function
+        self.brief = False  # whether no such function has been called, as a profile function knows: see `look`
         self.applied: dict[type, Any] = {}  # by Function: the line that called it last
         self.asked: dict[int, Asked] = {}
         self.threads = {get_ident(): None}  # in which the reader was called, in this order
 
     def look(self, depth: int) -> Look:
-        """Return where the program is; `depth`: how many callers are the reader's."""
+        """Return where the program is; `depth`: how many callers are the reader's.
+
+        Beyond the user's line, only calls of checkpoints and Functions matter: if there were none, it ends there.
+        """
         elsewhere: Any = None
         frame = caller(depth + 1)
         if frame is None:
@@ -103,6 +107,8 @@ class Stack:
                     while unplaced:
                         calls[-unplaced] = calls[-unplaced]._replace(at=here)
                         unplaced -= 1
+                    if self.brief:
+                        break
             if frame is self.base:
                 break
             above = frame.f_back
