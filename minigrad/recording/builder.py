@@ -204,5 +204,7 @@ def finite_pieces(flat: Any) -> Iterator[tuple[Any, float, int]]:
 
 def square_sum(values: Any, block: int) -> float:
     """Return the sum of squares, with so many numbers in one product."""
+    if values.size <= block:
+        return float(values.dot(values))
     parts = [values[start:start + block] for start in range(0, values.size, block)]
     return sum([float(part.dot(part)) for part in parts])

@@ -17,7 +17,6 @@ from torch.autograd.function import BackwardCFunction
 
 from minigrad.recorder import Log
 from minigrad_widgets.torch_reader.calls import call_of
-from minigrad_widgets.torch_reader.formulas import formula_of
 from minigrad_widgets.torch_reader.guard import Once
 from minigrad_widgets.torch_reader.previews import PLAIN, is_jagged
 from minigrad_widgets.torch_reader.private import PRIVATE
@@ -224,7 +223,7 @@ class Ops:
             self.tell_fills(op.depth, len(saved[0]))
         told = op.name if op.written else word(name)
         self.log.append(("record", op.at, op.depth, told, number, name, seen.order[number], targets, output_nrs,
-                         op.given, made, saved, self.formula(node, name, saved), op.call))
+                         op.given, made, saved, self.formula(node, name, number, saved), op.call))
         if self.times:
             self.log.append(("took", number, False, self.seconds))
         if name == "CopySlices":  # it hides what is saved
@@ -238,11 +237,12 @@ class Ops:
         """Return minigrad's function that stands for an operator, if the arithmetic is kept."""
         return None if self.seen.previews.most == 1 else call_of(*call)
 
-    def formula(self, node: Any, name: str, saved: Any) -> Any:
+    def formula(self, node: Any, name: str, number: int, saved: Any) -> Any:
         """Return what knows the arithmetic of a node, if that is kept."""
         if self.seen.previews.most == 1:
             return None
-        return formula_of(node, name, [row[0] for row in saved[0]] if saved else ())
+        return self.seen.metas.note(node, name, number, self.seen.next[number],
+                                    [row[0] for row in saved[0]] if saved else ())
 
     def tell_functions(self, depth: int) -> None:
         """Report the user's Functions that have finished."""

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from minigrad.recorder import CHANGED, NOWHERE, SAME, Log, TrackedRef, Tracker
+from minigrad_widgets.torch_reader.formulas import Metas
 from minigrad_widgets.torch_reader.guard import Notes, guarded
 from minigrad_widgets.torch_reader.previews import Previews, bytes_of
 from minigrad_widgets.torch_reader.private import PRIVATE
@@ -83,6 +84,7 @@ class Seen(Tracker):
         self.made: dict[int, list[tuple[int, TrackedRef]]] = {}
         self.leaves: dict[int, TrackedRef] = {}
         self.order: dict[int, int] = {}
+        self.metas = Metas()
         self.hooked: dict[int, Hooked] = {}
         self.saving: dict[type, list[tuple[str, str]]] = {}  # by class of nodes, the names of what they save
         self.names: dict[type, str] = {}  # of classes of nodes
@@ -331,6 +333,7 @@ class Seen(Tracker):
         self.nodes.pop(number, None)
         self.hooked.pop(number, None)
         self.order.pop(number, None)
+        self.metas.known.pop(number, None)
         if ref.key < 0:  # not a leaf: the number of a leaf stays
             self.numbers.pop(ref.key, None)
             self.next.pop(number, None)
@@ -400,7 +403,7 @@ class Seen(Tracker):
             hooked.remove()
         super().forget()
         self.previews.forget()
-        for table in (self.next, self.made, self.leaves, self.order, self.hooked, self.without_node):
+        for table in (self.next, self.made, self.leaves, self.order, self.hooked, self.without_node, self.metas.known):
             table.clear()
 
 
