@@ -308,7 +308,7 @@ def packing() -> bool:
 
 def any_jagged(tensors: list[Tensor]) -> bool:
     """Return whether one of these tensors is a jagged one."""
-    return any([type(t) not in PLAIN for t in tensors]) and any(map(is_jagged, tensors))
+    return any(type(t) not in PLAIN for t in tensors) and any(map(is_jagged, tensors))
 
 
 def word(name: str) -> str:
