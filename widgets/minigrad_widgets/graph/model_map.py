@@ -23,8 +23,8 @@ ALIKE = 3  # so many siblings in a row are one box
 PERIOD = 8  # the most siblings and ops between them that repeat together
 CROWD = 24  # a box with more in it is cut into `PIECES`
 PIECES = 16
-VIEWS = frozenset({"Alias", "Expand", "Permute", "Reshape", "ReshapeAlias", "Select", "Slice", "Squeeze", "T", "Transpose",
-                   "UnsafeView", "Unsqueeze", "View"})
+VIEWS = frozenset({"Alias", "Expand", "Permute", "Reshape", "ReshapeAlias", "Select", "Slice", "Squeeze", "T",
+                   "Transpose", "UnsafeView", "Unsqueeze", "View"})
 
 
 def has_modules(data: Data) -> bool:
@@ -240,7 +240,8 @@ def opening(data: Data, limit: int = LIMIT) -> list[int]:
     shut: set[int] = set()  # too large to be opened
     while len(set(owners(data, folded))) < FEWEST and (waiting := folded - shut):
         first = max(waiting, key=lambda scope: (bool(inside.get(scope)), scope not in rows, counts[scope], -scope))
-        if first in rows and len(inside[first]) > 1 and _is_deep(data, inside[first][0], inside):
+        if first in rows and len(inside[first]) > 1 and inside[first][0] not in rows and _is_deep(
+                data, inside[first][0], inside):
             folded.add(_first_apart(data, first, inside, counts))
             continue
         alike = {scope for scope in waiting if known[-1 - scope] == known[-1 - first]}

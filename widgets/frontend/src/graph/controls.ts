@@ -1,7 +1,7 @@
 /** How much of a graph is folded, from one box for the model to every op: by buttons, by digits, and by zooming. */
 import { html, mark, write } from "../page/dom";
 import { HEIGHT, type Box, type Drawing, type Point, type Region } from "../layout/geometry";
-import { chain, depths, scopeOf, parentsFirst, scopeTitle } from "../trace/groups";
+import { chain, depths, scopeOf, parentsFirst, scopeTitle, unfolded } from "../trace/groups";
 import type { Maybe, Trace } from "../trace/types";
 import { broken, valueOf } from "../trace/format";
 
@@ -172,10 +172,7 @@ export class Outline {
     const parts = [html("span", { class: "mg-outline-mark", "aria-hidden": true }, open ? "▾" : "▸"), html("span", {}, title)];
     const kind = this.trace.scopes?.[id]?.module ?? "";
     const button = this.#action("", () => {
-      const next = new Set(folded);
-      if (open) next.add(id);
-      else next.delete(id);
-      this.fold(next);
+      this.fold(open ? new Set([...folded, id]) : unfolded(this.trace, folded, id));
     });
     if (kind !== title) parts.push(html("span", { class: "mg-outline-kind" }, kind));
     button.append(...parts, html("span", { class: "mg-outline-count" }, String(this.#counts[id])));

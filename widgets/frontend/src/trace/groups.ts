@@ -89,3 +89,14 @@ export function boxTitle(trace: Trace, id: number): string {
   const name = inside ? `${scopeTitle(trace, around as number)}.${scopeTitle(trace, id)}` : scopeTitle(trace, id);
   return name.length <= LONGEST ? name : `${name.slice(0, LONGEST / 2 - 1)}…${name.slice(-LONGEST / 2)}`;
 }
+
+/** A call of more nodes opens into what is in it, still folded. */
+const SMALL = 30;
+
+/** What is folded once a call is unfolded. */
+export function unfolded(trace: Trace, folded: ReadonlySet<number>, id: number): Set<number> {
+  const next = new Set([...folded].filter((each) => each !== id));
+  const around = trace.nodes.map((node) => chain(trace, node.scope)).filter((scopes) => scopes.includes(id));
+  if (around.length > SMALL) for (const scopes of around) if (scopes[0] !== id) next.add(scopes[scopes.indexOf(id) - 1] as number);
+  return next;
+}
