@@ -6,7 +6,7 @@ import importlib
 import inspect
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -43,7 +43,18 @@ def progress(program: Callable[[Any], Any], library: Any) -> tuple[float, float]
     return before, measure()
 
 
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """PyTorch on one thread: with several, these small steps wait for each other on a busy machine."""
+    torch = pytest.importorskip("torch")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 @pytest.mark.torch
+@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("each", LEARNING, ids=lambda each: each.name)
 def test_a_faulty_program_fails_to_learn_beside_its_twin(each: Planted) -> None:
     torch = pytest.importorskip("torch")
