@@ -90,6 +90,7 @@ export class Inspector {
     this.#transport = new Transport({ go: (position) => this.#go(position) });
     this.#ribbon = new Ribbon(trace);
     this.#transport.track.prepend(this.#ribbon.element);
+    this.element.toggleAttribute("data-map", (trace.folded?.length ?? 0) > 0);
     this.#assemble();
     this.#undo.push(listen(this.element, this.#actions()), link.listen(() => this.#told()));
     this.#open();
