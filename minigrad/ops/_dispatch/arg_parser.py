@@ -54,14 +54,15 @@ def parses_arguments(function: Function, name: str, method: bool = False,
     @functools.wraps(shown)
     def call(*args: Any, **options: Any) -> Any:
         try:
-            result = first(*args, **options)
-        except MISFITS as error:
-            return parse(error, function, shown, name, method, args, options)
+            try:
+                result = first(*args, **options)
+            except MISFITS as error:
+                return parse(error, function, shown, name, method, args, options)
+            if result is NotImplemented:
+                return parse(TypeError(name), function, shown, name, method, args, options)
+            return result
         except SIGNALS as error:
             return silently(error, call, *args, **options)
-        if result is NotImplemented:
-            return parse(TypeError(name), function, shown, name, method, args, options)
-        return result
 
     def update(*on: bool) -> None:
         nonlocal first, parse
