@@ -109,7 +109,9 @@ def best_order(ranks: Mapping[int, int], drawn: Edges) -> list[list[int]]:
     """The layers, each in an order in which few edges cross."""
     up, down = links_of(drawn)
     large = len(ranks) > LARGE
-    starts: list[Iterable[int]] = [walk(ranks, down, up), walk(ranks, up, down), ranks][:1 if large else 3]
+    starts: list[Iterable[int]] = [walk(ranks, down, up)]
+    if not large:
+        starts += [walk(ranks, up, down), ranks]
     best: list[list[int]] = []
     least = -1
     for start in starts:

@@ -24,6 +24,7 @@ from typing import Any, Literal, TypedDict
 
 from minigrad_widgets.graph.geometry import HEIGHT, width_of
 
+from_edges: Any  # the same arguments and results in both
 try:
     from fast_sugiyama import from_edges
 except ModuleNotFoundError:  # it is compiled, and not for every platform
