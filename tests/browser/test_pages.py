@@ -107,6 +107,7 @@ def test_search_goes_from_one_match_to_the_next(page: Page, opened: Opened) -> N
 
 def test_the_graph_is_zoomed_moved_and_shown_whole(page: Page, opened: Opened) -> None:
     root = opened(network(6))
+    root.press("3")  # every op
     frame = root.locator(".mg-svg").bounding_box()
     assert frame is not None
 
