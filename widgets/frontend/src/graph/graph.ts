@@ -15,6 +15,7 @@ import { Culling, Minimap, Viewport } from "./viewport";
 
 interface NodeParts {
   group: SVGGElement;
+  title: SVGTextElement;
   glyph: SVGPathElement;
   word: SVGTextElement;
   badge: SVGGElement;
@@ -62,6 +63,7 @@ export class GraphPane {
   groups: Groups;  // what stands in the graph now
   #drawing: Drawing;
   #columns = 1;
+  #brief = false;
   readonly #nodes = new Map<BoxId, NodeParts>();
   readonly #edges = new Map<string, EdgeParts>();
   readonly #widths: (wire: Wire) => number;
@@ -96,6 +98,7 @@ export class GraphPane {
     this.viewport.onMove = (region, far) => {
       this.#culling.move(region, far);
       this.#map.look(region, this.viewport.scale);
+      this.#shorten(this.viewport.isBrief);
     };
     this.#fill(true);
     this.viewport.onRoom = () => this.#roomChanged();
@@ -126,6 +129,16 @@ export class GraphPane {
     this.#drawing = draw(this.groups, inColumns(layout, this.groups, columns));
     this.#build();
     return true;
+  }
+
+  /** On a map that is drawn small the names of ops are short. */
+  #shorten(brief: boolean): void {
+    if (brief === this.#brief) return;
+    this.#brief = brief;
+    for (const [id, { title }] of this.#nodes) {
+      const whole = this.#drawing.boxes.get(id)?.title ?? "";
+      write(title, brief ? whole.replace(TAIL, "") : whole);
+    }
   }
 
   /** The window has another size. */
@@ -281,6 +294,7 @@ export class GraphPane {
     const glyph = svg("path", { class: "mg-glyph", transform: `translate(${left + GLYPH_AT}, 0)`, "fill-rule": "evenodd" });
     const folds = id < 0 ? { role: "img", "data-scope": scopeOf(id) } : { role: "img", "data-node": id };
     const behind = id < 0 ? [svg("rect", { class: "mg-behind", ...size, x: left + 5, y: top - 5 })] : [];
+    const title = svg("text", { class: "mg-title", x: left + 32, y: -3 }, this.#brief ? box.title.replace(TAIL, "") : box.title);
     const word = svg("text", { class: "mg-word", x: box.width / 2 - 12, y: 14, "text-anchor": "end" });
     const badge = svg("g", { class: "mg-badge", transform: `translate(${box.width / 2 + BEYOND}, ${top})` });
     const version = svg("g", { class: "mg-version", transform: `translate(${left - 12}, ${top})` });
@@ -291,7 +305,7 @@ export class GraphPane {
       ...behind,
       svg("rect", { class: "mg-box", ...size }),
       glyph,
-      svg("text", { class: "mg-title", x: left + 32, y: -3 }, box.title.replace(TAIL, ""), svg("tspan", { class: "mg-tail" }, box.title.match(TAIL)?.[0] ?? "")),
+      title,
       svg("text", { class: "mg-caption", x: left + 32, y: 14 }, box.caption),
       word,
       badge,
@@ -303,7 +317,7 @@ export class GraphPane {
     if (tray) group.append(tray.element);
     parent.append(group);
     this.#culling.add(group, box.x, box.y);
-    this.#nodes.set(id, { group, glyph, word, badge, saved, version, tray });
+    this.#nodes.set(id, { group, title, glyph, word, badge, saved, version, tray });
   }
 
   #paintNode(id: BoxId, look: NodeLook): void {

@@ -107,6 +107,11 @@ export class Viewport {
     return READERS[this.#where === "near" && this.isMap ? "map" : this.#where];
   }
 
+  /** Whether a map is drawn so small that it shows titles only. */
+  get isBrief(): boolean {
+    return this.isMap && this.scale < 1;
+  }
+
   /** The room for the drawing, in pixels. */
   get room(): Point {
     return [this.#free - 2 * SIDE, this.#view[1] - 2 * this.#reader.edge];
@@ -174,7 +179,7 @@ export class Viewport {
   #apply(): void {
     this.group.style.transform = `translate(${this.#x}px, ${this.#y}px) scale(${this.scale})`;
     this.frame.classList.toggle("mg-far", this.scale < FAR);
-    this.frame.classList.toggle("mg-brief", this.isMap && this.scale < 1);
+    this.frame.classList.toggle("mg-brief", this.isBrief);
     if (this.isMap) this.frame.style.setProperty("--mg-brief", `${Math.min(17, Math.max(15, 11 / this.scale))}px`);
     this.onMove(this.region, this.scale < FAR);
   }
