@@ -16,7 +16,7 @@ from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn
 from minigrad.backends.numpy import add_at
 from minigrad.backends.registry import BACKEND_OF, bounds, check_devices
-from minigrad.core import LOCAL, Node, Tensor, counter_of, edge_target, materialized, plain
+from minigrad.core import LOCAL, UNUSUAL, Node, Tensor, counter_of, edge_target, materialized, plain
 from minigrad.core.accumulate import repeats
 from minigrad.core.evaluate import call_function
 from minigrad.core.grad_mode import switch
@@ -58,9 +58,12 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
     name = forward.__qualname__
     onto_itself = name == "Copy.forward" and args[0] is x  # nothing is written then
     check_memory(target, () if onto_itself else (*args, *options.values()), onto_itself or name in CONSTANT, name)
-    before = stand_in(x, target.copy() if LOCAL.saved_tensors_hooks else target)
-    if LOCAL.saved_tensors_hooks:
+    keeps = LOCAL.saved_tensors_hooks or UNUSUAL.tangents is not None  # somebody may keep what is about to be replaced
+    before = stand_in(x, target.copy() if keeps else target)
+    if keeps:
         before._version_counter = VersionCounter()  # a copy: a write to `x` does not change it
+    if UNUSUAL.tangents is not None:
+        UNUSUAL.tangents.lend(x, before)
     observer, LOCAL.observer = LOCAL.observer, None
     if observer is not None:
         observer.to_be_written(x)
@@ -83,6 +86,8 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
     if node is not None:
         save_written(node, x, result.array, counter)
         rebase_history(x, node)
+    if UNUSUAL.tangents is not None:
+        UNUSUAL.tangents.written(x, result)
     if observer is not None:
         observer.written(x)
         written = x if x._base is None else x._base
@@ -98,6 +103,8 @@ def turn_in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any) -> Tens
     check_inplace(x, x._requires_grad)
     before, counter = stand_in(x, materialized(x)), counter_of(x)
     before._version_counter = counter
+    if UNUSUAL.tangents is not None:
+        UNUSUAL.tangents.lend(x, before)
     observer, LOCAL.observer = LOCAL.observer, None
     if observer is not None:
         observer.to_be_written(x)
@@ -112,6 +119,8 @@ def turn_in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any) -> Tens
         if x.retains_grad:
             extras_of(x).retained = True  # by the old node, as in PyTorch
         set_history(x, node)
+    if UNUSUAL.tangents is not None:
+        UNUSUAL.tangents.turned(x, result)
     if observer is not None:
         observer.forward(result_op(forward), node, (x,), (x,))
         observer.version(x)
