@@ -46,8 +46,8 @@ derivative, as written in the source. In a formula, `g` is the gradient of the r
 them, as in PyTorch. The last column names lines of the tables under tests/parity (cases*.py, drawn*.py) or other tests;
 PyTorch's own sample inputs for its ops also run through both libraries (`python -m tests.parity.opinfo.run NAME`).
 
-After each node stands where forward mode takes the tangent of its result from
-([forward_ad.py](../minigrad/autograd/forward_ad.py#L1) says why): *formula*, the derivative itself, with the tangent in
+After each node stands where forward mode takes the tangent of its result from (NOTE 12 in
+[forward_ad.py](../minigrad/autograd/forward_ad.py) says why): *formula*, the derivative itself, with the tangent in
 place of the gradient; *op*, the op itself, run on the tangents; *transpose*, the derivative differentiated by its
 gradient. `python -m tests.parity.opinfo.tangents NAME` compares tangents with PyTorch's.
 

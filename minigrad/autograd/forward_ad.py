@@ -32,7 +32,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from minigrad._base.contexts import safe_exit
 from minigrad._base.tensor_data import SUFFIXES
@@ -44,16 +44,19 @@ from minigrad.core.input_buffer import GraphTask
 from minigrad.core.saved import versions_of
 from minigrad.ops._dispatch.elementwise import ByNumber, OfNumber, OfOne, OfTwo
 from minigrad.ops._dispatch.op_wrappers import OPS, is_part
+from minigrad.ops.factory import zeros_like
 from minigrad.ops.shape.views import Alias
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
-NO_LEVEL = ("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
+T = TypeVar("T", Tensor, Tensor | None)
+
+NO_LEVEL = "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
 NESTED = "Nested forward mode AD is not supported at the moment"
 NOT_LAST = "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
 NO_NUMBER = "Dual level must be a positive number."
-OTHER_SIZE = ("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-              "supported. Tensor is of size {} while the given forward gradient is of size {}.")
+OTHER_SIZE = ("Trying to set a forward gradient that has a different size than that of the original Tensor, this is "
+              "not supported. Tensor is of size {} while the given forward gradient is of size {}.")
 TWICE = ("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level {} is not "
          "supported.")
 OF_A_DUAL = "Setting a forward grad that itself has a forward gradient at the same level{} is not supported."
@@ -81,7 +84,7 @@ class Tangents:
 
     def __init__(self) -> None:
         self.of_tensors: dict[int, tuple[Any, Tensor | None]] = {}  # by id: a weak reference, which removes the entry
-        self.of_results: dict[tuple[int, int], tuple[Any, Tensor | None]] = {}  # by the id of a node and an output number
+        self.of_results: dict[tuple[int, int], tuple[Any, Tensor | None]] = {}  # by a node's id and an output number
 
     def get(self, tensor: Tensor) -> Tensor | None:
         """Return the tangent of a tensor, or None; that of a view is a view of its base's."""
@@ -92,12 +95,14 @@ class Tangents:
         if node is not None and (id(node), tensor._output_nr) in self.of_results:
             return self.of_results[id(node), tensor._output_nr][1]
         base = tensor._base
-        if base is None or (found := self.of_tensors.get(id(base))) is None:
+        whole = None if base is None else self.of_tensors.get(id(base), (None, None))[1]
+        if base is None or whole is None:
             return None
         start = tensor.storage_offset() - base.storage_offset()
-        return self.set(tensor, found[1].as_strided(tensor.shape, tensor.stride(), start))
+        part: Tensor = whole.as_strided(tensor.shape, tensor.stride(), start)
+        return self.set(tensor, part)
 
-    def set(self, tensor: Tensor, tangent: Tensor | None) -> Tensor | None:
+    def set(self, tensor: Tensor, tangent: T) -> T:
         """Keep a tangent as long as its tensor lives; None: it has none, though its base may."""
         keep(self.of_tensors, id(tensor), tensor, tangent)
         node = tensor._current_grad_fn
@@ -166,10 +171,9 @@ def carrying(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[..
         with within(levels[:-1]):
             if not tangents:
                 return carry(*args, **options)
-            call = functools.partial(carry, **options)
             if rule_of(args[0] if cls is None else cls) == "op":
-                return moved_itself(call, args, tangents, levels)
-            return Push(call, args, tangents, levels).results()
+                return moved_itself(functools.partial(carry, **options), args, tangents, levels)
+            return Push(carry, (args, options), tangents, levels).results()
 
     return carry
 
@@ -194,23 +198,17 @@ def without_graph(tensor: Tensor, levels: tuple[Tangents, ...]) -> Tensor:
     return made
 
 
-def zeros_like(tensor: Tensor) -> Tensor:
-    """A tensor of zeros with the shape, the dtype and the device of another."""
-    return Tensor.backward_namespace.zeros(tensor.array.shape, tensor)
-
-
 class Push:
     """One op that is run on stand-ins for its duals, so that it leaves a node, whose formula gives the tangents."""
 
-    def __init__(self, call: Callable[..., Any], args: tuple[Any, ...], tangents: dict[int, Tensor],
-                 levels: tuple[Tangents, ...]) -> None:
-        self.call, self.args, self.levels, self.level = call, args, levels[:-1], levels[-1]
-        self.tangents = tangents
-        self.duals = {id(each): each for each in tensors_in(*args, *call.keywords.values())}  # type: ignore[attr-defined]
-        self.recorded = LOCAL.recording and any(each._requires_grad for each in self.duals.values())
-        differentiable = (*self.duals.values(), *tangents.values())
-        self.keeps_graph = LOCAL.recording and any(each._requires_grad for each in differentiable)
-        self.duals = {key: each for key, each in self.duals.items() if key in tangents}
+    def __init__(self, call: Callable[..., Any], given: tuple[tuple[Any, ...], dict[str, Any]],
+                 tangents: dict[int, Tensor], levels: tuple[Tangents, ...]) -> None:
+        self.call, (self.args, self.options), self.tangents = call, given, tangents
+        self.levels, self.level = levels[:-1], levels[-1]
+        inputs = tensors_in(*self.args, *self.options.values())
+        self.recorded = LOCAL.recording and any(each._requires_grad for each in inputs)
+        self.keeps_graph = LOCAL.recording and any(each._requires_grad for each in (*inputs, *tangents.values()))
+        self.duals = {id(each): each for each in inputs if id(each) in tangents}
         self.stand_ins = {key: self.stand_in(each) for key, each in self.duals.items()}
 
     def stand_in(self, dual: Tensor) -> Tensor:
@@ -232,8 +230,8 @@ class Push:
             return self.stand_ins.get(id(each), each)
 
         with within(self.levels, recorded=True):
-            found = self.call(*replaced(self.args, given), **{
-                name: replaced(value, given) for name, value in self.call.keywords.items()})  # type: ignore[attr-defined]
+            options = {name: replaced(value, given) for name, value in self.options.items()}
+            found = self.call(*replaced(self.args, given), **options)
             results = [each for each in tensors_in(found) if id(each) not in back]
             pushed = [self.pushed(each) if each._current_grad_fn is not None else None for each in results]
         for each, tangent in zip(results, pushed, strict=True):
@@ -280,8 +278,10 @@ class Push:
                 if column is not None and column._requires_grad]
         if not rows:
             return None
-        return execute([row for row, _ in rows], [tangent for _, tangent in rows], True, True, [gradient],
-                       accumulate_grad=False)[0]
+        found = execute([row for row, _ in rows], [tangent for _, tangent in rows], True, True, [gradient],
+                        accumulate_grad=False)
+        tangent: Tensor | None = found[0]
+        return tangent
 
     def restore(self, result: Tensor) -> None:
         """Lead the node of a result to the duals themselves, or take it away where nothing requires grad."""
@@ -323,14 +323,13 @@ class Following:
         for nr, level in enumerate(levels):
             new = level.get(result)
             with within(levels[:nr]):
-                if new is None and level.get(tensor) is None:
-                    continue
-                if level.get(tensor) is None and tensor._is_view():
-                    level.set(tensor._base, zeros_like(tensor._base))
-                old = level.get(tensor)
-                if new is not None and not (tensor._is_view() or has_views(old)):
+                old, base = level.get(tensor), tensor._base
+                if old is None and new is not None and base is not None:
+                    level.set(base, zeros_like(base))
+                    old = level.get(tensor)
+                if new is not None and (old is None or not (base is not None or has_views(old))):
                     level.set(tensor, new.clone() if new._is_view() else new)
-                else:
+                elif old is not None:
                     level.set(tensor, old.zero_() if new is None else old.copy_(new))
 
     @staticmethod
@@ -411,9 +410,9 @@ class AllLevels:
             (UNUSUAL.pass_wrappers.append if on else UNUSUAL.pass_wrappers.remove)(Following.new_pass)
 
 
-def has_views(tangent: Tensor | None) -> bool:
+def has_views(tangent: Tensor) -> bool:
     """Whether others may share the memory of a tangent; then it is written to, as its tensor is."""
-    return tangent is not None and (tangent._is_view() or tangent._version_counter is not None)
+    return tangent._is_view() or tangent._version_counter is not None
 
 
 def shown(tensor: Tensor) -> str | None:
@@ -467,8 +466,8 @@ def exit_dual_level(*, level: int | None = None) -> None:
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """Return a view of `tensor` that carries `tangent`, a tensor of the same shape.
 
-    Raises RuntimeError outside of a level, if the shapes differ, or if one of the two is dual already; ValueError if one
-    is not of floating point dtype.
+    Raises RuntimeError outside of a level, if the shapes differ, or if one of the two is dual already; ValueError if
+    one is not of floating point dtype.
     """
     current = Current.level
     if current is None or (level is not None and level < 0):
@@ -486,7 +485,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 def dual_of(level: Tangents, tensor: Tensor, tangent: Tensor) -> Tensor:
     """Return a view of a tensor with this tangent, laid out in memory as the tensor is."""
-    dual = tensor.view_as(tensor)
+    dual: Tensor = tensor.view_as(tensor)
     sizes, steps = tensor.shape, tensor.stride()
     if tangent.stride() != steps and tensor.numel():
         span = 1 + sum((size - 1) * step for size, step in zip(sizes, steps, strict=True))

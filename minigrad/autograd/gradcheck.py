@@ -50,7 +50,7 @@ PERTURBED = ("Expected `func` to return outputs with the same {0} when inputs ar
              "{3} and {4}.")
 NOT_ZERO = "Numerical gradient for function expected to be zero"
 MISMATCH = "Jacobian mismatch for output {} with respect to input {},\nnumerical:{}\nanalytical:{}\n"
-FORWARD_MISMATCH = "Jacobian computed with forward mode mismatch for output {} with respect to input {},\nnumerical:{}\nanalytical:{}\n"
+FORWARD_MISMATCH = MISMATCH.replace("mismatch", "computed with forward mode mismatch", 1)
 IN_SLOW_MODE = (
     "\nThe above quantities relating the numerical and analytical jacobians are computed \n"
     "in fast mode. See: https://github.com/pytorch/pytorch/issues/53876 for more background \n"

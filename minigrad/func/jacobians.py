@@ -12,6 +12,7 @@ from typing import Any
 from minigrad._base.nested import leaves
 from minigrad.core import Tensor
 from minigrad.func.transforms import Argnums, Function, jvp, only_tensors, positions, refilled, vjp, wrapped
+from minigrad.ops.factory import zeros_like
 from minigrad.ops.random import default_generator
 from minigrad.ops.shape.join import stack
 
@@ -66,7 +67,9 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, rando
         primals = tuple([args[each] for each in places])
         inputs = only_tensors(primals)
         chosen = by_chosen(func, args, kwargs, places)
-        columns, output, aux = [], None, None
+        columns: list[Any] = []
+        output: Any = None
+        aux: list[Any] = []
         for index, given in enumerate(inputs):
             pushed = []
             for direction in one_hots(inputs, index):
@@ -103,25 +106,22 @@ def by_chosen(func: Function, args: Sequence[Any], kwargs: dict[str, Any], place
 def one_hots(tensors: Sequence[Tensor], index: int) -> Iterator[list[Tensor]]:
     """Yield the unit vectors of one of some tensors, each with zeros for the others."""
     for element in range(tensors[index].numel()):
-        made = [zeros(each.shape, each) for each in tensors]
+        made = [zeros_like(each) for each in tensors]
         made[index].view(-1)[element] = 1
         yield made
-
-
-def zeros(shape: Sequence[int], like: Tensor) -> Tensor:
-    """Zeros of a shape, of the dtype and on the device of a tensor."""
-    return Tensor.backward_namespace.zeros(tuple(shape), like)
 
 
 def stack_rows(rows: list[Tensor], shape: Sequence[int], given: Tensor) -> Tensor:
     """The rows of a Jacobian as one tensor of shape `shape + given.shape`."""
     whole = (*shape, *given.shape)
-    return stack(rows, 0).reshape(whole) if rows else zeros(whole, given)
+    found: Tensor = stack(rows, 0).reshape(whole) if rows else given.new_zeros(whole)
+    return found
 
 
 def stack_columns(columns: list[Tensor], given: Tensor) -> Tensor:
     """The columns of a Jacobian as one tensor, the dimensions of the input last."""
-    return stack(columns, -1).reshape((*columns[0].shape, *given.shape))
+    found: Tensor = stack(columns, -1).reshape((*columns[0].shape, *given.shape))
+    return found
 
 
 def arranged(args: Sequence[Any], argnums: Argnums, places: Sequence[int], parts: Iterator[Any]) -> Any:
@@ -137,6 +137,6 @@ def drawing(randomness: str) -> Iterator[None]:
     yield
     if randomness == "different":
         return
-    if randomness == "error" and not (default_generator.get_state() == before).all():
+    if randomness == "error" and not default_generator.get_state().equal(before):
         raise RuntimeError(RANDOM)
     default_generator.set_state(before)

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any
 
 from minigrad._base.nested import leaves, mapped
 from minigrad.autograd._api import run_backward
@@ -19,12 +19,12 @@ from minigrad.autograd.forward_ad import AllLevels, Tangents, checked, cut_loose
 from minigrad.autograd.grad_mode import enable_grad
 from minigrad.core import Tensor, edge_target
 from minigrad.core.engine import start_grads
+from minigrad.ops.factory import zeros_like
 
 __all__ = ["grad", "grad_and_value", "jvp", "linearize", "vjp"]
 
 Function = Callable[..., Any]
 Argnums = int | tuple[int, ...]
-F = TypeVar("F")
 JVP, VJP, GRAD = "jvp(f, primals, tangents)", "vjp(f, *primals)", "grad_and_value(f)(*args)"
 
 
@@ -139,7 +139,7 @@ class Reverse:
         only_tensors(tree)
 
         def alias(tensor: Tensor) -> Tensor:
-            made = tensor.view_as(tensor)
+            made: Tensor = tensor.view_as(tensor)
             if not tensor._requires_grad:
                 keep(OWNERS, id(made), made.requires_grad_(), self)
             self.inputs.append(made)
@@ -175,7 +175,7 @@ class Reverse:
             roots, given = zip(*pairs, strict=True)
             recorded = self.reaches_out([*roots, *[each for each in given if each is not None]])
             found = run_backward(roots, start_grads(roots, given), keep_graph or recorded, recorded, self.inputs, True)
-        return [Tensor.backward_namespace.zeros(each.array.shape, each) if got is None else got
+        return [zeros_like(each) if got is None else got
                 for got, each in zip(found, self.inputs, strict=True)]
 
 
@@ -301,7 +301,7 @@ def tangent_of(level: Tangents, output: Tensor, strict: bool) -> Tensor:
         if strict:
             raise RuntimeError("jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. "
                                "This is not allowed with strict=True.")
-        return Tensor.backward_namespace.zeros(output.array.shape, output)
+        return zeros_like(output)
     return tangent
 
 
@@ -317,7 +317,7 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
         with level.running():
             output = func(*level.entered(primals))
         outputs = outputs_of(output, "linearize(f, *primals)")
-        cotangents = rows.entered([Tensor.backward_namespace.zeros(each.array.shape, each) for each in outputs])
+        cotangents = rows.entered([zeros_like(each) for each in outputs])
         columns = level.gradients(outputs, cotangents, keep_graph=True)
 
     def jvp_fn(*tangents: Any) -> Any:
@@ -337,6 +337,6 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     return level.left(output), jvp_fn
 
 
-def wrapped(func: Function) -> Callable[[F], F]:
+def wrapped(func: Function) -> Callable[[Function], Function]:
     """`functools.wraps`, also of a function without a name, such as a partial."""
-    return wraps(func) if hasattr(func, "__name__") else lambda made: made
+    return (lambda made: wraps(func)(made)) if hasattr(func, "__name__") else (lambda made: made)

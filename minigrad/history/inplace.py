@@ -62,8 +62,6 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
     before = stand_in(x, target.copy() if keeps else target)
     if keeps:
         before._version_counter = VersionCounter()  # a copy: a write to `x` does not change it
-    if UNUSUAL.tangents is not None:
-        UNUSUAL.tangents.lend(x, before)
     observer, LOCAL.observer = LOCAL.observer, None
     if observer is not None:
         observer.to_be_written(x)
@@ -75,10 +73,9 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
         raise TypeError(f"{result_op(forward).lower()}(): argument 'other' (position 1) must be Tensor, not "
                         f"{type_name(args[0])}")
     check_written(target, result)
-    node = result._grad_fn
+    node, counter = result._grad_fn, counter_of(x)
     if node is not None and node.saved and any(s is before for s in node.saved):
         before.array = target.copy()
-    counter = counter_of(x)
     if counter.before_write is not None:
         counter.before_write()
     write_some(forward, target, args, options, result.array)
@@ -103,8 +100,6 @@ def turn_in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any) -> Tens
     check_inplace(x, x._requires_grad)
     before, counter = stand_in(x, materialized(x)), counter_of(x)
     before._version_counter = counter
-    if UNUSUAL.tangents is not None:
-        UNUSUAL.tangents.lend(x, before)
     observer, LOCAL.observer = LOCAL.observer, None
     if observer is not None:
         observer.to_be_written(x)
@@ -132,6 +127,8 @@ def stand_in(x: Tensor, array: Any) -> Tensor:
     before = plain(array)
     before._requires_grad, before._output_nr = x._requires_grad, x._output_nr
     before._grad_fn = x.grad_fn if LOCAL.recording else None
+    if UNUSUAL.tangents is not None:
+        UNUSUAL.tangents.lend(x, before)
     return before
 
 

@@ -79,7 +79,7 @@ class Add(Node):
         return g, g if alpha == 1 else g * alpha
 
 
-class ScaledAdd(Add, number=None):
+class ScaledAdd(Node, number=None):
     @staticmethod
     def forward(a: Tensor, b: Tensor, alpha: float) -> Tensor:
         """`a + alpha * b`."""
@@ -139,7 +139,7 @@ class Sub(Node):
         return g, -g if alpha == 1 else g * -alpha
 
 
-class ScaledSub(Sub, number=None):
+class ScaledSub(Node, number=None):
     @staticmethod
     def forward(a: Tensor, b: Tensor, alpha: float) -> Tensor:
         """`a - alpha * b`."""

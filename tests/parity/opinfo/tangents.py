@@ -7,6 +7,7 @@ PyTorch does not test it, and 2.13 is wrong where a rule for tangents uses a sav
 
 from __future__ import annotations
 
+import argparse
 import sys
 import warnings
 from types import ModuleType
@@ -33,7 +34,7 @@ from tests.parity.opinfo.run import (
     show,
     trace,
 )
-from tests.parity.opinfo.samples import OPS, Leaf, Sample, built, each, samples, translated
+from tests.parity.opinfo.samples import OPS, Sample, built, samples, translated
 from tests.parity.opinfo.skips import SAMPLES
 
 LEFT_OUT = {  # ops whose tangents PyTorch has, and why they differ
@@ -62,7 +63,8 @@ def pushed(lib: ModuleType, op: Any, sample: Sample, order: int) -> list[Any]:
         if order == 2:
             ready = [v for v in results if isinstance(v, lib.Tensor) and v.requires_grad]
             total = sum((v * lib.from_numpy(draws.normal(size=tuple(v.shape))).to(v.dtype)).sum() for v in ready)
-            results = list(lib.autograd.grad(total, list(duals.values()), create_graph=True, allow_unused=True)) if ready else []
+            results = list(lib.autograd.grad(total, list(duals.values()), create_graph=True,
+                                             allow_unused=True)) if ready else []
         return [None if v is None else forward.unpack_dual(v).tangent for v in results
                 if v is None or isinstance(v, lib.Tensor)]
 
@@ -84,23 +86,23 @@ def check(report: Report, op: Any, sample: Sample, order: int) -> None:
     """Compare the tangents of one sample. What PyTorch does not push is left out."""
     theirs = attempt(torch, op, sample, order)
     if isinstance(theirs, Exception):
-        report.left_out[f"order {order}, of which PyTorch has no tangent"] = report.left_out.get(
-            f"order {order}, of which PyTorch has no tangent", 0) + 1
+        why = f"order {order}, of which PyTorch has no tangent"
+        report.left_out[why] = report.left_out.get(why, 0) + 1
         return
     ours = attempt(minigrad, op, sample, order)
     report.tried += 1
     if isinstance(ours, Exception):
         raise Mismatch(f"minigrad raises {type(ours).__name__}: {ours}\n{trace(ours)}")
-    error = 0.0
+    error, tolerance = 0.0, SINGLE if sample.single() else LOOSE.get(report.name, OF_GRADIENTS)
     for index, (a, b) in enumerate(zip(ours, theirs, strict=True)):
         if a is None or b is None:
             left = a if b is None else b
             if left is not None and not left.detach().abs().sum().item() < OF_GRADIENTS:
                 raise Mismatch(f"tangent {index} is {a}, not {b}")
             continue
-        if a.dtype.__repr__() != str(b.dtype) or tuple(a.shape) != tuple(b.shape):
+        if str(a.dtype) != str(b.dtype) or tuple(a.shape) != tuple(b.shape):
             raise Mismatch(f"tangent {index} is {a.dtype} {a.shape}, not {b.dtype} {b.shape}")
-        error = max(error, near(a, b, SINGLE if sample.single() else LOOSE.get(report.name, OF_GRADIENTS), f"tangent {index}"))
+        error = max(error, near(a, b, tolerance, f"tangent {index}"))
     report.gradients = max(report.gradients, error)
 
 
@@ -126,7 +128,6 @@ def report_of(name: str, most: int | None = 6, order: int = 2) -> Report:
 
 def main(names: list[str]) -> int:
     """The command."""
-    import argparse
     chosen = argparse.Namespace(all=False, texts=False, bad=True)
     reports = []
     for name in named(names) if names else present():
