@@ -42,7 +42,7 @@ LEFT_OUT = {  # ops whose tangents PyTorch has, and why they differ
     "nn.functional.max_unpool2d": "where two values go to one place, either tangent may win",
     "nn.functional.max_unpool3d": "where two values go to one place, either tangent may win",
 }
-LOOSE = {"cholesky_inverse": 1e-4, "logcumsumexp": 1e-6}  # ill-conditioned samples; PyTorch's rule takes logarithms
+LOOSE = {"cholesky_inverse": 1e-4, "logcumsumexp": 1e-4}  # ill-conditioned samples; PyTorch's rule takes logarithms
 
 
 def pushed(lib: ModuleType, op: Any, sample: Sample, order: int) -> list[Any]:
