@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.dtype import BFLOAT16, as_dtype, float_info, from_numpy_dtype, numpy_dtype_of
-from minigrad.backends import curand, random
+from minigrad.backends import curand, intp, random
 from minigrad.backends.random import DEFAULT as DEFAULT
 from minigrad.backends.random import Stream as Stream
 from minigrad.backends.random import fractions
@@ -216,8 +216,8 @@ def multinomial(stream: Any, chances: Any, count: int, replacement: bool) -> Any
         return drawn
     speed = chances / exponential(stream, chances.shape, chances.dtype)  # the likelier, the sooner it arrives
     if count == 1:
-        return np.argmax(speed, -1)[..., None]
-    return np.argsort(-speed, -1, kind="stable")[..., :count].copy()
+        return intp.argmax(speed, -1)[..., None]
+    return intp.argsort(-speed, -1, kind="stable")[..., :count].copy()
 
 
 def with_replacement(stream: Stream, chances: Array, count: int) -> Any:
@@ -225,7 +225,7 @@ def with_replacement(stream: Stream, chances: Array, count: int) -> Any:
     reached = np.cumsum(chances, dtype=np.result_type(chances.dtype, np.float32))
     reached /= reached[-1]
     reached[-1] = 1
-    return np.searchsorted(reached, fractions(stream, count, FLOAT64))
+    return intp.searchsorted(reached, fractions(stream, count, FLOAT64))
 
 
 def with_replacement_on_gpu(source: Any, chances: Any, count: int) -> Any:

@@ -3,6 +3,7 @@
 Arrays are read by their own attributes (`shape`, `dtype`, `tolist`, …), so nothing here imports an array library.
 """
 
+import functools
 import linecache
 import math
 import os
@@ -14,7 +15,7 @@ from typing import Any
 from minigrad._base.files import is_cell
 from minigrad.trace.schema import Parts
 
-__all__ = ["CELL", "LIBRARIES", "Builder", "Large", "Whole"]
+__all__ = ["CELL", "LIBRARIES", "Builder", "Large", "Whole", "in_libraries"]
 
 LIBRARIES = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep]  # their lines are not the user's
 STRIPPED: dict[str, tuple[list[str], list[str]]] = {}  # by path: the lines as `linecache` has them, and stripped
@@ -93,7 +94,7 @@ class Builder:
 
     def is_library(self, path: str) -> bool:
         """Return whether a file is one of this library, or of another one whose code is left out of traces."""
-        return path.startswith(tuple(LIBRARIES))
+        return in_libraries(path, len(LIBRARIES))
 
     def _add_file(self, path: str) -> int:
         if is_cell(path):
@@ -103,6 +104,12 @@ class Builder:
             name = os.path.basename(path)
         self.parts.files.append({"name": name, "lines": list(lines_of(path))})
         return len(self.parts.files) - 1
+
+
+@functools.lru_cache(4096)
+def in_libraries(path: str, known: int) -> bool:
+    """Return whether a file belongs to one of the `known` libraries."""
+    return path.startswith(tuple(LIBRARIES))
 
 
 def lines_of(path: str) -> list[str]:
@@ -197,5 +204,7 @@ def finite_pieces(flat: Any) -> Iterator[tuple[Any, float, int]]:
 
 def square_sum(values: Any, block: int) -> float:
     """Return the sum of squares, with so many numbers in one product."""
+    if values.size <= block:
+        return float(values.dot(values))
     parts = [values[start:start + block] for start in range(0, values.size, block)]
     return sum([float(part.dot(part)) for part in parts])

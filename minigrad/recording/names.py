@@ -6,13 +6,13 @@ them, and may be gone by then: when it is first used, it is looked up in the run
 
 import sys
 from collections import deque
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from types import FrameType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 from weakref import ref
 
-from minigrad.recording.builder import LIBRARIES
+from minigrad.recording.builder import LIBRARIES, in_libraries
 
 __all__ = ["OPTIMIZED", "Copies", "ModulePaths", "drop_copy", "drop_refilled", "empty", "held_by", "held_inside",
            "names_in"]
@@ -35,9 +35,10 @@ Layouts = dict[int, tuple[type, list[Any]]]  # where a class keeps attributes, b
 def running(base: FrameType | None) -> Iterator[FrameType]:
     """Yield the frames of the user's functions, innermost first, down to `base`, where the recording began."""
     frame = None if base is None else sys._getframe(1)
-    libraries = tuple(LIBRARIES)
+    known = len(LIBRARIES)
     while frame is not None and frame is not base:
-        if frame.f_code.co_flags & OPTIMIZED and not frame.f_code.co_filename.startswith(libraries):
+        code = frame.f_code
+        if code.co_flags & OPTIMIZED and not in_libraries(code.co_filename, known):
             yield frame
         frame = frame.f_back
 
@@ -77,7 +78,8 @@ def empty(frame: FrameType, names: dict[str, Any], copies: Copies) -> None:
 class ModulePaths:
     """The paths of the parameters and modules in modules: one is walked once, and again if anything in it has changed.
 
-    Each of the n parameters of a model is looked for when it is first used, and a walk visits all n.
+    Each of the n parameters of a model is looked for when it is first used, and a walk visits all n. So of one that was
+    found in a walk, only the path is followed once more.
     """
 
     def __init__(self) -> None:
@@ -92,35 +94,77 @@ class ModulePaths:
             walk = self.walked[id(owner)] = Walk(owner)
         return walk
 
-    def path(self, module: Any, owners: Iterable[Any]) -> str | None:
-        """Return the path to a module from the first of these modules that it is in."""
-        key = id(module)
-        return next((path for owner in owners if (path := self.inside(owner).paths.get(key))), None)
+    def path(self, module: Any, owners: Sequence[Any]) -> str | None:
+        """Return the path to a module from the first of these modules that it is in; the last one is around all."""
+        key, walk = id(module), self.walk_of(owners[-1]) if owners else None
+        for owner in owners:
+            path = walk and walk.between(owner, key) or self.path_from(owner, key, "_modules")
+            if path:
+                return path
+        return None
+
+    def walk_of(self, owner: Any) -> "Walk | None":
+        """Return the last walk through a module, if there was one."""
+        walk = self.walked.get(id(owner))
+        return None if walk is None or walk.modules[0]() is not owner else walk
+
+    def path_from(self, owner: Any, key: int, table: str) -> str | None:
+        """Return the path from a module to what has this `id()` and is in this table of it or of a module in it."""
+        walk = self.walk_of(owner)
+        path = None if walk is None else walk.checked(key, table)
+        return self.inside(owner).found[table].get(key) if path is None else path
 
 
 class Walk:
     """What is in a module: nothing here keeps it alive, and none of its code runs, since it may be half built.
 
     `parameters` and `paths` have the first path, by id, of each parameter and of each module, in the order of
-    `named_parameters()` and `named_modules()`.
+    `named_parameters()` and `named_modules()`; `places`, in which of the modules it is, and its name there.
     """
 
     def __init__(self, owner: Any) -> None:
         self.parameters: dict[int, str] = {}
         self.paths: dict[int, str] = {}
+        self.found = {"_parameters": self.parameters, "_modules": self.paths}
+        self.places: dict[int, tuple[int, str]] = {}
         self.modules: list[ref[Any]] = []
-        waiting = [("", owner)]
+        waiting = [("", owner, -1, "")]
         while waiting:
-            path, module = waiting.pop()
+            path, module, above, last = waiting.pop()
             if id(module) in self.paths:
                 continue
-            self.paths[id(module)] = path
+            self.paths[id(module)], self.places[id(module)] = path, (above, last)
+            at, before = len(self.modules), path and f"{path}."
             self.modules.append(ref(module))
-            before = path and f"{path}."
             for name, parameter in entries_of(module, "_parameters"):
                 self.parameters.setdefault(id(parameter), before + name)
-            waiting += [(before + name, inner) for name, inner in reversed(entries_of(module, "_modules"))]
+                self.places.setdefault(id(parameter), (at, name))
+            waiting += [(before + name, inner, at, name) for name, inner in reversed(entries_of(module, "_modules"))]
         self.contents = contents_of(self.modules)
+
+    def checked(self, key: int, table: str) -> str | None:
+        """Return the path to what has this `id()`, if it is where it was found, and so are the modules around it."""
+        path = self.found[table].get(key)
+        return path if path == "" or path and self.between(self.modules[0](), key, table) else None
+
+    def between(self, owner: Any, key: int, table: str = "_modules") -> str | None:
+        """Return the path from one of the modules to what has this `id()`, if that is still in it where it was found.
+
+        Had a shared module in it an earlier path, it would have been found there.
+        """
+        names: list[str] = []
+        try:
+            while True:
+                at, name = self.places[key]
+                module = self.modules[at]() if at >= 0 else None
+                if id(dict.get(OWN(module, "__dict__")[table], name)) != key:
+                    return None
+                names.append(name)
+                if module is owner:
+                    return ".".join(reversed(names))
+                key, table = id(module), "_modules"
+        except (AttributeError, KeyError, TypeError):  # it is not there, a module is gone, or its tables are no dicts
+            return None
 
 
 def entries_of(module: Any, table: str) -> list[tuple[str, Any]]:
@@ -157,8 +201,8 @@ def names_in(base: FrameType | None, wanted: Mapping[int, Any], copies: Copies,
         here = {id(value): (name, False) for name, value in known if id(value) in missing}
         tensors = [key for key in missing if hasattr(type(wanted[key]), "requires_grad")]
         for name, owner in modules_in(known) if tensors else ():
-            inside = paths.inside(owner).parameters
-            here |= {key: (f"{name}.{inside[key]}", True) for key in tensors if key in inside}
+            here |= {key: (f"{name}.{path}", True) for key in tensors
+                     if (path := paths.path_from(owner, key, "_parameters")) is not None}
         if len(here) < len(missing):
             for value, name, is_path in held_inside(known, missing, paths.layouts):
                 here.setdefault(id(value), (name, is_path))

@@ -257,7 +257,7 @@ class Tracker:
 
     def look_at_names(self, frame: FrameType) -> None:
         """An op runs, called from `frame`: find what the names of the running functions hold."""
-        if self.base is not None:
+        if self.base is not None and self.bindings.files:
             self.bindings.look(frame, self.base, self.copies)
 
     def leave(self, frame: FrameType) -> None:

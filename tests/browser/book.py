@@ -93,6 +93,18 @@ class Book:
         return seen
 
 
+def turn(details: Locator) -> None:
+    """Opens or closes a list of the page, and waits until the page has answered.
+
+    The page hears of it in a later task, and what is inside a list that was closed reads as empty until it is painted.
+    """
+    details.locator("> summary").click()
+    details.evaluate("""async () => {
+        for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
+        await new Promise(resolve => setTimeout(resolve));
+    }""")
+
+
 def make(page: Page, server: Lab) -> Book:
     """Writes the notebook, opens it, runs it, and waits for its widgets."""
     sent: list[str | bytes] = []

@@ -14,6 +14,7 @@ require("browser", has_browser() and installed("jupyterlab"), "chromium, playwri
 
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
+from tests.browser.book import turn
 from tests.browser.fixtures import Axe, keep, ran
 from tests.browser.jupyter import Lab
 
@@ -203,9 +204,9 @@ def test_a_gradient_that_is_no_number_is_loud(seen: Page, axe: Axe) -> None:
     assert arithmetic(root)[0].endswith("= [inf, inf]") and arithmetic(root)[1].endswith("= [nan, nan]")
     assert "nan" in root.locator("output.mg-text").inner_text()
     table = root.locator(".mg-nodetable")
-    table.locator("summary").click()
+    turn(table)
     assert "nan" in table.locator("tr[aria-current=step]").inner_text()
-    table.locator("summary").click()
+    turn(table)
     root.focus()
     words = root.locator("svg.mg-svg [data-broken] .mg-word, svg.mg-svg [data-broken] .mg-caption").evaluate_all(
         "texts => texts.map(text => [text.textContent, text.getBoundingClientRect().toJSON()])")
@@ -267,7 +268,7 @@ def test_cost_shades_the_boxes_and_lists_them(seen: Page, axe: Axe) -> None:
     """Saved bytes and FLOPs; times only where they were recorded. What is saved comes first among the bytes held."""
     root = inspector(seen, 2)
     assert root.locator(".mg-memory .mg-kind").first.inner_text().startswith("saved")
-    root.locator(".mg-costlist > summary").click()
+    turn(root.locator(".mg-costlist"))
     root.locator(".mg-graph.mg-costs").wait_for()
     names = root.locator(".mg-costs-of button")
     assert names.all_inner_texts() == ["saved bytes", "FLOPs of the op"]
@@ -279,7 +280,7 @@ def test_cost_shades_the_boxes_and_lists_them(seen: Page, axe: Axe) -> None:
     assert {"0.000", "1.000"} <= set(fills) and len(set(fills.values())) == len(fills)
     assert axe(seen, 2) == []
     keep(seen, f"cost-{seen.viewport_size}")
-    root.locator(".mg-costlist > summary").click()
+    turn(root.locator(".mg-costlist"))
     root.locator(".mg-graph:not(.mg-costs)").wait_for()
 
 
@@ -290,7 +291,7 @@ def test_heat_shows_where_gradients_vanish(seen: Page, axe: Axe) -> None:
     strokes = """root => Object.fromEntries([...root.querySelectorAll('path.mg-edge')].map(edge =>
         [edge.dataset.heat, getComputedStyle(edge).stroke + ' ' + getComputedStyle(edge).strokeWidth]))"""
     assert len(set(root.evaluate(strokes).values())) == 1
-    root.locator(".mg-heatlist summary").click()
+    turn(root.locator(".mg-heatlist"))
     root.locator(".mg-graph.mg-heat").wait_for()
     legend = root.locator(".mg-heatlist .mg-sizes .mg-size")
     assert legend.all_inner_texts() == ["0", "below 1e-6", "below 1e-3", "1e-3 to 10", "above 10", "above 1e3",
@@ -303,7 +304,7 @@ def test_heat_shows_where_gradients_vanish(seen: Page, axe: Axe) -> None:
     widths = rows.locator(".mg-heatbar").evaluate_all("bars => bars.map(bar => bar.getBoundingClientRect().width)")
     assert widths[::2] == sorted(widths[::2]) and widths[0] < widths[-1] / 2
     assert axe(seen, 2) == []
-    root.locator(".mg-heatlist summary").click()
+    turn(root.locator(".mg-heatlist"))
     root.locator(".mg-graph:not(.mg-heat)").wait_for()
     assert len(set(root.evaluate(strokes).values())) == 1
 

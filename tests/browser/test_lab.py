@@ -17,7 +17,7 @@ from playwright.sync_api import Locator
 
 from minigrad.recorder import Trace
 from tests.browser import expected
-from tests.browser.book import Book
+from tests.browser.book import Book, turn
 
 WALKS = ["forward", "backward", "checkpoint", "all"]
 
@@ -214,9 +214,9 @@ def test_modules_fold_by_keyboard_and_by_mouse(book: Book) -> None:
     assert root.locator("[data-scope]").locator("visible=true").count() > 0
     root.locator(".mg-node[data-scope]").click()
     assert len(root.evaluate("read.drawn")["status"]) > len(statuses)
-    root.locator(".mg-outline > summary").click()
+    turn(root.locator(".mg-outline"))
     root.locator(".mg-outline-row", has_text="unfold all").click()
-    root.locator(".mg-outline > summary").click()
+    turn(root.locator(".mg-outline"))
     root.focus()
     book.page.keyboard.press("Enter")  # nothing is chosen any more
     same(root, expected.drawn(book.trace, "backward", step))

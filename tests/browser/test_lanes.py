@@ -18,6 +18,7 @@ need_mpi()
 
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
+from tests.browser.book import turn
 from tests.browser.fixtures import Axe, ran
 from tests.browser.jupyter import Lab
 
@@ -70,10 +71,10 @@ def drawn(server: Lab, ranks: int) -> Any:
 @pytest.mark.parametrize("ranks", RANKS)
 def test_lanes_can_be_read_by_everybody(seen: Page, axe: Axe, ranks: int) -> None:
     root = lanes(seen, ranks)
-    root.locator("summary").click()  # the step on other ranks
+    turn(root.locator("details"))  # the step on other ranks
     wrong = {name: root.evaluate(f"root => read.{name}(root)") for name in ("overlaps", "outside", "spilled", "faint")}
     wrong["axe"] = axe(seen, RANKS.index(ranks))
-    root.locator("summary").click()
+    turn(root.locator("details"))
     assert {name: found for name, found in wrong.items() if found} == {}
     window = seen.viewport_size
     chart = root.locator(".mg-rank-chart").bounding_box()
@@ -124,11 +125,11 @@ def test_bars_lie_along_one_axis_and_are_pointed_at(notebook: Page, server: Lab)
 
 def test_the_step_on_other_ranks_is_what_python_says(notebook: Page, server: Lab) -> None:
     root = lanes(notebook, 2)
-    root.locator("summary").click()
+    turn(root.locator("details"))
     root.get_by_label("ranks", exact=True).select_option("1024")
     root.get_by_label("alpha, microseconds for each message").fill("20")
     says = root.locator(".mg-elsewhere-says").inner_text()
     seconds = float(server.evaluate(NAME, "traces2[0].simulate(1024, 20e-6, 0.04e-9).seconds"))
     told = re.search(r"step: ([\d.]+) ms", says)
     assert told is not None and float(told[1]) == pytest.approx(1e3 * seconds, rel=0.01)
-    root.locator("summary").click()
+    turn(root.locator("details"))

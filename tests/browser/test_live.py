@@ -18,6 +18,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 import minigrad
 from minigrad.recorder import Trace, record
 from minigrad_widgets import Inspector
+from tests.browser.book import turn
 from tests.browser.fixtures import Axe, context, ran
 from tests.browser.jupyter import Lab
 from tests.browser.test_gradients import go_to, inspector
@@ -135,7 +136,7 @@ def test_the_keyboard_and_the_pointer_change_numbers(seen: Page) -> None:
 
 def test_what_cannot_follow_says_so(seen: Page, axe: Axe) -> None:
     root = inspector(seen, 1)
-    root.locator(".mg-numbers summary").click()
+    turn(root.locator(".mg-numbers"))
     expect(root.locator(".mg-limits")).to_contain_text("the hook <lambda>: it is a function of Python")
     expect(root.locator(".mg-limits")).to_contain_text("an array of more than 10,000 elements is not computed here")
     root.focus()
@@ -148,7 +149,7 @@ def test_what_cannot_follow_says_so(seen: Page, axe: Axe) -> None:
     go_to(inspector(seen, 1), "MulBackward0 runs")
     assert axe(seen, 1) == []
     back(root)
-    root.locator(".mg-numbers summary").click()
+    turn(root.locator(".mg-numbers"))
 
 
 def test_one_number_is_followed_through_large_tensors(seen: Page, axe: Axe, server: Lab) -> None:
@@ -156,7 +157,7 @@ def test_one_number_is_followed_through_large_tensors(seen: Page, axe: Axe, serv
     weight = next(t for t in trace.tensors if t["name"] == "net.0.weight")
     root = inspector(seen, 2)
     root.press("End")
-    root.locator(".mg-follow > summary").click()
+    turn(root.locator(".mg-follow"))
     for dim, index in ((0, 3), (1, 5)):
         field(root, f"index of net.0.weight along dimension {dim}").fill(str(index))
     rows = root.locator(".mg-follow tbody tr").evaluate_all(
@@ -176,7 +177,7 @@ def test_one_number_is_followed_through_large_tensors(seen: Page, axe: Axe, serv
     assert float(told[-1]) == passed[2]
     assert axe(seen, 2) == []
     root.locator(".mg-unpin").click()
-    root.locator(".mg-follow > summary").click()
+    turn(root.locator(".mg-follow"))
 
 
 def program(x: list[float]) -> Trace:

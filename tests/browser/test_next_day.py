@@ -7,6 +7,7 @@ was restarted before it was saved. Without any kernel JupyterLab itself restores
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
 
 import nbformat
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.browser
 require("browser", has_browser() and installed("jupyterlab") and installed("notebook"),
         "chromium, playwright, jupyterlab or notebook is not installed")
 
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.book import await_widgets
 from tests.browser.fixtures import THEMES
@@ -64,6 +65,8 @@ def test_a_notebook_is_the_same_the_next_day(tab: Page, server: Lab, address: st
     await_widgets(tab, 4)
     answer(tab.locator(".mg-question-card"))
     shown = contents(tab)
+    while shown != (shown := contents(tab)):
+        tab.wait_for_timeout(300)
     if later == "after a restart":
         tab.wait_for_timeout(1000)  # as long as a person needs to find the menu
         server.ask(f"api/kernels/{await_idle(tab, server, name)['kernel']['id']}/restart", "POST")
@@ -77,6 +80,9 @@ def test_a_notebook_is_the_same_the_next_day(tab: Page, server: Lab, address: st
     tab.goto("about:blank")
     visit(tab, server, address.format(name))
     await_widgets(tab, 4)
+    deadline = time.monotonic() + PATIENCE
+    while contents(tab) != shown and time.monotonic() < deadline:
+        tab.wait_for_timeout(100)
     assert contents(tab) == shown
     assert tab.locator(".jp-Notebook").get_by_text("Error displaying widget").count() == 0
     assert nbformat.read(server.folder / name, as_version=4).cells == notebook.cells  # nothing ran
@@ -97,5 +103,6 @@ def contents(page: Page) -> list[str]:
     seen = []
     for root in page.locator(".mg-root").all():
         root.evaluate("root => root.closest('.jp-Cell').scrollIntoView({block: 'center'})")
+        expect(root).not_to_have_text("", use_inner_text=True)  # the notebook draws a cell once it is in view
         seen.append(root.inner_text())
     return [*seen, page.locator(".mg-choice[aria-pressed='true']").inner_text()]

@@ -14,6 +14,7 @@ import numpy as np
 from minigrad._base.tensor_data import note_read
 from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn
+from minigrad.backends.intp import as_intp
 from minigrad.backends.numpy import XP, add_at
 from minigrad.backends.registry import BACKEND_OF, backend_of, device_like, device_of, is_array, moved
 from minigrad.core import SCALAR_OPERAND, Node, Tensor, materialized, plain, record1, record_n
@@ -99,7 +100,7 @@ def elements(x: Any, index: Any) -> Any:
     if in_rows and len(parts) > 1 and all(type(p) is slice and p == ALL for p in parts[:-1]):
         last = parts[-1]
         if is_array(last) and last.dtype.kind != "b":
-            return x.take(last, len(parts) - 1)
+            return x.take(as_intp(last), len(parts) - 1)
     out = x[index]
     if in_rows or out.ndim < 2 or not is_users_index(parts):
         return row_by_row(out)

@@ -93,12 +93,12 @@ class Watch:
         setattr(owner, name, lambda *args: tell(method, *args))
 
     # ops
-    def torch_op(self, method: Any, op: Any, at: Any, depth: int) -> Any:
+    def torch_op(self, method: Any, op: Any, facts: Any, at: Any, depth: int) -> Any:
         """An op of PyTorch ran."""
-        name = op.func.overloadpacket.__name__
+        name = facts.name
         if name == "_local_scalar_dense" and depth <= 0:
             self.cut("item", op.args[0], None, at)
-        result = method(op, at, depth)
+        result = method(op, facts, at, depth)
         kind = ACTIVATIONS.get(name)
         if kind is not None and depth <= 0 and self.library.grad_enabled():
             self.activation(kind, result, at)

@@ -7,8 +7,9 @@ no expression, and the front end checks each expression against the numbers that
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import torch
 
@@ -20,6 +21,8 @@ __all__ = ["call_of"]
 
 Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 IGNORED = ("layout", "device", "pin_memory", "non_blocking", "memory_format", "implicit", "out_dtype")
+SIMPLE = frozenset({bool, int, float, str, type(None), torch.dtype, torch.device})
+UNKNOWN = object()  # in place of an argument that no function of minigrad's takes
 REDUCTIONS = ("none", "mean", "sum")  # indexed by PyTorch's numbers for them
 
 
@@ -79,24 +82,61 @@ OTHERS: dict[str, Callable[..., Call]] = {
 }
 
 
+class Operand(NamedTuple):
+    """Stands for a tensor among the arguments of an operator: the first operand that it is."""
+
+    number: int
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    requires_grad: bool
+
+
+class Noted:
+    """The call of an operator, as it was noted: it holds no tensor. `call`: minigrad's call that stands for it."""
+
+    def __init__(self, name: str, args: Sequence[Any], options: Mapping[str, Any], outputs: Sequence[Any]) -> None:
+        self.name, self.args, self.options, self.outputs = name, args, options, outputs
+
+    @cached_property
+    def call(self) -> Any:
+        """Minigrad's call that stands for this one; None if there is none."""
+        name, args = self.name, self.args
+        kept = {key: value for key, value in self.options.items() if key not in IGNORED and value is not None}
+        own = name.rstrip("_") if not name.startswith("__") else name
+        try:
+            called, args, kept = OTHERS[own](*args, **kept) if own in OTHERS else (own, args, kept)
+        except TypeError:  # arguments that are not used here
+            return None
+        return CALLS[-1](called, args, kept, described, [(shape, dtype_of(dtype)) for shape, dtype in self.outputs])
+
+    def arithmetic(self) -> Any:
+        """Return the expressions of the results; None if nothing stands for the operator, or it has none."""
+        return self.call and self.call.arithmetic()
+
+
+def described(value: Any) -> Any:
+    """Say what an argument is, as `CALLS` want it."""
+    if isinstance(value, Operand):
+        return "tensor", value.number, value.shape, dtype_of(value.dtype), value.requires_grad
+    return ("dtype", dtype_of(value)) if isinstance(value, torch.dtype) else None
+
+
 def call_of(name: str, args: tuple[Any, ...], options: dict[str, Any], operands: list[Any], outputs: list[Any]) -> Any:
-    """Return the call that stands for an operator, and holds no tensor; None if there is none."""
+    """Note the call of an operator, with something in place of each tensor; None if no arithmetic is known."""
     if not CALLS:
         return None
-    kept = {key: value for key, value in options.items() if key not in IGNORED and value is not None}
-    own = name.rstrip("_") if not name.startswith("__") else name
-    try:
-        called, args, kept = OTHERS[own](*args, **kept) if own in OTHERS else (own, args, kept)
-    except TypeError:  # arguments that are not used here
-        return None
-    numbers = {id(tensor): i for i, tensor in reversed(list(enumerate(operands)))}
+    told = {id(t): Operand(i, shape_of(t), t.dtype, t.requires_grad) for i, t in reversed([*enumerate(operands)])}
 
-    def described(value: Any) -> Any:
-        if isinstance(value, torch.Tensor):
-            return "tensor", numbers[id(value)], shape_of(value), dtype_of(value.dtype), value.requires_grad
-        return ("dtype", dtype_of(value)) if isinstance(value, torch.dtype) else None
+    def noted(value: Any) -> Any:
+        kind = type(value)
+        if kind in SIMPLE:
+            return value
+        if isinstance(value, (list, tuple)):
+            return [*map(noted, value)] if kind is list else tuple(map(noted, value))
+        return told.get(id(value), UNKNOWN)
 
-    return CALLS[-1](called, args, kept, described, [(shape_of(t), dtype_of(t.dtype)) for t in outputs])
+    return Noted(name, [noted(value) for value in args], {key: noted(value) for key, value in options.items()},
+                 [(shape_of(t), t.dtype) for t in outputs])
 
 
 def dtype_of(dtype: torch.dtype) -> str:

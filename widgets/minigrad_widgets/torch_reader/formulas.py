@@ -1,52 +1,50 @@
 """The arithmetic of PyTorch's nodes: their formulas are C++, so those of minigrad's nodes of the same names stand in.
 
 A PyTorch node shows what its formula needs: the shapes of what it receives and sends on, what it has saved, and its
-constants (`_saved_dim`). If minigrad's formula needs something else, the node has no arithmetic. tests/parity/trace
-checks the expressions against the gradients that PyTorch computes.
+constants (`_saved_dim`). They are noted when the node is made, and make a formula when the trace is read. If minigrad's
+formula needs something else, the node has no arithmetic. tests/parity/trace checks the expressions against the
+gradients that PyTorch computes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from minigrad.recorder import FORMULAS
+from minigrad_widgets.torch_reader.private import PRIVATE
 
-__all__ = ["formula_of"]
+__all__ = ["Metas"]
 
 Shape = tuple[int, ...]
 Meta = tuple[Shape, str]  # shape and dtype
+Noted = tuple[Shape, Any]  # the same, with PyTorch's dtype
 WRAPPED = 1 << 63  # PyTorch shows a negative dimension as an unsigned number
 DTYPES = {"bfloat16": "float32"}  # like their previews
 
 
 class Facts:
-    """What a PyTorch node shows of itself."""
+    """What a PyTorch node has shown of itself."""
 
-    def __init__(self, node: Any) -> None:
-        self.node = node
-        self.outputs = tuple([shape_and_dtype(each) for each in node._input_metadata])
-        self.edges = tuple([fn is not None for fn, _ in node.next_functions])
-        self.inputs = tuple([self.sent(fn, nr) for fn, nr in node.next_functions])
+    def __init__(self, note: FormulaNote) -> None:
+        self.constants = note.constants
+        self.outputs = tuple([shape_and_dtype(each) for each in note.outputs])
+        self.edges = note.edges
+        self.inputs = tuple([each and shape_and_dtype(each) for each in note.inputs])
         self.ndim = max([len(shape) for shape, _ in (*self.outputs, *filter(None, self.inputs))], default=0)
-
-    def sent(self, fn: Any, nr: int) -> Meta | None:
-        """Return what goes along an edge."""
-        expected = () if fn is None else fn._input_metadata
-        return shape_and_dtype(expected[nr]) if nr < len(expected) else None
 
     def constant(self, name: str) -> Any:
         """Return a constant by PyTorch's name; a dimension counts from the left.
 
         Raises:
-            AttributeError: if the node has none of this name.
+            KeyError: if the node has none of this name.
             TypeError: if it does not consist of numbers.
         """
-        value = plain(getattr(self.node, f"_saved_{name}"))
+        value = plain(self.constants[f"_saved_{name}"])
         return value + self.ndim if name.startswith("dim") and isinstance(value, int) and value < 0 else value
 
     def input(self) -> Meta:
@@ -59,7 +57,7 @@ class Facts:
     def dims(self) -> tuple[Shape, Shape]:
         """Return the dimensions of a reduction, and the shape that its result would have with them kept."""
         shape = self.input()[0]
-        dim = plain(self.node._saved_dim)
+        dim = plain(self.constants["_saved_dim"])
         dims = tuple(range(len(shape))) if not dim and dim != 0 else dim if isinstance(dim, tuple) else (dim,)
         dims = tuple([each % len(shape) for each in dims]) if shape else ()
         return dims, tuple([1 if i in dims else n for i, n in enumerate(shape)])
@@ -129,23 +127,78 @@ CONSTANTS: dict[str, Callable[[Facts], Any]] = {
 }
 
 
-def formula_of(node: Any, name: str, saved: Collection[str]) -> Any:
-    """The substitute for the formula of a node that has saved arrays under these names; None if there is none."""
-    if not FORMULAS or not hasattr(node, "_input_metadata"):
-        return None
-    known = CONSTANTS.get(name)
-    try:
-        facts = Facts(node)
-        constants = None if known is None else known(facts)
-    except (AttributeError, RuntimeError, TypeError):  # the node shows less than the formula needs
-        return None
-    return FORMULAS[-1](name, facts.outputs, facts.edges, facts.inputs, saved, facts.constant, constants)
+class FormulaNote(NamedTuple):
+    """What the formula of a node may need: shapes and dtypes of the gradients that the node receives, and of those that
+    it sends on, as far as known; which edges it has; the names of the arrays that it has saved; its constants."""
+
+    name: str
+    outputs: Sequence[Noted]
+    inputs: Sequence[Noted | None]
+    edges: tuple[bool, ...]
+    saved: Sequence[str]
+    constants: Mapping[str, Any]
+
+    def derivatives(self, saved: dict[str, Meta]) -> Any:
+        """Return the expression of the gradient of each input, as the formula that stands in for the node's gives it;
+        None if there is none. `saved`: shape and dtype of each saved array."""
+        known = CONSTANTS.get(self.name)
+        try:
+            facts = Facts(self)
+            constants = None if known is None else known(facts)
+        except (KeyError, TypeError):  # the node has shown less than the formula needs
+            return None
+        found = FORMULAS[-1](self.name, facts.outputs, facts.edges, facts.inputs, self.saved, facts.constant, constants)
+        return found and found.derivatives(saved)
 
 
-def shape_and_dtype(metadata: Any) -> Meta:
-    """Return shape and dtype of a gradient, as a node describes it."""
-    dtype = str(metadata.dtype).removeprefix("torch.")
-    return tuple(metadata.shape), DTYPES.get(dtype, dtype)
+class Metas:
+    """Reads what nodes show of themselves. `known`: what is expected of the gradients of a node, by its number."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, Sequence[Noted]] = {}
+        self.names: dict[type, list[str]] = {}  # by class: the attributes that hold constants
+
+    def note(self, node: Any, name: str, number: int, edges: Sequence[tuple[int, int] | None],
+             saved: Sequence[str]) -> FormulaNote | None:
+        """Note what the formula of a new node may need; None if the node does not show it. `saved`: the names of the
+        arrays that it has saved."""
+        if not FORMULAS or not PRIVATE.metadata:
+            return None
+        try:
+            outputs = self.known[number] = expected_of(node)
+            inputs = [self.sent(edge, node, i) for i, edge in enumerate(edges)]
+            constants = {each: getattr(node, each) for each in self.constants(type(node))}
+        except (AttributeError, RuntimeError, TypeError):
+            return None
+        return FormulaNote(name, outputs, inputs, tuple([edge is not None for edge in edges]), saved, constants)
+
+    def sent(self, edge: tuple[int, int] | None, node: Any, index: int) -> Noted | None:
+        """Return what goes along an edge of a node."""
+        if edge is None:
+            return None
+        expected = self.known.get(edge[0])
+        if expected is None:
+            expected = self.known[edge[0]] = expected_of(node.next_functions[index][0])
+        return expected[edge[1]] if edge[1] < len(expected) else None
+
+    def constants(self, kind: type) -> list[str]:
+        """Return the attributes of a class of nodes that hold constants."""
+        names = self.names.get(kind)
+        if names is None:
+            names = self.names[kind] = [each for each in dir(kind) if each.startswith("_saved_")
+                                        and not hasattr(kind, f"_raw{each}")]
+        return names
+
+
+def expected_of(node: Any) -> list[Noted]:
+    """Return shape and dtype of the gradients that a node expects."""
+    return [(tuple(each.shape), each.dtype) for each in node._input_metadata]
+
+
+def shape_and_dtype(noted: Noted) -> Meta:
+    """Return shape and dtype of a gradient, as minigrad's formulas have them."""
+    dtype = str(noted[1]).removeprefix("torch.")
+    return noted[0], DTYPES.get(dtype, dtype)
 
 
 def plain(value: Any) -> Any:

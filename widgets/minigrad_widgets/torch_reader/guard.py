@@ -11,14 +11,15 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from minigrad.recorder import Trace
-from minigrad_widgets.torch_reader.profile import PAUSED, door
+from minigrad_widgets.torch_reader.profile import PAUSED, door, pause
 
-__all__ = ["Notes", "Once", "Watching", "guarded", "insistent"]
+__all__ = ["Notes", "Once", "Watching", "about_to_watch", "guarded", "insistent"]
 
 LONGEST = 200  # of a text in a note
 MOST = 30  # notes of a trace, each with its count
@@ -70,12 +71,12 @@ class Notes:
 
 class Once:
     """An op that is to be run once, whatever becomes of the reader. `lock`: what the reader holds, if it does: the op
-    may wait for a thread that waits for it."""
+    may wait for a thread that waits for it. `profiled`: whether the reader's profile function was on."""
 
-    __slots__ = ("args", "error", "func", "kwargs", "lock", "ran", "result")
+    __slots__ = ("args", "error", "func", "kwargs", "lock", "profiled", "ran", "result")
 
-    def __init__(self, func: Any, args: Any, kwargs: Any) -> None:
-        self.func, self.args, self.kwargs = func, args, kwargs
+    def __init__(self, func: Any, args: Any, kwargs: Any, profiled: bool) -> None:
+        self.func, self.args, self.kwargs, self.profiled = func, args, kwargs, profiled
         self.ran = False
         self.error: BaseException | None = None
         self.result: Any = None
@@ -116,7 +117,7 @@ class Watching(TorchDispatchMode):
     @door
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         paused, PAUSED.profile = PAUSED.profile, None
-        once = Once(func, args, kwargs or {})
+        once = Once(func, args, kwargs or {}, paused is not None)
         try:
             self.run(once)
         except Exception as error:  # noqa: BLE001 - none of the reader's may reach the program
@@ -126,6 +127,12 @@ class Watching(TorchDispatchMode):
         finally:
             resume(paused)
         return once.result if once.ran else once()
+
+
+def about_to_watch(frame: FrameType, arg: Any) -> None:
+    """PyTorch asks for the rule of a class of modes, and passes an op to such a mode next: to a door, if it is ours."""
+    if frame.f_locals.get("torch_dispatch_class") is Watching:
+        pause(frame)
 
 
 def insistent(method: Callable[..., None]) -> Callable[..., None]:

@@ -6,7 +6,6 @@ of its results, until the next thing happens: then its results have their node, 
 
 from __future__ import annotations
 
-import functools
 import sys
 import weakref
 from collections.abc import Iterable, Iterator
@@ -18,13 +17,12 @@ from torch.autograd.function import BackwardCFunction
 
 from minigrad.recorder import Log
 from minigrad_widgets.torch_reader.calls import call_of
-from minigrad_widgets.torch_reader.formulas import formula_of
 from minigrad_widgets.torch_reader.guard import Once
-from minigrad_widgets.torch_reader.previews import is_jagged
+from minigrad_widgets.torch_reader.previews import PLAIN, is_jagged
 from minigrad_widgets.torch_reader.private import PRIVATE
-from minigrad_widgets.torch_reader.seen import Seen, memory, name_of
+from minigrad_widgets.torch_reader.seen import Seen, memory
 
-__all__ = ["Ops"]
+__all__ = ["Facts", "Ops", "facts_of"]
 
 Tensor = torch.Tensor
 # What PyTorch does as part of other things, and what makes a tensor from none; minigrad has no op for these.
@@ -33,6 +31,17 @@ UNTOLD = frozenset({"lift_fresh", "_local_scalar_dense", "is_same_size", "set_",
                     "record_stream", "equal", "is_nonzero", "rand_like", "randn_like"})
 EMPTY = frozenset({"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"})
 READING = frozenset({"_local_scalar_dense", "equal", "is_nonzero"})  # they return a Python number or bool
+
+
+class Facts(NamedTuple):
+    """What is known of an operator: its name; which arguments it writes to, by position and name; whether it writes to
+    any memory; whether several ranks do it."""
+
+    func: Any
+    name: str
+    places: list[tuple[int, str]]
+    mutable: bool
+    collective: bool
 
 
 class Written(NamedTuple):
@@ -82,18 +91,17 @@ class Ops:
         self.fills: list[tuple[Any, int, int, Any]] = []
         self.unwritten: list[weakref.ref[Tensor]] = []  # what `empty` has made, while it lives
 
-    def run(self, op: Once, at: Any, depth: int) -> Any:
+    def run(self, op: Once, facts: Facts, at: Any, depth: int) -> Any:
         """Run an op that will be reported, and note what is known about it now."""
-        args, kwargs = op.args, op.kwargs
-        name, places = facts_of(op.func)
-        operands = tensors_in((*args, *kwargs.values()))
-        if any(map(is_jagged, operands)):
+        args, kwargs, name, seen = op.args, op.kwargs, facts.name, self.seen
+        operands = tensors_in((*args, *kwargs.values()) if kwargs else args)
+        if any_jagged(operands):
             return op()
-        written = list(written_by(places, args, kwargs)) if places else []
+        written = list(written_by(facts.places, args, kwargs)) if facts.places else []
         own = self.waiting is not None and name == "detach" and any(r() is operands[0] for r in self.waiting.outputs)
-        if not own:
+        if self.waiting is not None and not own:
             self.settle()
-        self.seen.at = at
+        seen.at = at
         if name in READING:
             self.read(operands)
         if name in EMPTY:
@@ -104,34 +112,37 @@ class Ops:
             self.find_functions(operands, at, depth)
         if own:
             return self.set_aside(op, operands[0], at, depth)
-        fresh = [t for t in written if id(t) not in self.seen.tensors and self.is_empty(t)]
-        given: list[Any] = [None if any(t is f for f in fresh) else self.seen.operand(t) for t in operands]
-        self.seen.name_leaves()
-        self.seen.look_at_names(sys._getframe(1))
-        self.seen.drop_copies()
+        fresh = [t for t in written if id(t) not in seen.tensors and self.is_empty(t)]
+        given: list[Any] = [None if fresh and any(t is f for f in fresh) else seen.operand(t) for t in operands]
+        if seen.unnamed:
+            seen.name_leaves()
+        seen.look_at_names(sys._getframe(1))
+        seen.drop_copies()
         began = perf_counter()
         result = op()
         self.seconds = perf_counter() - began
         outputs = tensors_in(result if isinstance(result, (tuple, list)) else (result,))
-        if not any(map(is_jagged, outputs)):
-            self.wait(op, at, depth, operands, given, written, outputs)
+        if not any_jagged(outputs):
+            call = self.call_of(name, args, kwargs, operands, outputs)
+            if written:
+                self.wait_written(name, at, depth, operands, given, written, outputs, call)
+            else:
+                self.waiting = Op(at, depth, name, given, [], outputs, [seen.copied(t) for t in outputs], call)
         return result
 
-    def wait(self, call: Once, at: Any, depth: int, operands: list[Tensor], given: list[Any], written: list[Tensor],
-             outputs: list[Tensor]) -> None:
-        """Keep what is known of an op that has run until its results have their node."""
-        name = facts_of(call.func)[0]
+    def wait_written(self, name: str, at: Any, depth: int, operands: list[Tensor], given: list[Any],
+                     written: list[Tensor], outputs: list[Tensor], call: Any) -> None:
+        """Keep what is known of an op that has written to memory until its results have their node."""
         for t in written:
             self.seen.wrote(memory(t)[0])
         for i, t in enumerate(operands):
             given[i] = self.seen.tensor(t) if given[i] is None else given[i]
         same = {id(t): self.seen.copied(t) for t in (*outputs, *written)}
-        expression = self.call_of(name, call.args, call.kwargs, operands, outputs)
         self.waiting = Op(at, depth, name, given, [
             Written(self.seen.tensor(t), weakref.ref(t), weakref.ref(t if t._base is None else t._base), same[id(t)],
                     0 if t.is_inference() else t._version + 1,
                     self.seen.others(memory(t)[0], [id(each) for each in written])) for t in written],
-            outputs, [same[id(t)] for t in outputs], expression)
+            outputs, [same[id(t)] for t in outputs], call)
 
     def set_aside(self, op: Once, operand: Tensor, at: Any, depth: int) -> Any:
         """Run what may be autograd's own `detach`; it must not touch its operand, which has no node yet."""
@@ -164,14 +175,16 @@ class Ops:
 
     def settle(self) -> None:
         """Report the op that waits: its results have their node by now."""
-        op, self.waiting = self.waiting, None
+        op = self.waiting
         if op is None:
             return
+        self.waiting = None
         outputs = [reference() for reference in op.outputs]
         if op.written and op.written[0].base() is not None:  # a view that was written to has given its base a new node
             outputs[:1] = [op.written[0].base()]
         self.seen.at = op.at
-        node = next((t.grad_fn for t in outputs if t is not None and t.grad_fn is not None), None)
+        nodes = [node for t in outputs if t is not None and (node := t.grad_fn) is not None]
+        node = nodes[0] if nodes else None
         foreign = isinstance(node, BackwardCFunction) and self.seen.number_of(node) is None
         own = 0
         if node is None or foreign or self.seen.number_of(node) is not None:
@@ -184,16 +197,21 @@ class Ops:
         else:
             own, made = self.record(op, node, outputs)
         detached, self.detached = self.detached, []
-        for written in op.written:
-            self.version(op, written)
-        written_to = [t for written in op.written if (t := written.tensor()) is not None]
-        if any(t.is_leaf and not t.requires_grad for t in written_to):  # it may be a `.grad`
-            self.seen.tell_grads(op.at, op.depth, [id(t) for t in written_to])
+        if op.written:
+            self.tell_written(op)
         for each in detached[own:]:
             (reference, at), self.waiting = each.given, each
             operand = reference()
             each.given = [made[at] if operand is None else self.seen.tensor(operand)]
             self.settle()
+
+    def tell_written(self, op: Op) -> None:
+        """Report the tensors that an op has written to."""
+        for written in op.written:
+            self.version(op, written)
+        written_to = [t for written in op.written if (t := written.tensor()) is not None]
+        if any(t.is_leaf and not t.requires_grad for t in written_to):  # it may be a `.grad`
+            self.seen.tell_grads(op.at, op.depth, [id(t) for t in written_to])
 
     def record(self, op: Op, node: Any, outputs: list[Any]) -> tuple[int, list[int]]:
         """Report an op that made a node; return how many of its results the node has saved, and their numbers."""
@@ -204,8 +222,8 @@ class Ops:
         if saved is not None:
             self.tell_fills(op.depth, len(saved[0]))
         told = op.name if op.written else word(name)
-        self.log.append(("record", op.at, op.depth, told, number, name, node._sequence_nr(), targets, output_nrs,
-                         op.given, made, saved, self.formula(node, name, saved), op.call))
+        self.log.append(("record", op.at, op.depth, told, number, name, seen.order[number], targets, output_nrs,
+                         op.given, made, saved, self.formula(node, name, number, saved), op.call))
         if self.times:
             self.log.append(("took", number, False, self.seconds))
         if name == "CopySlices":  # it hides what is saved
@@ -219,11 +237,12 @@ class Ops:
         """Return minigrad's function that stands for an operator, if the arithmetic is kept."""
         return None if self.seen.previews.most == 1 else call_of(*call)
 
-    def formula(self, node: Any, name: str, saved: Any) -> Any:
+    def formula(self, node: Any, name: str, number: int, saved: Any) -> Any:
         """Return what knows the arithmetic of a node, if that is kept."""
         if self.seen.previews.most == 1:
             return None
-        return formula_of(node, name, [row[0] for row in saved[0]] if saved else ())
+        return self.seen.metas.note(node, name, number, self.seen.next[number],
+                                    [row[0] for row in saved[0]] if saved else ())
 
     def tell_functions(self, depth: int) -> None:
         """Report the user's Functions that have finished."""
@@ -249,7 +268,7 @@ class Ops:
         edges = [None if fn is None else (seen.node(fn), int(nr)) for fn, nr in node.next_functions]
         number = seen.new_node(node)
         seen.next[number] = edges
-        return (name_of(node), [None if e is None else e[0] for e in edges],
+        return (seen.name_of(node), [None if e is None else e[0] for e in edges],
                 [0 if e is None else e[1] for e in edges], number)
 
     def tell_fills(self, depth: int, count: int | None = None) -> None:
@@ -287,6 +306,11 @@ def packing() -> bool:
     return PRIVATE.stored is None and PRIVATE.packing()
 
 
+def any_jagged(tensors: list[Tensor]) -> bool:
+    """Return whether one of these tensors is a jagged one."""
+    return any(type(t) not in PLAIN for t in tensors) and any(map(is_jagged, tensors))
+
+
 def word(name: str) -> str:
     """Return the name of the class of a node's op: `Mul` for MulBackward0."""
     return name.rpartition("Backward")[0] or name
@@ -303,12 +327,19 @@ def tensors_in(values: Iterable[Any]) -> list[Tensor]:
     return found
 
 
-@functools.cache
-def facts_of(func: Any) -> tuple[str, list[tuple[int, str]]]:
-    """Return the name of an op, and which arguments it writes to: their positions and names."""
-    schema = func._schema
-    return func.overloadpacket.__name__, [(i, a.name) for i, a in enumerate(schema.arguments) if schema.is_mutable
-                                          and a.alias_info is not None and a.alias_info.is_write]
+KNOWN: dict[int, Facts] = {}  # by `id()` of an operator, which is kept alive: its hash is computed in Python
+
+
+def facts_of(func: Any) -> Facts:
+    """Return what is known of an operator."""
+    known = KNOWN.get(id(func))
+    if known is None:
+        schema = func._schema
+        places = [(i, a.name) for i, a in enumerate(schema.arguments) if schema.is_mutable
+                  and a.alias_info is not None and a.alias_info.is_write]
+        known = KNOWN[id(func)] = Facts(func, func.overloadpacket.__name__, places, schema.is_mutable,
+                                        func.namespace == "c10d")
+    return known
 
 
 def written_by(places: Iterable[tuple[int, str]], args: Any, kwargs: Any) -> Iterator[Tensor]:

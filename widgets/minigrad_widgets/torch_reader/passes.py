@@ -82,6 +82,8 @@ class Passes:
         """Return the running pass, which may have begun just now."""
         self.level.catch_up()
         identity = PRIVATE.running_pass()
+        if self.running and self.running[-1].identity == identity:
+            return self.running[-1]
         self.leave_broken(identity)
         return self.task(identity) or self.begin(identity)
 
@@ -189,12 +191,13 @@ class Passes:
         if total is None:
             total, shown = gradient, copy
         elif gradient is not None:
-            with torch.no_grad():
+            with torch.no_grad(), PRIVATE.without_dispatch():
                 total = total + gradient
             shown = self.seen.copied(total)
         hold = None if total is None else memory(total)
         if not task.plan.take(node):
-            piled[output_nr] = (None if total is None else total.detach()), shown
+            with PRIVATE.without_dispatch():
+                piled[output_nr] = (None if total is None else total.detach()), shown
             return shown, hold
         for nr, (_, each) in piled.items():
             piled[nr] = None, each
@@ -205,7 +208,7 @@ class Passes:
         """If its last gradient has arrived, a node is ready: its hooks are read before the engine reads them."""
         if task.plan.needs[node] == 0:
             self.log.event("ready", task.at, task.depth, node=node)
-            if not task.plan.runs(node):
+            if task.plan.chosen is not None and not task.plan.runs(node):
                 task.idle.append(node)
             self.watch_hooks(task.touched, node)
 
@@ -214,9 +217,8 @@ class Passes:
         to, output_nr = edge
         if to not in task.plan.needs:
             return
-        with PRIVATE.without_dispatch():
-            given = self.seen.copied(gradient)
-            total, hold = self.arrive(task, to, output_nr, gradient, given)
+        given = self.seen.copied(gradient)
+        total, hold = self.arrive(task, to, output_nr, gradient, given)
         self.log.wait(to, output_nr, hold)
         self.log.event("flow", task.at, task.depth, node=node, index=index, to=to, output_nr=output_nr, gradient=given,
                        sum=total)
@@ -226,7 +228,8 @@ class Passes:
     def run(self, task: Pass, node: int, outputs: int) -> None:
         """The engine took a node from the queue, with one gradient per output."""
         if node not in task.begun:
-            if task.plan.runs(node):
+            runs = task.plan.chosen is None or task.plan.runs(node)
+            if runs and task.idle:
                 self.tell_idle(task, node)
             task.begun.add(node)
             task.node = node
@@ -235,7 +238,7 @@ class Passes:
             task.received[node] = copies
             self.log.event("run", task.at, task.depth, node=node, gradient=copies)
             self.timed()
-            if task.plan.runs(node):
+            if runs and task.plan.captures:
                 self.capture(task, node, copies)
 
     def capture(self, task: Pass, node: int, copies: Sequence[Any]) -> None:
@@ -266,7 +269,8 @@ class Passes:
                                gradient=[seen.copied(grads[output_nr])], tensor=ref.number,
                                grad=seen.copied(tensor.grad))
         hooked, leaf = seen.hooked[node], seen.leaves.get(node)
-        put_among(task.touched, hooked.post, partial(self.hook, node, "post"), last=hooked.post_id)
+        if len(hooked.post() or ()) != 1:
+            put_among(task.touched, hooked.post, partial(self.hook, node, "post"), last=hooked.post_id)
         if leaf is not None:
             hooks = getattr(leaf(), "_post_accumulate_grad_hooks", None)
             if hooks:
@@ -334,7 +338,8 @@ class Passes:
     def watch_hooks(self, touched: list[Callable[[], Any]], node: int) -> None:
         """Report after each of the user's hooks that run before a node."""
         hooked = self.seen.hooked[node]
-        put_among(touched, hooked.pre, partial(self.hook, node, "pre"), first=hooked.pre_id)
+        if len(hooked.pre() or ()) != 1:
+            put_among(touched, hooked.pre, partial(self.hook, node, "pre"), first=hooked.pre_id)
         leaf = self.seen.leaves.get(node)
         for ref in (leaf,) if leaf is not None else [w for _, w in self.seen.made.get(node, ())]:
             tensor = ref()

@@ -16,9 +16,10 @@ from minigrad.recorder import Large
 from minigrad_widgets.torch_reader.arrivals import Arrivals, Late, Unreadable
 from minigrad_widgets.torch_reader.private import PRIVATE
 
-__all__ = ["DETAILS", "Previews", "array_of", "bytes_of", "is_jagged", "shape_of"]
+__all__ = ["DETAILS", "PLAIN", "Previews", "array_of", "bytes_of", "is_jagged", "shape_of"]
 
-PLAIN = (torch.Tensor, torch.nn.Parameter)
+PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
+STRIDED = torch.strided
 COMPRESSED = {torch.sparse_csr: ("crow", "col"), torch.sparse_bsr: ("crow", "col"),
               torch.sparse_csc: ("ccol", "row"), torch.sparse_bsc: ("ccol", "row")}
 PARTS = {torch.sparse_coo: ("_values", "_indices"),
@@ -56,6 +57,9 @@ class Previews:
 
     def of(self, t: Any, entire: bool = False) -> Any:
         """Return what is kept of a tensor's values. `entire`: all of them, if they are late and not too many."""
+        if self.most is not None and type(t) in PLAIN and t.layout is STRIDED and not t.is_nested:
+            if t.numel() > self.most and not t.is_meta:
+                return Unreadable(t.dtype, tuple(t.shape))
         size = LARGEST + 1 if t.is_nested else t.numel()
         if self.most is not None and size > self.most or t.layout is not torch.strided and size > LARGEST:
             return Unreadable(described(t), shape_of(t))
@@ -148,8 +152,10 @@ def bytes_of(t: Any) -> int:
 
 def is_whole(t: Any) -> bool:
     """Return whether a tensor has each element of its memory exactly once, in any order."""
-    if t.layout is not torch.strided or t.is_neg() or t.untyped_storage().nbytes() != t.nbytes:
+    if t.layout is not STRIDED or t.untyped_storage().nbytes() != t.nbytes or t.is_neg():
         return False
+    if t.is_contiguous():
+        return True
     expected = 1
     for stride, size in sorted(zip(t.stride(), t.shape)):
         if size != 1 and stride != expected:

@@ -145,6 +145,11 @@ class Names:
         """`nn.parallel.DistributedDataParallel._pre_forward`: what it sends before its module runs."""
         return torch.nn.parallel.DistributedDataParallel._pre_forward.__code__
 
+    @name("nothing: a recording only costs a little more", None)
+    def dispatch_rule(self) -> Any:
+        """`_library.simple_registry.find_torch_dispatch_rule`: what PyTorch calls before each dispatch mode."""
+        return torch._library.simple_registry.find_torch_dispatch_rule.__code__
+
     # functions that are called
     @name("backward passes are not followed", lambda: -1)
     def running_pass(self) -> Callable[[], int]:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
-__all__ = ["PAUSED", "door", "profile_function"]
+__all__ = ["PAUSED", "door", "pause", "profile_function"]
 
 Handler = Callable[[FrameType, Any], None]  # with what is returned
 
@@ -34,8 +34,8 @@ def door(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def pause(frame: FrameType, arg: Any) -> None:
-    """A door is called."""
+def pause(frame: FrameType, arg: Any = None) -> None:
+    """A door is called, or will be at once."""
     PAUSED.profile = sys.getprofile()
     sys.setprofile(None)
 
@@ -50,22 +50,36 @@ def profile_function(role_of: Callable[[CodeType], tuple[Handler | None, Handler
         names: of functions of C whose calls matter; `called` is told of them.
         failed: is told of errors.
     """
-    roles: dict[int, Any] = {}  # by the id of a code, which is kept alive: its hash would be computed from all it has
-    known = roles.get
+    # by the id of a code, which is kept alive: its hash would be computed from all it has
+    calls: dict[int, Handler | None] = {}
+    returns: dict[int, Handler | None] = {}
+    codes: list[CodeType] = []
+
+    def meet(code: CodeType) -> None:
+        on_call, on_return = (pause, None) if code in DOORS else role_of(code)
+        codes.append(code)
+        calls[id(code)], returns[id(code)] = on_call, on_return
 
     def profile(frame: FrameType, event: str, arg: Any) -> None:
         try:
-            if event == "call" or event == "return":
+            if event == "c_return":
+                return
+            if event == "call":
                 code = frame.f_code
-                role = known(id(code))
-                if role is None:
-                    on_call, on_return = (pause, None) if code in DOORS else role_of(code)
-                    role = roles[id(code)] = {"call": on_call, "return": on_return, "code": code}
-                act = role[event]
-                if act is not None:
-                    act(frame, arg)
+                if id(code) not in calls:
+                    meet(code)
+                act = calls[id(code)]
+            elif event == "return":
+                code = frame.f_code
+                if id(code) not in calls:
+                    meet(code)
+                act = returns[id(code)]
             elif event == "c_call" and arg.__name__ in names:
-                called(frame, arg)
+                act = called
+            else:
+                return
+            if act is not None:
+                act(frame, arg)
         except Exception as error:  # noqa: BLE001 - none may reach the program
             failed(error)
 

@@ -27,8 +27,8 @@ from minigrad import recorder
 from minigrad.recorder import NOWHERE, RARER, Encoder, Log, Trace, register_library
 from minigrad_widgets.torch_reader.arrivals import LateBuilder
 from minigrad_widgets.torch_reader.collectives import Collectives, process_of
-from minigrad_widgets.torch_reader.guard import Notes, Once, Watching, insistent
-from minigrad_widgets.torch_reader.ops import Ops
+from minigrad_widgets.torch_reader.guard import Notes, Once, Watching, about_to_watch, insistent
+from minigrad_widgets.torch_reader.ops import Facts, Ops, facts_of
 from minigrad_widgets.torch_reader.passes import Passes
 from minigrad_widgets.torch_reader.previews import DETAILS, is_jagged
 from minigrad_widgets.torch_reader.private import PRIVATE
@@ -109,6 +109,7 @@ class Reader:
         PAUSED.profile = None
         if sys.getprofile() is None:
             sys.setprofile(self.entering)
+            self.stack.brief = True
         self.began, self.collectives.origin = time(), perf_counter()
         self.tell_process()
 
@@ -172,41 +173,53 @@ class Reader:
 
     def dispatched(self, op: Once) -> Any:
         """Run a dispatched op, and note it if it is the user's."""
+        facts = facts_of(op.func)
         try:
             if not self.passes.running:
-                return self.run_op(op)
+                return self.run_op(op, facts)
+            if self.is_derivative(facts):
+                return op()
             with self.passes.lock:
                 op.lock = self.passes.lock
                 try:
-                    return self.run_op(op)
+                    return self.run_op(op, facts)
                 finally:
                     op.lock = None
         finally:
-            if op.func._schema.is_mutable:
+            if facts.mutable:
                 self.seen.previews.forget()
-            self.collectives.mark = perf_counter()
+            if self.times:
+                self.collectives.mark = perf_counter()
 
-    def run_op(self, op: Once) -> Any:
+    def is_derivative(self, facts: Facts) -> bool:
+        """Return whether an op that runs in a pass is of no interest: the engine's own, as most are."""
+        task, origin = self.passes.running[-1], caller(3)
+        return (origin is not None and origin.f_code is PRIVATE.engine and not task.create and not facts.collective
+                and not self.collectives.open and task.identity == PRIVATE.running_pass())
+
+    def run_op(self, op: Once, facts: Facts) -> Any:
         """Run an op; report it if it is the user's."""
         func = op.func
         origin = caller(3) or next(self.stack.waiting(None), None)
         if origin is None:
             return op()
-        if func.namespace == "c10d":
+        if facts.collective:
             return self.run_collective(op, origin)
         if self.collectives.open:
             self.collectives.touched(origin, func, op.args)
         create = self.passes.creates_graph()
         if not create and origin.f_code is PRIVATE.engine or origin.f_code in self.collectives.silent:
             return op()
+        if not op.profiled:  # another profile function is on: what it hides may be running
+            self.stack.brief = False
         look = self.stack.look(3)
         code = None if look.inside is None else look.inside.f_code
         if code is None or code is PRIVATE.engine and create:
-            self.caught_up(look, settle=func is not torch.ops.aten.detach.default)
+            self.caught_up(look, settle=facts.name != "detach")
             if self.passes.running:
                 self.passes.leave_broken(PRIVATE.running_pass())
                 self.seen.several = self.seen.several or get_ident() in self.listening
-            return self.ops.run(op, look.at, self.depth + 1)
+            return self.ops.run(op, facts, look.at, self.depth + 1)
         if code is PRIVATE.pack:
             if len(look.calls) > len(self.open):  # nothing has run in this call yet, and maybe nothing will
                 self.caught_up(look, settle=False)
@@ -245,6 +258,10 @@ class Reader:
             return self.module_called, self.module_returned
         if code is PRIVATE.engine:
             return self.engine_called, self.engine_returned
+        if id(code) in self.stack.special:
+            self.stack.brief = False
+        if code is PRIVATE.dispatch_rule:
+            return about_to_watch, None
         if code.co_name in COMPILED and "callback" in code.co_freevars:
             return self.run_eagerly, None
         if code.co_name in REMEMBERING:
@@ -344,7 +361,7 @@ class Reader:
             self.refill(self.open[-1])
             if stopped(self.open[-1].frame):
                 self.ops.drop()
-        if settle:
+        if settle and self.ops.waiting is not None:
             self.ops.settle()
         new = [] if look is None or not (self.open or look.calls) else self.leave(look.calls)
         if self.ops.returned:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from minigrad.recorder import CHANGED, NOWHERE, SAME, Log, TrackedRef, Tracker
+from minigrad_widgets.torch_reader.formulas import Metas
 from minigrad_widgets.torch_reader.guard import Notes, guarded
 from minigrad_widgets.torch_reader.previews import Previews, bytes_of
 from minigrad_widgets.torch_reader.private import PRIVATE
@@ -21,6 +22,7 @@ from minigrad_widgets.torch_reader.private import PRIVATE
 __all__ = ["Hooked", "Seen", "leaf_of"]
 
 NodeHook = Callable[..., None]
+STRIDED = torch.strided
 FAR = 1 << 62  # more than any sequence number
 
 
@@ -82,12 +84,15 @@ class Seen(Tracker):
         self.made: dict[int, list[tuple[int, TrackedRef]]] = {}
         self.leaves: dict[int, TrackedRef] = {}
         self.order: dict[int, int] = {}
+        self.metas = Metas()
         self.hooked: dict[int, Hooked] = {}
         self.saving: dict[type, list[tuple[str, str]]] = {}  # by class of nodes, the names of what they save
+        self.names: dict[type, str] = {}  # of classes of nodes
         self.classes: dict[str, type] = {}
         self.unlinked: list[tuple[Any, int]] = []
         self.linking = False
         self.several = False  # whether several threads have made nodes
+        self.without_node: dict[int, TrackedRef] = {}  # by number: tensors that had no node when they were last noted
         self.known_grads: dict[int, tuple[int, int] | None] = {}  # by number of a leaf: its `.grad` as last reported
         self.at: Any = NOWHERE
 
@@ -124,7 +129,8 @@ class Seen(Tracker):
         ref = self.tensors.get(id(t))
         if ref is not None:
             return int(ref.number)
-        above = None if before or t.grad_fn is None else self.node(t.grad_fn)
+        node = t.grad_fn
+        above = None if before or node is None else self.node(node)
         key, ref, hold, number = id(t), TrackedRef(t, self.on_tensor_gone), memory(t), self.tensor_count
         ref.key, ref.number, ref.storage, ref.writes = key, number, hold[0], self.writes.get(hold[0], 0)
         outputs = [] if above is None else [*self.made.get(above, ()), (t.output_nr, ref)]
@@ -134,25 +140,30 @@ class Seen(Tracker):
                  copy if copy is not None else self.previews.all_values(t) if above is None else self.copied(t))
         self.tensors[key] = ref  # no interrupt comes between these (minigrad/recording/tracker.py, NOTE 2)
         self.tensor_count = number + 1
-        if above is not None:
+        if above is None:
+            self.without_node[number] = ref
+        else:
             self.made[above] = outputs
         self.log.append(entry)
         facts = self.shares(t)
         if facts:
             self.log.append(("shares", number, facts))
-        if t.is_leaf and t.grad is not None:
-            self.track_grad(t.grad, number)
-            self.known_grads[number] = known_by(t.grad)
-        if t.is_leaf and (t.requires_grad or isinstance(t, torch.nn.Parameter)):  # a frozen one has a name too
-            self.unnamed.append(ref)
+        if node is None:
+            grad = t.grad
+            if grad is not None:
+                self.track_grad(grad, number)
+                self.known_grads[number] = known_by(grad)
+            if t.requires_grad or parameter:  # a frozen one has a name too
+                self.unnamed.append(ref)
         return number
 
     def shares(self, t: Any) -> dict[str, Any]:
         """What a tensor is a view of, its version, and its place in its storage: only what is not the default."""
-        facts: dict[str, Any] = {} if t._base is None else {"base": self.tensor(t._base)}
-        if not t.is_inference() and t._version:
-            facts["version"] = t._version
-        if t.layout is torch.strided and (t.storage_offset() or not t.is_contiguous()):
+        base = t._base
+        facts: dict[str, Any] = {} if base is None else {"base": self.tensor(base)}
+        if not t.is_inference() and (version := t._version):
+            facts["version"] = version
+        if t.layout is STRIDED and (not t.is_contiguous() or t.storage_offset()):
             facts.update(offset=t.storage_offset(), strides=list(t.stride()))
         return facts
 
@@ -164,9 +175,11 @@ class Seen(Tracker):
 
     def changed(self, t: Any) -> None:
         """Note that the values of a tensor were changed in place; its node may be another one."""
-        self.tensor(t)
+        number = self.tensor(t)
         if t.grad_fn is not None:
             self.join(t, self.node(t.grad_fn))
+        elif number not in self.without_node:  # as after `detach_`
+            self.without_node = dict(sorted([*self.without_node.items(), (number, self.tensors[id(t)])]))
 
     def join(self, t: Any, node: int) -> None:
         """Note that a tensor is now an output of a node."""
@@ -195,15 +208,21 @@ class Seen(Tracker):
 
         `written`: the `id()` of tensors that an op has written to; foreach ops raise no version in a dispatch mode.
         """
-        for ref in list(self.tensors.values()):
+        known = self.known_grads
+        for number, ref in list(self.without_node.items()):
             leaf = ref()
-            if leaf is None or not leaf.is_leaf or ref.number is None:
+            if leaf is None:
+                del self.without_node[number]
+            if leaf is None or not leaf.is_leaf:
                 continue
-            before, self.known_grads[ref.number] = self.known_grads.get(ref.number), known_by(leaf.grad)
-            if before != self.known_grads[ref.number] or id(leaf.grad) in written:
-                if leaf.grad is not None:
-                    self.track_grad(leaf.grad, ref.number)
-                self.log.event("grad", at, depth, tensor=ref.number, grad=self.copied(leaf.grad))
+            grad = leaf.grad
+            if grad is None and known.get(number) is None:
+                continue
+            before, known[number] = known.get(number), known_by(grad)
+            if before != known[number] or id(grad) in written:
+                if grad is not None:
+                    self.track_grad(grad, number)
+                self.log.event("grad", at, depth, tensor=number, grad=self.copied(grad))
 
     # nodes
     def key_of(self, node: Any) -> int:
@@ -225,7 +244,7 @@ class Seen(Tracker):
     def node(self, node: Any) -> int:
         """Return the number of a node; it and all nodes above it are noted now if new."""
         found = self.node_number(node)
-        if not self.linking:
+        if self.unlinked and not self.linking:
             self.link_all()
         return found
 
@@ -249,10 +268,11 @@ class Seen(Tracker):
 
     def node_number(self, node: Any) -> int:
         """Return the number of a node; the edges of a new one follow in `link_all`."""
-        leaf = leaf_of(node)
-        if leaf is not None:
-            return self.place_leaf(node, leaf)
-        found = self.numbers.get(self.key_of(node))
+        if type(node) is PRIVATE.accumulate_grad:
+            leaf = leaf_of(node)
+            if leaf is not None:
+                return self.place_leaf(node, leaf)
+        found = self.numbers.get(self.key_of(node) if self.several else -1 - node._sequence_nr())
         if found is None:
             found = self.new_node(node)
             self.unlinked.append((node, found))
@@ -271,22 +291,32 @@ class Seen(Tracker):
             self.log.append(entry)
             self.unnamed.append(ref)
         if found not in self.nodes:
-            self.watch(node, found, found)
+            self.watch(node, found, found, node._sequence_nr())
         return found
 
     def new_node(self, node: Any) -> int:
         """Return the number of a new node, which is watched from now on."""
-        key, name, number = self.key_of(node), name_of(node), self.node_count
-        entry = ("node", name, node._sequence_nr(), self.at)
-        self.classes.setdefault(name, type(node))
+        key, name, number, order = self.key_of(node), self.name_of(node), self.node_count, node._sequence_nr()
+        entry = ("node", name, order, self.at)
         self.numbers[key] = number  # no interrupt comes between these (minigrad/recording/tracker.py, NOTE 2)
         self.node_count = number + 1
         self.log.append(entry)
-        self.watch(node, number, key)
+        self.watch(node, number, key, order)
         return number
 
-    def watch(self, node: Any, number: int, key: int) -> None:
-        hooked, order = Hooked(node, partial(self.pre, number), partial(self.post, number)), node._sequence_nr()
+    def name_of(self, node: Any) -> str:
+        """Return a node's name, without the C++ namespace."""
+        kind = type(node)
+        name = self.names.get(kind)
+        if name is None:
+            name = str(node.name()).rpartition("::")[2]
+            self.classes.setdefault(name, kind)
+            if kind.__name__ != "CppFunction":  # which PyTorch uses for all that have no class of their own
+                self.names[kind] = name
+        return name
+
+    def watch(self, node: Any, number: int, key: int, order: int) -> None:
+        hooked = Hooked(node, partial(self.pre, number), partial(self.post, number))
         ref = TrackedRef(hooked.pre(), self.on_node_gone)
         ref.key, ref.number = key, number
         self.hooked[number] = hooked  # no interrupt comes between these (minigrad/recording/tracker.py, NOTE 2)
@@ -303,6 +333,7 @@ class Seen(Tracker):
         self.nodes.pop(number, None)
         self.hooked.pop(number, None)
         self.order.pop(number, None)
+        self.metas.known.pop(number, None)
         if ref.key < 0:  # not a leaf: the number of a leaf stays
             self.numbers.pop(ref.key, None)
             self.next.pop(number, None)
@@ -315,6 +346,8 @@ class Seen(Tracker):
 
         `unknown`: whether the user's hooks may have packed it, for a PyTorch that does not say.
         """
+        if not self.saved_names(node):
+            return None
         rows: list[Any] = []
         holds: list[tuple[int, int]] = []
         with PRIVATE.without_dispatch():  # before 2.10, reading what is stored detaches it
@@ -370,7 +403,7 @@ class Seen(Tracker):
             hooked.remove()
         super().forget()
         self.previews.forget()
-        for table in (self.next, self.made, self.leaves, self.order, self.hooked):
+        for table in (self.next, self.made, self.leaves, self.order, self.hooked, self.without_node, self.metas.known):
             table.clear()
 
 
@@ -379,11 +412,6 @@ def numbered(name: str, found: Any) -> list[tuple[str, Any]]:
     if isinstance(found, (tuple, list)):
         return [(f"{name}{i}" if name != "tensors" else f"saved{i}", each) for i, each in enumerate(found)]
     return [] if found is None else [(name, found)]
-
-
-def name_of(node: Any) -> str:
-    """Return a node's name, without the C++ namespace."""
-    return str(node.name()).rpartition("::")[2]
 
 
 def is_same(t: Any, kept: Any) -> bool:

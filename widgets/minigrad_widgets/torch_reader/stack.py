@@ -65,6 +65,7 @@ class Stack:
         self.special = frozenset(map(id, special))  # the hash of a code would be computed from all it has
         self.running = frozenset({known.first_run, known.first_run_reentrant, known.again_reentrant,
                                   known.recompute})  # they call the function
+        self.brief = False  # whether none of these was called, as the profile function knows: a look ends at the line
         self.applied: dict[type, Any] = {}  # by Function: the line that called it last
         self.asked: dict[int, Asked] = {}
         self.threads = {get_ident(): None}  # in which the reader was called, in this order
@@ -88,9 +89,8 @@ class Stack:
                 elif at is NOWHERE and inside is None and not theirs:
                     inside = frame
                 call = call_of(code, frame)
-                if call is not None:
-                    calls.append(call)
-                    unplaced += 1
+                calls += [] if call is None else [call]
+                unplaced += call is not None
             elif code is module:
                 theirs = True
             elif at is NOWHERE or unplaced or function:
@@ -103,12 +103,13 @@ class Stack:
                     while unplaced:
                         calls[-unplaced] = calls[-unplaced]._replace(at=here)
                         unplaced -= 1
+                    if self.brief:
+                        break
             if frame is self.base:
                 break
-            above = frame.f_back
-            if above is None and self.asked:
-                above = next(elsewhere := elsewhere or self.waiting(frame), None)
-            frame = above
+            outermost, frame = frame, frame.f_back
+            if frame is None and self.asked:
+                frame = next(elsewhere := elsewhere or self.waiting(outermost), None)
         return Look(at, inside, calls[::-1])
 
     def waiting(self, outermost: FrameType | None) -> Iterator[FrameType]:
