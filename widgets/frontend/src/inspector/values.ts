@@ -166,7 +166,7 @@ export class ValuesPane {
       mark(group, "data-got", gradient ? "true" : null);
       for (const handle of group.matches("[role]") ? [group] : values.filter((text) => text.matches("[role]"))) {
         const entry = value?.data?.[Number(handle.getAttribute("data-entry"))];
-        mark(handle, "aria-valuenow", typeof entry === "number" ? entry : null);
+        mark(handle, "aria-valuenow", typeof entry === "number" ? Number(entry.toPrecision(6)) : null);
       }
     }
     const now = this.trace.events[step]?.kind;
