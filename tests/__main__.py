@@ -37,6 +37,7 @@ TESTS = {
     "parity": ["tests/parity", "tests/programs", "tests/test_ops_page.py"],
     "device": ["tests/device"],
     "distributed": ["tests/distributed"],
+    "wasm": ["tests/wasm"],
     "frontend": ["tests/frontend"],
     "lessons": ["tests/lessons"],
     "browser": ["tests/browser"],

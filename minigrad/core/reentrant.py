@@ -3,8 +3,9 @@
 NOTE 5 (passes inside passes). A hook or a custom Function may start another pass, and that one a third. Each takes a
 dozen frames of Python's stack, which has room for a thousand. So every 32nd pass, counted from the outermost,
 starts a new thread, with a fresh stack and with the modes of the thread that waits for it (PyTorch does the same, at
-60). An error that nobody catches ends all of them where they are: leaves that were reached keep what they got, nodes
-that ran have freed what they saved, all others are as they were, and nothing that was queued for the end is called.
+60); where no thread can be started, as under WebAssembly, it goes on with the stack that there is. An error that nobody
+catches ends all of them where they are: leaves that were reached keep what they got, nodes that ran have freed what
+they saved, all others are as they were, and nothing that was queued for the end is called.
 """
 
 from collections.abc import Callable
@@ -33,10 +34,22 @@ def in_another_thread(function: Callable[..., None], *args: Any) -> None:
             failures.append(error)
 
     thread = Thread(target=copy_context().run, args=(work,))
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError:
+        return in_this_thread(function, *args)
     thread.join()
     if failures:
         raise failures.pop()
+
+
+def in_this_thread(function: Callable[..., None], *args: Any) -> None:
+    """Call `function(*args)` here, for there is no other thread, and say so if the stack has no room for it."""
+    try:
+        function(*args)
+    except RecursionError as error:
+        raise RecursionError("these backward passes, each started inside another, fill Python's stack; this platform "
+                             "can start no thread to run them in") from error
 
 
 def queue_callback(callback: Callable[[], Any]) -> None:

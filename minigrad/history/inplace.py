@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.contexts import SIGNALS, silently
 from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn
 from minigrad.backends.numpy import add_at
@@ -294,7 +295,10 @@ def write_some(forward: Callable[..., Tensor], target: Any, args: tuple[Any, ...
     """Write `result`, which `forward` gave, into `target`: where elements overlap, only those that it changes."""
     name = forward.__qualname__
     if name not in WRITE_SOME or not overlaps(target):
-        target[...] = result
+        try:
+            target[...] = result
+        except SIGNALS as error:  # a cast overflowed
+            silently(error, target.__setitem__, ..., result)
         return
     if WARNINGS.get(name) == INDEX_PUT:
         value, index, accumulate = put_arguments(name, (*args, *options.values()))

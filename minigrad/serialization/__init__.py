@@ -25,7 +25,7 @@ import numpy as np
 
 from minigrad._base.device import CPU, device
 from minigrad._base.dtype import DTYPES, Size, as_dtype, dtype, load_bfloat16
-from minigrad._base.files import replace_file
+from minigrad._base.files import read_json, replace_file
 from minigrad._base.optional import optional
 from minigrad.backends.registry import count, host, in_memory
 from minigrad.core import Tensor, plain
@@ -261,7 +261,7 @@ def parse_file(data: bytes, name: str, mapped: Any = None) -> Any:
     if KEY not in metadata and CHECKSUM not in metadata:
         return {key: place_tensor(t, "cpu", mapped) for key, t in tensors.items()}
     try:
-        encoded = json.loads(metadata[KEY])
+        encoded = read_json(metadata[KEY])
         version = encoded["version"]
         if version not in (1, VERSION):
             raise LoadError(f"{name} was written by another version of minigrad, {version} and not {VERSION}.")

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from minigrad._base.files import replace_file
+from minigrad._base.files import read_json, replace_file
 from minigrad.trace.frame import Fold, Frame
 from minigrad.trace.holders import Held, Holders, held_text
 from minigrad.trace.packing import unpacked, written
@@ -190,7 +190,7 @@ class Trace:
         """Return the trace that `to_json` wrote. Raises ValueError if the text is not whole JSON, or `from_dict`
         refuses what it holds."""
         try:
-            data = json.loads(text, parse_constant=refuse_constant)
+            data = read_json(text, parse_constant=refuse_constant)
         except (json.JSONDecodeError, RecursionError) as error:
             raise ValueError(f"this is not a whole trace: its JSON cannot be read ({error})") from error
         return cls.from_dict(unpacked(data) if isinstance(data, dict) else data)

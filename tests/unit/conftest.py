@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 
 import pytest
 
@@ -25,3 +26,12 @@ def no_gc():
     gc.disable()
     yield
     gc.enable()
+
+
+@pytest.fixture
+def no_threads(monkeypatch):
+    """A platform on which no thread can be started."""
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)

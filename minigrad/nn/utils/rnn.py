@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from minigrad._base.dtype import int64
+from minigrad.backends import intp
 from minigrad.core import Tensor, plain
 from minigrad.ops.factory import as_tensor
 from minigrad.ops.index.scatter_gather import index_select
@@ -89,7 +90,7 @@ class PackedSequence(_Packed):
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """Return the permutation that undoes another; None for None."""
-    return None if permutation is None else plain(np.argsort(permutation.array))
+    return None if permutation is None else plain(intp.argsort(permutation.array))
 
 
 def pack_padded_sequence(input: Tensor, lengths: Tensor | Sequence[int], batch_first: bool = False,

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.contexts import SIGNALS, silently
 from minigrad._base.tensor_data import note_read
 from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn
+from minigrad.backends.intp import as_intp
 from minigrad.backends.numpy import XP, add_at
 from minigrad.backends.registry import BACKEND_OF, backend_of, device_like, device_of, is_array, moved
 from minigrad.core import SCALAR_OPERAND, Node, Tensor, materialized, plain, record1, record_n
@@ -99,7 +101,7 @@ def elements(x: Any, index: Any) -> Any:
     if in_rows and len(parts) > 1 and all(type(p) is slice and p == ALL for p in parts[:-1]):
         last = parts[-1]
         if is_array(last) and last.dtype.kind != "b":
-            return x.take(last, len(parts) - 1)
+            return x.take(as_intp(last), len(parts) - 1)
     out = x[index]
     if in_rows or out.ndim < 2 or not is_users_index(parts):
         return row_by_row(out)
@@ -343,24 +345,28 @@ def delitem(input: Tensor, index: Any) -> None:
 
 def setitem(input: Tensor, index: Any, value: Any) -> None:
     """`input[index] = value`, in place. Raises RuntimeError as in the in-place ops, and IndexError as in `getitem`."""
-    if not isinstance(value, (Tensor, bool, int, float, complex)):
-        raise TypeError(f"can't assign a {type_name(value)} to a {input.type()}")
-    if index is False:
-        return
-    parts, originals = parts_of(None if index is True else index, input.array.ndim)
-    view, rest, saved = basic(input, parts, originals, written=True)
-    if saved:
-        tail = tail_of(value) if isinstance(value, Tensor) and value.array.shape[:1] == (1,) else value
-        in_place(IndexPut.forward, view, tail, rest if len(rest) > 1 else rest[0], saved)
-        return
-    source = value if isinstance(value, Tensor) else plain(number_in(value, view.array.dtype))
-    if source.array.ndim == 0 < view.array.ndim:
-        in_place(FillTensor.forward, view, source)
-    elif source.array.shape == view.array.shape:
-        in_place(Copy.forward, view, source)
-    else:
-        tail = tail_of(source)
-        in_place(Copy.forward, view, tail if tail.array.shape == view.array.shape else expand(tail, view.array.shape))
+    try:
+        if not isinstance(value, (Tensor, bool, int, float, complex)):
+            raise TypeError(f"can't assign a {type_name(value)} to a {input.type()}")
+        if index is False:
+            return
+        parts, originals = parts_of(None if index is True else index, input.array.ndim)
+        view, rest, saved = basic(input, parts, originals, written=True)
+        if saved:
+            tail = tail_of(value) if isinstance(value, Tensor) and value.array.shape[:1] == (1,) else value
+            in_place(IndexPut.forward, view, tail, rest if len(rest) > 1 else rest[0], saved)
+            return
+        source = value if isinstance(value, Tensor) else plain(number_in(value, view.array.dtype))
+        if source.array.ndim == 0 < view.array.ndim:
+            in_place(FillTensor.forward, view, source)
+        elif source.array.shape == view.array.shape:
+            in_place(Copy.forward, view, source)
+        else:
+            tail = tail_of(source)
+            fits = tail.array.shape == view.array.shape
+            in_place(Copy.forward, view, tail if fits else expand(tail, view.array.shape))
+    except SIGNALS as error:
+        return silently(error, setitem, input, index, value)
 
 
 def tail_of(value: Tensor) -> Tensor:

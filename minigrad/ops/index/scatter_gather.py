@@ -12,6 +12,7 @@ import numpy as np
 
 from minigrad._base.dtype import as_dtype
 from minigrad._base.warnings import warn_once
+from minigrad.backends.intp import as_intp
 from minigrad.backends.numpy import add_at
 from minigrad.backends.registry import device_like
 from minigrad.core import Node, NothingSaved, Tensor, plain, record_n
@@ -268,7 +269,7 @@ class IndexSelect(Node):
 
     @staticmethod
     def forward(a: Tensor, dim: int, index: Tensor) -> Tensor:
-        x, chosen = a.array, index.array.reshape(-1)
+        x, chosen = a.array, as_intp(index.array.reshape(-1))
         out = x.take(chosen, dim) if x.ndim else x.reshape(1).take(chosen, 0).reshape(())
         return record_n(IndexSelect, out, (a,), (index,), (dim, x.shape))
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from minigrad._base.dtype import as_dtype
 from minigrad._base.tensor_errors import IN_C
+from minigrad.backends import intp
 from minigrad.backends.numpy import FLOAT32, add_at
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import SCALAR_OPERAND, Node, Tensor, attributes, counter_of, materialized, plain, record1, record_n
@@ -74,7 +75,7 @@ class EmbeddingBackward(Node, name="EmbeddingDenseBackward"):
 def counts_of(flat: Any, count: int) -> Any:
     """How often each of 0, …, `count` - 1 occurs in a vector."""
     if backend_of(flat) is None:
-        return np.bincount(flat, minlength=count)
+        return intp.bincount(flat, minlength=count)
     counts = np.zeros(count, np.int32, like=flat)
     add_at(counts, flat, np.ones(flat.shape, np.int32, like=device_like(flat)))
     return counts
@@ -376,7 +377,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     check_indices(indices, starts, table)
     check_table(weight, factors, padding_idx)
     count = len(starts) - bool(include_last_offset and len(starts))
-    bags = np.searchsorted(starts[:count], np.arange(indices.size, like=device_like(indices)), side="right") - 1
+    bags = intp.searchsorted(starts[:count], np.arange(indices.size, like=device_like(indices)), side="right") - 1
     padding = -1 if padding_idx is None else padding_idx % len(table)
     if factors is not None and factors.array.ndim == 2:
         factors = reshape(factors, -1)

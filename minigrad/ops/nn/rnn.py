@@ -22,6 +22,7 @@ from minigrad._base.dtype import BFLOAT16
 from minigrad._base.warnings import warn_once
 from minigrad.autograd._api import grad
 from minigrad.autograd.grad_mode import enable_grad
+from minigrad.backends.intp import as_intp
 from minigrad.backends.numpy import FLOAT32, total
 from minigrad.backends.registry import backend_of, device_like, moved
 from minigrad.core import ManyOutputs, Node, Tensor, plain, record_many, record_n
@@ -54,7 +55,7 @@ class PackPaddedSequence(Node):
     @staticmethod
     def forward(a: Tensor, batch_sizes: Tensor, batch_first: bool) -> Tensor:
         sizes = batch_sizes.array
-        indices = np.repeat(np.arange(len(sizes)), sizes), np.concatenate([np.arange(n) for n in sizes])
+        indices = np.repeat(np.arange(len(sizes)), as_intp(sizes)), np.concatenate([np.arange(n) for n in sizes])
         like = device_like(a.array)  # the sizes are on the CPU, as in PyTorch
         indices = tuple([moved(index, like) for index in indices])
         constants = batch_first, indices, a.array.shape
@@ -82,7 +83,7 @@ def pack(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Ten
                            "<= 0")
     if (long[:-1] < long[1:]).any():
         raise RuntimeError(UNSORTED)
-    sizes = plain((long[:, None] > np.arange(long[0])).sum(0))
+    sizes = plain((long[:, None] > np.arange(long[0])).sum(0, np.int64))
     return PackPaddedSequence.forward(padded, sizes, batch_first), sizes
 
 
@@ -99,7 +100,7 @@ def pad(data: Tensor, sizes: Sequence[int], batch_first: bool, value: float, tim
         part = reshape(narrow(data, 0, row, steps * size), (steps, size, *rest))
         narrow(narrow(out, 0, first, steps), 1, 0, size).copy_(part)
         row += steps * size
-    lengths = (np.array(sizes)[:, None] > np.arange(sizes[0])).sum(0)
+    lengths = (np.array(sizes)[:, None] > np.arange(sizes[0])).sum(0, np.int64)
     return Transpose.forward(out, 0, 1) if batch_first else out, plain(lengths)
 
 

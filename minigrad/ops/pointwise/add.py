@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.contexts import SIGNALS, silently
 from minigrad._base.tensor_errors import check_tensor
 from minigrad.core import SCALAR_OPERAND, Node, Tensor, record1, record2
 from minigrad.history.inplace import in_place
@@ -64,16 +65,19 @@ class Add(Node):
 
     @staticmethod
     def forward(a: Tensor, b: Operand) -> Any:
-        x = a.array
-        if not isinstance(b, Tensor):
-            x, b = promote_scalar(x, b)
-            return b if b is NotImplemented else record2(Add, x + b, a, SCALAR_OPERAND)
-        y = b.array
-        if type(x) is type(y) and (type(x) in SCALARS or (
-                x.shape == y.shape and x.dtype is y.dtype and x.flags.c_contiguous)):
-            return record2(Add, x + y, a, b)
-        x, y, input_metadata = broadcast_and_promote(x, y)
-        return record2(Add, x + y, a, b, input_metadata=input_metadata)
+        try:
+            x = a.array
+            if not isinstance(b, Tensor):
+                x, b = promote_scalar(x, b)
+                return b if b is NotImplemented else record2(Add, x + b, a, SCALAR_OPERAND)
+            y = b.array
+            if type(x) is type(y) and (type(x) in SCALARS or (
+                    x.shape == y.shape and x.dtype is y.dtype and x.flags.c_contiguous)):
+                return record2(Add, x + y, a, b)
+            x, y, input_metadata = broadcast_and_promote(x, y)
+            return record2(Add, x + y, a, b, input_metadata=input_metadata)
+        except SIGNALS as error:
+            return silently(error, Add.forward, a, b)
 
     @staticmethod
     def scaled(a: Tensor, b: Tensor, alpha: float) -> Tensor:
@@ -120,18 +124,21 @@ class Sub(Node):
 
     @staticmethod
     def forward(a: Tensor, b: Operand) -> Any:
-        x = a.array
-        if not isinstance(b, Tensor):
-            check_minus_number(x, b)
-            x, b = promote_scalar(x, b)
-            return b if b is NotImplemented else record2(Sub, x - b, a, SCALAR_OPERAND)
-        y = b.array
-        if x.dtype.kind == "b" or y.dtype.kind == "b":
-            check_minus(x, y)
-        if alike(x, y):
-            return record2(Sub, x - y, a, b)
-        x, y, input_metadata = broadcast_and_promote(x, y)
-        return record2(Sub, x - y, a, b, input_metadata=input_metadata)
+        try:
+            x = a.array
+            if not isinstance(b, Tensor):
+                check_minus_number(x, b)
+                x, b = promote_scalar(x, b)
+                return b if b is NotImplemented else record2(Sub, x - b, a, SCALAR_OPERAND)
+            y = b.array
+            if x.dtype.kind == "b" or y.dtype.kind == "b":
+                check_minus(x, y)
+            if alike(x, y):
+                return record2(Sub, x - y, a, b)
+            x, y, input_metadata = broadcast_and_promote(x, y)
+            return record2(Sub, x - y, a, b, input_metadata=input_metadata)
+        except SIGNALS as error:
+            return silently(error, Sub.forward, a, b)
 
     @staticmethod
     def scaled(a: Tensor, b: Tensor, alpha: float) -> Tensor:
@@ -186,11 +193,14 @@ class Rsub(Node, number=1):
 
     @staticmethod
     def forward(a: Tensor, c: Operand) -> Any:
-        if isinstance(c, Tensor):
-            return RsubTensor.forward(a, c, 1)
-        check_minus_number(a.array, c)
-        x, c = promote_scalar(a.array, c)
-        return c if c is NotImplemented else record1(Rsub, c - x, a)
+        try:
+            if isinstance(c, Tensor):
+                return RsubTensor.forward(a, c, 1)
+            check_minus_number(a.array, c)
+            x, c = promote_scalar(a.array, c)
+            return c if c is NotImplemented else record1(Rsub, c - x, a)
+        except SIGNALS as error:
+            return silently(error, Rsub.forward, a, c)
 
     def backward(self, xp: Any, g: Any) -> Any:
         return -g

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.contexts import SIGNALS, silently
 from minigrad.backends.numpy import XP
 from minigrad.core import Node, Tensor, record1
 from minigrad.history.inplace import in_place
@@ -59,8 +60,11 @@ class Exp(Node):
 
     @staticmethod
     def forward(a: Tensor) -> Tensor:
-        y = np.exp(floating(a.array))
-        return record1(Exp, y, a, (y,))
+        try:
+            y = np.exp(floating(a.array))
+            return record1(Exp, y, a, (y,))
+        except SIGNALS as error:
+            return silently(error, Exp.forward, a)
 
     def backward(self, xp: Any, g: Any, y: Any) -> Any:
         return g * y
@@ -282,9 +286,13 @@ class AtanhInPlace(Atanh, name="Atanh", number=1):
 
 
 class Flat(OfOne, number=None):
-    """A step function."""
+    """A step function. An integer is its own result: NumPy before 2.1 made it float64."""
 
     integers = True
+
+    @classmethod
+    def forward(cls, a: Tensor) -> Tensor:
+        return record1(cls, a.array.copy("K"), a) if a.array.dtype.kind in "iu" else super().forward(a)
 
     def backward(self, xp: Any, g: Any) -> Any:
         return xp.zeros(g.shape, g)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.dtype import as_dtype
+from minigrad.backends import intp
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record1, record_without_grad
 from minigrad.ops._dispatch import op, refuse, row_by_row, same_device, underived
@@ -73,10 +74,10 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if x.ndim != 1 or (x.size and x.min() < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if not x.size or weights is None:
-        return record_without_grad("bincount", np.bincount(x, minlength=minlength).astype(np.int64), input)
+        return record_without_grad("bincount", intp.bincount(x, minlength=minlength), input)
     if weights.array.shape != x.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
-    result = np.bincount(x, weights.array, minlength)
+    result = intp.bincount(x, weights.array, minlength)
     return underived("bincount", result.astype(np.float32) if weights.array.dtype == np.float32 else result, weights)
 
 
@@ -100,7 +101,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         raise RuntimeError("torch.histc: max must be larger than min")
     x = x[(x >= low) & (x <= high)]
     bin_numbers = ((x - low) * bins / (high - low)).astype(np.int64)
-    return plain(as_dtype(np.bincount(bin_numbers.clip(0, bins - 1), minlength=bins), x.dtype))
+    return plain(as_dtype(intp.bincount(bin_numbers.clip(0, bins - 1), minlength=bins), x.dtype))
 
 
 def search(bounds: Any, values: Any, right: bool) -> Any:
@@ -202,7 +203,7 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, ret
     """
     x = input.array
     axis = unique_axis(x, dim)
-    values, inverse, counts = np.unique(x, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
+    values, inverse, counts = intp.unique(x, axis)
     result = (Unique2 if axis is None else UniqueDim).forward(values, input)
     return unique_parts(result, inverse.reshape(x.shape if axis is None else -1), counts, return_inverse, return_counts)
 
@@ -216,9 +217,9 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
     rows = x.reshape(-1) if axis is None else np.moveaxis(x, axis, 0)
     new = np.ones(len(rows), bool, like=device_like(x))
     new[1:] = (rows[1:] != rows[:-1]).any(tuple(range(1, rows.ndim)))
-    starts = np.flatnonzero(new)
+    (starts,) = intp.nonzero(new)
     values = rows[starts] if axis is None else np.moveaxis(rows[starts], 0, axis)
-    inverse = (np.cumsum(new) - 1).reshape(x.shape if axis is None else -1)
+    inverse = (np.cumsum(new, dtype=np.int64) - 1).reshape(x.shape if axis is None else -1)
     counts = np.diff(np.append(starts, len(rows)))
     return unique_parts(UniqueConsecutive.forward(values, input), inverse, counts, return_inverse, return_counts)
 

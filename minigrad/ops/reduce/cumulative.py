@@ -196,7 +196,7 @@ class Cummax(Selection):
             return cls.forward(a, 0, np.zeros((), np.int64, like=device_like(x)))
         dim = dim_of(dim, x.ndim) if x.size else 0
         hit = (x == accumulated(cls.ufunc, x, dim)) | (x != x)
-        count = np.arange(x.shape[dim], like=x).reshape((-1, *(1,) * (x.ndim - 1 - dim)))
+        count = np.arange(x.shape[dim], dtype=np.int64, like=x).reshape((-1, *(1,) * (x.ndim - 1 - dim)))
         return cls.forward(a, dim, row_by_row(accumulated(np.maximum, np.where(hit, count, 0), dim)))
 
 

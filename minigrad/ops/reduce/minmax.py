@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from minigrad import return_types
+from minigrad.backends import intp
 from minigrad.backends.registry import device_like
 from minigrad.core import ManyOutputs, Node, Tensor, plain, record1, record_many, record_without_grad
 from minigrad.ops._dispatch import in_order_of, op, row_by_row
@@ -168,13 +169,13 @@ def extremum(name: str, of_all: type[OfAll], along: type[SelectionOfOne], find: 
     return op(method=True, name=name)(function)
 
 
-max = extremum("max", Max, MaxDim, np.argmax, maximum, """\
+max = extremum("max", Max, MaxDim, intp.argmax, maximum, """\
 The maximum of all elements; or along `dim`, with its index; or of each two elements of two tensors.
 
     Along `dim`, the first of equal maxima gets all of the gradient. For two tensors it is `maximum`. Raises
     RuntimeError for an empty tensor, if no `dim` is given, and IndexError if `dim` is out of range or empty.
     """)
-min = extremum("min", Min, MinDim, np.argmin, minimum, "The minimum; otherwise as `max`.")
+min = extremum("min", Min, MinDim, intp.argmin, minimum, "The minimum; otherwise as `max`.")
 
 
 def index_of_extremum(name: str, find: Any, doc: str) -> Any:
@@ -195,9 +196,9 @@ def index_of_extremum(name: str, find: Any, doc: str) -> Any:
     return op(method=True, name=name)(function)
 
 
-argmax = index_of_extremum("argmax", np.argmax, """\
+argmax = index_of_extremum("argmax", intp.argmax, """\
 The index of the maximum, the first of several: along `dim`, or in the flattened tensor.""")
-argmin = index_of_extremum("argmin", np.argmin, "The index of the minimum; otherwise as `argmax`.")
+argmin = index_of_extremum("argmin", intp.argmin, "The index of the minimum; otherwise as `argmax`.")
 
 
 @op(method=True)

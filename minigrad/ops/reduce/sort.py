@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from minigrad import return_types
+from minigrad.backends import intp
 from minigrad.backends.numpy import accumulated
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Tensor, edge_target, plain, record_without_grad
@@ -91,8 +92,8 @@ def ordered(x: Any, dim: int, descending: bool = False) -> Any:
     if not x.ndim:
         return np.zeros((), np.int64, like=device_like(x))
     if not descending:
-        return np.argsort(x, dim, kind="stable")
-    back = np.argsort(np.flip(x, dim), dim, kind="stable")
+        return intp.argsort(x, dim, kind="stable")
+    back = intp.argsort(np.flip(x, dim), dim, kind="stable")
     return x.shape[dim] - 1 - np.flip(back, dim)
 
 
@@ -143,7 +144,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     front = (slice(None),) * axis
     if 0 < k < size // 8:  # selecting them costs less than sorting all
         kth = size - k if largest else k - 1
-        few = np.argpartition(x, kth, axis)[(*front, slice(kth, None) if largest else slice(0, k))]
+        few = intp.argpartition(x, kth, axis)[(*front, slice(kth, None) if largest else slice(0, k))]
         order = ordered(np.take_along_axis(x, few, axis), axis, largest)
         return return_types.topk(Topk.forward(input, axis, row_by_row(np.take_along_axis(few, order, axis))))
     chosen = row_by_row(ordered(x, axis, largest)[(*front, slice(0, k))])
@@ -169,7 +170,7 @@ def median_index(x: Any, order: Any, axis: int) -> Any:
     if not x.ndim or x.dtype.kind != "f":
         return index
     missing = np.isnan(x)
-    return np.where(missing.any(axis, keepdims=True), missing.argmax(axis, keepdims=True), index)
+    return np.where(missing.any(axis, keepdims=True), intp.argmax(missing, axis, keepdims=True), index)
 
 
 def nanmedian_index(x: Any, order: Any, axis: int) -> Any:

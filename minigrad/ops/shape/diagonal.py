@@ -12,6 +12,7 @@ import numpy as np
 
 from minigrad._base.dtype import as_dtype
 from minigrad._base.dtype import dtype as dtype_type
+from minigrad.backends import intp
 from minigrad.backends.registry import HOST, backend_of, device_like, placed, resolve_device
 from minigrad.core import Node, Tensor, materialized, plain, record1, record2
 from minigrad.history.inplace import turn_in_place
@@ -240,7 +241,7 @@ class AsStridedOf(Node, name="AsStrided"):
         memory = 1 + max([int(indices.max()) for indices in (there, here) if indices.size], default=0)
         flat = xp.scatter(xp.reshape(g, (-1,)), here, (memory,))
         result = xp.reshape(xp.getitem(flat, there), shape)
-        shown = np.bincount(there, minlength=1)[there].reshape(shape)
+        shown = intp.bincount(there, minlength=1)[there].reshape(shape)
         counts = np.unique(shown).tolist()
         if counts in ([], [1]):
             return result

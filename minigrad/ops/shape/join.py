@@ -13,6 +13,7 @@ import numpy as np
 from minigrad._base.dtype import BFLOAT16, as_dtype, from_numpy_dtype, promote_types, result_dtype
 from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn_once
+from minigrad.backends.intp import as_intp
 from minigrad.backends.registry import BACKEND_OF, backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record1, record_n
 from minigrad.ops._dispatch import op, same_device, tensor_method
@@ -348,7 +349,7 @@ def repeated(repeats: Tensor, output_size: int | None) -> Any:
         raise RuntimeError("repeats can not be negative")
     if output_size not in (None, counts.sum()):
         raise RuntimeError("allocated size does not match required size")
-    return np.arange(counts.size, dtype=counts.dtype).repeat(counts)
+    return np.arange(counts.size, dtype=counts.dtype).repeat(as_intp(counts))
 
 
 def chosen(repeats: Tensor, size: int, output_size: int | None) -> Tensor:

@@ -21,7 +21,7 @@ from minigrad.backends.registry import count
 from minigrad.ops.random import Generator
 from minigrad.utils.data._utils.collate import default_collate, default_convert
 from minigrad.utils.data._utils.fetch import Plan, fetcher_of
-from minigrad.utils.data._utils.worker import Ended, Failed, Restart, get_worker_info, work
+from minigrad.utils.data._utils.worker import Ended, Failed, InPlace, Restart, get_worker_info, work
 from minigrad.utils.data.dataset import IterableDataset
 from minigrad.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler, drawn_seed
 
@@ -35,7 +35,8 @@ class DataLoader(Generic[Item]):
     """Batches of a data set, pass after pass.
 
     `batch_size`: None for single samples. `shuffle`: in random order, from `generator` if given. `sampler`: your own
-    order; `batch_sampler`: one of lists of indices. `num_workers`: threads that make batches ahead of the loop,
+    order; `batch_sampler`: one of lists of indices. `num_workers`: threads that make batches ahead of the loop (where
+    none can be started, the loop's own makes them),
     `prefetch_factor` each (2), kept from pass to pass if `persistent_workers`; `worker_init_fn(i)` is called in each;
     `timeout`: seconds to wait for a batch. `in_order=False`: batches come as they are ready. `collate_fn`: makes a
     batch from a list of samples. `drop_last`: drop a smaller last batch. Memory is never pinned, as in PyTorch without
@@ -244,15 +245,17 @@ class _ThreadsDataLoaderIter(_BaseDataLoaderIter):
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._numbers, self._in_order, self._ahead = itertools.count(), loader.in_order, loader.prefetch_factor or 0
         self._persistent = loader.persistent_workers
-        self._orders: list[SimpleQueue[Any]] = [SimpleQueue() for _ in range(loader.num_workers)]
+        self._orders: list[SimpleQueue[Any] | InPlace] = [SimpleQueue() for _ in range(loader.num_workers)]
         self._results: SimpleQueue[Any] = SimpleQueue()
         super().__init__(loader)
         if self._ahead <= 0:
             raise AssertionError("prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter")
         for i, orders in enumerate(self._orders):
-            Thread(target=work, name=f"minigrad_data_worker_{i}", daemon=True,
-                   args=(self._plan, i, self._workers, self._base_seed, loader.worker_init_fn, orders, self._results),
-                   ).start()
+            settings = self._results, self._plan, i, self._workers, self._base_seed, loader.worker_init_fn
+            try:
+                Thread(target=work, name=f"minigrad_data_worker_{i}", daemon=True, args=(orders, *settings)).start()
+            except RuntimeError:
+                self._orders[i] = InPlace(*settings)
         self._dismiss = weakref.finalize(self, send_to_all, self._orders, None)  # also when a loop is left early
         self._send_ahead()
 
@@ -309,7 +312,7 @@ class _ThreadsDataLoaderIter(_BaseDataLoaderIter):
         raise StopIteration
 
 
-def send_to_all(orders: list[SimpleQueue[Any]], message: Any) -> None:
+def send_to_all(orders: list[SimpleQueue[Any] | InPlace], message: Any) -> None:
     """Put this message into the queue of each worker; None ends it."""
     for queue in orders:
         queue.put(message)

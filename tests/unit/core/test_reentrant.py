@@ -7,6 +7,8 @@ import threading
 
 import pytest
 
+import minigrad
+
 
 def nested(m, call):
     """A Function that is the identity, and calls something in its backward with grad mode on."""
@@ -55,6 +57,16 @@ def test_passes_go_deep(m, depth):
     assert len(threads) <= 1 + depth // 32
     assert sys.getrecursionlimit() == limit
     assert threading.active_count() < 40
+
+
+def test_passes_go_deep_without_threads(no_threads):
+    assert tower(minigrad, 40) == {threading.get_ident()}
+
+
+def test_passes_that_fill_the_stack_without_threads(no_threads):
+    with pytest.raises(RecursionError, match="this platform can start no thread to run them in"):
+        tower(minigrad, 2_000)
+    assert tower(minigrad, 33) == {threading.get_ident()}  # all is as it was
 
 
 def test_an_error_comes_up_through_all_passes(m):

@@ -7,6 +7,7 @@ import json
 import pytest
 
 import minigrad as torch
+from minigrad._base import files
 from minigrad.recorder import Trace, record
 from minigrad.recording.builder import Builder, Large, statistics
 from minigrad.recording.ledger import ACTIVATION, GRADIENT, PARAMETER, SAVED, Ledger
@@ -15,6 +16,16 @@ from tests.unit.trace.traces import accumulator, diamond, frames
 
 
 # ---- files
+def test_json_that_is_too_deep_for_a_small_stack(monkeypatch):
+    trace = diamond()
+    trace.files.append({"name": "cell 1", "lines": ["[" * 5_000, '"' + "{" * 5_000 + "\\"]})
+    monkeypatch.setattr(files, "ENDS_AT_ITS_STACK", True)
+    assert Trace.from_json(trace.to_json()) == trace
+    for deep in ("[" * 1_001, '[{"a": ' * 600, "[1, " * 1_001 + "]" * 1_001):
+        with pytest.raises(ValueError, match="it is nested more than 1000 deep"):
+            Trace.from_json(deep)
+
+
 def test_save_and_load_give_the_same_trace(tmp_path):
     trace = diamond()
     trace.layout = {"nodes": {"0": [1, 2]}, "size": [10, 20]}

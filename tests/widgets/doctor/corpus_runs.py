@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import linecache
+import re
 import warnings
 from collections.abc import Callable
 from types import FunctionType, ModuleType
@@ -13,10 +14,10 @@ from typing import Any, NamedTuple
 from minigrad_widgets.doctor import Finding, checkup
 from tests.widgets.doctor import corpus
 
-__all__ = ["FAULTY", "HEALTHY", "Planted", "alarms", "found", "planted_in"]
+__all__ = ["FAULTY", "HEALTHY", "LEARNING", "Planted", "alarms", "findings", "found", "mended", "planted_in"]
 
 MARK = "# <-"
-HELPERS = frozenset({"trained", "example", "digits"})  # functions of the corpus that are no programs
+HELPERS = frozenset({"trained", "example", "digits", "sentences"})  # functions of the corpus that are no programs
 
 
 class Planted(NamedTuple):
@@ -46,7 +47,19 @@ def modules(*names: str) -> list[Planted]:
 
 
 FAULTY = modules("cuts", "effects", "order", "graphs", "numbers", "losses")
-HEALTHY = modules("healthy_models", "healthy_loops", "healthy_networks", "healthy_examples")
+LEARNING = modules("learning_updates", "learning_losses", "learning_models")
+HEALTHY = modules("healthy_models", "healthy_loops", "healthy_networks", "healthy_examples", "healthy_tricks")
+
+
+def mended(text: str) -> str:
+    """The healthy twin of a program: `#= code` takes the place of the line above it, and `#+ code` is added."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        known = re.match(r"( *)#([=+]) (.*)", line)
+        if known is not None and known[2] == "=":
+            lines.pop()
+        lines.append(line if known is None else known[1] + known[3])
+    return "\n".join(lines) + "\n"
 
 
 def findings(program: Callable[[Any], Any], library: Any) -> list[Finding]:
@@ -54,7 +67,7 @@ def findings(program: Callable[[Any], Any], library: Any) -> list[Finding]:
     library.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch warns of some of the faults, too
-        step, given = program(library)
+        step, given = program(library)[:2]
         linecache.checkcache()
         return checkup(step, **given).findings
 

@@ -66,7 +66,8 @@ class State:
         with self.library.package.no_grad():
             for tensor, values, grad, grad_values, requires_grad in self.tensors.values():
                 if tensor.shape == values.shape and tensor.dtype == values.dtype:
-                    tensor.data.copy_(values)
+                    if all(step or size < 2 for step, size in zip(tensor.stride(), tensor.shape)):  # else expanded
+                        tensor.data.copy_(values)
                 else:  # the step has given it another array
                     tensor.data = values
                 if grad is not None:

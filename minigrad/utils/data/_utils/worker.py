@@ -21,7 +21,7 @@ from minigrad.ops.random import Generator
 from minigrad.utils.data._utils.fetch import Plan, fetcher_of
 from minigrad.utils.data.dataset import IterableDataset
 
-__all__ = ["Ended", "Failed", "Restart", "WorkerInfo", "get_worker_info", "work"]
+__all__ = ["Ended", "Failed", "InPlace", "Restart", "WorkerInfo", "get_worker_info", "work"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,28 +106,58 @@ def start_worker(plan: Plan, worker: int, num_workers: int, base_seed: int,
     return plan
 
 
-def work(plan: Plan, worker: int, num_workers: int, base_seed: int, init_fn: Callable[[int], None] | None,
-         orders: SimpleQueue[Any], results: SimpleQueue[Any]) -> None:
-    """Run a worker: answer each order, a pair of a number and indices, with (number, batch), until an order is None.
+class Worker:
+    """Makes batches: answers each order, a pair of a number and indices, by putting (number, batch) into `results`.
 
     An error before the first order, in `init_fn` or while copying the data, is the answer to every order.
     """
-    fetch = refused = None
-    try:
-        plan = start_worker(plan, worker, num_workers, base_seed, init_fn)
-    except BaseException as error:  # noqa: BLE001 (raised again in the loop's thread)
-        refused = Failed(error, worker)
-    while (order := orders.get()) is not None:
+
+    def __init__(self, results: SimpleQueue[Any], plan: Plan, number: int, *settings: Any) -> None:
+        self.results, self.number = results, number
+        self.fetch: Callable[[Any], Any] | None = None
+        self.refused: Failed | None = None
+        try:
+            plan = start_worker(plan, number, *settings)
+        except BaseException as error:  # noqa: BLE001 (raised again in the loop's thread)
+            self.refused = Failed(error, number)
+        self.plan = plan
+
+    def take(self, order: Any) -> None:
+        """Answer an order, or begin a new epoch."""
         if order is Restart:
-            fetch = None
-            continue
+            self.fetch = None
+            return
         number, indices = order
         try:
-            fetch = fetch or fetcher_of(plan)
-            answer = refused or fetch(indices)
+            self.fetch = self.fetch or fetcher_of(self.plan)
+            answer = self.refused or self.fetch(indices)
         except StopIteration as error:
-            answer = Ended if isinstance(plan.dataset, IterableDataset) else Failed(error, worker)
+            answer = Ended if isinstance(self.plan.dataset, IterableDataset) else Failed(error, self.number)
         except BaseException as error:  # noqa: BLE001 (raised again in the loop's thread)
-            answer = Failed(error, worker)
-        results.put((number, answer))
-        del order, indices, answer  # keeps no memory while it waits
+            answer = Failed(error, self.number)
+        self.results.put((number, answer))
+
+
+def work(orders: SimpleQueue[Any], *settings: Any) -> None:
+    """Run a worker in this thread until an order is None. It keeps no memory while it waits."""
+    worker = Worker(*settings)
+    while (order := orders.get()) is not None:
+        worker.take(order)
+        del order
+
+
+class InPlace:
+    """The orders of a worker where no thread can be started, as under WebAssembly: each is answered when it is put."""
+
+    def __init__(self, *settings: Any) -> None:
+        outside = LOCAL.info
+        self.worker, self.info, LOCAL.info = Worker(*settings), LOCAL.info, outside
+
+    def put(self, order: Any) -> None:
+        """Answer the order at once; while that goes on, `get_worker_info` returns the worker's."""
+        if order is not None:
+            outside, LOCAL.info = LOCAL.info, self.info
+            try:
+                self.worker.take(order)
+            finally:
+                LOCAL.info = outside

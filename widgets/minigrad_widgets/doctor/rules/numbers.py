@@ -26,8 +26,8 @@ MENDS = {"log": ("Take the logarithm of the softmax in one op.", "F.log_softmax(
          "exp": ("Bound the argument of exp.", "ratio = torch.exp((new - old).clamp(max=10))"),
          "sqrt": ("Keep the argument away from 0, where the slope is infinite.", "torch.sqrt(x + 1e-12)"),
          "pow": ("Keep the base away from 0, where the slope is infinite.", "(x + 1e-12) ** 0.5")}
-SKIPPED = (", and the scaler skipped this step: in its first steps, it lowers its scale until none is made. If it never "
-           "ends, this is the place: let more steps run.")
+SKIPPED = (", and the scaler skipped this step: in its first steps, it lowers its scale until none is made. If it "
+           "never ends, this is the place: let more steps run.")
 EMPTY = [Mend("Skip empty batches.", "if len(x) == 0:\n    return")]
 
 
