@@ -89,7 +89,11 @@ class Encoder:
         schema = EVENTS[kind]
         if not schema.required <= fields.keys() <= schema.fields.keys():
             raise TypeError(f"an event {kind!r} has the fields {', '.join(schema.fields)}, not {', '.join(fields)}")
-        event = {"kind": kind, **{name: self.plain(fields[name]) for name in schema.fields if name in fields}}
+        event: dict[str, Any] = {"kind": kind}
+        for name in schema.fields:
+            if name in fields:
+                value = fields[name]
+                event[name] = value if value is None or type(value) in (int, str) else self.plain(value)
         if at[0] is not None:
             event["file"], event["line"] = at
         if depth > 0:
@@ -109,7 +113,9 @@ class Encoder:
         """Return a field as plain data, with the index of a preview in place of the copy of an array."""
         if x is None or isinstance(x, (int, str)):
             return x
-        return [self.plain(entry) for entry in x] if isinstance(x, (list, tuple)) else self.builder.value(x)
+        if isinstance(x, (list, tuple)):
+            return [each if each is None or type(each) in (int, str) else self.plain(each) for each in x]
+        return self.builder.value(x)
 
     def record(self, at: Place, depth: int, op: str, index: int, name: str, sequence_nr: int,
                targets: Sequence[int | None], output_nrs: Sequence[int] | None, inputs: Sequence[int | None],
@@ -213,6 +219,10 @@ class Encoder:
         self.parts.bindings.append({"step": len(self.parts.events), "call": call, "file": file, "line": line,
                                     "names": names})
 
+    def marked(self, places: list[int]) -> None:
+        """Note in a list how many events there are by now."""
+        places.append(len(self.parts.events))
+
     # time
     def took(self, node: int, backward: bool, seconds: float) -> None:
         """Note how long a node's op, or its derivative, took; several runs of a derivative add up."""
@@ -300,9 +310,13 @@ class Encoder:
         self.parts.scopes.append({"name": name, "module": module, "parent": self.scope})
         self.scope = len(self.parts.scopes) - 1
 
-    def module_end(self) -> None:
+    def module_end(self, inputs: list[int], outputs: list[int] | None) -> None:
         if self.scope is not None:
-            self.scope = self.parts.scopes[self.scope]["parent"]
+            scope = self.parts.scopes[self.scope]
+            scope["inputs"] = inputs
+            if outputs is not None:
+                scope["outputs"] = outputs
+            self.scope = scope["parent"]
 
     def scope_name(self, scope: int, name: str) -> None:
         self.parts.scopes[scope]["name"] = self.parts.scopes[scope]["name"] or name

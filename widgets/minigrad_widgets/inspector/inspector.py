@@ -113,6 +113,11 @@ class Inspector(Widget):
         return None if folded is None else [scope for scope in folded if 0 <= scope < len(self._data["scopes"])]
 
     @property
+    def recording(self) -> Trace:
+        """The trace that it shows, to be asked by name: `inspector.recording["h.0"].output`."""
+        return self._trace
+
+    @property
     def frame(self) -> dict[str, Any]:
         """The state of the world after the current step: `trace.frame(step)`."""
         return dict(self._trace.frame(self.step)) if self._data["events"] else {}
