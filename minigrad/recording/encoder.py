@@ -41,6 +41,8 @@ class Encoder:
         self.forwarded: dict[str, Any] = {}  # the event of the last op that made a node
         self.nodes: list[int | None] = []  # of each tensor, its node now
         self.scope: int | None = None  # the running call of a module
+        # The innermost call of a module that raised, how many events there were then, and who else must raise.
+        self.raised: tuple[int | None, int, int | None] = None, -1, None
         self.called_by_path: set[int] = set()  # the parameters that are named by their modules
         self.expressions: dict[str, int] = {}  # by their text
         self.failed: Callable[[Exception], None] | None = None  # is told of entries that fit nothing, and are left out
@@ -75,6 +77,8 @@ class Encoder:
         elif kind == "run":
             for output_nr in range(len(fields["gradient"])):
                 self.let_go(("waiting", fields["node"], output_nr))
+        elif kind == "error" and self.raised[0] is not None and self.raised[1:] == (len(self.parts.events), None):
+            fields["scope"] = self.raised[0]
         elif kind == "release":
             if ("saved", fields["node"]) not in self.held:
                 return
@@ -314,7 +318,11 @@ class Encoder:
         if self.scope is not None:
             scope = self.parts.scopes[self.scope]
             scope["inputs"] = inputs
-            if outputs is not None:
+            if outputs is None:
+                now = len(self.parts.events), self.scope
+                innermost = self.raised[0] if self.raised[1:] == now else self.scope  # else it passes through this one
+                self.raised = innermost, now[0], scope["parent"]
+            else:
                 scope["outputs"] = outputs
             self.scope = scope["parent"]
 
