@@ -79,16 +79,18 @@ class Add(Node):
         except SIGNALS as error:
             return silently(error, Add.forward, a, b)
 
+    def backward(self, xp: Any, g: Any, alpha: float = 1) -> Grads:
+        return g, g if alpha == 1 else g * alpha
+
+
+class ScaledAdd(Node, number=None):
     @staticmethod
-    def scaled(a: Tensor, b: Tensor, alpha: float) -> Tensor:
+    def forward(a: Tensor, b: Tensor, alpha: float) -> Tensor:
         """`a + alpha * b`."""
         x, y, input_metadata = broadcast_and_promote(a.array, b.array)
         alpha = check_scale("alpha", alpha, x.dtype)
         scaled = y * alpha if y.dtype.kind != "b" else y & bool(alpha)
         return record2(Add, x + scaled, a, b, (), (alpha,), input_metadata)
-
-    def backward(self, xp: Any, g: Any, alpha: float = 1) -> Grads:
-        return g, g if alpha == 1 else g * alpha
 
 
 class AddScalar(Node, name="Add", number=1):
@@ -106,7 +108,7 @@ def add(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
     """`input + alpha * other`, with broadcasting and promotion."""
     if alpha != 1 or alpha is True:
         if isinstance(other, Tensor):
-            return Add.scaled(input, other, alpha)
+            return ScaledAdd.forward(input, other, alpha)
         other = scaled(input, other, alpha)
     result = Add.forward(input, other)
     return refused("add", other) if result is NotImplemented else result
@@ -140,16 +142,18 @@ class Sub(Node):
         except SIGNALS as error:
             return silently(error, Sub.forward, a, b)
 
+    def backward(self, xp: Any, g: Any, alpha: float = 1) -> Grads:
+        return g, -g if alpha == 1 else g * -alpha
+
+
+class ScaledSub(Node, number=None):
     @staticmethod
-    def scaled(a: Tensor, b: Tensor, alpha: float) -> Tensor:
+    def forward(a: Tensor, b: Tensor, alpha: float) -> Tensor:
         """`a - alpha * b`."""
         check_minus(a.array, b.array)
         x, y, input_metadata = broadcast_and_promote(a.array, b.array)
         alpha = check_scale("alpha", alpha, x.dtype)
         return record2(Sub, x - y * alpha, a, b, (), (alpha,), input_metadata)
-
-    def backward(self, xp: Any, g: Any, alpha: float = 1) -> Grads:
-        return g, -g if alpha == 1 else g * -alpha
 
 
 class SubScalar(Node, name="Sub", number=1):
@@ -172,7 +176,7 @@ def sub(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
     """`input - alpha * other`, with broadcasting and promotion."""
     if alpha != 1 or alpha is True:
         if isinstance(other, Tensor):
-            return Sub.scaled(input, other, alpha)
+            return ScaledSub.forward(input, other, alpha)
         check_minus_number(input.array, other)
         other = scaled(input, other, alpha)
     result = Sub.forward(input, other)

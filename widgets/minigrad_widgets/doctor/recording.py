@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +13,9 @@ from minigrad.recorder import Trace
 from minigrad_widgets.doctor.library import Library
 from minigrad_widgets.doctor.watch import Activation, At, Call, Watch
 
-__all__ = ["Recording", "Told", "run"]
+__all__ = ["Recording", "Told", "is_ours", "run"]
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 class Told(NamedTuple):
@@ -64,7 +67,7 @@ def run(library: Library, program: Callable[[], Any], names: Mapping[str, Any], 
         watch = Watch(library, observer)
         try:
             watch.start()
-            repeat(program, times, watch, trace, done)
+            repeat(program, times, watch, done)
         finally:
             watch.stop()
             done.assigned = {id(t) for t in watched() if t.grad is not None and t.grad is not before.get(id(t))}
@@ -85,11 +88,11 @@ def run(library: Library, program: Callable[[], Any], names: Mapping[str, Any], 
     return done
 
 
-def repeat(program: Callable[[], Any], times: int, watch: Watch, trace: Trace, done: Recording) -> None:
+def repeat(program: Callable[[], Any], times: int, watch: Watch, done: Recording) -> None:
     """Run a program `times` times, and note where each iteration begins and what is alive at its end."""
     for iteration in range(times):
         watch.iteration = iteration
-        done.starts.append(len(trace.events))
+        watch.observer.log.append(("marked", done.starts))  # the trace is made later, when no calls are watched
         try:
             done.result = program()
         except Exception as error:  # noqa: BLE001 - whatever the user's code raises is to be explained
@@ -101,6 +104,13 @@ def repeat(program: Callable[[], Any], times: int, watch: Watch, trace: Trace, d
         if done.alive and len(watch.seen.nodes) > done.alive[-1]:
             gc.collect()  # garbage in reference cycles is held by nobody
         done.alive.append(len(watch.seen.nodes))
+
+
+def is_ours(error: BaseException | None) -> bool:
+    """Return whether an error was raised in the code of the doctor or of a recorder, and not in an op that PyTorch's
+    reader passes on."""
+    frames = traceback.extract_tb(error.__traceback__) if error is not None else []
+    return bool(frames) and frames[-1].filename.startswith(PACKAGE) and not frames[-1].filename.endswith("guard.py")
 
 
 def lines_of(error: BaseException, files: Mapping[str, int]) -> list[At]:

@@ -60,17 +60,21 @@ def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., An
     With `loss_fn` the backward pass is that of `loss_fn(output, target)`, or of `loss_fn(output)` if no target is
     given. A `target` without a `loss_fn` is an argument of the call.
 
-    `detail` says how much of a PyTorch model is kept, and so what the recording costs: "values" (everything), "ops"
-    (only shape and dtype of large tensors) or "modules" (only values of scalars, no arithmetic).
+    `detail` says how much of a PyTorch model is kept, and so what the recording costs: "values", "ops"
+    (only shape and dtype of large tensors) or "modules" (only values of scalars, no arithmetic). "arrays" also keeps
+    all values in memory, for `inspector.recording["h.0"].output.numpy()` (docs/ask_by_name.md).
 
     The backward pass is run for the inspector: it keeps the graph, hooks run, `retain_grad` takes effect, and
     afterwards every leaf has the `.grad` that it had before. A tensor of several numbers gets a gradient of ones. For a
     graph that was not recorded while it was made, the forward pass is unknown, and the inspector says so.
 
+    If a module of the model raises, what ran until then is shown, at its end, and a note names the module and the
+    shapes that met in it. An error that was raised outside modules is the caller's.
+
     Raises:
         TypeError: if it is neither a tensor nor something to call, nor a list of traces, or is a generator function.
         ValueError: if it is a tensor without a graph, if traces have no ranks or times, if there is no such detail, or
-            if it is other than "values" for minigrad.
+            if it is "ops" or "modules" for minigrad.
         RuntimeError: if it is a compiled step that has no program.
     """
     names = sys._getframe(1).f_locals
@@ -98,8 +102,10 @@ def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., An
 
         trace = recorded(step, names, used, detail=detail)
     else:
-        raise TypeError(f"inspect takes a tensor or a function, not {type(what).__name__}")
-    return Inspector(trace)
+        hint = (": give it the loss in it, or, if it is a batch, inspect(model, **batch)" if isinstance(what, Mapping)
+                else ": give it one of the tensors in it" if isinstance(what, (list, tuple)) else "")
+        raise TypeError(f"inspect takes a tensor or a function, not {type(what).__name__}{hint}")
+    return Inspector(trace, step=len(trace) - 1 if trace.failed() else None)
 
 
 def recorded(make: Callable[[], Any], names: Mapping[str, Any], torch: bool, known: Any = None,
@@ -107,6 +113,7 @@ def recorded(make: Callable[[], Any], names: Mapping[str, Any], torch: bool, kno
     """Return the trace of what `make` does and of the backward pass of the tensor that it returns, or the `known` one.
 
     A pass that fails ends the trace with its error: if saved tensors of the graph are gone, its nodes are still shown.
+    So does a module that raises: the first note then says which one it was, and what it was given.
     """
     recording: Any = recorder(names, torch, detail)
     trace: Trace
@@ -114,12 +121,19 @@ def recorded(make: Callable[[], Any], names: Mapping[str, Any], torch: bool, kno
     with ExitStack() as stack:  # no recorder sees that leaves get back what they had
         if known is not None:
             stack.enter_context(kept_grads(known))
-        with recording as trace:
-            root = root_of(make(), trace.notes)
-            if root is not None:
-                if known is None:
-                    stack.enter_context(kept_grads(root))
-                failed = backward(root)
+        try:
+            with recording as trace:
+                root = root_of(make(), trace.notes)
+                if root is not None:
+                    if known is None:
+                        stack.enter_context(kept_grads(root))
+                    failed = backward(root)
+        except Exception:
+            call = trace.failed()
+            if call is None or call.error is None:
+                raise
+            trace.notes.insert(0, {"text": call.error, "where": f"in {call.label}", "count": 1})
+            return trace
     if failed is not None and (not trace.events or trace.events[-1]["kind"] != "error"):  # no pass had begun
         raise failed
     return trace
@@ -138,9 +152,9 @@ def recorder(names: Mapping[str, Any], torch: bool, detail: str = "values") -> A
     """Return minigrad's recorder, or the reader of PyTorch's graphs."""
     if torch:
         return importlib.import_module(READER).record(names=names, times=True, detail=detail)
-    if detail != "values":
+    if detail not in record.DETAILS:
         raise ValueError(f"minigrad's recordings have all detail: detail={detail!r} is for a PyTorch model")
-    return record(names=names, times=True)
+    return record(names=names, times=True, detail=detail)
 
 
 @contextmanager
