@@ -33,10 +33,10 @@ RULES = {  # in the order of the page: what each finds
     "stale-in-optimizer": "an optimizer that holds tensors which the model no longer has",
     "nothing-moves": "parameters that got gradients and that no step changed: `step` is never called, or named without "
                      "its parentheses, the learning rate is 0, gradients are clipped to 0",
-    "zero-gradient": "gradients that are exactly 0 in every step, and what makes them so: a factor of 0, an empty mask, "
-                     "`round`, `sign`, `clamp`, a hook, a relu on the scores",
-    "learning-rate": "an update out of proportion to the weights, reported beside the rate; weight decay that outweighs "
-                     "what is learned; a rate that a schedule brings to nothing within a few steps",
+    "zero-gradient": "gradients that are exactly 0 in every step, and what makes them so: a factor of 0, an empty "
+                     "mask, `round`, `sign`, `clamp`, a hook, a relu on the scores",
+    "learning-rate": "an update out of proportion to the weights, reported beside the rate; weight decay that "
+                     "outweighs what is learned; a rate that a schedule brings to nothing within a few steps",
     "loss-rises": "`maximize`, a loss that is the negative of a known one, an update by hand that adds the gradient",
     "symmetric-weights": "units of a layer that begin with equal weights and stay equal",
     "grad-accumulates": "an update that uses again gradients of earlier steps; accumulation over several batches is "

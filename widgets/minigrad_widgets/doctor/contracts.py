@@ -134,8 +134,8 @@ def signs(x: Any, y: Any, given: Mapping[str, Any]) -> Breach | None:
     """Losses whose target says which of two it is by 1 and -1."""
     if y is None or not y.size or (np.abs(y) == 1).all():
         return None
-    return Breach(f"{given['name']} takes targets that are 1 or -1; {np.mean(np.abs(y) != 1):.0%} of these are neither, "
-                  "and teach nothing or the wrong thing.", {"least": float(y.min()), "most": float(y.max())},
+    return Breach(f"{given['name']} takes targets that are 1 or -1; {np.mean(np.abs(y) != 1):.0%} of these are "
+                  "neither, and teach nothing or the wrong thing.", {"least": float(y.min()), "most": float(y.max())},
                   ("Turn 0 and 1 into -1 and 1.", "target = 2 * target - 1"))
 
 

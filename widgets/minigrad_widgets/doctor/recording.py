@@ -57,7 +57,8 @@ def run(library: Library, program: Callable[[], Any], names: Mapping[str, Any], 
         look: Callable[[Any], list[Update]] = lambda optimizer: []) -> Recording:
     """Run a program `times` times under the recorder, up to the first error, which is kept.
 
-    `watched` returns the tensors whose numbers will be needed, `look` what an optimizer's first step did. Warnings are kept and shown again afterwards.
+    `watched` returns the tensors whose numbers will be needed, `look` what an optimizer's first step did. Warnings are
+    kept and shown again afterwards.
     """
     done = Recording(library)
     before = {id(t): t.grad for t in watched()}

@@ -143,8 +143,8 @@ def fills(function: Any, role: str) -> list[Place]:
     tree = None if start is None else tree_of(start[0])
     if start is None or tree is None:
         return []
-    around = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)
-              and n.lineno <= start[1] <= (n.end_lineno or 0)] or [tree]
+    around: list[ast.AST] = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)
+                             and n.lineno <= start[1] <= (n.end_lineno or 0)] or [tree]
     lines = [n.lineno for n in ast.walk(around[0]) if isinstance(n, ast.Call) and isinstance(
         n.func, ast.Attribute) and n.func.attr in FILLS]
     return [place_at(start[0], min(lines), role)] if lines else []

@@ -32,16 +32,18 @@ def update_of(array: Callable[[Any], Any], optimizer: Any, before: dict[int, Any
         alike: list[int] = []
         for p in group["params"]:
             old, grad = before.get(id(p)), p.grad
-            if old is None or grad is None or getattr(grad, "layout", None) != getattr(p, "layout", None) or p.device.type == "meta":
+            sparse = getattr(grad, "layout", None) != getattr(p, "layout", None)
+            if old is None or grad is None or sparse or p.device.type == "meta":
                 continue
-            old, new, gradient = array(old), array(p), array(grad)
+            old, new, used = array(old), array(p), array(grad)
             if old.shape != new.shape or old.dtype.kind != "f":
                 continue
-            for i, each in enumerate((new - old, old, gradient)):
+            for i, each in enumerate((new - old, old, used)):
                 sums[i] += float(np.vdot(each, each).real)
-            if old.ndim == 2 and equal_units(old, gradient):
+            if old.ndim == 2 and equal_units(old, used):
                 alike.append(id(p))
-        found.append(Update(index, *map(math.sqrt, sums), float(group.get("lr", math.nan)),
+        change, weight, gradient = map(math.sqrt, sums)
+        found.append(Update(index, change, weight, gradient, float(group.get("lr", math.nan)),
                             float(group.get("weight_decay", 0.0)), tuple(alike)))
     return found
 

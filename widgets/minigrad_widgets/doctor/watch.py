@@ -233,7 +233,7 @@ class Watch:
 
     def step(self, frame: FrameType, event: str, arg: Any) -> None:
         """An optimizer steps: noted when it is done, since a closure may run a backward pass inside."""
-        owner = frame.f_locals.get("self")
+        owner: Any = frame.f_locals.get("self")
         if hasattr(owner, "get_scale"):
             self.scaling += 1 if event == "call" else -1
         elif event == "return" and is_optimizer(owner):
@@ -316,11 +316,12 @@ class Watch:
             self.op(frame, event, arg)
         self.in_loss += 1 if event == "call" else -1
         given = frame.f_locals
-        x = next((given[name] for name in ("input", "log_probs", "input1") if name in given), None)
-        y = given.get("target")
+        x: Any = next((given[name] for name in ("input", "log_probs", "input1") if name in given), None)
+        y: Any = given.get("target")
         if event != "call" or self.in_loss > 1 or self.iteration or not is_tensor(x) or not is_tensor(y):
             return
-        options = {name: given[name] for name in ("log_target", "ignore_index", "log_input") if name in given}
+        options: dict[str, Any] = {name: given[name] for name in ("log_target", "ignore_index", "log_input")
+                                   if name in given}
         known = {**options, "name": frame.f_code.co_name, "tokens": self.tokens, "input_learns": x.requires_grad,
                  "target_learns": y.requires_grad}
         entries = self.library.array(y)
@@ -333,7 +334,7 @@ class Watch:
         """Words are looked up."""
         if self.library.name == "minigrad":
             self.op(frame, event, arg)
-        words, table = frame.f_locals.get("input"), frame.f_locals.get("weight")
+        words, table = frame.f_locals.get("input"), frame.f_locals.get("weight")  # type: Any, Any
         if event == "call" and not self.iteration and is_tensor(words) and is_tensor(table):
             self.tokens.append(Tokens(self.library.array(words).copy(), int(table.shape[0])))
 

@@ -14,4 +14,5 @@ RULES: list[Callable[[Facts], Iterator[Finding]]] = [
     numbers.nan, cuts.missing_gradients, cuts.not_a_leaf, order.order, order.schedule, order.accumulation,
     order.held, effects.nothing_moves, losses.broadcast, losses.twice_normalised, contracts.loss_contract,
     zero.zero_gradient, zero.relu_before_loss, updates.learning_rate, updates.loss_rises, updates.symmetric_weights,
-    losses.modes, graphs.growth, graphs.kept, graphs.checkpoints, numbers.depth, numbers.activations, cuts.no_backward, graphs.memory]
+    losses.modes, graphs.growth, graphs.kept, graphs.checkpoints, numbers.depth, numbers.activations,
+    cuts.no_backward, graphs.memory]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from minigrad_widgets.doctor.contracts import Breach
 from minigrad_widgets.doctor.facts import Facts, at_of
@@ -31,7 +32,7 @@ def loss_contract(facts: Facts) -> Iterator[Finding]:
         yield Finding("loss-contract", "warning", breach.what, where, breach.evidence, [Mend(*breach.mend)])
 
 
-def maker_of(facts: Facts, tensor: int | None, ops: tuple[str, ...]) -> dict[str, object] | None:
+def maker_of(facts: Facts, tensor: int | None, ops: tuple[str, ...]) -> dict[str, Any] | None:
     """Return the op among `ops` that made a tensor, looking through those that keep its meaning."""
     while tensor is not None and tensor in facts.made_by:
         _, event = facts.made_by[tensor]

@@ -82,9 +82,8 @@ def loss_rises(facts: Facts) -> Iterator[Finding]:
     first = facts.passes[0]
     roots = [t for node in first.roots for t in facts.outputs_of(node)]
     sign, known, at = sign_of(facts, roots[0]) if roots else (1, False, None)
-    start = next((e for e in facts.events[first.step:first.end] if e["kind"] == "backward_start"), {"roots": []})
-    given = [facts.value(root[2]) for root in start["roots"] if len(root) > 2]
-    if given and given[0] is not None and [x for x in given[0].get("data", []) if isinstance(x, float) and x < 0]:
+    begun = [facts.value(root[2]) or {} for root in facts.events[first.step]["roots"] if len(root) > 2]
+    if any(not isinstance(x, str) and x < 0 for preview in begun[:1] for x in preview.get("data", [])):
         sign, at = -sign, first.at
     if not known:
         return
