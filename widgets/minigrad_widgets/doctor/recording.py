@@ -38,6 +38,7 @@ class Recording:
         self.calls: list[Call] = []
         self.activations: list[Activation] = []
         self.losses: list[Loss] = []
+        self.sequences: list[tuple[At | None, str, tuple[int, ...]]] = []
         self.updates: dict[int, list[Update]] = {}  # by id() of the optimizer: what its first step did
         self.rates: dict[int, list[list[float]]] = {}  # by id() of the optimizer: the rates of each step's groups
         self.starts: list[int] = []
@@ -79,7 +80,7 @@ def run(library: Library, program: Callable[[], Any], names: Mapping[str, Any], 
             error = done.error
             recorder.__exit__(None if error is None else type(error), error, None)
     done.trace, done.calls, done.activations, done.losses = trace, watch.calls, watch.activations, watch.losses
-    done.updates, done.rates = watch.updates, watch.rates
+    done.updates, done.rates, done.sequences = watch.updates, watch.rates, watch.sequences
     files = observer.builder.files
     done.paths = [path for path, index in sorted(files.items(), key=lambda item: item[1]) if index >= 0]
     if error is not None:

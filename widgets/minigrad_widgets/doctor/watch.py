@@ -86,6 +86,7 @@ class Watch:
         self.activations: list[Activation] = []
         self.losses: list[Loss] = []
         self.tokens: list[Tokens] = []
+        self.sequences: list[tuple[At | None, str, tuple[int, ...]]] = []  # calls with the batch second: line, shape
         self.in_loss = 0
         self.look: Callable[[Any], list[Update]] = lambda optimizer: []
         self.updates: dict[int, list[Update]] = {}  # by id() of the optimizer, of its first step
@@ -306,6 +307,10 @@ class Watch:
             return
         self.depth += 1
         module: Any = frame.f_locals["self"]
+        if getattr(module, "batch_first", None) is False and not self.iteration:
+            given = frame.f_locals.get("args") or (None,)
+            if is_tensor(given[0]) and len(given[0].shape) == 3:
+                self.sequences.append((self.where(frame.f_back), type(module).__name__, tuple(given[0].shape)))
         self.add("module", self.where(frame.f_back), subject=module if self.depth == 1 else (
             type(module).__name__, bool(module.training), [bool(p.requires_grad) for p in module.parameters()]),
             mode=self.library.grad_enabled(), training=bool(module.training))
