@@ -54,7 +54,7 @@ __version__ = "0.1.0"
 newaxis = None
 _importing.done()
 LATER = ("_C", "__future__", "accelerator", "amp", "compiler", "cpu", "cuda", "distributed", "functional", "futures",
-         "fx", "jit", "linalg", "memory", "nn", "optim", "overrides", "profiler", "recorder", "serialization",
+         "func", "fx", "jit", "linalg", "memory", "nn", "optim", "overrides", "profiler", "recorder", "serialization",
          "special", "testing", "utils")
 LATER_NAMES = {"GradScaler": "amp", "autocast": "amp", "bfloat16": "ops._dispatch.bfloat16", "compile": "compiler",
                "load": "serialization", "save": "serialization", "is_storage": "ops.tensor.storage",

@@ -51,15 +51,21 @@ class record:
         names: the variables to name tensors by, if not those of the code around the block.
         times: whether nodes note the seconds that they took (`seconds` in their records), which makes every recording
             different.
+        detail: "values" keeps copies of arrays of up to 64 numbers and the statistics of larger ones; "arrays" keeps
+            all of each in memory, equal ones once, so that `trace["net.fc"].output.numpy()` has them.
 
-    Raises RuntimeError if a recorder is already on in this thread.
+    Raises RuntimeError if a recorder is already on in this thread, ValueError if there is no such detail.
     """
 
     _observer: Any = None  # the observer, while it listens
     _frame: FrameType | None = None  # that of the code around the block
 
-    def __init__(self, names: Mapping[str, Any] | None = None, *, times: bool = False) -> None:
-        self._names, self._times = names, times
+    DETAILS: tuple[str, ...] = ("values", "arrays")
+
+    def __init__(self, names: Mapping[str, Any] | None = None, *, times: bool = False, detail: str = "values") -> None:
+        if detail not in self.DETAILS:
+            raise ValueError(f"there is no detail {detail!r}: it is one of {', '.join(map(repr, self.DETAILS))}")
+        self._names, self._times, self._detail = names, times, detail
 
     def __enter__(self) -> Trace:
         observer, frame = self._new_observer(), sys._getframe(1)
@@ -75,7 +81,10 @@ class record:
         """Make what listens: an object with `start`, `stop` and `detach`."""
         if not OBSERVERS:
             raise RuntimeError("nothing can be recorded: minigrad is not imported")
-        return OBSERVERS[-1](Trace, self._times)
+        observer: Any = OBSERVERS[-1](Trace, self._times)
+        if self._detail == "arrays":
+            observer.seen.arrays = {}
+        return observer
 
     def _leave(self, kind: type[BaseException] | None, error: BaseException | None,
                traceback: TracebackType | None) -> None:

@@ -40,14 +40,14 @@ RULES = {  # in the order of the page: what each finds
     "loss-rises": "`maximize`, a loss that is the negative of a known one, an update by hand that adds the gradient",
     "symmetric-weights": "units of a layer that begin with equal weights and stay equal",
     "input-scale": "data or targets far from unit scale, where nothing normalises them",
-    "batch-leak": "a view that mixes examples where a transpose was meant; a model of sequences that reads the batch as "
-                  "time",
+    "batch-leak": "a view that mixes examples where a transpose was meant; a model of sequences that reads the batch "
+                  "as time",
     "not-detached": "what the program calls a target or an advantage, and gradients flow through",
     "grad-accumulates": "an update that uses again gradients of earlier steps; accumulation over several batches is "
                         "not reported",
     "wrong-order": "`step` before `backward`, `zero_grad` between the two, clipping after `step` or before `backward`, "
-                   "a learning rate scheduler that steps before the optimizer, clipping or stepping with gradients that a "
-                   "GradScaler has not unscaled",
+                   "a learning rate scheduler that steps before the optimizer, clipping or stepping with gradients "
+                   "that a GradScaler has not unscaled",
     "graph-grows": "a graph with more nodes after each step, and the variable that holds them",
     "kept-graph": "`retain_graph` or `create_graph` whose graph was not used again",
     "inplace-on-saved": "a tensor that was changed after it had been saved for a derivative",

@@ -29,7 +29,7 @@ class Part(NamedTuple):
 
 FILE_LINES, FUNCTION_LINES, CELL_LINES, FOLDER_FILES = 800, 40, 15, 30
 # The share of minigrad's lines that may be imports: more of them show that files are cut too small. 0.05 is asked.
-IMPORTS = 0.0535
+IMPORTS = 0.0538
 # The numbers are guides: a file, a function or a folder may be larger where to cut it would be worse. Each says why.
 # An entry that is not needed any more is a violation itself.
 LONG_FILES = {
@@ -45,8 +45,8 @@ SOURCES = (".py", ".ts", ".mjs")
 # are what there is, rounded up: 56,000 and 21,500 lines are asked. A feature that needs more raises them in its commit.
 PARTS: dict[str, Part] = {
     "minigrad/core": Part(("minigrad/core/",), 2_600),
-    "minigrad": Part(("minigrad/",), 58_800, 330),
-    "the front end and the widgets": Part(("widgets/frontend/src/", "widgets/minigrad_widgets/"), 24_700),
+    "minigrad": Part(("minigrad/",), 60_700, 330),
+    "the front end and the widgets": Part(("widgets/frontend/src/", "widgets/minigrad_widgets/"), 25_300),
 }
 # Not written here: compared line by line, or made by a program.
 MADE = ("tests/parity/programs/", "tests/parity/seeds/", "widgets/minigrad_widgets/static/",

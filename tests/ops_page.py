@@ -25,6 +25,7 @@ from typing import Any
 import minigrad
 import minigrad.nn.functional
 from minigrad import ops
+from minigrad.autograd.forward_ad import rule_of
 from minigrad.core.graph import Node
 from tests.links import ROOT, definitions
 from tests.parity.compare import arrays_of, leaves_of, outputs_of
@@ -44,6 +45,11 @@ derivative, as written in the source. In a formula, `g` is the gradient of the r
 `torch.nn.functional`. An op with several nodes makes one or the other, depending on its arguments, or is composed of
 them, as in PyTorch. The last column names lines of the tables under tests/parity (cases*.py, drawn*.py) or other tests;
 PyTorch's own sample inputs for its ops also run through both libraries (`python -m tests.parity.opinfo.run NAME`).
+
+After each node stands where forward mode takes the tangent of its result from (NOTE 12 in
+[forward_ad.py](../minigrad/autograd/forward_ad.py) says why): *formula*, the derivative itself, with the tangent in
+place of the gradient; *op*, the op itself, run on the tangents; *transpose*, the derivative differentiated by its
+gradient. `python -m tests.parity.opinfo.tangents NAME` compares tangents with PyTorch's.
 
 This page is made by `python -m tests.ops_page`.
 
@@ -221,7 +227,8 @@ def node_text(cls: type[Node]) -> str:
     module = inspect.getmodule(cls)
     assert module is not None and module.__file__ is not None
     shown = formula(cls)
-    return f"{link(Path(module.__file__), own_name(cls))} {cls.__name__}" + (f": `{shown}`" if shown else "")
+    return (f"{link(Path(module.__file__), own_name(cls))} {cls.__name__}" + (f": `{shown}`" if shown else "")
+            + f" ({rule_of(cls)})")
 
 
 def formula(cls: type[Node]) -> str:

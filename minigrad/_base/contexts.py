@@ -16,6 +16,7 @@ in the same thread: all threads share the limit, and another one cannot know whe
 """
 
 import contextlib
+import contextvars
 import functools
 import sys
 import weakref
@@ -25,7 +26,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-__all__ = ["contextmanager", "ensure", "errstate", "safe_exit"]
+__all__ = ["SIGNALS", "contextmanager", "ensure", "errstate", "numpy_only_warns", "quiet",
+           "safe_exit", "silently"]
 
 MORE_FRAMES = 100  # for an `__exit__`, beyond the limit of the stack
 RAISED: list[tuple[int, int]] = []  # the former limit of the stack, and the thread that raised it
@@ -151,3 +153,47 @@ class errstate:
     @safe_exit
     def __exit__(self, *error: Any) -> None:
         np.seterr(**self.before)
+
+
+# What NumPy raises for overflow, division by zero and invalid values where the user has asked for it, by `np.errstate`
+# or by a filter of warnings. An op computes as always, and only if it is interrupted by one of these it is computed
+# again, silently: so ops pay nothing. Nothing has been written by then: in-place ops compute before they write.
+SIGNALS = (FloatingPointError, RuntimeWarning)
+
+
+SILENT = contextvars.Context()
+SILENT.run(np.seterr, all="ignore")
+((HANDLING, IGNORED),) = SILENT.items()  # NumPy's variable of a context, and its value there
+SET_UP = contextvars.Context().run(HANDLING.get)
+
+
+def numpy_only_warns() -> bool:
+    """Whether NumPy at most warns of floating-point errors in this thread, as it does unless told otherwise."""
+    return HANDLING.get() is SET_UP or {*np.geterr().values()} <= {"warn", "ignore"}
+
+
+def silently(error: Exception, function: Callable[..., T], *args: Any, **options: Any) -> T:
+    """Call a function again that was interrupted by one of the `SIGNALS`, without them. Raises the error if it comes
+    from the user's code, or is no matter of `np.errstate`."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    name = "" if last is None else last.tb_frame.f_globals.get("__name__", "")
+    if HANDLING.get() is IGNORED or name.partition(".")[0] not in ("minigrad", "numpy"):
+        raise error
+    return quiet(function)(*args, **options)
+
+
+def quiet(function: Callable[P, T]) -> Callable[P, T]:
+    """Let a function that must not run twice, such as one that draws random numbers, compute without the `SIGNALS`."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **options: P.kwargs) -> T:
+        before = HANDLING.get()
+        try:
+            HANDLING.set(IGNORED)
+            return function(*args, **options)
+        finally:
+            HANDLING.set(before)
+
+    return call

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.contexts import SIGNALS, silently
 from minigrad._base.optional import missing, optional
 
 __all__ = ["Size", "bool", "double", "dtype", "float", "float16", "float32", "float64", "half", "int", "int16", "int32",
@@ -143,7 +144,10 @@ def viewed(array: Any, dtype: Any) -> Any:
 
 def number_array(number: Any, dtype: Any) -> Any:
     """`numpy.asarray(number, dtype)`, also in bfloat16."""
-    return np.asarray(number, dtype) if dtype is not BFLOAT16 else BFLOAT16.type(number)
+    try:
+        return np.asarray(number, dtype) if dtype is not BFLOAT16 else BFLOAT16.type(number)
+    except SIGNALS as error:
+        return silently(error, number_array, number, dtype)
 
 
 def numpy_dtype_of(given: Any) -> Any:

@@ -235,6 +235,9 @@ def write_data(array: Array, indent: int) -> str:
     return write_array(array, indent, shorten, Writer(corners(array) if shorten else array))
 
 
+SUFFIXES: list[Callable[[Any], str | None]] = []  # what else tensors show at present: forward mode, a tangent
+
+
 def suffixes(tensor: Any, array: Array) -> Iterator[str]:
     """Yield what follows the data: device, size if it is not visible, dtype if it is not the default, graph."""
     if tensor.device.type != "cpu":
@@ -249,6 +252,9 @@ def suffixes(tensor: Any, array: Array) -> Iterator[str]:
         yield f"grad_fn=<{name}>"
     elif tensor.requires_grad:
         yield "requires_grad=True"
+    for suffix in SUFFIXES:
+        if (text := suffix(tensor)) is not None:
+            yield text
 
 
 def graph_name(tensor: Any) -> str | None:

@@ -30,6 +30,6 @@ __all__ = ["Function", "SavedTensor", "Variable", "backward", "detect_anomaly", 
 if not TYPE_CHECKING:  # a type checker reports missing names by itself
     def __getattr__(name: str) -> Any:
         """Import `profiler` on first access: `import minigrad` does not load it."""
-        if name in ("profiler", "profiler_util"):
+        if name in ("forward_ad", "profiler", "profiler_util"):
             return importlib.import_module(f"{__name__}.{name}")
         return module_getattr(__name__)(name)

@@ -9,10 +9,11 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, ClassVar
 
 from minigrad.autograd.grad_mode import no_grad
-from minigrad.core import LOCAL, Tensor
+from minigrad.core import LOCAL, UNUSUAL, Tensor
 from minigrad.history.custom_function import FunctionBase, delayed_error, wrap_outputs
 
 __all__ = ["BackwardCFunction", "Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
@@ -39,7 +40,7 @@ class FunctionCtx:
         self.to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """As `save_for_backward`, for `jvp`, which PyTorch calls in forward mode. Here it only checks its arguments.
+        """As `save_for_backward`, for `jvp`, which forward mode calls once the outputs are known.
         Raises AssertionError for an argument that is neither a tensor nor None."""
         if not all(t is None or isinstance(t, Tensor) for t in tensors):
             raise AssertionError("save_for_forward expects all arguments to be tensors; you should save non-tensors as "
@@ -105,7 +106,8 @@ class Function(FunctionCtx):
 
     `clear_saved_tensors_on_access`: `ctx.saved_tensors` can be read only once, which frees them.
     `boxed_grads_call`: `backward(ctx, grads)` gets a list, which it may empty to free gradients early.
-    `vmap` and `jvp` are for transforms that are not part of minigrad; `generate_vmap_rule = True` is refused.
+    `jvp(ctx, *tangents)` returns the tangents of the outputs, for forward mode; it finds in `ctx.saved_tensors` what
+    `save_for_forward` kept. `vmap` is not called: `generate_vmap_rule = True` is refused.
     """
 
     generate_vmap_rule: ClassVar[bool] = False
@@ -148,7 +150,7 @@ class Function(FunctionCtx):
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
-        """Return the derivative in forward mode."""
+        """Return the tangents of the outputs, given those of the inputs."""
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with "
                                   "forward mode AD.")
 
@@ -181,7 +183,7 @@ class Function(FunctionCtx):
             if not isinstance(getattr(cls, flag), bool):
                 raise RuntimeError(f"{flag} must be a bool, got {type(getattr(cls, flag)).__name__}")
         ctx = cls._backward_cls(args)
-        with no_grad():
+        with no_grad(), nullcontext() if UNUSUAL.tangents is None else UNUSUAL.tangents.paused():
             if own_setup:
                 found = cls.forward(*args)
                 cls.setup_context(ctx, args, found)
@@ -189,6 +191,8 @@ class Function(FunctionCtx):
                 found = cls.forward(ctx, *args)
         dirty = ctx.dirty_tensors or ()
         made = wrap_outputs(ctx, args, found if isinstance(found, tuple) else (found,))
+        if UNUSUAL.tangents is not None:
+            UNUSUAL.tangents.called(cls, ctx, args, made)
         if LOCAL.observer is not None:
             inputs, outputs = [a for a in args if isinstance(a, Tensor)], [o for o in made if isinstance(o, Tensor)]
             LOCAL.observer.forward(cls.__name__, ctx if ctx._recorded else None, inputs, outputs)

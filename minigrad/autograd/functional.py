@@ -5,8 +5,8 @@ them. All six are built from one step, `pull`: a backward pass, v J, which pulls
 inputs. J v goes the other way, which backward passes cannot; but u J is linear in u, so its own derivative with respect
 to u, by a second pull, is J. The value of u does not matter: zeros will do (`linear`).
 
-minigrad has no forward mode. `strategy="forward-mode"` computes PyTorch's numbers column by column, by two pulls;
-`vectorize=True` computes those of `vectorize=False`, row by row.
+`strategy="forward-mode"` computes PyTorch's numbers column by column, by two pulls; `vectorize=True` computes those of
+`vectorize=False`, row by row. `minigrad.func.jacfwd` runs forward mode itself.
 """
 
 from collections.abc import Callable, Iterator, Sequence

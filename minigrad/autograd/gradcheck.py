@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad.autograd._api import grad
+from minigrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from minigrad.autograd.functional import units
 from minigrad.backends import draws
 from minigrad.backends.registry import device_like, moved
@@ -29,7 +30,7 @@ Tensors = tuple[Tensor, ...]
 NEITHER_MODE = "Expected at least one of check_forward_ad or check_backward_ad to be True"
 NEITHER_ORDER = "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True"
 REQUIRES = "Setting {}=True requires {} to be True"
-NO_FORWARD_AD = "minigrad has no forward-mode AD: {}=True cannot be done."  # ours
+NO_VMAP = "minigrad has no vmap: check_batched_forward_grad=True cannot be done."  # ours
 LOW_PRECISION = (
     "Input #{} requires gradient and is not a double precision floating point or complex. This check will likely fail "
     "if all the inputs are not of double precision floating point or complex. "
@@ -49,6 +50,7 @@ PERTURBED = ("Expected `func` to return outputs with the same {0} when inputs ar
              "{3} and {4}.")
 NOT_ZERO = "Numerical gradient for function expected to be zero"
 MISMATCH = "Jacobian mismatch for output {} with respect to input {},\nnumerical:{}\nanalytical:{}\n"
+FORWARD_MISMATCH = MISMATCH.replace("mismatch", "computed with forward mode mismatch", 1)
 IN_SLOW_MODE = (
     "\nThe above quantities relating the numerical and analytical jacobians are computed \n"
     "in fast mode. See: https://github.com/pytorch/pytorch/issues/53876 for more background \n"
@@ -153,10 +155,10 @@ def gradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any], *, eps: 
     missing gradient as zeros. `check_batched_grad`: check that a batch of gradients, computed by a loop, gives the same
     as single ones. `check_grad_dtypes`: nothing is left to check, since the engine casts gradients. `fast_mode`:
     compare one random combination of rows and columns instead of all. `masked`: `grad_output` of zeros may give almost
-    zeros. There is no forward mode: arguments that ask for it are refused. Raises GradcheckError if a check fails,
-    ValueError if no input requires grad, RuntimeError if elements of an input share memory, AssertionError for
-    arguments that exclude each other; if a small step changes the shape or dtype of an output, and NotImplementedError
-    for `check_forward_ad`.
+    zeros. `check_forward_ad`: compare the tangents of forward mode, and `check_backward_ad` the gradients. Raises
+    GradcheckError if a check fails, ValueError if no input requires grad, RuntimeError if elements of an input share
+    memory, AssertionError for arguments that exclude each other; if a small step changes the shape or dtype of an
+    output, and NotImplementedError for `check_batched_forward_grad`, since there is no vmap.
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError(NEITHER_MODE)
@@ -164,12 +166,16 @@ def gradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any], *, eps: 
         raise AssertionError(REQUIRES.format("check_batched_grad", "check_backward_ad"))
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError(REQUIRES.format("check_batched_forward_grad", "check_forward_ad"))
-    if check_forward_ad:
-        raise NotImplementedError(NO_FORWARD_AD.format("check_forward_ad"))
+    if check_batched_forward_grad:
+        raise NotImplementedError(NO_VMAP)
     given = as_tuple(inputs)
     _check_inputs(given)
     try:
         check = Check(func, given, as_tuple(func(*given)), eps, atol, rtol, nondet_tol)
+        if check_forward_ad:
+            check.forward()
+        if not check_backward_ad:
+            return True
         (check.fast if fast_mode else check.slow)()
         if check_batched_grad:
             check.batched()
@@ -192,15 +198,14 @@ def gradgradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any], grad
 
     `grad_outputs`: the gradients of the outputs to start from, which are inputs of that function too; random numbers in
     [-1, 1) by default, not contiguous with `gen_non_contig_grad_outputs`. The rest is as in `gradcheck`. Raises
-    ValueError if no output requires grad; otherwise as `gradcheck`, and NotImplementedError for `check_fwd_over_rev`.
+    ValueError if no output requires grad; otherwise as `gradcheck`. `check_fwd_over_rev`: compare the tangents of the
+    gradients, and `check_rev_over_rev` their gradients.
     """
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError(NEITHER_ORDER)
     for name, wanted in (("check_undefined_grad", check_undefined_grad), ("check_batched_grad", check_batched_grad)):
         if wanted and not check_rev_over_rev:
             raise AssertionError(REQUIRES.format(name, "check_rev_over_rev"))
-    if check_fwd_over_rev:
-        raise NotImplementedError(NO_FORWARD_AD.format("check_fwd_over_rev"))
     given = as_tuple(inputs)
     if grad_outputs is None:
         vectors = tuple([_random(output, gen_non_contig_grad_outputs) for output in _differentiable(func(*given))])
@@ -218,7 +223,7 @@ def gradgradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any], grad
     return gradcheck(first_derivative, given + vectors, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
                      nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad,
                      check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad, fast_mode=fast_mode,
-                     masked=masked)
+                     masked=masked, check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev)
 
 
 def get_numerical_jacobian(fn: Callable[..., Any], inputs: Any, target: Any = None, eps: float = 1e-3,
@@ -286,6 +291,16 @@ class Check(NamedTuple):
                 n = by_input[j][i]
                 if not _close(a, n, self.rtol, self.atol):
                     raise GradcheckError(MISMATCH.format(i, j, n, a))
+
+    def forward(self) -> None:
+        """Compare whole Jacobians that are made column by column in forward mode."""
+        outputs = _floating(self.found)
+        for j, x in enumerate(self.differentiable_inputs):
+            columns = [pushed(self.func, self.inputs, x, unit) for unit in unit_vectors(x)]
+            for i, n in enumerate(numerical(self.func, self.inputs, x, outputs, self.eps)):
+                a = stack([column[i] for column in columns]) if columns else n
+                if not _close(a, n, self.rtol, self.atol):
+                    raise GradcheckError(FORWARD_MISMATCH.format(i, j, n, a))
 
     def fast(self) -> None:
         """Compare v J u, with random u and v: J u by a difference, v J by a backward pass."""
@@ -490,6 +505,14 @@ def analytical(output: Tensor, inputs: Tensors, vectors: Sequence[Tensor]) -> li
             if g is not None:
                 jacobian[:, column] = g.array.reshape(-1)
     return [plain(jacobian) for jacobian in made]
+
+
+def pushed(func: Callable[..., Any], inputs: Sequence[Any], x: Tensor, direction: Tensor) -> list[Tensor]:
+    """Return how the floating point outputs of a call move if the input `x` does, each flattened: forward mode."""
+    with dual_level():
+        found = as_tuple(func(*[make_dual(x, direction) if each is x else each for each in inputs]))
+        tangents = [(o, unpack_dual(o).tangent) for o in _floating(found).values()]
+    return [(zeros_like(o) if tangent is None else tangent).detach().reshape(-1) for o, tangent in tangents]
 
 
 def unit_vectors(output: Tensor) -> list[Tensor]:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.contexts import quiet
 from minigrad._base.dtype import BFLOAT16, as_dtype, float_info, from_numpy_dtype, numpy_dtype_of
 from minigrad.backends import curand, intp, random
 from minigrad.backends.random import DEFAULT as DEFAULT
@@ -67,6 +68,7 @@ def uniform(stream: Any, shape: Shape, dtype: Any = np.float32, low: float = 0.0
     return drawn(random.uniform, curand.uniform, stream, shape, dtype, low, high)
 
 
+@quiet
 def normal(stream: Any, shape: Shape, dtype: Any = np.float32, mean: float = 0.0, std: float = 1.0, *,
            blocks: bool = True) -> Any:
     """Normally distributed numbers; `blocks=False` if the memory that they fill has gaps, which changes PyTorch's draws
@@ -77,6 +79,7 @@ def normal(stream: Any, shape: Shape, dtype: Any = np.float32, mean: float = 0.0
     return drawn(random.normal, curand.normal, stream, shape, dtype, mean, std, blocks)
 
 
+@quiet
 def log_normal(stream: Any, shape: Shape, dtype: Any = np.float32, mean: float = 1.0, std: float = 2.0) -> Any:
     """Numbers whose logarithm is normal with `mean` and `std`. Raises NotImplementedError for a dtype that is not
     floating point; RuntimeError if `std` is not positive."""
@@ -86,6 +89,7 @@ def log_normal(stream: Any, shape: Shape, dtype: Any = np.float32, mean: float =
     return drawn(random.log_normal, curand.log_normal, stream, shape, dtype, mean, std)
 
 
+@quiet
 def exponential(stream: Any, shape: Shape, dtype: Any = np.float32, lambd: float = 1.0) -> Any:
     """Exponentially distributed numbers, of density `lambd * exp(-lambd * x)`. Raises RuntimeError for a dtype that is
     not floating point, or if `lambd` is not positive."""
@@ -98,6 +102,7 @@ def exponential(stream: Any, shape: Shape, dtype: Any = np.float32, lambd: float
     return drawn(random.exponential, curand.exponential, stream, shape, dtype, lambd)
 
 
+@quiet
 def cauchy(stream: Any, shape: Shape, dtype: Any = np.float32, median: float = 0.0, sigma: float = 1.0) -> Any:
     """Cauchy-distributed numbers: where a ray of random angle meets a line. Raises RuntimeError for a dtype that is not
     floating point, or if `sigma` is not positive."""
@@ -111,6 +116,7 @@ def cauchy(stream: Any, shape: Shape, dtype: Any = np.float32, median: float = 0
     return drawn(random.cauchy, curand.cauchy, stream, shape, dtype, median, sigma)
 
 
+@quiet
 def geometric(stream: Any, shape: Shape, dtype: Any = np.float32, p: float = 0.5) -> Any:
     """The number of trials until one with probability `p` succeeds: 1, 2, … Raises RuntimeError if `p` is not in (0,
     1); NotImplementedError for bool."""
@@ -236,6 +242,7 @@ def with_replacement_on_gpu(source: Any, chances: Any, count: int) -> Any:
     return (reached[..., None, :] < height[..., None]).sum(-1)
 
 
+@quiet
 def poisson(stream: Any, rates: Any) -> Array:
     """For each rate, how often an event occurs in a period in which it occurs `rate` times on average. Raises
     NotImplementedError for rates whose dtype is not floating point, and on a GPU; RuntimeError for a negative rate."""

@@ -12,7 +12,7 @@ from minigrad._base.type_name import type_name
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.backends.numpy import XP
 from minigrad.backends.registry import BACKEND_OF, HOST, device_like, info_of
-from minigrad.core import LOCAL, Node, Tensor, counter_of, edge_target, extras_of, materialized, plain
+from minigrad.core import LOCAL, UNUSUAL, Node, Tensor, counter_of, edge_target, extras_of, materialized, plain
 from minigrad.core.evaluate import check_device, check_gradient, sum_to
 from minigrad.core.grad_mode import switch
 from minigrad.core.graph import MAX_SEQUENCE_NR, NodeExtras, gradient_node, output_nrs_of
@@ -227,7 +227,9 @@ def wrap_outputs(ctx: FunctionBase, args: tuple[Any, ...], outputs: tuple[Any, .
         raise RuntimeError(DIRTY_NOT_RETURNED)
     if ctx._recorded and ctx.to_save:
         ctx._keep(ctx.to_save, made)
-    ctx.to_save = ctx.saved_for_forward = ctx.dirty_tensors = ctx.non_differentiable = None
+    ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = None
+    if UNUSUAL.tangents is None:  # else `jvp` is still to read it
+        ctx.saved_for_forward = None
     return made
 
 

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.contexts import SIGNALS, silently
 from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn
 from minigrad.backends.numpy import add_at
 from minigrad.backends.registry import BACKEND_OF, bounds, check_devices
-from minigrad.core import LOCAL, Node, Tensor, counter_of, edge_target, materialized, plain
+from minigrad.core import LOCAL, UNUSUAL, Node, Tensor, counter_of, edge_target, materialized, plain
 from minigrad.core.accumulate import repeats
 from minigrad.core.evaluate import call_function
 from minigrad.core.grad_mode import switch
@@ -58,8 +59,9 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
     name = forward.__qualname__
     onto_itself = name == "Copy.forward" and args[0] is x  # nothing is written then
     check_memory(target, () if onto_itself else (*args, *options.values()), onto_itself or name in CONSTANT, name)
-    before = stand_in(x, target.copy() if LOCAL.saved_tensors_hooks else target)
-    if LOCAL.saved_tensors_hooks:
+    keeps = LOCAL.saved_tensors_hooks or UNUSUAL.tangents is not None  # somebody may keep what is about to be replaced
+    before = stand_in(x, target.copy() if keeps else target)
+    if keeps:
         before._version_counter = VersionCounter()  # a copy: a write to `x` does not change it
     observer, LOCAL.observer = LOCAL.observer, None
     if observer is not None:
@@ -72,10 +74,9 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
         raise TypeError(f"{result_op(forward).lower()}(): argument 'other' (position 1) must be Tensor, not "
                         f"{type_name(args[0])}")
     check_written(target, result)
-    node = result._grad_fn
+    node, counter = result._grad_fn, counter_of(x)
     if node is not None and node.saved and any(s is before for s in node.saved):
         before.array = target.copy()
-    counter = counter_of(x)
     if counter.before_write is not None:
         counter.before_write()
     write_some(forward, target, args, options, result.array)
@@ -83,6 +84,8 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
     if node is not None:
         save_written(node, x, result.array, counter)
         rebase_history(x, node)
+    if UNUSUAL.tangents is not None:
+        UNUSUAL.tangents.written(x, result)
     if observer is not None:
         observer.written(x)
         written = x if x._base is None else x._base
@@ -112,6 +115,8 @@ def turn_in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any) -> Tens
         if x.retains_grad:
             extras_of(x).retained = True  # by the old node, as in PyTorch
         set_history(x, node)
+    if UNUSUAL.tangents is not None:
+        UNUSUAL.tangents.turned(x, result)
     if observer is not None:
         observer.forward(result_op(forward), node, (x,), (x,))
         observer.version(x)
@@ -123,6 +128,8 @@ def stand_in(x: Tensor, array: Any) -> Tensor:
     before = plain(array)
     before._requires_grad, before._output_nr = x._requires_grad, x._output_nr
     before._grad_fn = x.grad_fn if LOCAL.recording else None
+    if UNUSUAL.tangents is not None:
+        UNUSUAL.tangents.lend(x, before)
     return before
 
 
@@ -294,7 +301,10 @@ def write_some(forward: Callable[..., Tensor], target: Any, args: tuple[Any, ...
     """Write `result`, which `forward` gave, into `target`: where elements overlap, only those that it changes."""
     name = forward.__qualname__
     if name not in WRITE_SOME or not overlaps(target):
-        target[...] = result
+        try:
+            target[...] = result
+        except SIGNALS as error:  # a cast overflowed
+            silently(error, target.__setitem__, ..., result)
         return
     if WARNINGS.get(name) == INDEX_PUT:
         value, index, accumulate = put_arguments(name, (*args, *options.values()))

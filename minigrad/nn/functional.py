@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from minigrad._base.contexts import SIGNALS, quiet, silently
 from minigrad._base.dtype import as_dtype
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.optional import module_getattr
@@ -150,7 +151,10 @@ def dim_for(name: str, dim: int | None, ndim: int, stacklevel: int) -> int:
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype_type | None = None) -> Tensor:
     """`exp(input) / exp(input).sum(dim)`; `dtype` converts the input first."""
-    return soft.softmax(input, dim_for("softmax", dim, input.array.ndim, _stacklevel), dtype)
+    try:
+        return soft.softmax(input, dim_for("softmax", dim, input.array.ndim, _stacklevel), dtype)
+    except SIGNALS as error:
+        return silently(error, softmax, input, dim, _stacklevel, dtype)
 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype_type | None = None) -> Tensor:
@@ -160,9 +164,13 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype_type | None = None) -> Tensor:
     """`log(softmax(input, dim))`."""
-    return soft.log_softmax(input, dim_for("log_softmax", dim, input.array.ndim, _stacklevel), dtype)
+    try:
+        return soft.log_softmax(input, dim_for("log_softmax", dim, input.array.ndim, _stacklevel), dtype)
+    except SIGNALS as error:
+        return silently(error, log_softmax, input, dim, _stacklevel, dtype)
 
 
+@quiet
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """Draw a random choice along `dim` by these logits, as softmax with noise (the numbers that PyTorch draws).
 
@@ -219,9 +227,13 @@ OTHERWISE: dict[str, tuple[Any, ...]] = {
 globals().update({name: guardable(globals()[name], name, __name__, *operator)
                   for name, operator in (HANDED_ON | OTHERWISE).items()})
 
-# What has no frame and computes outside its ops: with several GPUs it needs a guard.
-GUARDED = ("alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "gaussian_nll_loss",
-           "gumbel_softmax", "softsign", "tanhshrink")
+# What has no frame and computes outside its ops: with several GPUs it needs a guard, and NumPy may interrupt it.
+GUARDED = ("adaptive_avg_pool2d", "adaptive_avg_pool3d", "affine_grid", "alpha_dropout", "binary_cross_entropy",
+           "binary_cross_entropy_with_logits", "ctc_loss", "dropout1d", "dropout2d", "dropout3d", "embedding_bag",
+           "feature_alpha_dropout", "gaussian_nll_loss", "glu", "grid_sample", "group_norm", "gumbel_softmax",
+           "huber_loss", "instance_norm", "interpolate", "l1_loss", "local_response_norm", "lp_pool1d", "lp_pool2d",
+           "lp_pool3d", "margin_ranking_loss", "multi_head_attention_forward", "multilabel_soft_margin_loss",
+           "normalize", "smooth_l1_loss", "softmin", "softsign", "tanhshrink", "triplet_margin_with_distance_loss")
 globals().update({name: guardable(globals()[name], name, __name__) for name in GUARDED})
 OPS.wrap_new()  # those that are loaded with this module
 overridable_module(globals(), {*__all__} - {*IN_C, *HANDED_ON, *OTHERWISE, *GUARDED, "logsigmoid"}, ("linear",))

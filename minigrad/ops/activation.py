@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.contexts import SIGNALS, silently
 from minigrad._base.dtype import as_dtype, float_info
 from minigrad.backends import draws
 from minigrad.backends.numpy import FLOAT16, FLOAT32, XP
@@ -116,8 +117,11 @@ class Sigmoid(Node):
 
     @staticmethod
     def forward(a: Tensor) -> Tensor:
-        y = XP.sigmoid(floating(a.array))
-        return record1(Sigmoid, y, a, (y,))
+        try:
+            y = XP.sigmoid(floating(a.array))
+            return record1(Sigmoid, y, a, (y,))
+        except SIGNALS as error:
+            return silently(error, Sigmoid.forward, a)
 
     def backward(self, xp: Any, g: Any, y: Any) -> Any:
         return g * ((1 - y) * y)
@@ -128,8 +132,11 @@ class Tanh(Node):
 
     @staticmethod
     def forward(a: Tensor) -> Tensor:
-        y = np.tanh(floating(a.array))
-        return record1(Tanh, y, a, (y,))
+        try:
+            y = np.tanh(floating(a.array))
+            return record1(Tanh, y, a, (y,))
+        except SIGNALS as error:
+            return silently(error, Tanh.forward, a)
 
     def backward(self, xp: Any, g: Any, y: Any) -> Any:
         return xp.apply(TanhBackward, g, y)

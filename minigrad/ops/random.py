@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minigrad._base.contexts import quiet
 from minigrad._base.device import device as Device
 from minigrad._base.device import memory_format
 from minigrad._base.dtype import as_dtype, from_numpy_dtype
@@ -515,6 +516,7 @@ class NormalOf(Node, number=None):
     """`normal(mean, std)` with a tensor for one or both; the result has the dtype of the first tensor."""
 
     @classmethod
+    @quiet
     def forward(cls, mean: Any, std: Any, stream: Any) -> Tensor:
         """Standard normal numbers times `std`, plus `mean`."""
         tensors = [v for v in (mean, std) if isinstance(v, Tensor)]

@@ -15,6 +15,7 @@ from minigrad._base.dtype import float32
 from minigrad._base.hooks import RemovableHandle, add_hook
 from minigrad._base.warnings import warn
 from minigrad.core import LOCAL, Tensor
+from minigrad.core.engine import ignore_numpy_warnings
 from minigrad.ops.tensor.properties import typename
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
@@ -68,7 +69,8 @@ def between_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
                                        f"{changed}.")
                 step_args, kwargs = changed
         tell_state(self)
-        result = step(*step_args, **kwargs)
+        with ignore_numpy_warnings():
+            result = step(*step_args, **kwargs)
         tell_state(self)
         for hook in (*self._optimizer_step_post_hooks.values(), *AFTER_ALL.values()):
             hook(self, step_args, kwargs)

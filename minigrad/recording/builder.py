@@ -15,7 +15,7 @@ from typing import Any
 from minigrad._base.files import is_cell
 from minigrad.trace.schema import Parts
 
-__all__ = ["CELL", "LIBRARIES", "Builder", "Large", "Whole", "in_libraries"]
+__all__ = ["CELL", "LIBRARIES", "Builder", "Kept", "Large", "Whole", "in_libraries"]
 
 LIBRARIES = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep]  # their lines are not the user's
 STRIPPED: dict[str, tuple[list[str], list[str]]] = {}  # by path: the lines as `linecache` has them, and stripped
@@ -39,8 +39,11 @@ class Builder:
     def value(self, array: Any) -> int:
         """Return the index of the preview of a small array, or of a `Large` one."""
         whole = array.entries if isinstance(array, Whole) else None
-        if isinstance(array, Large):
-            key: Any = (array.dtype, array.shape, *array.stats.values(), None if whole is None else whole.tobytes())
+        if isinstance(array, Kept):
+            key: Any = array.digest
+            whole = array.array if array.shown else None
+        elif isinstance(array, Large):
+            key = (array.dtype, array.shape, *array.stats.values(), None if whole is None else whole.tobytes())
         else:
             key = (array.dtype, array.shape, array.tobytes())
         index = self._values.get(key)
@@ -49,6 +52,8 @@ class Builder:
             shown: dict[str, Any] = {"stats": array.stats} if isinstance(array, Large) else {"data": entries(array)}
             if whole is not None:
                 shown["entries"] = entries(whole)
+            if isinstance(array, Kept):
+                self.parts.arrays[index] = array.array
             self.parts.values.append({"shape": self.shape(array.shape), "dtype": self.dtype(array.dtype), **shown})
         return index
 
@@ -138,6 +143,16 @@ class Whole(Large):
 
     def __init__(self, large: Large, array: Any) -> None:
         self.dtype, self.shape, self.stats, self.entries = large.dtype, large.shape, large.stats, array.copy()
+
+
+class Kept(Large):
+    """The statistics of a large array, and the array itself, a copy. `shown`: its values are part of the trace too."""
+
+    __slots__ = ("array", "digest", "shown")
+
+    def __init__(self, array: Any, digest: bytes) -> None:
+        super().__init__(array)
+        self.array, self.digest, self.shown = array, digest, False
 
 
 def entries(array: Any) -> list[Any]:

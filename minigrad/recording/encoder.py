@@ -300,9 +300,13 @@ class Encoder:
         self.parts.scopes.append({"name": name, "module": module, "parent": self.scope})
         self.scope = len(self.parts.scopes) - 1
 
-    def module_end(self) -> None:
+    def module_end(self, inputs: list[int], outputs: list[int] | None) -> None:
         if self.scope is not None:
-            self.scope = self.parts.scopes[self.scope]["parent"]
+            scope = self.parts.scopes[self.scope]
+            scope["inputs"] = inputs
+            if outputs is not None:
+                scope["outputs"] = outputs
+            self.scope = scope["parent"]
 
     def scope_name(self, scope: int, name: str) -> None:
         self.parts.scopes[scope]["name"] = self.parts.scopes[scope]["name"] or name

@@ -14,12 +14,13 @@ is therefore computed first, and then stored by assignments, with the call of `l
 import gc
 import weakref
 from collections.abc import Callable, Collection, Container, Iterator, Mapping
+from hashlib import blake2b
 from types import FrameType
 from typing import Any
 
 from minigrad._base.locks import new_lock
 from minigrad.recording.bindings import Bindings
-from minigrad.recording.builder import Large, Whole
+from minigrad.recording.builder import Kept, Large, Whole
 from minigrad.recording.ledger import GRADIENT, OPTIMIZER, SAVED, WAITING
 from minigrad.recording.names import Copies, ModulePaths, drop_refilled, held_by, names_in
 
@@ -94,6 +95,7 @@ class Tracker:
         self.copies: Copies = {}
         self.bindings = Bindings(log, self.tensors)
         self.left, self.limit, self.whole_left = BUDGET, SHOWN, WHOLE_IN_ALL
+        self.arrays: dict[bytes, Kept] | None = None  # by their contents: all large arrays, if they are to be kept
         self.on_tensor_gone: Any = self.tensor_gone
         self.on_node_gone: Any = self.node_gone
         self.on_kept_gone: Any = self.kept_gone
@@ -101,11 +103,19 @@ class Tracker:
     def copy(self, array: Any) -> Any:
         """Return what is kept of an array: a copy, or the statistics of a large one."""
         if array.size > self.limit:
-            return Large(array)
+            return Large(array) if self.arrays is None else self.keep_array(self.arrays, array)
         self.left -= array.size
         if self.left < 0:
             self.limit = FEW
         return array.copy()
+
+    def keep_array(self, arrays: dict[bytes, Kept], array: Any) -> Kept:
+        """Return a large array with all its values; equal ones are kept once."""
+        copy = array.copy()
+        digest = blake2b(repr((copy.dtype, copy.shape)).encode() + copy.tobytes(), digest_size=16).digest()
+        if digest not in arrays:
+            arrays[digest] = Kept(copy, digest)
+        return arrays[digest]
 
     def copy_given(self, array: Any) -> Any:
         """Return what is kept of an array that no op made: from such arrays a reader can recompute all others."""
@@ -116,6 +126,9 @@ class Tracker:
         if not isinstance(kept, Large) or array.size > min(WHOLE, self.whole_left):
             return kept
         self.whole_left -= array.size
+        if isinstance(kept, Kept):
+            kept.shown = True
+            return kept
         return Whole(kept, array)
 
     def wrote(self, storage: int) -> None:
@@ -210,10 +223,15 @@ class Tracker:
         self.modules += [reference]
         self.log.append(entry)
 
-    def module_end(self) -> None:
-        """The module call that began last is over: it returned or raised."""
+    def module_end(self, given: Any, result: Any, raised: bool) -> None:
+        """The module call that began last is over, with these arguments and this result, or it raised."""
+        entry = ("module_end", self.numbers_in(given), None if raised else self.numbers_in(result))
         self.modules.pop()
-        self.log.append(("module_end",))
+        self.log.append(entry)
+
+    def numbers_in(self, value: Any) -> list[int]:
+        """Return the numbers of the tensors in a value, at any depth, that were seen."""
+        return [number for t in tensors_of(value) if (number := self.tensor_number(t)) is not None]
 
     # checkpoints
     def call(self, call: Any) -> int:
@@ -300,7 +318,7 @@ class Tracker:
 
 
 def tensors_of(state: Any) -> Iterator[Any]:
-    """Yield the tensors in what an optimizer remembers, at any depth."""
+    """Yield the tensors in a value, at any depth of dicts, lists and tuples."""
     if hasattr(type(state), "requires_grad"):
         yield state
     elif isinstance(state, (Mapping, list, tuple)):

@@ -11,6 +11,7 @@ from minigrad._base.files import read_json, replace_file
 from minigrad.trace.frame import Fold, Frame
 from minigrad.trace.holders import Held, Holders, held_text
 from minigrad.trace.packing import unpacked, written
+from minigrad.trace.query import EVERYTHING, Index, ModuleCall, Op
 from minigrad.trace.schema import FORMAT, FORWARD, VERSION, Parts
 from minigrad.trace.simulation import Simulation, simulate
 from minigrad.trace.summary import Summary, summary_of
@@ -66,6 +67,7 @@ class Trace:
         self._parts = Parts() if encoder is None else encoder.parts
         self._fold: Fold | None = None
         self._holders: Holders | None = None
+        self._index: Index | None = None
 
     def _encoded(self) -> Parts:
         """Return the lists, after everything recorded so far has been encoded."""
@@ -147,6 +149,41 @@ class Trace:
         if step is not None:
             return printable(frame_text(parts, self.frame(step)))
         return printable("\n".join([events_text(parts), *map(note_text, self.notes)]))
+
+    def __getitem__(self, name: str) -> ModuleCall | Op:
+        """Return the call of a module by its qualified name, or else an op by that of its module and its own.
+
+        trace["h.3.attn"]           # as in `named_modules()`, with or without the variable that holds the model
+        trace["fc:2"].output.grad   # of the second call; a number is needed only where there are several
+        trace["h.3.attn.softmax"]   # an op
+
+        A pattern is allowed if one call fits it; `modules` explains patterns. Raises KeyError, with names that are near
+        to it, if there is none, and with the numbers of the calls if there are several.
+        """
+        if not isinstance(name, str):
+            raise TypeError(f"a trace is asked by the name of a module or an op, not by {type(name).__name__}: its "
+                            "events are in trace.events")
+        return self._indexed().one(name)
+
+    def modules(self, pattern: str = EVERYTHING) -> list[ModuleCall]:
+        """Return the calls of modules whose name fits, in the order in which they began.
+
+        `*` is anything but a dot, `**` anything, `?` one character: `h.*.attn`, `**.fc`; `fc:2` is a second call.
+        Recomputations are left out.
+        """
+        index = self._indexed()
+        return index.find(pattern, index.calls)
+
+    def ops(self, pattern: str = EVERYTHING) -> list[Op]:
+        """Return the ops whose name fits, as in `modules`: `h.*.attn.softmax`, `**.softmax`."""
+        index = self._indexed()
+        return index.find(pattern, index.ops)
+
+    def _indexed(self) -> Index:
+        parts = self._encoded()
+        if self._index is None or self._index.size != len(parts.events):
+            self._index = Index(parts)
+        return self._index
 
     def summary(self) -> Summary:
         """Return what each module did, as a table: output, parameters, saved bytes, times and the gradient that came.

@@ -34,6 +34,7 @@ class Parts:
         self.expressions: list[Any] = []
         self.events: list[Any] = []
         self.bindings: list[Any] = []
+        self.arrays: dict[int, Any] = {}  # by value: all of it, in a recording with `detail="arrays"`; in no file
 
 
 class Field(NamedTuple):
@@ -60,7 +61,9 @@ SCOPE = Record(
     "One call of a module. A module that is called twice has two records, and a parent precedes the calls inside it.",
     name="str?: its path as an attribute of the module that called it; without a caller, the variable that holds it",
     module="str: its class",
-    parent="scope?: the enclosing call")
+    parent="scope?: the enclosing call",
+    inputs="[tensor] or absent: the tensors among its arguments, at any depth, as far as the recording has met them",
+    outputs="[tensor] or absent: the tensors that it returned, in the same way; absent if it raised or is not over")
 TENSOR = Record(
     "A tensor as it was when the recorder first saw it.",
     name="str?: the variable that holds it; for a parameter, its path from its module",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from math import hypot, prod
+from math import prod
 from typing import NamedTuple
 
-from minigrad.trace.format import broken, shape_text
+from minigrad.trace.format import listed, shape_text
+from minigrad.trace.query import Index, TracedTensor, around
 from minigrad.trace.schema import Parts
 
 __all__ = ["ModuleRow", "Summary", "summary_of"]
@@ -28,8 +29,10 @@ class ModuleRow(NamedTuple):
     calls: int
     """How often it was called, recomputations aside."""
     output: tuple[int, ...] | None
-    """The shape of the first result of the last op in it that left a node, or, if none did, of the last; None if none
-    ran."""
+    """The shape of the first tensor that its last call returned; None if it returned none, or raised. Of the row for
+    the ops outside modules, and in older traces, that of the last op that left a node, or, if none did, of the last."""
+    outputs: tuple[tuple[int, ...], ...]
+    """The shapes of all tensors that it returned, such as the three of an LSTM."""
     parameters: int
     """The number of elements of the parameters that were used; a shared one counts where it belongs."""
     saved: int
@@ -80,12 +83,14 @@ class _Calls:
         self.called: set[int] = set()
         self.nodes: set[int] = set()
         self.parameters: set[int] = set()
-        self.output: int | None = None
+        self.outputs: list[int] = []
+        self.step = -1  # of its last op
 
 
 def summary_of(parts: Parts) -> Summary:
     """Return what each module of a trace did, by its lists."""
-    paths = _paths(parts)
+    index = Index(parts)
+    paths = index.paths
     found: dict[str, _Calls] = {}
     for scope, path in enumerate(paths):
         parent = parts.scopes[scope]["parent"]
@@ -93,48 +98,37 @@ def summary_of(parts: Parts) -> Summary:
         found.setdefault(path, _Calls(parts.scopes[scope]["module"], _depth(parts, scope), inside))
     outside = _Calls("", 0, None)
     owned: set[int] = set()
-    for event in parts.events:
+    for step, event in enumerate(parts.events):
         if event["kind"] != "forward" or event.get("depth"):
             continue
         node = event.get("node")
         scope = event.get("scope") if node is None else parts.nodes[node].get("scope", event.get("scope"))
-        around = list(_around(parts, scope))
-        for calls in [found[paths[each]] for each in around] or [outside]:
+        inside_of = list(around(parts, scope))
+        for calls in [found[paths[each]] for each in inside_of] or [outside]:
             if event["outputs"] and (node is not None or not calls.nodes):  # not a statistic's update after the result
-                calls.output = event["outputs"][0]
+                calls.outputs = event["outputs"][:1]
+            calls.step = step
             if node is not None:
                 calls.nodes.add(node)
-        for each in around:
+        for each in inside_of:
             found[paths[each]].called.add(each)
-        innermost = paths[around[0]] if around else None
+        innermost = paths[inside_of[0]] if inside_of else None
         for tensor in event["inputs"]:
             if tensor is not None and parts.tensors[tensor]["parameter"] and tensor not in owned:
                 owned.add(tensor)
                 _give(found, _owner(found, parts.tensors[tensor]["name"], innermost), tensor)
-    first, saved = _gradients(parts), _saved(parts)
+    for call in index.calls:
+        record = parts.scopes[call.scope]
+        if "inputs" in record:  # an older trace does not know what its modules returned
+            found[call.name].outputs = record.get("outputs", [])
     found = dict(_nested(found))
-    if outside.output is not None:
+    if outside.outputs:
         found[OUTSIDE] = outside
-    return Summary([_row(parts, name, calls, first, saved) for name, calls in found.items()])
-
-
-def _paths(parts: Parts) -> list[str]:
-    paths: list[str] = []
-    for scope in parts.scopes:
-        own = scope["name"] or scope["module"]
-        paths.append(own if scope["parent"] is None else f"{paths[scope['parent']]}.{own}")
-    return paths
-
-
-def _around(parts: Parts, scope: int | None) -> Iterator[int]:
-    """The calls that were running, the innermost first."""
-    while scope is not None:
-        yield scope
-        scope = parts.scopes[scope]["parent"]
+    return Summary([_row(index, name, calls) for name, calls in found.items()])
 
 
 def _depth(parts: Parts, scope: int) -> int:
-    return sum(1 for _ in _around(parts, scope)) - 1
+    return sum(1 for _ in around(parts, scope)) - 1
 
 
 def _nested(found: dict[str, _Calls]) -> Iterator[tuple[str, _Calls]]:
@@ -162,57 +156,22 @@ def _give(found: dict[str, _Calls], path: str | None, tensor: int) -> None:
         path = found[path].parent
 
 
-def _gradients(parts: Parts) -> dict[int, list[int | None]]:
-    """By node, what it received when it ran first."""
-    first: dict[int, list[int | None]] = {}
-    for event in parts.events:
-        if event["kind"] == "run":
-            first.setdefault(event["node"], event["gradient"])
-    return first
-
-
-def _saved(parts: Parts) -> dict[int, set[int]]:
-    """By node, the storages that it held for its derivative."""
-    parameters = {tensor["storage"] for tensor in parts.tensors if tensor["parameter"]}
-    saved: dict[int, set[int]] = defaultdict(set)
-    for event in parts.events:
-        for storage, what, holder in event.get("held", ()):
-            if what == 2 and holder is not None and storage not in parameters:
-                saved[holder].add(storage)
-    return saved
-
-
-def _row(parts: Parts, name: str, calls: _Calls, gradients: dict[int, list[int | None]],
-         saved: dict[int, set[int]]) -> ModuleRow:
-    times = [parts.nodes[node].get("seconds") for node in calls.nodes]
-    known = [each for each in times if each is not None]
-    forward, backward = ([each[at] for each in known if each[at] is not None] for at in (0, 1))
-    storages = set().union(*(saved.get(node, set()) for node in calls.nodes))
-    output = None if calls.output is None else parts.tensors[calls.output]
+def _row(index: Index, name: str, calls: _Calls) -> ModuleRow:
+    parts = index.parts
+    forward, backward = index.seconds(calls.nodes)
+    shapes = tuple(tuple(parts.tensors[each]["shape"]) for each in calls.outputs)
+    gradient = index.gradient(calls.outputs[0], calls.step) if shapes else None
     return ModuleRow(
-        name, calls.module, calls.depth, len(calls.called), None if output is None else tuple(output["shape"]),
-        sum(prod(parts.tensors[tensor]["shape"]) for tensor in calls.parameters),
-        sum(parts.storages[storage] for storage in storages),
-        sum(forward) if forward else None, sum(backward) if backward else None,
-        None if output is None else _norm(parts, gradients.get(output["node"], ()), output["output_nr"]))
-
-
-def _norm(parts: Parts, received: Iterable[int | None], output_nr: int) -> float | None:
-    value = dict(enumerate(received)).get(output_nr)
-    if value is None:
-        return None
-    preview = parts.values[value]
-    if found := broken(preview):
-        return float(found)
-    norm: float | None = hypot(*preview["data"]) if "data" in preview else preview["stats"]["norm"]
-    return norm
+        name, calls.module, calls.depth, len(calls.called), shapes[0] if shapes else None, shapes,
+        sum(prod(parts.tensors[tensor]["shape"]) for tensor in calls.parameters), index.saved_bytes(calls.nodes),
+        forward, backward, None if gradient is None else TracedTensor(index, gradient).norm)
 
 
 def _table(rows: list[ModuleRow]) -> Iterator[str]:
     """The lines of a table: names as a tree, and of the other columns those of which something is known."""
     columns = [["module", *_tree(rows)],
                ["class", *(row.module + (f" ×{row.calls}" if row.calls > 1 else "") for row in rows)],
-               ["output", *("" if row.output is None else shape_text(row.output) for row in rows)],
+               ["output", *(listed([*map(shape_text, row.outputs)], 3, "") for row in rows)],
                ["parameters", *(f"{row.parameters:,}" if row.parameters else "" for row in rows)],
                ["saved", *(f"{row.saved:,} B" if row.saved else "" for row in rows)],
                ["forward", *(_time(row.forward_seconds) for row in rows)],

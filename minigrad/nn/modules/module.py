@@ -392,10 +392,13 @@ class Module:
         if observer is None:
             return self._call_with_hooks(args, kwargs)
         observer.seen.module_begin(self)
+        result, raised = None, True
         try:
-            return self._call_with_hooks(args, kwargs)
+            result = self._call_with_hooks(args, kwargs)
+            raised = False
+            return result
         finally:
-            observer.seen.module_end()
+            observer.seen.module_end((args, kwargs), result, raised)
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run forward pre-hooks, `forward` and forward hooks; add nodes for backward hooks. Global hooks come first.

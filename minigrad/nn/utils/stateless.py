@@ -79,20 +79,15 @@ def exchange_block(module: Module, tensors: Mapping[str, Tensor]) -> Iterator[No
 
 def functional_call(module: Module, parameters_and_buffers: dict[str, Tensor], args: Any = None,
                     kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False) -> Any:
-    """Call a module with the given tensors in place of its parameters and buffers, which stay unchanged.
-
-    Use it where parameters are the results of ops, as in a step of meta-learning.
-
-    Args:
-        parameters_and_buffers: by the names of `named_parameters` and `named_buffers`; others keep their own.
-        args: the arguments, a tuple; anything else is the one argument.
-        tie_weights: what is given for one name of a tensor with several names applies to all.
-        strict: refuse missing or superfluous names.
-
-    Raises ValueError if tied names are given different tensors, and RuntimeError if `strict`, for names other than the
-    module's.
-    """
+    """The old name of `minigrad.func.functional_call`, which takes several dicts too. Warns that it is old."""
     warnings.warn(DEPRECATED, FutureWarning, stacklevel=2)
+    return called_with(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)
+
+
+def called_with(module: Module, parameters_and_buffers: dict[str, Tensor], args: Any = None,
+                kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False) -> Any:
+    """What `functional_call` does, with one dict. Raises ValueError if tied names are given different tensors, and
+    RuntimeError if `strict`, for names other than the module's."""
     given = for_all_names(module, parameters_and_buffers) if tie_weights else dict(parameters_and_buffers)
     if strict:
         check_names(module, given)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
+from minigrad._base.contexts import SIGNALS, silently
 from minigrad._base.dtype import as_dtype, from_numpy_dtype
 from minigrad._base.tensor_errors import check_tensor
 from minigrad._base.warnings import warn, warn_once
@@ -53,12 +54,15 @@ def parses_arguments(function: Function, name: str, method: bool = False,
     @functools.wraps(shown)
     def call(*args: Any, **options: Any) -> Any:
         try:
-            result = first(*args, **options)
-        except MISFITS as error:
-            return parse(error, function, shown, name, method, args, options)
-        if result is NotImplemented:
-            return parse(TypeError(name), function, shown, name, method, args, options)
-        return result
+            try:
+                result = first(*args, **options)
+            except MISFITS as error:
+                return parse(error, function, shown, name, method, args, options)
+            if result is NotImplemented:
+                return parse(TypeError(name), function, shown, name, method, args, options)
+            return result
+        except SIGNALS as error:
+            return silently(error, call, *args, **options)
 
     def update(*on: bool) -> None:
         nonlocal first, parse
@@ -121,6 +125,8 @@ def guardable(function: Function, name: str, module: str, *error_of: Any) -> Fun
     def call(*args: Any, **options: Any) -> Any:
         try:
             return function(*args, **options)
+        except SIGNALS as error:
+            return silently(error, call, *args, **options)
         except AttributeError:
             if error_of:
                 check_tensor(args[0] if args else next(iter(options.values())), *error_of)

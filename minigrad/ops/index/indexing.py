@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.contexts import SIGNALS, silently
 from minigrad._base.tensor_data import note_read
 from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn
@@ -344,24 +345,28 @@ def delitem(input: Tensor, index: Any) -> None:
 
 def setitem(input: Tensor, index: Any, value: Any) -> None:
     """`input[index] = value`, in place. Raises RuntimeError as in the in-place ops, and IndexError as in `getitem`."""
-    if not isinstance(value, (Tensor, bool, int, float, complex)):
-        raise TypeError(f"can't assign a {type_name(value)} to a {input.type()}")
-    if index is False:
-        return
-    parts, originals = parts_of(None if index is True else index, input.array.ndim)
-    view, rest, saved = basic(input, parts, originals, written=True)
-    if saved:
-        tail = tail_of(value) if isinstance(value, Tensor) and value.array.shape[:1] == (1,) else value
-        in_place(IndexPut.forward, view, tail, rest if len(rest) > 1 else rest[0], saved)
-        return
-    source = value if isinstance(value, Tensor) else plain(number_in(value, view.array.dtype))
-    if source.array.ndim == 0 < view.array.ndim:
-        in_place(FillTensor.forward, view, source)
-    elif source.array.shape == view.array.shape:
-        in_place(Copy.forward, view, source)
-    else:
-        tail = tail_of(source)
-        in_place(Copy.forward, view, tail if tail.array.shape == view.array.shape else expand(tail, view.array.shape))
+    try:
+        if not isinstance(value, (Tensor, bool, int, float, complex)):
+            raise TypeError(f"can't assign a {type_name(value)} to a {input.type()}")
+        if index is False:
+            return
+        parts, originals = parts_of(None if index is True else index, input.array.ndim)
+        view, rest, saved = basic(input, parts, originals, written=True)
+        if saved:
+            tail = tail_of(value) if isinstance(value, Tensor) and value.array.shape[:1] == (1,) else value
+            in_place(IndexPut.forward, view, tail, rest if len(rest) > 1 else rest[0], saved)
+            return
+        source = value if isinstance(value, Tensor) else plain(number_in(value, view.array.dtype))
+        if source.array.ndim == 0 < view.array.ndim:
+            in_place(FillTensor.forward, view, source)
+        elif source.array.shape == view.array.shape:
+            in_place(Copy.forward, view, source)
+        else:
+            tail = tail_of(source)
+            fits = tail.array.shape == view.array.shape
+            in_place(Copy.forward, view, tail if fits else expand(tail, view.array.shape))
+    except SIGNALS as error:
+        return silently(error, setitem, input, index, value)
 
 
 def tail_of(value: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minigrad._base.contexts import SIGNALS, silently
 from minigrad._base.dtype import HALVES, as_dtype
 from minigrad._base.tensor_errors import IN_C, check_tensor
 from minigrad._base.warnings import warn_once
@@ -301,9 +302,12 @@ def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha:
 
 def at(self: Tensor, other: Any) -> Any:
     """`self @ other`; Python then tries an `other` that is not a tensor."""
-    if not isinstance(other, Tensor):
-        return NotImplemented
-    return (Mm.forward if self.array.ndim == 2 and other.array.ndim == 2 else matmul)(self, other)
+    try:
+        if not isinstance(other, Tensor):
+            return NotImplemented
+        return (Mm.forward if self.array.ndim == 2 and other.array.ndim == 2 else matmul)(self, other)
+    except SIGNALS as error:
+        return silently(error, at, self, other)
 
 
 def rat(self: Tensor, other: Any) -> Any:
@@ -393,25 +397,28 @@ def batched(a: Tensor, b: Tensor) -> Tensor:
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`; shapes (…, in), (out, in), (out) give (…, out)."""
     try:
-        shape, size = input.array.shape, weight.array.shape
-    except AttributeError:
-        check_tensor(input, "linear")
-        check_tensor(weight, "linear", "weight", 2)
-        raise
-    if CASTING and autocast_is_on():
-        return autocast(linear, input, weight, bias)
-    if not shape or not size:
-        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {len(shape)}D and "
-                           f"{len(size)}D")
-    views.check_matrix(weight, "t")
-    if bias is None:
-        return matmul(input, views.T.forward(weight))
-    if len(shape) == 2:
-        return addmm(bias, input, views.T.forward(weight))
-    if not input.is_contiguous():
-        return Add.forward(matmul(input, views.T.forward(weight)), bias)
-    rows = views.View.forward(input, (int(np.prod(shape[:-1])), shape[-1]))
-    return views.View.forward(addmm(bias, rows, views.T.forward(weight)), (*shape[:-1], size[0]))
+        try:
+            shape, size = input.array.shape, weight.array.shape
+        except AttributeError:
+            check_tensor(input, "linear")
+            check_tensor(weight, "linear", "weight", 2)
+            raise
+        if CASTING and autocast_is_on():
+            return autocast(linear, input, weight, bias)
+        if not shape or not size:
+            raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {len(shape)}D and "
+                               f"{len(size)}D")
+        views.check_matrix(weight, "t")
+        if bias is None:
+            return matmul(input, views.T.forward(weight))
+        if len(shape) == 2:
+            return addmm(bias, input, views.T.forward(weight))
+        if not input.is_contiguous():
+            return Add.forward(matmul(input, views.T.forward(weight)), bias)
+        rows = views.View.forward(input, (int(np.prod(shape[:-1])), shape[-1]))
+        return views.View.forward(addmm(bias, rows, views.T.forward(weight)), (*shape[:-1], size[0]))
+    except SIGNALS as error:
+        return silently(error, linear, input, weight, bias)
 
 
 class Vdot(VectorProduct):

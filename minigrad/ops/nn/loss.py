@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minigrad._base.contexts import SIGNALS, silently
 from minigrad._base.dtype import Size, as_dtype, result_dtype
 from minigrad.backends.numpy import FLOAT32, add_at, total
 from minigrad.backends.registry import backend_of, device_like
@@ -298,12 +299,15 @@ def mse_loss(input: Tensor, target: Tensor, size_average: Flag = None, reduce: F
     `weight`: one for each element; a mean is then divided by their sum. Raises ValueError for another reduction, or
     weights of another shape, and RuntimeError if the shapes do not broadcast.
     """
-    reduction = checked(size_average, reduce, reduction)
-    input, target = together(input, target)
-    if weight is None:
-        return MseLoss.forward(input, target, reduction)
-    check_weight(weight, input)
-    return weighted(Pow.forward(Sub.forward(input, target), 2), weight, reduction)
+    try:
+        reduction = checked(size_average, reduce, reduction)
+        input, target = together(input, target)
+        if weight is None:
+            return MseLoss.forward(input, target, reduction)
+        check_weight(weight, input)
+        return weighted(Pow.forward(Sub.forward(input, target), 2), weight, reduction)
+    except SIGNALS as error:
+        return silently(error, mse_loss, input, target, reduction=reduction, weight=weight)
 
 
 def l1_loss(input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None,

@@ -45,7 +45,10 @@ def mean_of(x: Any, axes: Shape) -> Any:
         return np.full(shape, math.nan, x.dtype, like=device_like(x))
     count = math.prod([x.shape[i] for i in axes])
     last = math.prod([x.shape[i] for i in axes if i or len(axes) == x.ndim])
-    sums = x.reshape(-1, last) @ ones_for(x, last) if last > 1 else x.reshape(-1)
+    sums = x.reshape(-1)
+    part = math.gcd(last, 1 << last.bit_length() // 2) if last > 256 else 1
+    for length in (part, last // part):  # of a long row first parts: rounding errors grow with the length of a sum
+        sums = sums.reshape(-1, length) @ ones_for(x, length) if length > 1 else sums
     if 0 in axes and len(axes) < x.ndim:
         sums = ones_for(x, len(x)) @ sums.reshape(len(x), -1)
     return (sums / x.dtype.type(count)).reshape(shape)

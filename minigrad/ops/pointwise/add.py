@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.contexts import SIGNALS, silently
 from minigrad._base.tensor_errors import check_tensor
 from minigrad.core import SCALAR_OPERAND, Node, Tensor, record1, record2
 from minigrad.history.inplace import in_place
@@ -64,27 +65,32 @@ class Add(Node):
 
     @staticmethod
     def forward(a: Tensor, b: Operand) -> Any:
-        x = a.array
-        if not isinstance(b, Tensor):
-            x, b = promote_scalar(x, b)
-            return b if b is NotImplemented else record2(Add, x + b, a, SCALAR_OPERAND)
-        y = b.array
-        if type(x) is type(y) and (type(x) in SCALARS or (
-                x.shape == y.shape and x.dtype is y.dtype and x.flags.c_contiguous)):
-            return record2(Add, x + y, a, b)
-        x, y, input_metadata = broadcast_and_promote(x, y)
-        return record2(Add, x + y, a, b, input_metadata=input_metadata)
+        try:
+            x = a.array
+            if not isinstance(b, Tensor):
+                x, b = promote_scalar(x, b)
+                return b if b is NotImplemented else record2(Add, x + b, a, SCALAR_OPERAND)
+            y = b.array
+            if type(x) is type(y) and (type(x) in SCALARS or (
+                    x.shape == y.shape and x.dtype is y.dtype and x.flags.c_contiguous)):
+                return record2(Add, x + y, a, b)
+            x, y, input_metadata = broadcast_and_promote(x, y)
+            return record2(Add, x + y, a, b, input_metadata=input_metadata)
+        except SIGNALS as error:
+            return silently(error, Add.forward, a, b)
 
+    def backward(self, xp: Any, g: Any, alpha: float = 1) -> Grads:
+        return g, g if alpha == 1 else g * alpha
+
+
+class ScaledAdd(Node, number=None):
     @staticmethod
-    def scaled(a: Tensor, b: Tensor, alpha: float) -> Tensor:
+    def forward(a: Tensor, b: Tensor, alpha: float) -> Tensor:
         """`a + alpha * b`."""
         x, y, input_metadata = broadcast_and_promote(a.array, b.array)
         alpha = check_scale("alpha", alpha, x.dtype)
         scaled = y * alpha if y.dtype.kind != "b" else y & bool(alpha)
         return record2(Add, x + scaled, a, b, (), (alpha,), input_metadata)
-
-    def backward(self, xp: Any, g: Any, alpha: float = 1) -> Grads:
-        return g, g if alpha == 1 else g * alpha
 
 
 class AddScalar(Node, name="Add", number=1):
@@ -102,7 +108,7 @@ def add(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
     """`input + alpha * other`, with broadcasting and promotion."""
     if alpha != 1 or alpha is True:
         if isinstance(other, Tensor):
-            return Add.scaled(input, other, alpha)
+            return ScaledAdd.forward(input, other, alpha)
         other = scaled(input, other, alpha)
     result = Add.forward(input, other)
     return refused("add", other) if result is NotImplemented else result
@@ -120,29 +126,34 @@ class Sub(Node):
 
     @staticmethod
     def forward(a: Tensor, b: Operand) -> Any:
-        x = a.array
-        if not isinstance(b, Tensor):
-            check_minus_number(x, b)
-            x, b = promote_scalar(x, b)
-            return b if b is NotImplemented else record2(Sub, x - b, a, SCALAR_OPERAND)
-        y = b.array
-        if x.dtype.kind == "b" or y.dtype.kind == "b":
-            check_minus(x, y)
-        if alike(x, y):
-            return record2(Sub, x - y, a, b)
-        x, y, input_metadata = broadcast_and_promote(x, y)
-        return record2(Sub, x - y, a, b, input_metadata=input_metadata)
+        try:
+            x = a.array
+            if not isinstance(b, Tensor):
+                check_minus_number(x, b)
+                x, b = promote_scalar(x, b)
+                return b if b is NotImplemented else record2(Sub, x - b, a, SCALAR_OPERAND)
+            y = b.array
+            if x.dtype.kind == "b" or y.dtype.kind == "b":
+                check_minus(x, y)
+            if alike(x, y):
+                return record2(Sub, x - y, a, b)
+            x, y, input_metadata = broadcast_and_promote(x, y)
+            return record2(Sub, x - y, a, b, input_metadata=input_metadata)
+        except SIGNALS as error:
+            return silently(error, Sub.forward, a, b)
 
+    def backward(self, xp: Any, g: Any, alpha: float = 1) -> Grads:
+        return g, -g if alpha == 1 else g * -alpha
+
+
+class ScaledSub(Node, number=None):
     @staticmethod
-    def scaled(a: Tensor, b: Tensor, alpha: float) -> Tensor:
+    def forward(a: Tensor, b: Tensor, alpha: float) -> Tensor:
         """`a - alpha * b`."""
         check_minus(a.array, b.array)
         x, y, input_metadata = broadcast_and_promote(a.array, b.array)
         alpha = check_scale("alpha", alpha, x.dtype)
         return record2(Sub, x - y * alpha, a, b, (), (alpha,), input_metadata)
-
-    def backward(self, xp: Any, g: Any, alpha: float = 1) -> Grads:
-        return g, -g if alpha == 1 else g * -alpha
 
 
 class SubScalar(Node, name="Sub", number=1):
@@ -165,7 +176,7 @@ def sub(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
     """`input - alpha * other`, with broadcasting and promotion."""
     if alpha != 1 or alpha is True:
         if isinstance(other, Tensor):
-            return Sub.scaled(input, other, alpha)
+            return ScaledSub.forward(input, other, alpha)
         check_minus_number(input.array, other)
         other = scaled(input, other, alpha)
     result = Sub.forward(input, other)
@@ -186,11 +197,14 @@ class Rsub(Node, number=1):
 
     @staticmethod
     def forward(a: Tensor, c: Operand) -> Any:
-        if isinstance(c, Tensor):
-            return RsubTensor.forward(a, c, 1)
-        check_minus_number(a.array, c)
-        x, c = promote_scalar(a.array, c)
-        return c if c is NotImplemented else record1(Rsub, c - x, a)
+        try:
+            if isinstance(c, Tensor):
+                return RsubTensor.forward(a, c, 1)
+            check_minus_number(a.array, c)
+            x, c = promote_scalar(a.array, c)
+            return c if c is NotImplemented else record1(Rsub, c - x, a)
+        except SIGNALS as error:
+            return silently(error, Rsub.forward, a, c)
 
     def backward(self, xp: Any, g: Any) -> Any:
         return -g

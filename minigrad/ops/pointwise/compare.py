@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minigrad._base.contexts import SIGNALS, silently
 from minigrad._base.dtype import as_dtype, default_float
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.backends.registry import BACKEND_OF, device_like
@@ -37,16 +38,19 @@ NAMES: dict[Any, str] = {np.equal: "eq", np.not_equal: "ne", np.less: "lt", np.l
 
 def compared(op: Callable[[Any, Any], Any], a: Tensor, b: Operand) -> Tensor:
     """A comparison in the dtype to which the operands are promoted, where an integer may wrap around, as in PyTorch."""
-    x = a.array
-    if isinstance(b, Tensor):
-        y = b.array
-        if x.dtype is not y.dtype or x.shape != y.shape or type(x) is not type(y) or not x.flags.c_contiguous:
-            x, y, _ = broadcast_and_promote(x, y)
-        return record_without_grad(NAMES[op], op(x, y), a, b)
-    number = b.item() if isinstance(b, np.generic) else b
-    if not isinstance(number, (bool, int, float)):
-        return NotImplemented  # Python then tries the other operand
-    return record_without_grad(NAMES[op], op(*promote_scalar(x, number)), a)
+    try:
+        x = a.array
+        if isinstance(b, Tensor):
+            y = b.array
+            if x.dtype is not y.dtype or x.shape != y.shape or type(x) is not type(y) or not x.flags.c_contiguous:
+                x, y, _ = broadcast_and_promote(x, y)
+            return record_without_grad(NAMES[op], op(x, y), a, b)
+        number = b.item() if isinstance(b, np.generic) else b
+        if not isinstance(number, (bool, int, float)):
+            return NotImplemented  # Python then tries the other operand
+        return record_without_grad(NAMES[op], op(*promote_scalar(x, number)), a)
+    except SIGNALS as error:
+        return silently(error, compared, op, a, b)
 
 
 class Comparison(Node, number=None):

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minigrad._base.contexts import SIGNALS, silently
 from minigrad._base.dtype import as_dtype, number_array
 from minigrad.backends.registry import BACKEND_OF
 from minigrad.core import SCALAR_OPERAND, Node, NothingSaved, Tensor, plain, record1, record2
@@ -36,18 +37,21 @@ class Div(Node):
 
     @staticmethod
     def forward(a: Tensor, b: Operand) -> Any:
-        x = a.array
-        if x.dtype.kind != "f":
-            x = floating(x) if not isinstance(b, Tensor) or b.array.dtype.kind != "f" else x
-        if not isinstance(b, Tensor):
-            x, b = promote_scalar(x, b, True)
-            return b if b is NotImplemented else record2(Div, x / b, a, SCALAR_OPERAND, (None, b))
-        y = b.array
-        saved = a if b._requires_grad else None, b
-        if alike(x, y):
-            return record2(Div, x / y, a, b, saved)
-        x, y, input_metadata = broadcast_and_promote(x, y)
-        return record2(Div, x / y, a, b, saved, input_metadata=input_metadata)
+        try:
+            x = a.array
+            if x.dtype.kind != "f":
+                x = floating(x) if not isinstance(b, Tensor) or b.array.dtype.kind != "f" else x
+            if not isinstance(b, Tensor):
+                x, b = promote_scalar(x, b, True)
+                return b if b is NotImplemented else record2(Div, x / b, a, SCALAR_OPERAND, (None, b))
+            y = b.array
+            saved = a if b._requires_grad else None, b
+            if alike(x, y):
+                return record2(Div, x / y, a, b, saved)
+            x, y, input_metadata = broadcast_and_promote(x, y)
+            return record2(Div, x / y, a, b, saved, input_metadata=input_metadata)
+        except SIGNALS as error:
+            return silently(error, Div.forward, a, b)
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any) -> Grads:
         return g / b, None if a is None else -g * ((a / b) / b)
@@ -144,7 +148,10 @@ def div(input: Tensor, other: Operand, *, rounding_mode: str | None = NOT_GIVEN)
 
 def rdiv(input: Tensor, other: Operand) -> Tensor:
     """`other / input`, which PyTorch computes as `reciprocal(input) * other`."""
-    return Reciprocal.forward(input) * other
+    try:
+        return Reciprocal.forward(input) * other
+    except SIGNALS as error:
+        return silently(error, rdiv, input, other)
 
 
 @tensor_method(aliases=("divide_", "true_divide_"))
@@ -164,9 +171,12 @@ def wrapped(number: Any, like: Tensor) -> Tensor:
 @op(method=True, in_place=True)
 def floor_divide(input: Operand, other: Operand) -> Tensor:
     """`input // other`, the quotient rounded down; one of them may be a number. It has no derivative, as in PyTorch."""
-    first = input if isinstance(input, Tensor) else wrapped(input, other)
-    return underived("floor_divide", quotient(first, other, floored, "div_floor_cpu"),
-                     *[v for v in (input, other) if isinstance(v, Tensor)])
+    try:
+        first = input if isinstance(input, Tensor) else wrapped(input, other)
+        return underived("floor_divide", quotient(first, other, floored, "div_floor_cpu"),
+                         *[v for v in (input, other) if isinstance(v, Tensor)])
+    except SIGNALS as error:
+        return silently(error, floor_divide, input, other)
 
 
 def rfloordiv(self: Tensor, other: Operand) -> Tensor:
@@ -240,9 +250,12 @@ def fmod(input: Tensor, other: Operand) -> Tensor:
 def remainder(input: Operand, other: Operand) -> Tensor:
     """`input % other`: the remainder, with the sign of `other`; one of them may be a number. Raises RuntimeError for
     integers where `other` is 0."""
-    if not isinstance(input, Tensor):
-        return underived("remainder", quotient(wrapped(input, other), other, left, "remainder_cpu"), other)
-    return RemainderTensor.forward(input, other) if isinstance(other, Tensor) else Remainder.forward(input, other)
+    try:
+        if not isinstance(input, Tensor):
+            return underived("remainder", quotient(wrapped(input, other), other, left, "remainder_cpu"), other)
+        return RemainderTensor.forward(input, other) if isinstance(other, Tensor) else Remainder.forward(input, other)
+    except SIGNALS as error:
+        return silently(error, remainder, input, other)
 
 
 def rremainder(self: Tensor, other: Operand) -> Tensor:

@@ -7,6 +7,7 @@ and, with `create_graph=True`, on Tensors. A saved value is None if the gradient
 
 from typing import Any
 
+from minigrad._base.contexts import SIGNALS, silently
 from minigrad.core import SCALAR_OPERAND, Node, Tensor, record1, record2
 from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import broadcast_and_promote, op, promote_scalar, tensor_method
@@ -23,17 +24,20 @@ class Mul(Node):
 
     @staticmethod
     def forward(a: Tensor, b: Operand) -> Any:
-        x = a.array
-        if not isinstance(b, Tensor):
-            x, b = promote_scalar(x, b, True)
-            return b if b is NotImplemented else record2(Mul, x * b, a, SCALAR_OPERAND, (None, b))
-        saved = a if b._requires_grad else None, b if a._requires_grad else None
-        y = b.array
-        if type(x) is type(y) and (type(x) in SCALARS or (
-                x.shape == y.shape and x.dtype is y.dtype and x.flags.c_contiguous)):
-            return record2(Mul, x * y, a, b, saved)
-        x, y, input_metadata = broadcast_and_promote(x, y)
-        return record2(Mul, x * y, a, b, saved, input_metadata=input_metadata)
+        try:
+            x = a.array
+            if not isinstance(b, Tensor):
+                x, b = promote_scalar(x, b, True)
+                return b if b is NotImplemented else record2(Mul, x * b, a, SCALAR_OPERAND, (None, b))
+            saved = a if b._requires_grad else None, b if a._requires_grad else None
+            y = b.array
+            if type(x) is type(y) and (type(x) in SCALARS or (
+                    x.shape == y.shape and x.dtype is y.dtype and x.flags.c_contiguous)):
+                return record2(Mul, x * y, a, b, saved)
+            x, y, input_metadata = broadcast_and_promote(x, y)
+            return record2(Mul, x * y, a, b, saved, input_metadata=input_metadata)
+        except SIGNALS as error:
+            return silently(error, Mul.forward, a, b)
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any) -> Grads:
         return None if b is None else g * b, None if a is None else g * a

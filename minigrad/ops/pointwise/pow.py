@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.contexts import SIGNALS, silently
 from minigrad.backends.numpy import FLOAT16
 from minigrad.backends.registry import BACKEND_OF
 from minigrad.core import Node, Tensor, record1, record2
@@ -116,18 +117,24 @@ def power(x: Any, n: float) -> Any:
 @op(method=True)
 def pow(input: Operand, exponent: Operand) -> Any:
     """`input ** exponent`; one of them may be a number."""
-    if not isinstance(input, Tensor):
-        return PowScalar.forward(exponent, input)
-    if isinstance(exponent, Tensor):
-        return PowTensor.forward(input, exponent)
-    return Pow.forward(input, exponent)
+    try:
+        if not isinstance(input, Tensor):
+            return PowScalar.forward(exponent, input)
+        if isinstance(exponent, Tensor):
+            return PowTensor.forward(input, exponent)
+        return Pow.forward(input, exponent)
+    except SIGNALS as error:
+        return silently(error, pow, input, exponent)
 
 
 def rpow(input: Tensor, other: Operand) -> Tensor:
     """`other ** input`."""
-    if isinstance(other, Tensor):
-        return PowTensor.forward(other, input)
-    return PowScalar.forward(input, other)
+    try:
+        if isinstance(other, Tensor):
+            return PowTensor.forward(other, input)
+        return PowScalar.forward(input, other)
+    except SIGNALS as error:
+        return silently(error, rpow, input, other)
 
 
 @op(method=True, in_place_function=True)

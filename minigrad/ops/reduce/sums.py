@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.contexts import SIGNALS, silently
 from minigrad._base.dtype import HALVES, as_dtype
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.backends.numpy import FLOAT32, sum_of_all, total
@@ -194,13 +195,16 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_
 
     `axis` and `keepdims` are NumPy's names for `dim` and `keepdim`. Raises IndexError if `dim` is out of range.
     """
-    target_dtype = None if dtype is None and input.array.dtype.kind == "f" else wanted_dtype(input, dtype)
-    if target_dtype is not None and target_dtype.kind != "f" and input.array.dtype.kind == "f":
-        input = plain(as_dtype(input.array, target_dtype))
-    if dim is axis is None and not (keepdim or keepdims):
-        return Sum.forward(input, target_dtype)
-    dim, keepdim = axis if dim is None else dim, keepdim or keepdims
-    return SumDim.forward(input, axes_of(dim, input.array.ndim), keepdim, target_dtype)
+    try:
+        target_dtype = None if dtype is None and input.array.dtype.kind == "f" else wanted_dtype(input, dtype)
+        if target_dtype is not None and target_dtype.kind != "f" and input.array.dtype.kind == "f":
+            input = plain(as_dtype(input.array, target_dtype))
+        if dim is axis is None and not (keepdim or keepdims):
+            return Sum.forward(input, target_dtype)
+        dim, keepdim = axis if dim is None else dim, keepdim or keepdims
+        return SumDim.forward(input, axes_of(dim, input.array.ndim), keepdim, target_dtype)
+    except SIGNALS as error:
+        return silently(error, sum, input, dim, keepdim, dtype=dtype, axis=axis, keepdims=keepdims)
 
 
 @op(method=True)

@@ -142,9 +142,10 @@ def spread(name: str, node: Any, doc: str) -> Any:
         axes = all_axes_of(dim, len(shape))
         if correction is None and (unbiased is not None or dim is not None):  # only then PyTorch's nodes have a number
             correction = 0 if unbiased is False else 1
+        result = node.forward(input, correction, None if dim is None else axes, keepdim)
         if freedom(0 if 0 in shape else math.prod([shape[i] for i in axes]), correction) <= 0:
-            warn(FEW.format(f"{name}()"))
-        return node.forward(input, correction, None if dim is None else axes, keepdim)
+            warn(FEW.format(f"{name}()"))  # last: an op that NumPy interrupts is computed again
+        return result
 
     function.__doc__ = doc
     return op(method="mean" not in name, name=name)(function)

@@ -50,7 +50,7 @@ def size(shape: list[int]) -> int:
 
 
 def test_an_unknown_detail_is_refused(torch, reader) -> None:
-    with pytest.raises(ValueError, match="there is no detail 'all': it is one of 'values', 'ops', 'modules'"):
+    with pytest.raises(ValueError, match="there is no detail 'all': it is one of 'arrays', 'values', 'ops', 'modules'"):
         reader.record(detail="all")
 
 

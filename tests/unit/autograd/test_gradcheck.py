@@ -144,11 +144,34 @@ def test_a_0_d_result_can_be_moved():
     assert gradcheck(lambda x: x * x, (x,)) and gradgradcheck(lambda x: x * x, (x,))
 
 
-def test_there_is_no_forward_mode():
-    with pytest.raises(NotImplementedError, match="no forward-mode AD: check_forward_ad=True"):
-        gradcheck(lambda x: x, (leaf(minigrad, 3),), check_forward_ad=True)
-    with pytest.raises(NotImplementedError, match="no forward-mode AD: check_fwd_over_rev=True"):
-        gradgradcheck(lambda x: x, (leaf(minigrad, 3),), check_fwd_over_rev=True)
+def test_forward_mode_is_checked():
+    x, y = leaf(minigrad, 3), leaf(minigrad, 3)
+    assert gradcheck(lambda x, y: (x * y, x.exp()), (x, y), check_forward_ad=True)
+    assert gradcheck(lambda x: x.sin(), (x,), check_forward_ad=True, check_backward_ad=False)
+    assert gradgradcheck(lambda x, y: x * y.exp(), (x, y), check_fwd_over_rev=True, check_rev_over_rev=False,
+                         check_undefined_grad=False)
+    with pytest.raises(NotImplementedError, match="no vmap: check_batched_forward_grad=True"):
+        gradcheck(lambda x: x, (x,), check_forward_ad=True, check_batched_forward_grad=True)
+
+
+def test_a_wrong_tangent_is_found():
+    class Wrong(minigrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+        @staticmethod
+        def jvp(ctx, t):
+            return t * 3
+
+    x = leaf(minigrad, 3)
+    assert gradcheck(Wrong.apply, (x,))
+    with pytest.raises(RuntimeError, match="Jacobian computed with forward mode mismatch for output 0"):
+        gradcheck(Wrong.apply, (x,), check_forward_ad=True)
 
 
 def failing_later(passes, fail):

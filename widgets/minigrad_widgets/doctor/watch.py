@@ -308,9 +308,9 @@ class Watch:
         self.depth += 1
         module: Any = frame.f_locals["self"]
         if getattr(module, "batch_first", None) is False and not self.iteration:
-            given = frame.f_locals.get("args") or (None,)
-            if is_tensor(given[0]) and len(given[0].shape) == 3:
-                self.sequences.append((self.where(frame.f_back), type(module).__name__, tuple(given[0].shape)))
+            x: Any = (frame.f_locals.get("args") or (None,))[0]
+            if is_tensor(x) and len(x.shape) == 3:
+                self.sequences.append((self.where(frame.f_back), type(module).__name__, tuple(x.shape)))
         self.add("module", self.where(frame.f_back), subject=module if self.depth == 1 else (
             type(module).__name__, bool(module.training), [bool(p.requires_grad) for p in module.parameters()]),
             mode=self.library.grad_enabled(), training=bool(module.training))

@@ -1,7 +1,6 @@
 """Folds parts of a graph: calls of modules and, where these do not help, runs of ops such as the steps of a loop.
 
-A graph of more than `LIMIT` boxes opens with as little folded as needed to stay within it, but never as one box: a
-module that is nearly the whole program is opened. A folded call is one box; the edges between two boxes are one.
+`model_map.py` decides what is folded at first. A folded call is one box; the edges between two boxes are one.
 `Folding` provides the graph and its frames as drawn then, to pictures and, at first, to the browser, which folds and
 unfolds on its own from there (frontend/src/trace/groups.ts).
 """
@@ -16,11 +15,11 @@ from typing import Any
 Data = dict[str, Any]
 ByBox = dict[int, Any]
 
-LIMIT = 60  # boxes that are drawn at first, if modules can be folded
 LARGE = 500  # nodes: in larger graphs runs of ops are folded too
 LONG = 64  # a run of fewer ops is not folded
 PIECES = 50  # the most boxes that a run is folded into
 PERIODS = 64  # loops with more ops per step are not found
+LONGEST = 30  # letters of the title of a box
 STATUSES = ("early", "running", "ready", "waiting")
 
 
@@ -93,21 +92,6 @@ def repetition(names: list[str]) -> tuple[int, int]:
     return 1, 0
 
 
-def opening(data: Data, limit: int = LIMIT) -> list[int]:
-    """What is folded at first: nothing in a graph of up to `limit` boxes, else as little as needed to reach that."""
-    if len(data["nodes"]) <= limit:
-        return []
-    depths: dict[int | None, int] = {None: -1}
-    for scope, parent in parents_first(data["scopes"]):
-        depths[scope] = depths[parent] + 1
-    folded: list[int] = []
-    for depth in range(max(depths.values()), -1, -1):
-        folded = opened(data, [scope for scope, _ in enumerate(data["scopes"]) if depths[scope] == depth])
-        if len(set(owners(data, folded))) <= limit:
-            break
-    return folded
-
-
 def opened(data: Data, scopes: list[int]) -> list[int]:
     """Return these calls, but replace one whose inner calls hold more than half of all nodes by these inner calls."""
     counts = [0] * len(data["scopes"])
@@ -151,6 +135,21 @@ def owners(data: Data, folded: Iterable[int]) -> list[int]:
     return [node if each is None else -1 - each for node, each in enumerate(covers)]
 
 
+def box_title(data: Data, scope: int) -> str:
+    """Return what stands on a folded call: its name, after that of the module around it unless this is the outermost.
+
+    A long name is cut in the middle. The browser has the same rule (frontend/src/trace/groups.ts).
+    """
+    record = data["scopes"][scope]
+    name: str = record["name"] or record["module"]
+    around = record["parent"]
+    while around is not None and not data["scopes"][around]["module"]:
+        around = data["scopes"][around]["parent"]
+    if record["module"] and around is not None and data["scopes"][around]["parent"] is not None:
+        name = f"{data['scopes'][around]['name'] or data['scopes'][around]['module']}.{name}"
+    return name if len(name) <= LONGEST else f"{name[:LONGEST // 2 - 1]}…{name[-LONGEST // 2:]}"
+
+
 class Folding:
     """A graph with some scopes folded: its boxes are the nodes of `data`, to be laid out and drawn like any graph."""
 
@@ -185,7 +184,7 @@ class Folding:
         scope = data["scopes"][-1 - box]
         count = f"{len(self.members[at])} node{'s' * (len(self.members[at]) > 1)}"
         caption = f"{scope['module']} · {count}" if scope["module"] else count
-        return {"name": scope["name"] or scope["module"], "caption": caption, "next": found, "outputs": [], "saved": []}
+        return {"name": box_title(data, -1 - box), "caption": caption, "next": found, "outputs": [], "saved": []}
 
     def layout(self) -> Data:
         """Return the positions, by the browser's names for boxes and edges."""

@@ -1,8 +1,9 @@
 """Where the nodes of a graph are placed: computed once in Python, kept in the trace, used by every picture.
 
-fast-sugiyama assigns the nodes to layers and orders each layer; `straighten` places them within it. The roots (nothing
-leads to them) are at the top and every edge points down along `next_functions`, so that a backward pass runs down the
-page. Nothing here recurses: a chain of 10,000 nodes and a fan-out of 2,000 are laid out like any other graph.
+fast-sugiyama (where it is missing, `graph/layers.py`) assigns the nodes to layers and orders each layer; `straighten`
+places them within it. The roots (nothing leads to them) are at the top and every edge points down along
+`next_functions`, so that a backward pass runs down the page. Nothing here recurses: a chain of 10,000 nodes and a
+fan-out of 2,000 are laid out like any other graph.
 
 Slow steps are avoided. The total length of all edges is not minimised where longest paths already do it, nor in the
 largest graphs; and where there are many long edges (each step of a loop uses the same weight), the longest get no room
@@ -21,9 +22,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import Any, Literal, TypedDict
 
-from fast_sugiyama import from_edges
-
 from minigrad_widgets.graph.geometry import HEIGHT, width_of
+
+from_edges: Any  # the same arguments and results in both
+try:
+    from fast_sugiyama import from_edges
+except ModuleNotFoundError:  # it is compiled, and not for every platform
+    from minigrad_widgets.graph.layers import from_edges
 
 LAYER = 98
 GAP = 56  # pending gradients are drawn into it

@@ -60,8 +60,9 @@ def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., An
     With `loss_fn` the backward pass is that of `loss_fn(output, target)`, or of `loss_fn(output)` if no target is
     given. A `target` without a `loss_fn` is an argument of the call.
 
-    `detail` says how much of a PyTorch model is kept, and so what the recording costs: "values" (everything), "ops"
-    (only shape and dtype of large tensors) or "modules" (only values of scalars, no arithmetic).
+    `detail` says how much of a PyTorch model is kept, and so what the recording costs: "values", "ops"
+    (only shape and dtype of large tensors) or "modules" (only values of scalars, no arithmetic). "arrays" also keeps
+    all values in memory, for `inspector.recording["h.0"].output.numpy()` (docs/ask_by_name.md).
 
     The backward pass is run for the inspector: it keeps the graph, hooks run, `retain_grad` takes effect, and
     afterwards every leaf has the `.grad` that it had before. A tensor of several numbers gets a gradient of ones. For a
@@ -70,7 +71,7 @@ def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., An
     Raises:
         TypeError: if it is neither a tensor nor something to call, nor a list of traces, or is a generator function.
         ValueError: if it is a tensor without a graph, if traces have no ranks or times, if there is no such detail, or
-            if it is other than "values" for minigrad.
+            if it is "ops" or "modules" for minigrad.
         RuntimeError: if it is a compiled step that has no program.
     """
     names = sys._getframe(1).f_locals
@@ -138,9 +139,9 @@ def recorder(names: Mapping[str, Any], torch: bool, detail: str = "values") -> A
     """Return minigrad's recorder, or the reader of PyTorch's graphs."""
     if torch:
         return importlib.import_module(READER).record(names=names, times=True, detail=detail)
-    if detail != "values":
+    if detail not in record.DETAILS:
         raise ValueError(f"minigrad's recordings have all detail: detail={detail!r} is for a PyTorch model")
-    return record(names=names, times=True)
+    return record(names=names, times=True, detail=detail)
 
 
 @contextmanager

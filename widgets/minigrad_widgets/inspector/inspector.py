@@ -21,8 +21,9 @@ from minigrad.trace.format import Names, few
 from minigrad.trace.sentences import describe
 from minigrad.trace.text import notes_line, traversal_text
 from minigrad_widgets.graph.derived import derived
-from minigrad_widgets.graph.folding import Folding, add_runs, opening
+from minigrad_widgets.graph.folding import Folding, add_runs
 from minigrad_widgets.graph.layout import compute_layout
+from minigrad_widgets.graph.model_map import gather, opening
 from minigrad_widgets.inspector.grad_modes import WORDS, mode_at, modes
 from minigrad_widgets.inspector.long_strings import shorten
 from minigrad_widgets.inspector.questions import choose, is_secret, told
@@ -71,6 +72,7 @@ class Inspector(Widget):
         refuse_too_many_events(trace)
         self._trace = trace
         self._data: dict[str, Any] = shorten(json.loads(json.dumps(trace.to_dict())))
+        gather(self._data)
         add_runs(self._data)
         if not self._data["layout"]:
             self._data["layout"] = compute_layout(self._data)
@@ -109,6 +111,11 @@ class Inspector(Widget):
     def _known_scopes(self, proposal: dict[str, Any]) -> list[int] | None:
         folded = proposal["value"]
         return None if folded is None else [scope for scope in folded if 0 <= scope < len(self._data["scopes"])]
+
+    @property
+    def recording(self) -> Trace:
+        """The trace that it shows, to be asked by name: `inspector.recording["h.0"].output`."""
+        return self._trace
 
     @property
     def frame(self) -> dict[str, Any]:

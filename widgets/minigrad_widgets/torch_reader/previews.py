@@ -1,6 +1,7 @@
 """What is kept of a tensor's values: a copy, the statistics of a large one, or only its shape and dtype.
 
-`detail` says how much: "values" everything, "ops" the values of small tensors, "modules" those of scalars only.
+`detail` says how much: "arrays" everything, "values" copies of small tensors and statistics of large ones,
+"ops" the values of small tensors, "modules" those of scalars only.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ PARTS = {torch.sparse_coo: ("_values", "_indices"),
          **{layout: ("values", *[f"{name}_indices" for name in names]) for layout, names in COMPRESSED.items()}}
 LARGEST = 1 << 20  # how many numbers a tensor that is not dense may have, and be made dense to be shown
 SMALL = 64  # an array of at most this many numbers is copied, and has no statistics
-DETAILS = {"values": None, "ops": SMALL, "modules": 1}  # how many numbers a tensor whose values are read may have
+# How many numbers a tensor whose values are read may have.
+DETAILS = {"arrays": None, "values": None, "ops": SMALL, "modules": 1}
 RECENT = 16  # how many storages are kept a little longer, with their statistics
 USUAL = frozenset({torch.float32, torch.float64, torch.int64, torch.bool})
 WIDER = {torch.bfloat16: torch.float32, torch.complex32: torch.complex64}  # NumPy has no such dtype
@@ -41,7 +43,7 @@ class Previews:
     """
 
     def __init__(self, copy: Callable[[Any], Any], detail: str, whole: Callable[[Any, Any], Any]) -> None:
-        self.copy, self.whole, self.most = copy, whole, DETAILS[detail]
+        self.copy, self.whole, self.most, self.shared = copy, whole, DETAILS[detail], detail != "arrays"
         self.arrivals = Arrivals()
         self.recent: dict[int, tuple[Any, Any]] = {}  # by storage: itself, to keep it alive, and its statistics
 
@@ -65,7 +67,7 @@ class Previews:
             return Unreadable(described(t), shape_of(t))
         with PRIVATE.without_dispatch():
             try:
-                storage = t.untyped_storage() if size > SMALL and is_whole(t) else None
+                storage = t.untyped_storage() if self.shared and size > SMALL and is_whole(t) else None
                 known = None if storage is None or entire and not t.is_cpu else self.recent.get(storage._cdata)
                 if known is not None and known[1].dtype in (t.dtype, str(t.dtype).removeprefix("torch.")):
                     if isinstance(known[1], Late):

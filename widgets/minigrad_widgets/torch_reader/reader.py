@@ -8,6 +8,7 @@ returns. All of them only observe. (`waits.py` has the one exception, for progra
 from __future__ import annotations
 
 import inspect
+import opcode
 import os
 import sys
 import threading
@@ -44,6 +45,7 @@ register_library(inspect.getfile(deprecated))  # what calls a deprecated functio
 COMPILED = frozenset({"compile_wrapper", "_fn"})  # what calls a compiled function; "_fn" before PyTorch 2.9
 REMEMBERING = frozenset({"step", "_init_group", "load_state_dict"})  # after which an optimizer may remember more
 READERS = frozenset({"numpy", "tolist"})  # methods that pass values to what is not an op
+RETURNS = frozenset({number for name, number in opcode.opmap.items() if name.startswith("RETURN_")})
 FUNCTION = type(torch.autograd.Function)
 READING = threading.local()  # its `reader`: the one that is on in this thread
 
@@ -335,7 +337,8 @@ class Reader:
         if self.modules and self.modules[-1] is frame:
             self.caught_up(self.stack.look(3) if self.open else None)
             self.modules.pop()
-            self.seen.module_end()
+            given = frame.f_locals
+            self.seen.module_end((given.get("args"), given.get("kwargs")), arg, arg is None and not returns(frame))
             self.collectives.forward_ended(frame.f_locals["self"])
 
     def entering_c(self, frame: FrameType, function: Any) -> None:
@@ -465,6 +468,11 @@ def stopped(frame: Any) -> bool:
     return bool(frame.early_stop and count and count == len(frame.weak_holders))
 
 
+def returns(frame: FrameType) -> bool:
+    """Return whether a function that is left returns; it may raise, of which a profile function is told the same."""
+    return frame.f_code.co_code[frame.f_lasti] in RETURNS
+
+
 class record(recorder.record):
     """Record what a program does with PyTorch in this thread: minigrad's `record`, for real tensors.
 
@@ -477,7 +485,8 @@ class record(recorder.record):
         times: whether nodes note the seconds that they took.
         detail: how much of the values is kept, which determines the cost of a recording. "values": copies of small
             tensors and the statistics of large ones; "ops": only shape and dtype of large tensors; "modules": only
-            values of scalars, and no arithmetic.
+            values of scalars, and no arithmetic; "arrays": all values of all tensors, in memory, equal ones once, for
+            `trace["h.0"].output.numpy()`.
 
     Raises:
         RuntimeError: if a recorder is already on in this thread. Inside the block, whatever goes wrong in the recorder
@@ -485,11 +494,10 @@ class record(recorder.record):
         ValueError: if there is no such detail.
     """
 
+    DETAILS = tuple(DETAILS)
+
     def __init__(self, names: Mapping[str, Any] | None = None, *, times: bool = False, detail: str = "values") -> None:
-        super().__init__(names, times=times)
-        if detail not in DETAILS:
-            raise ValueError(f"there is no detail {detail!r}: it is one of {', '.join(map(repr, DETAILS))}")
-        self._detail = detail
+        super().__init__(names, times=times, detail=detail)
 
     def _new_observer(self) -> Reader:
         return Reader(self._times, self._detail)

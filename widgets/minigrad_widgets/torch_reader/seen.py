@@ -78,6 +78,7 @@ class Seen(Tracker):
     def __init__(self, log: Log, pre: NodeHook, post: NodeHook, notes: Notes, detail: str = "values") -> None:
         super().__init__(log)
         self.notes = notes
+        self.arrays = {} if detail == "arrays" else None
         self.previews = Previews(self.copy, detail, self.whole)
         self.pre, self.post = pre, post
         self.next: dict[int, list[tuple[int, int] | None]] = {}

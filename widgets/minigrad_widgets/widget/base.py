@@ -1,12 +1,14 @@
 """What all widgets have in common: besides the view in the browser, each has a picture and a text.
 
-A notebook gets all three: the widget, a PNG where none can run, and a text that is the same on every machine. SVG is
-only a method, since in the bundle it breaks the export to PDF.
+A notebook gets all three: the widget, a PNG where none can run (under WebAssembly a widget always can, and no PNG is
+made), and a text that is the same on every machine. SVG is only a method, since in the bundle it breaks the export to
+PDF.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from base64 import b64encode
 from typing import Any, ClassVar
 
@@ -67,6 +69,8 @@ class Widget(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
+        if sys.platform == "emscripten":  # in a browser there is always one that runs it, and the fonts are 10 MB
+            return {**data, "text/plain": self.text}, metadata
         sketch = load("sketch")
         still = sketch.to_png(sketch.with_note(self.picture().image(), STILL))
         return {**data, "text/plain": self.text, "image/png": b64encode(still).decode()}, metadata

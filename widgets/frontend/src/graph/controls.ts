@@ -1,7 +1,7 @@
 /** How much of a graph is folded, from one box for the model to every op: by buttons, by digits, and by zooming. */
 import { html, mark, write } from "../page/dom";
 import { HEIGHT, type Box, type Drawing, type Point, type Region } from "../layout/geometry";
-import { chain, depths, scopeOf, parentsFirst, scopeTitle } from "../trace/groups";
+import { chain, depths, scopeOf, parentsFirst, scopeTitle, unfolded } from "../trace/groups";
 import type { Maybe, Trace } from "../trace/types";
 import { broken, valueOf } from "../trace/format";
 
@@ -41,7 +41,7 @@ export class Levels {
     private readonly trace: Trace,
     private readonly fold: (folded: Set<number>) => void,
   ) {
-    this.#deep = depths(trace);
+    this.#deep = depths(trace, true);
     const used = new Set(trace.nodes.flatMap((node) => chain(trace, node.scope)));
     this.#scopes = [...used];
     const most = this.#scopes.reduce((deepest, id) => Math.max(deepest, this.#deep[id] ?? 0), -1);
@@ -59,13 +59,16 @@ export class Levels {
     return button;
   }
 
-  /** Folds the modules of a level, counted from 0, and opens those outside them. */
+  /** Folds the modules of a level, counted from 0, and opens those outside them; runs of ops between these stay one box. */
   choose(level: number): void {
     if (level < this.#buttons.length) this.fold(this.#at(level));
   }
 
   #at(level: number): Set<number> {
-    return new Set(this.#scopes.filter((id) => this.#deep[id] === level));
+    const parents = new Set(this.trace.scopes?.map(({ parent }) => parent));
+    const ops = level > Math.max(...this.#scopes.map((id) => this.#deep[id] ?? 0));
+    const run = (id: number): boolean => this.trace.scopes?.[id]?.module === "" && !parents.has(id);
+    return new Set(ops ? [] : this.#scopes.filter((id) => this.#deep[id] === level || ((this.#deep[id] ?? 0) < level && run(id))));
   }
 
   /** Shows the current level, if the folding is one. */
@@ -169,10 +172,7 @@ export class Outline {
     const parts = [html("span", { class: "mg-outline-mark", "aria-hidden": true }, open ? "▾" : "▸"), html("span", {}, title)];
     const kind = this.trace.scopes?.[id]?.module ?? "";
     const button = this.#action("", () => {
-      const next = new Set(folded);
-      if (open) next.add(id);
-      else next.delete(id);
-      this.fold(next);
+      this.fold(open ? new Set([...folded, id]) : unfolded(this.trace, folded, id));
     });
     if (kind !== title) parts.push(html("span", { class: "mg-outline-kind" }, kind));
     button.append(...parts, html("span", { class: "mg-outline-count" }, String(this.#counts[id])));

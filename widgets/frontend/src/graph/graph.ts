@@ -6,7 +6,7 @@ import { Annotations, paintBadge, Lights, coveredBy, fits, legend, savedMarks, s
 import { Finder, foldedAt, Levels, middleOf, Outline } from "./controls";
 import { draw, HEIGHT, path, outlook, top, type Box, type Drawing, type Point, type Wire } from "../layout/geometry";
 import { gradientWidths, labelSpots, type Spot } from "../layout/labels";
-import { chain, Groups, scopeOf, scopeTitle, type BoxId } from "../trace/groups";
+import { chain, Groups, scopeOf, scopeTitle, unfolded, type BoxId } from "../trace/groups";
 import { STYLES, together, type NodeLook, type Scene } from "./look";
 import { tieParts, tieRegions, tieSpots } from "./links";
 import type { Maybe, Tie, Trace } from "../trace/types";
@@ -151,10 +151,9 @@ export class GraphPane {
 
   /** Folds the innermost open module around a node (-1), or unfolds the box in which the node is (1). */
   foldAround(node: number, by: 1 | -1): void {
-    const next = new Set(this.groups.folded);
     const box = this.groups.owner[node];
     if (box === undefined) return;
-    if (by > 0 && box < 0) next.delete(scopeOf(box));
+    const next = by > 0 && box < 0 ? unfolded(this.trace, this.groups.folded, scopeOf(box)) : new Set(this.groups.folded);
     const calls = chain(this.trace, this.trace.nodes[node]?.scope);
     const inside = box < 0 ? calls.slice(calls.indexOf(scopeOf(box)) + 1) : calls;
     if (by < 0 && inside[0] !== undefined) next.add(inside[0]);
@@ -163,10 +162,11 @@ export class GraphPane {
 
   /** Unfolds the boxes that hide a node. */
   uncover(node: number): void {
-    const hiding = chain(this.trace, this.trace.nodes[node]?.scope);
-    if (hiding.some((scope) => this.groups.folded.has(scope))) {
-      this.fold(new Set([...this.groups.folded].filter((scope) => !hiding.includes(scope))));
+    let folded: ReadonlySet<number> = this.groups.folded;
+    for (const scope of chain(this.trace, this.trace.nodes[node]?.scope).reverse()) {
+      if (folded.has(scope)) folded = unfolded(this.trace, folded, scope);
     }
+    if (folded !== this.groups.folded) this.fold(new Set(folded));
   }
 
   /** Redraws what changed; `null` redraws everything. */
@@ -376,7 +376,7 @@ export class GraphPane {
   #clicked(event: MouseEvent): void {
     if (this.frame.classList.contains("mg-drags")) return;
     const scope = (event.target as Element).closest("[data-scope]")?.getAttribute("data-scope");
-    if (scope != null) return this.fold(new Set([...this.groups.folded].filter((id) => id !== Number(scope))));
+    if (scope != null) return this.fold(unfolded(this.trace, this.groups.folded, Number(scope)));
     const group = (event.target as Element).closest("[data-node]");
     this.events.pick(group ? Number(group.getAttribute("data-node")) : null);
   }

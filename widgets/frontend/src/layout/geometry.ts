@@ -1,6 +1,6 @@
 /** The geometry of the drawing: sizes of boxes, ports on them, curves between them. Pure numbers, no page. */
 import { shape } from "../trace/format";
-import { scopeOf, scopeTitle, type BoxId, type Groups } from "../trace/groups";
+import { boxTitle, scopeOf, type BoxId, type Groups } from "../trace/groups";
 import type { Layout, Maybe } from "../trace/types";
 
 export type Point = [x: number, y: number];
@@ -58,7 +58,7 @@ export function labels(groups: Groups, id: BoxId): [title: string, caption: stri
     const count = groups.members.get(id)?.length ?? 0;
     const nodes = count === 1 ? "1 node" : `${count} nodes`;
     const module = trace.scopes?.[scopeOf(id)]?.module ?? "";
-    return [scopeTitle(trace, scopeOf(id)), module === "" ? nodes : `${module} · ${nodes}`];
+    return [boxTitle(trace, scopeOf(id)), module === "" ? nodes : `${module} · ${nodes}`];
   }
   const node = trace.nodes[id];
   if (!node) return [`node ${id}`, ""];

@@ -54,6 +54,8 @@ export interface Scope {
   name: string | null;
   module: string;
   parent: Maybe;
+  inputs?: number[];
+  outputs?: number[];
 }
 
 /**
@@ -319,7 +321,7 @@ export const OF_A_PASS: ReadonlySet<string> = new Set([
 export const RECORD_FIELDS: Readonly<Record<string, string>> = {
   tensors: "name=str? shape=[int] dtype=str requires_grad=bool is_leaf=bool node=node? output_nr=nr parameter=bool storage=int bytes=int value=value base?=tensor counter?=tensor version?=int read?=int unexplained?=bool offset?=whole strides?=[whole]",
   nodes: "name=str sequence_nr=whole? next=[(node,output_nr:nr)?] inputs=[tensor?] outputs=[tensor] saved=[(name:str,tensor?,value?)] variable?=tensor derivatives?=[expression?] seconds?=(forward:number?,backward:number?) parameters?=[(name:str,expression)] scope?=scope file?=file? line?=int?",
-  scopes: "name=str? module=str parent=scope?",
+  scopes: "name=str? module=str parent=scope? inputs?=[tensor] outputs?=[tensor]",
   bindings: "step=int call=int file=file line=int? names=[(name:str,tensor?)]",
   common: "file?=file line?=int depth?=nr time?=number bytes?=(parameters:int,activations:int,saved:int,gradients:int,optimizer?:int) held?=[(storage,what:nr,id:int?)] dropped?=[(storage,what:nr,id:int?)]",
 };

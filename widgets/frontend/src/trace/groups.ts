@@ -54,11 +54,13 @@ function coverOf(trace: Trace, folded: ReadonlySet<number>): Maybe[] {
   return cover;
 }
 
-export function depths(trace: Trace): number[] {
+/** How deep each scope is; for `modules`, what is in a row of modules or a run of ops is as deep as that. */
+export function depths(trace: Trace, modules = false): number[] {
   const found: number[] = [];
   for (const id of parentsFirst(trace)) {
     const parent = trace.scopes?.[id]?.parent ?? null;
-    found[id] = parent === null ? 0 : (found[parent] ?? 0) + 1;
+    const deeper = modules && parent !== null && trace.scopes?.[parent]?.module === "" ? 0 : 1;
+    found[id] = parent === null ? 0 : (found[parent] ?? 0) + deeper;
   }
   return found;
 }
@@ -73,4 +75,28 @@ export function chain(trace: Trace, scope: number | undefined): number[] {
 export function scopeTitle(trace: Trace, id: number): string {
   const scope = trace.scopes?.[id];
   return scope?.name ?? scope?.module ?? `scope ${id}`;
+}
+
+/** The letters of the title of a box. */
+const LONGEST = 30;
+
+/** What stands on a folded call; minigrad_widgets/graph/folding.py has the same rule. */
+export function boxTitle(trace: Trace, id: number): string {
+  const scope = trace.scopes?.[id];
+  let around: Maybe = scope?.parent ?? null;
+  while (around !== null && trace.scopes?.[around]?.module === "") around = trace.scopes[around]?.parent ?? null;
+  const inside = scope?.module !== "" && around !== null && (trace.scopes?.[around]?.parent ?? null) !== null;
+  const name = inside ? `${scopeTitle(trace, around as number)}.${scopeTitle(trace, id)}` : scopeTitle(trace, id);
+  return name.length <= LONGEST ? name : `${name.slice(0, LONGEST / 2 - 1)}…${name.slice(-LONGEST / 2)}`;
+}
+
+/** A call of more nodes opens into what is in it, still folded. */
+const SMALL = 30;
+
+/** What is folded once a call is unfolded. */
+export function unfolded(trace: Trace, folded: ReadonlySet<number>, id: number): Set<number> {
+  const next = new Set([...folded].filter((each) => each !== id));
+  const around = trace.nodes.map((node) => chain(trace, node.scope)).filter((scopes) => scopes.includes(id));
+  if (around.length > SMALL) for (const scopes of around) if (scopes[0] !== id) next.add(scopes[scopes.indexOf(id) - 1] as number);
+  return next;
 }

@@ -1,0 +1,548 @@
+"""Forward mode: derivatives that travel with the values. Mirrors `torch/autograd/forward_ad.py`.
+
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, tangent)
+        primal, derivative = forward_ad.unpack_dual(f(dual))
+
+A *dual* tensor carries a tangent: the direction in which its value moves. Each op that meets a dual computes the
+tangent of its result beside the result, so `derivative` is the Jacobian of `f` times `tangent`, in one run of `f` and
+without a graph. You need it where a function has fewer inputs than outputs, for Hessian-vector products, and for checks
+of gradients. `minigrad.func.jvp` is the same as a function, and nests.
+
+NOTE 12 (one formula for both directions). A formula of a backward pass takes the gradient `g` of a result and returns
+that of an input: Jᵀg. In `g` it is linear, always. So it holds the other direction too, and no op has a second formula.
+Three rules follow, and docs/ops.md says which one an op uses:
+
+- The *formula* itself, for elementwise ops: J is diagonal, and Jᵀ = J. The tangent goes in where the gradient would.
+- The *op* itself, for ops that are linear in each argument: J is the op. So a view of a dual has a view of its tangent,
+  and what is written to one is written to the other.
+- Its *transpose* for all others: the formula is run on a `g` of zeros, recorded, and then differentiated by `g`.
+
+A level sees each op through a wrapper around its `forward` (`ops/_dispatch/op_wrappers.py`), which is installed while
+the level is on; otherwise ops cost nothing extra. A node is needed even where nothing requires grad, since it has the
+formula: so the op gets stand-ins for its duals, leaves or views that require grad, and the node is dropped or led to
+the duals themselves once the tangent is known. A backward pass inside a level runs on tensors, so that the gradients
+that it computes are duals too.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
+
+from minigrad._base.contexts import safe_exit
+from minigrad._base.tensor_data import SUFFIXES
+from minigrad.autograd.grad_mode import _DecoratorContextManager
+from minigrad.core import LOCAL, UNUSUAL, Node, Tensor, edge_target, plain
+from minigrad.core.engine import execute
+from minigrad.core.evaluate import call_function
+from minigrad.core.input_buffer import GraphTask
+from minigrad.core.saved import versions_of
+from minigrad.ops._dispatch.elementwise import ByNumber, OfNumber, OfOne, OfTwo
+from minigrad.ops._dispatch.op_wrappers import OPS, is_part
+from minigrad.ops.factory import zeros_like
+from minigrad.ops.shape.views import Alias
+
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+
+T = TypeVar("T", Tensor, Tensor | None)
+
+NO_LEVEL = "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
+NESTED = "Nested forward mode AD is not supported at the moment"
+NOT_LAST = "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
+NO_NUMBER = "Dual level must be a positive number."
+OTHER_SIZE = ("Trying to set a forward gradient that has a different size than that of the original Tensor, this is "
+              "not supported. Tensor is of size {} while the given forward gradient is of size {}.")
+TWICE = ("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level {} is not "
+         "supported.")
+OF_A_DUAL = "Setting a forward grad that itself has a forward gradient at the same level{} is not supported."
+KIND = "Expected {} to be floating point or complex, but got: {}"
+JVP_COUNT = "Function's jvp returned an invalid number of forward gradients (expected {} but got {})"
+
+ELEMENTWISE = (OfOne, OfTwo, OfNumber, ByNumber)
+POINTWISE = ("minigrad.ops.pointwise.", "minigrad.ops.activation")
+NOT_POINTWISE = {"GluBackward0", "PreluKernelBackward0"}
+LINEAR = ("minigrad.ops.shape.",)
+LINEAR_OPS = {"CloneBackward0", "ToCopyBackward0", "CopyBackwards", "SumBackward0", "SumBackward1", "MeanBackward0",
+              "MeanBackward1"}
+
+
+def rule_of(cls: type[Node]) -> str:
+    """Where the tangent of an op comes from: its `"formula"`, the `"op"` itself, or the formula's `"transpose"`."""
+    if cls.__name__ in LINEAR_OPS or cls.__module__.startswith(LINEAR):
+        return "op"
+    pointwise = issubclass(cls, ELEMENTWISE) or cls.__module__.startswith(POINTWISE)
+    return "formula" if pointwise and cls.__name__ not in NOT_POINTWISE else "transpose"
+
+
+class Tangents:
+    """The tangents of one level: of tensors, and of what nodes made, since a saved result is a new tensor each time."""
+
+    def __init__(self) -> None:
+        self.of_tensors: dict[int, tuple[Any, Tensor | None]] = {}  # by id: a weak reference, which removes the entry
+        self.of_results: dict[tuple[int, int], tuple[Any, Tensor | None]] = {}  # by a node's id and an output number
+
+    def get(self, tensor: Tensor) -> Tensor | None:
+        """Return the tangent of a tensor, or None; that of a view is a view of its base's."""
+        found = self.of_tensors.get(id(tensor))
+        if found is not None:
+            return found[1]
+        node = tensor._current_grad_fn
+        if node is not None and (id(node), tensor._output_nr) in self.of_results:
+            return self.of_results[id(node), tensor._output_nr][1]
+        base = tensor._base
+        whole = None if base is None else self.of_tensors.get(id(base), (None, None))[1]
+        if base is None or whole is None:
+            return None
+        start = tensor.storage_offset() - base.storage_offset()
+        part: Tensor = whole.as_strided(tensor.shape, tensor.stride(), start)
+        return self.set(tensor, part)
+
+    def set(self, tensor: Tensor, tangent: T) -> T:
+        """Keep a tangent as long as its tensor lives; None: it has none, though its base may."""
+        keep(self.of_tensors, id(tensor), tensor, tangent)
+        node = tensor._current_grad_fn
+        if node is not None:
+            keep(self.of_results, (id(node), tensor._output_nr), node, tangent)
+        return tangent
+
+
+def keep(table: dict[Any, Any], key: Any, owner: Any, value: Any) -> None:
+    """Enter a value into a table, until its owner is freed."""
+    table[key] = weakref.ref(owner, lambda _: table.pop(key, None)), value
+
+
+class ThreadLevels(threading.local):
+    """What the ops of a thread see."""
+
+    levels: tuple[Tangents, ...] = ()  # the innermost last; an op's tangents are computed in the levels around its own
+
+
+STATE = ThreadLevels()
+
+
+@contextmanager
+def within(levels: tuple[Tangents, ...], recorded: bool | None = None) -> Iterator[None]:
+    """A block in which ops see these levels only; `recorded` sets the grad mode too."""
+    before, mode = STATE.levels, LOCAL.grad_enabled
+    STATE.levels, LOCAL.grad_enabled = levels, mode if recorded is None else recorded
+    LOCAL.update()
+    try:
+        yield
+    finally:
+        STATE.levels, LOCAL.grad_enabled = before, mode
+        LOCAL.update()
+
+
+def tensors_in(*values: Any) -> list[Tensor]:
+    """Return the tensors among arguments or results, and in lists and tuples among them."""
+    found: list[Tensor] = []
+    for value in values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif type(value) in (list, tuple):
+            found += tensors_in(*value)
+    return found
+
+
+def replaced(value: Any, by: Callable[[Tensor], Any]) -> Any:
+    """Return arguments or results with each tensor replaced by what `by` returns for it."""
+    if isinstance(value, Tensor):
+        return by(value)
+    return type(value)([replaced(each, by) for each in value]) if type(value) in (list, tuple) else value
+
+
+def carrying(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[..., Any]:
+    """Wrap the forward of an op: where a dual comes in, a dual goes out; without `cls` it is the first argument."""
+    if is_part(forward):
+        return forward
+
+    @functools.wraps(forward)
+    def carry(*args: Any, **options: Any) -> Any:
+        levels = STATE.levels
+        if not levels:
+            return forward(*args, **options)
+        tangents = {id(each): tangent for each in tensors_in(*args, *options.values())
+                    if (tangent := levels[-1].get(each)) is not None}
+        with within(levels[:-1]):
+            if not tangents:
+                return carry(*args, **options)
+            if rule_of(args[0] if cls is None else cls) == "op":
+                return moved_itself(functools.partial(carry, **options), args, tangents, levels)
+            return Push(carry, (args, options), tangents, levels).results()
+
+    return carry
+
+
+def moved_itself(call: Callable[..., Any], args: tuple[Any, ...], tangents: dict[int, Tensor],
+                 levels: tuple[Tangents, ...]) -> Any:
+    """Run a linear op on its arguments and on their tangents: zeros for a tensor without one."""
+    result = call(*args)
+    moved = call(*replaced(args, lambda each: tangents[id(each)] if id(each) in tangents else zeros_like(each)))
+    for each, tangent in zip(tensors_in(result), tensors_in(moved), strict=True):
+        if each.array.dtype.kind == "f" and id(each) not in tangents:
+            levels[-1].set(each, tangent)
+    return result
+
+
+def without_graph(tensor: Tensor, levels: tuple[Tangents, ...]) -> Tensor:
+    """Return a tensor whose tangents, and theirs, have no graph either."""
+    made = plain(tensor.array)
+    for nr, level in enumerate(levels):
+        if (tangent := level.get(tensor)) is not None:
+            level.set(made, without_graph(tangent, levels[:nr]))
+    return made
+
+
+class Push:
+    """One op that is run on stand-ins for its duals, so that it leaves a node, whose formula gives the tangents."""
+
+    def __init__(self, call: Callable[..., Any], given: tuple[tuple[Any, ...], dict[str, Any]],
+                 tangents: dict[int, Tensor], levels: tuple[Tangents, ...]) -> None:
+        self.call, (self.args, self.options), self.tangents = call, given, tangents
+        self.levels, self.level = levels[:-1], levels[-1]
+        inputs = tensors_in(*self.args, *self.options.values())
+        self.recorded = LOCAL.recording and any(each._requires_grad for each in inputs)
+        self.keeps_graph = LOCAL.recording and any(each._requires_grad for each in (*inputs, *tangents.values()))
+        self.duals = {id(each): each for each in inputs if id(each) in tangents}
+        self.stand_ins = {key: self.stand_in(each) for key, each in self.duals.items()}
+
+    def stand_in(self, dual: Tensor) -> Tensor:
+        """Return a tensor that requires grad in place of a dual: part of its graph, or a leaf if it has none."""
+        stand_in = plain(dual.array, requires_grad=True)
+        if dual._requires_grad:
+            node = stand_in._grad_fn = Alias()
+            node.fill((edge_target(dual),), next_output_nrs=(dual._output_nr,))
+        for level in self.levels:
+            if (tangent := level.get(dual)) is not None:
+                level.set(stand_in, tangent)
+        return stand_in
+
+    def results(self) -> Any:
+        """Return what the op returns, with its tangents, and with the history that it has without a level."""
+        back = {id(stand_in): self.duals[key] for key, stand_in in self.stand_ins.items()}
+
+        def given(each: Tensor) -> Tensor:
+            return self.stand_ins.get(id(each), each)
+
+        with within(self.levels, recorded=True):
+            options = {name: replaced(value, given) for name, value in self.options.items()}
+            found = self.call(*replaced(self.args, given), **options)
+            results = [each for each in tensors_in(found) if id(each) not in back]
+            pushed = [self.pushed(each) if each._current_grad_fn is not None else None for each in results]
+        for each, tangent in zip(results, pushed, strict=True):
+            self.restore(each)
+            if tangent is not None:
+                self.level.set(each, tangent)
+        return replaced(found, lambda each: back.get(id(each), each))
+
+    def pushed(self, result: Tensor) -> Tensor | None:
+        """Return the tangent of a result; None if it does not depend on a dual."""
+        node = result._current_grad_fn
+        tangent = None
+        if rule_of(type(node)) == "formula" and node.outputs == 1:
+            tangent = self.by_formula(result, node)
+        if tangent is None:
+            tangent = self.by_transpose(result)
+        if tangent is None or self.keeps_graph:
+            return tangent
+        return without_graph(tangent, self.levels)  # of stand-ins, if anything
+
+    def by_formula(self, result: Tensor, node: Node) -> Tensor | None:
+        """The sum of what the formula makes of each tangent; None where a dual does not lead to the node at once."""
+        xp, total = Tensor.backward_namespace, None
+        for key, dual in self.stand_ins.items():
+            target = edge_target(dual)
+            edges = [i for i, each in enumerate(node.next) if each is target]
+            if not edges:
+                return None
+            tangent = xp.cast(self.tangents[key], result.array.dtype)
+            if tangent.array.shape != result.array.shape:
+                tangent = tangent + zeros_like(result)  # no view: `has_views` says whether others share its memory
+            grads = call_function(GraphTask(True, True), node, [tangent], sum_broadcast=False)
+            for part in [grads[i] for i in edges if grads[i] is not None]:
+                total = part if total is None else total + part
+        return total
+
+    def by_transpose(self, result: Tensor) -> Tensor | None:
+        """Differentiate Jᵀg, which is linear in `g`, by `g`."""
+        gradient = zeros_like(result)
+        gradient._requires_grad = True
+        duals = list(self.stand_ins.values())
+        columns = execute([result], [gradient], True, True, duals, accumulate_grad=False)
+        rows = [(column, tangent) for column, tangent in zip(columns, self.tangents.values(), strict=True)
+                if column is not None and column._requires_grad]
+        if not rows:
+            return None
+        found = execute([row for row, _ in rows], [tangent for _, tangent in rows], True, True, [gradient],
+                        accumulate_grad=False)
+        tangent: Tensor | None = found[0]
+        return tangent
+
+    def restore(self, result: Tensor) -> None:
+        """Lead the node of a result to the duals themselves, or take it away where nothing requires grad."""
+        node = result._current_grad_fn
+        if node is None:
+            return
+        if not self.recorded:
+            result._grad_fn, result._requires_grad, result._output_nr = None, False, 0
+            if result._extras is not None and result._extras.view is not None:
+                result._extras.view.grad_fn = None
+            return
+        nodes, output_nrs = list(node.next), list(node.output_nrs())
+        for key, stand_in in self.stand_ins.items():
+            dual, own = self.duals[key], edge_target(stand_in)
+            for i in [i for i, each in enumerate(nodes) if each is own]:
+                nodes[i], output_nrs[i] = edge_target(dual), dual._output_nr
+            node.replace_saved(stand_in, dual)
+        node.next, node.next_output_nrs = tuple(nodes), tuple(output_nrs) if any(output_nrs) else None
+        if any(isinstance(each, Tensor) and each._extras is not None for each in node.saved or ()):
+            node.extras().versions = versions_of(node.saved or ())
+
+
+class Following:
+    """What the rest of minigrad tells the levels: writes in place, custom Functions, and new backward passes."""
+
+    paused = staticmethod(functools.partial(within, ()))
+
+    @staticmethod
+    def lend(tensor: Tensor, stand_in: Tensor) -> None:
+        """Let what an in-place op gets for a tensor have its tangents."""
+        for level in STATE.levels:
+            if (tangent := level.get(tensor)) is not None:
+                level.set(stand_in, tangent)
+
+    @staticmethod
+    def written(tensor: Tensor, result: Tensor) -> None:
+        """Write the tangents of a result to those of the tensor into which it was written."""
+        levels = STATE.levels
+        for nr, level in enumerate(levels):
+            new = level.get(result)
+            with within(levels[:nr]):
+                old, base = level.get(tensor), tensor._base
+                if old is None and new is not None and base is not None:
+                    level.set(base, zeros_like(base))
+                    old = level.get(tensor)
+                if new is not None and (old is None or not (base is not None or has_views(old))):
+                    level.set(tensor, new.clone() if new._is_view() else new)
+                elif old is not None:
+                    level.set(tensor, old.zero_() if new is None else old.copy_(new))
+
+    @staticmethod
+    def turned(tensor: Tensor, result: Tensor) -> None:
+        """Give a tensor that became a view of itself the view of its tangent."""
+        for level in STATE.levels:
+            if (new := level.get(result)) is not None:
+                level.set(tensor, new)
+
+    @staticmethod
+    def called(function: Any, ctx: Any, args: tuple[Any, ...], outputs: Sequence[Any]) -> None:
+        """Call the `jvp` of a custom Function for each level in which an argument is dual. Raises RuntimeError if it
+        returns the wrong number of tangents, or one of another size."""
+        levels, made = STATE.levels, tensors_in(*outputs)
+        for nr, level in enumerate(levels):
+            given = [level.get(each) if isinstance(each, Tensor) else None for each in args]
+            if all(each is None for each in given):
+                continue
+            with within(levels[:nr]):
+                if ctx.materialize_grads:
+                    given = [zeros_like(each) if tangent is None and isinstance(each, Tensor)
+                             and each.array.dtype.kind == "f" else tangent
+                             for each, tangent in zip(args, given, strict=True)]
+                found = function.jvp(ctx, *given)
+            found = found if isinstance(found, tuple) else (found,)
+            if len(found) != len(made):
+                raise RuntimeError(JVP_COUNT.format(len(made), len(found)))
+            for output, tangent in zip(made, found, strict=True):
+                if tangent is not None:
+                    level.set(output, checked(output, tangent))
+        ctx.saved_for_forward = None
+
+    @staticmethod
+    def new_pass(task: GraphTask) -> None:
+        """Let a backward pass run on tensors, whose tangents the ops of its formulas carry along."""
+        if not STATE.levels or not task.first_order:
+            return
+        task.first_order, task.xp = False, Tensor.backward_namespace
+        evaluate = task.evaluate
+
+        def unrecorded(task: GraphTask, buffer: Any) -> Any:
+            with within(STATE.levels, recorded=False):
+                return evaluate(task, buffer)
+
+        task.evaluate = unrecorded
+
+
+class AllLevels:
+    """The levels that are on in the process: the first wraps all ops, the last unwraps them."""
+
+    count = 0
+
+    @classmethod
+    def push(cls) -> Tangents:
+        """Enter one more level in this thread."""
+        level = Tangents()
+        STATE.levels = (*STATE.levels, level)
+        cls.count += 1
+        cls.update()
+        return level
+
+    @classmethod
+    def pop(cls) -> None:
+        """Leave the innermost level of this thread."""
+        STATE.levels = STATE.levels[:-1]
+        cls.count -= 1
+        cls.update()
+
+    @classmethod
+    def update(cls) -> None:
+        """Install what a level needs, or remove it."""
+        on = cls.count > 0
+        OPS.wrap(carrying, on=on)
+        UNUSUAL.set("dual levels", on)
+        UNUSUAL.tangents = Following if on else None
+        SUFFIXES[:] = [shown] if on else []
+        if on != (Following.new_pass in UNUSUAL.pass_wrappers):
+            (UNUSUAL.pass_wrappers.append if on else UNUSUAL.pass_wrappers.remove)(Following.new_pass)
+
+
+def has_views(tangent: Tensor) -> bool:
+    """Whether others may share the memory of a tangent; then it is written to, as its tensor is."""
+    return tangent._is_view() or tangent._version_counter is not None
+
+
+def shown(tensor: Tensor) -> str | None:
+    """What a dual shows after its value."""
+    for level in reversed(STATE.levels):
+        if (tangent := level.get(tensor)) is not None:
+            with within(()):
+                return f"tangent={tangent}"
+    return None
+
+
+def checked(tensor: Tensor, tangent: Tensor) -> Tensor:
+    """Return a tangent. Raises RuntimeError, PyTorch's, if its size is not that of its tensor."""
+    if tangent.array.shape != tensor.array.shape:
+        raise RuntimeError(OTHER_SIZE.format(list(tensor.shape), list(tangent.shape)))
+    return tangent
+
+
+# ---- What users call. As in PyTorch only one such level can be on; those of `minigrad.func` nest.
+class UnpackedDualTensor(NamedTuple):
+    """A value and its tangent; None for a tensor that is not dual."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+class Current:
+    """The level that `enter_dual_level` made."""
+
+    level: Tangents | None = None
+
+
+def enter_dual_level() -> int:
+    """Begin a level and return its number, 0. Raises RuntimeError inside another one."""
+    if Current.level is not None:
+        raise RuntimeError(NESTED)
+    Current.level = AllLevels.push()
+    return 0
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """End the level: all its tangents are dropped. Raises RuntimeError if there is none, or it is not the last."""
+    if level not in (None, 0 if Current.level is not None else -1):
+        raise RuntimeError(NOT_LAST)
+    if Current.level is None:
+        raise RuntimeError(NO_NUMBER)
+    Current.level = None
+    AllLevels.pop()
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """Return a view of `tensor` that carries `tangent`, a tensor of the same shape.
+
+    Raises RuntimeError outside of a level, if the shapes differ, or if one of the two is dual already; ValueError if
+    one is not of floating point dtype.
+    """
+    current = Current.level
+    if current is None or (level is not None and level < 0):
+        raise RuntimeError(NO_LEVEL)
+    for name, each in (("primal", tensor), ("tangent", tangent)):
+        if not each.is_floating_point():
+            raise ValueError(KIND.format(name, each.dtype))
+    if current.get(tensor) is not None:
+        raise RuntimeError(TWICE.format(0))
+    if current.get(tangent) is not None:
+        raise RuntimeError(OF_A_DUAL.format(0))
+    checked(tensor, tangent)
+    return dual_of(current, tensor, tangent)
+
+
+def dual_of(level: Tangents, tensor: Tensor, tangent: Tensor) -> Tensor:
+    """Return a view of a tensor with this tangent, laid out in memory as the tensor is."""
+    dual: Tensor = tensor.view_as(tensor)
+    sizes, steps = tensor.shape, tensor.stride()
+    if tangent.stride() != steps and tensor.numel():
+        span = 1 + sum((size - 1) * step for size, step in zip(sizes, steps, strict=True))
+        tangent = zeros_like(tangent).new_zeros(span).as_strided(sizes, steps).copy_(tangent)
+    level.set(dual, tangent)
+    return dual
+
+
+def cut_loose(tensor: Tensor) -> Tensor:
+    """Return a tensor without its graph, but with its tangents, unlike `detach`."""
+    made = tensor.detach()
+    Following.lend(tensor, made)
+    return made
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """Return the value of a tensor, without its tangent, and the tangent, or None. Outside of a level: the tensor."""
+    current = Current.level
+    if current is None or (level is not None and level < 0):
+        return UnpackedDualTensor(tensor, None)
+    tangent = current.get(tensor) if current in STATE.levels else None
+    with within(()):
+        primal = tensor.view_as(tensor)
+    current.set(primal, None)
+    return UnpackedDualTensor(primal, tangent)
+
+
+class dual_level(_DecoratorContextManager):
+    """A block that is a level; its value is the level's number."""
+
+    def __enter__(self) -> int:
+        number, self._entered = enter_dual_level(), True
+        return number
+
+    @safe_exit
+    def __exit__(self, *error: Any) -> None:
+        exit_dual_level()
+
+
+def _is_fwd_grad_enabled() -> bool:
+    return bool(STATE.levels) or Current.level is None
+
+
+class _set_fwd_grad_enabled(_DecoratorContextManager):
+    """A block in which ops carry no tangents if `mode` is False."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode, self.prev = mode, STATE.levels
+        if not mode:
+            STATE.levels = ()
+
+    def __enter__(self) -> None:
+        self._entered = True
+
+    @safe_exit
+    def __exit__(self, *error: Any) -> None:
+        STATE.levels = self.prev
+
+    def clone(self) -> _set_fwd_grad_enabled:
+        return self.__class__(self.mode)
