@@ -41,6 +41,8 @@ class Encoder:
         self.forwarded: dict[str, Any] = {}  # the event of the last op that made a node
         self.nodes: list[int | None] = []  # of each tensor, its node now
         self.scope: int | None = None  # the running call of a module
+        # The innermost call of a module that raised, how many events there were then, and who else must raise.
+        self.raised: tuple[int | None, int, int | None] = None, -1, None
         self.called_by_path: set[int] = set()  # the parameters that are named by their modules
         self.expressions: dict[str, int] = {}  # by their text
         self.failed: Callable[[Exception], None] | None = None  # is told of entries that fit nothing, and are left out
@@ -75,6 +77,8 @@ class Encoder:
         elif kind == "run":
             for output_nr in range(len(fields["gradient"])):
                 self.let_go(("waiting", fields["node"], output_nr))
+        elif kind == "error" and self.raised[0] is not None and self.raised[1:] == (len(self.parts.events), None):
+            fields["scope"] = self.raised[0]
         elif kind == "release":
             if ("saved", fields["node"]) not in self.held:
                 return
@@ -89,7 +93,11 @@ class Encoder:
         schema = EVENTS[kind]
         if not schema.required <= fields.keys() <= schema.fields.keys():
             raise TypeError(f"an event {kind!r} has the fields {', '.join(schema.fields)}, not {', '.join(fields)}")
-        event = {"kind": kind, **{name: self.plain(fields[name]) for name in schema.fields if name in fields}}
+        event: dict[str, Any] = {"kind": kind}
+        for name in schema.fields:
+            if name in fields:
+                value = fields[name]
+                event[name] = value if value is None or type(value) in (int, str) else self.plain(value)
         if at[0] is not None:
             event["file"], event["line"] = at
         if depth > 0:
@@ -109,7 +117,9 @@ class Encoder:
         """Return a field as plain data, with the index of a preview in place of the copy of an array."""
         if x is None or isinstance(x, (int, str)):
             return x
-        return [self.plain(entry) for entry in x] if isinstance(x, (list, tuple)) else self.builder.value(x)
+        if isinstance(x, (list, tuple)):
+            return [each if each is None or type(each) in (int, str) else self.plain(each) for each in x]
+        return self.builder.value(x)
 
     def record(self, at: Place, depth: int, op: str, index: int, name: str, sequence_nr: int,
                targets: Sequence[int | None], output_nrs: Sequence[int] | None, inputs: Sequence[int | None],
@@ -213,6 +223,10 @@ class Encoder:
         self.parts.bindings.append({"step": len(self.parts.events), "call": call, "file": file, "line": line,
                                     "names": names})
 
+    def marked(self, places: list[int]) -> None:
+        """Note in a list how many events there are by now."""
+        places.append(len(self.parts.events))
+
     # time
     def took(self, node: int, backward: bool, seconds: float) -> None:
         """Note how long a node's op, or its derivative, took; several runs of a derivative add up."""
@@ -304,7 +318,11 @@ class Encoder:
         if self.scope is not None:
             scope = self.parts.scopes[self.scope]
             scope["inputs"] = inputs
-            if outputs is not None:
+            if outputs is None:
+                now = len(self.parts.events), self.scope
+                innermost = self.raised[0] if self.raised[1:] == now else self.scope  # else it passes through this one
+                self.raised = innermost, now[0], scope["parent"]
+            else:
                 scope["outputs"] = outputs
             self.scope = scope["parent"]
 

@@ -131,6 +131,10 @@ class Tracker:
             return kept
         return Whole(kept, array)
 
+    def tensor(self, t: Any) -> Any:
+        """Return the number of a tensor, noted now if it is new."""
+        raise NotImplementedError
+
     def wrote(self, storage: int) -> None:
         """Memory was written to: copies of the tensors stored there are out of date."""
         self.writes[storage] = self.writes.get(storage, 0) + 1
@@ -225,6 +229,10 @@ class Tracker:
 
     def module_end(self, given: Any, result: Any, raised: bool) -> None:
         """The module call that began last is over, with these arguments and this result, or it raised."""
+        if raised and (module := self.modules[-1]()) is not None:  # what met there, even if no op has seen it
+            given = given, list(module._parameters.values())
+            for t in tensors_of(given):
+                self.tensor(t)
         entry = ("module_end", self.numbers_in(given), None if raised else self.numbers_in(result))
         self.modules.pop()
         self.log.append(entry)

@@ -179,6 +179,11 @@ class Trace:
         index = self._indexed()
         return index.find(pattern, index.ops)
 
+    def failed(self) -> ModuleCall | None:
+        """Return the innermost call of a module that raised the error in which the recording ended, None without one;
+        its `error` says what was raised, and which shapes met there."""
+        return self._indexed().failed()
+
     def _indexed(self) -> Index:
         parts = self._encoded()
         if self._index is None or self._index.size != len(parts.events):

@@ -253,6 +253,19 @@ class ModuleCall(Asked):
                 for each, name in found.items()}
 
     @property
+    def error(self) -> str | None:
+        """What was raised, and the shapes that met, if an error that began here ended the recording."""
+        parts = self._index.parts
+        if self._index.failed() is not self:
+            return None
+        event, given = parts.events[-1], [parts.tensors[each] for each in self._inputs() if each is not None]
+        met = listed([shape_text(each["shape"]) for each in given if not each["parameter"]], empty="no tensor")
+        own = [f"{(each['name'] or 'a parameter').rpartition('.')[2]} {shape_text(each['shape'])}"
+               for each in given if each["parameter"]]
+        return (f"{event['type']}: {event['message']}; this {self.module} was given {met}"
+                + (f" and has {listed(own)}" if own else ""))
+
+    @property
     def saved(self) -> dict[str, TracedTensor]:
         """What its ops saved, by `op.name`, the op with the modules around it from here on."""
         return {f"{op.label.removeprefix(f'{self.name}.')}.{name}": tensor
@@ -350,6 +363,12 @@ class Index:
         for number, name in named:
             counts[name] += 1
             yield make(self, number, name, counts[name])
+
+    def failed(self) -> ModuleCall | None:
+        """The innermost call of a module that raised the error in which the recording ended."""
+        last = self.parts.events[-1] if self.size else {}
+        scope = last.get("scope") if last.get("kind") == "error" else None
+        return next((call for call in self.calls if call.scope == scope), None)
 
     def label(self, asked: Asked) -> str:
         """The name of a call or an op, with its number if there are several of that name."""

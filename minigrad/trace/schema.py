@@ -215,7 +215,8 @@ OTHER = {  # checkpoints that run again, direct calls, errors
     "error": Record(
         "The pass or the block ended in an exception.",
         type="str: its class",
-        message="str: its text"),
+        message="str: its text",
+        scope="scope or absent: the innermost call of a module that raised it"),
     "recompute_begin": Record(
         "A checkpointed function runs again; its events have a greater `depth`.", call="int: of which call"),
     "holder_filled": Record(

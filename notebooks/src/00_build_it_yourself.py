@@ -9,7 +9,7 @@
 # It is for those who have never seen automatic differentiation. If you have called `backward()` before, start with
 # lesson 1. About 45 minutes.
 #
-# Run the next cell (Shift+Enter), click the picture, then press → until the last step.
+# Run the next cell (Shift+Enter), click the picture, press **next →** four times, then drag `a`.
 
 # %% id=setup tags=opening,inspector
 import minigrad as torch
@@ -22,11 +22,11 @@ with record() as trace:
     b = torch.tensor(-3.0, requires_grad=True)
     d = a * b + a
     d.backward()
-Inspector(trace)
+Inspector(trace, lens="values", parts=[])
 
 # %% [markdown] id=still
-# Two numbers go in at the bottom, `a` and `b`, and one comes out, `d`. At the end each input has a second number, its
-# **gradient**. (`requires_grad=True` asks for it.)
+# Two numbers go in at the left, `a` and `b`, and one comes out at the right, `d`. At the end each has a second number,
+# its **gradient**. (`requires_grad=True` asks for it.)
 #
 # What does the gradient of `a` tell you about `d`? You will measure it, work it out by hand, and then write the
 # program that computes it.

@@ -49,7 +49,7 @@ def pictures(notebook: Any) -> list[str]:
 
 def steps(root: Locator) -> bool:
     """Whether an inspector goes on by the keyboard; one that is called by hand is asked for every step first."""
-    for every_step in root.locator("[data-lens=all]").all():
+    for every_step in root.locator("[data-lens=all]:visible").all():
         every_step.click()
     root.focus()
     root.press("Home")

@@ -131,3 +131,24 @@ def test_a_module_that_raised_returned_nothing() -> None:
         silent(torch.ones(2))
         broken(torch.ones(2))
     assert ["outputs" in scope for scope in trace.scopes] == [True, False]
+
+
+def test_a_model_that_fails_is_shown_up_to_there() -> None:
+    net = nn.Sequential(nn.Linear(4, 8), nn.Sequential(nn.ReLU(), nn.Linear(9, 3)))
+    inspector = inspect(net, torch.ones(2, 4))
+    trace = inspector.recording
+    assert trace.notes[0] == {
+        "text": "RuntimeError: mat1 and mat2 shapes cannot be multiplied (2x8 and 9x3); this Linear was given [2, 8] "
+                "and has weight [3, 9], bias [3]", "where": "in net.1.1", "count": 1}
+    assert inspector.step == len(trace) - 1 and trace.events[-1]["kind"] == "error"
+    assert trace["net.0"].output is not None and trace["net.1.1"].output is None
+    assert "this Linear was given [2, 5]" in inspect(net, torch.ones(2, 5)).recording.notes[0]["text"]
+    with pytest.raises(RuntimeError, match="size of tensor a"):
+        inspect(lambda: net[0](torch.ones(2, 4)) + torch.ones(3))
+
+
+def test_what_a_batch_should_be() -> None:
+    with pytest.raises(TypeError, match=r"not dict: give it the loss in it, or, if it is a batch, inspect\(model"):
+        inspect({"input_ids": torch.ones(2)})
+    with pytest.raises(TypeError, match="not tuple: give it one of the tensors in it"):
+        inspect((torch.ones(2), torch.ones(2)))

@@ -140,3 +140,39 @@ def test_gradients_are_those_of_the_pass_that_follows() -> None:
 def test_there_is_no_such_detail() -> None:
     with pytest.raises(ValueError, match="there is no detail 'all': it is one of 'values', 'arrays'"):
         record(detail="all")
+
+
+class TestAModuleThatRaises:
+    def net(self) -> nn.Module:
+        return nn.Sequential(nn.Linear(4, 8), nn.Sequential(nn.ReLU(), nn.Linear(9, 3)))
+
+    def test_is_known_with_what_met_there(self) -> None:
+        net = self.net()
+        with pytest.raises(RuntimeError, match="cannot be multiplied"), record() as trace:
+            net(torch.ones(2, 4))
+        failed = trace.failed()
+        assert failed is not None and failed.label == "net.1.1"
+        assert failed.error == ("RuntimeError: mat1 and mat2 shapes cannot be multiplied (2x8 and 9x3); this Linear "
+                                "was given [2, 8] and has weight [3, 9], bias [3]")
+        assert [call.label for call in trace.modules() if call.error] == ["net.1.1"]
+        assert Trace.from_json(trace.to_json()) == trace
+
+    def test_the_first_one(self) -> None:
+        net = self.net()
+        with pytest.raises(RuntimeError), record() as trace:
+            net(torch.ones(2, 5))
+        failed = trace.failed()
+        assert failed is not None and failed.label == "net.0" and "was given [2, 5] and has weight [8, 4]" in (
+            failed.error or "")
+
+    def test_one_whose_error_was_caught_is_not_meant(self) -> None:
+        net = self.net()
+        with pytest.raises(ArithmeticError), record() as trace:
+            with pytest.raises(RuntimeError):
+                net(torch.ones(2, 4))
+            torch.ones(2) * 2
+            raise ArithmeticError
+        assert trace.failed() is None
+
+    def test_a_recording_without_an_error(self) -> None:
+        assert recorded()[2].failed() is None

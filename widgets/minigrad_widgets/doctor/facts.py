@@ -159,6 +159,11 @@ class Facts:
         """Return the preview of an array."""
         return None if index is None else self.trace.values[index]
 
+    @cached_property
+    def not_finite(self) -> set[int | None]:
+        """The indices of the values with an entry that is not finite."""
+        return {index for index, value in enumerate(self.trace.values) if not finite(value)}
+
     # parameters
     @cached_property
     def parameters(self) -> dict[str, Any]:

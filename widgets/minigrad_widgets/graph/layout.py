@@ -69,8 +69,23 @@ def compute_layout(trace: dict[str, Any]) -> Layout:
     """Return positions for all nodes of a trace, in CSS pixels."""
     edges = edges_of(trace)
     widths = [width_of(trace, node) for node in range(len(trace["nodes"]))]
-    parts = _components(_downward(sorted({(node, to) for node, _, to in edges})))
-    placed, bends, right, bottom = {}, {}, float(MARGIN), 0.0
+    placed, bends, right, bottom = place({(node, to) for node, _, to in edges}, widths)
+    for node in range(len(trace["nodes"])):
+        if node not in placed:
+            placed[node] = [right + widths[node] / 2, MARGIN + HEIGHT / 2]
+            right += widths[node] + GAP
+    size = [right - GAP + MARGIN, max(bottom, MARGIN + HEIGHT / 2) + HEIGHT / 2 + MARGIN]
+    return _written(placed, bends, edges, size)
+
+
+def place(edges: Iterable[tuple[int, int]],
+          widths: Sequence[int]) -> tuple[dict[int, Point], dict[tuple[int, int], list[Point]], float, float]:
+    """Return the positions of all nodes that have edges, the points that long edges pass, and how far right and down
+    this reaches. Every edge points one layer down or more; `widths` are the nodes' own, in pixels."""
+    parts = _components(_downward(sorted(edges)))
+    placed: dict[int, Point] = {}
+    bends: dict[tuple[int, int], list[Point]] = {}
+    right, bottom = float(MARGIN), 0.0
     for piece, layers in chain.from_iterable(map(_plans, parts)):
         spots, between = _spread(piece, widths, layers)
         ways = [x for points in between.values() for x, _ in points]
@@ -80,12 +95,7 @@ def compute_layout(trace: dict[str, Any]) -> Layout:
         bends.update({edge: [[x + shift, y] for x, y in points] for edge, points in between.items()})
         right = max(*ways, *(x + widths[node] / 2 for node, (x, _) in spots.items())) + shift + GAP
         bottom = max(bottom, *(y for _, y in spots.values()))
-    for node in range(len(trace["nodes"])):
-        if node not in placed:
-            placed[node] = [right + widths[node] / 2, MARGIN + HEIGHT / 2]
-            right += widths[node] + GAP
-    size = [right - GAP + MARGIN, max(bottom, MARGIN + HEIGHT / 2) + HEIGHT / 2 + MARGIN]
-    return _written(placed, bends, edges, size)
+    return placed, bends, right, bottom
 
 
 def _written(placed: dict[int, Point], bends: dict[tuple[int, int], list[Point]], edges: Iterable[tuple[int, int, int]],

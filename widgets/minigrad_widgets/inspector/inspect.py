@@ -68,6 +68,9 @@ def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., An
     afterwards every leaf has the `.grad` that it had before. A tensor of several numbers gets a gradient of ones. For a
     graph that was not recorded while it was made, the forward pass is unknown, and the inspector says so.
 
+    If a module of the model raises, what ran until then is shown, at its end, and a note names the module and the
+    shapes that met in it. An error that was raised outside modules is the caller's.
+
     Raises:
         TypeError: if it is neither a tensor nor something to call, nor a list of traces, or is a generator function.
         ValueError: if it is a tensor without a graph, if traces have no ranks or times, if there is no such detail, or
@@ -99,8 +102,10 @@ def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., An
 
         trace = recorded(step, names, used, detail=detail)
     else:
-        raise TypeError(f"inspect takes a tensor or a function, not {type(what).__name__}")
-    return Inspector(trace)
+        hint = (": give it the loss in it, or, if it is a batch, inspect(model, **batch)" if isinstance(what, Mapping)
+                else ": give it one of the tensors in it" if isinstance(what, (list, tuple)) else "")
+        raise TypeError(f"inspect takes a tensor or a function, not {type(what).__name__}{hint}")
+    return Inspector(trace, step=len(trace) - 1 if trace.failed() else None)
 
 
 def recorded(make: Callable[[], Any], names: Mapping[str, Any], torch: bool, known: Any = None,
@@ -108,6 +113,7 @@ def recorded(make: Callable[[], Any], names: Mapping[str, Any], torch: bool, kno
     """Return the trace of what `make` does and of the backward pass of the tensor that it returns, or the `known` one.
 
     A pass that fails ends the trace with its error: if saved tensors of the graph are gone, its nodes are still shown.
+    So does a module that raises: the first note then says which one it was, and what it was given.
     """
     recording: Any = recorder(names, torch, detail)
     trace: Trace
@@ -115,12 +121,19 @@ def recorded(make: Callable[[], Any], names: Mapping[str, Any], torch: bool, kno
     with ExitStack() as stack:  # no recorder sees that leaves get back what they had
         if known is not None:
             stack.enter_context(kept_grads(known))
-        with recording as trace:
-            root = root_of(make(), trace.notes)
-            if root is not None:
-                if known is None:
-                    stack.enter_context(kept_grads(root))
-                failed = backward(root)
+        try:
+            with recording as trace:
+                root = root_of(make(), trace.notes)
+                if root is not None:
+                    if known is None:
+                        stack.enter_context(kept_grads(root))
+                    failed = backward(root)
+        except Exception:
+            call = trace.failed()
+            if call is None or call.error is None:
+                raise
+            trace.notes.insert(0, {"text": call.error, "where": f"in {call.label}", "count": 1})
+            return trace
     if failed is not None and (not trace.events or trace.events[-1]["kind"] != "error"):  # no pass had begun
         raise failed
     return trace

@@ -20,6 +20,7 @@ from minigrad.recorder import Trace, arithmetic, written
 from minigrad.trace.format import Names, few
 from minigrad.trace.sentences import describe
 from minigrad.trace.text import notes_line, traversal_text
+from minigrad_widgets.graph.calculation import calculation, calculation_text, told_at
 from minigrad_widgets.graph.derived import derived
 from minigrad_widgets.graph.folding import Folding, add_runs
 from minigrad_widgets.graph.layout import compute_layout
@@ -33,13 +34,17 @@ from minigrad_widgets.pictures import load
 from minigrad_widgets.widget.base import Widget, refuse_too_many_events
 from minigrad_widgets.widget.page import PLAYER
 
-LENSES = ("backward", "forward", "traversal", "checkpoint", "all")
+LENSES = ("backward", "forward", "traversal", "checkpoint", "all", "values")
+PARTS = ("lenses", "source", "details", "queue", "memory", "tools")
+TOO_LARGE = ("the lens 'values' shows a program of at most 24 operations, none of them in place, whose tensors have at "
+             "most 4 rows and 4 columns of known numbers; this recording is none: use lens='backward'")
 
 
 class Inspector(Widget):
     """Shows a trace.
 
-    `lens` is "forward" (what the user's code ran), "backward", "traversal" (call nodes by hand), "checkpoint" (what is
+    `lens` is "values" (a box for each number or small tensor, with signs between them; one button turns it into the
+    graph), "forward" (what the user's code ran), "backward", "traversal" (call nodes by hand), "checkpoint" (what is
     held, and what runs again) or "all" (every recorded step). With `ask` it stops before chosen steps and asks: True, a
     list of kinds among "next" (which node runs next?), "shape" (what arrives?) and "grad" (what is `.grad` then?), or
     of `{"kind": …, "step": the step that answers it}`; `score` and `answers` hold how a student did.
@@ -47,9 +52,15 @@ class Inspector(Widget):
     The numbers of the leaves can be changed in the browser, where all values and gradients follow without a kernel:
     `live=True` opens the list of leaves, `live=False` omits it. The trace, and what Python says about it, stay as
     recorded.
+
+    `parts` names what is shown besides the picture and its steps, of "lenses", "source", "details", "queue", "memory"
+    and "tools"; the button "more" shows the rest. None shows everything.
+
+    Raises ValueError for a lens "values" of a program too large to be read in it, and for unknown parts.
     """
 
-    STATE = ("trace", "lens", "step", "selected", "calls", "collapsed", "live", "ask", "answers", "score", "player")
+    STATE = ("trace", "lens", "step", "selected", "calls", "collapsed", "live", "parts", "ask", "answers", "score",
+             "player")
 
     trace = traitlets.Unicode(help="the trace as JSON, sent once").tag(sync=True)
     lens = traitlets.Enum(LENSES, default_value="backward").tag(sync=True)
@@ -61,6 +72,8 @@ class Inspector(Widget):
 
     live = traitlets.Bool(None, allow_none=True, help="whether numbers can be changed: True opens their list").tag(
         sync=True)
+    parts = traitlets.List(traitlets.Unicode(), None, allow_none=True,
+                           help="the parts that are shown at first, or None for all").tag(sync=True)
     ask = traitlets.List(traitlets.Dict(), help="the questions: a kind, and the step that answers it").tag(sync=True)
     answers = traitlets.List(traitlets.Dict(), help="what was answered, and whether it was right").tag(sync=True)
     score = traitlets.Dict(help="how many answers are right, how many were given, of how many questions").tag(sync=True)
@@ -68,7 +81,8 @@ class Inspector(Widget):
     player = traitlets.Unicode(PLAYER, help="the page that a copied link leads to").tag(sync=True)
 
     def __init__(self, trace: Trace, lens: str = "backward", step: int | None = None,
-                 ask: bool | Iterable[str | Mapping[str, Any]] = (), live: bool | None = None) -> None:
+                 ask: bool | Iterable[str | Mapping[str, Any]] = (), live: bool | None = None,
+                 parts: Iterable[str] | None = None) -> None:
         refuse_too_many_events(trace)
         self._trace = trace
         self._data: dict[str, Any] = shorten(json.loads(json.dumps(trace.to_dict())))
@@ -82,17 +96,37 @@ class Inspector(Widget):
             self._folding = Folding(self._data, self._data["folded"], compute_layout)
             self._data["opening"] = self._folding.layout()
         self._data.update(derived(self._data), modes=modes(self._data))
-        walks = lens in LENSES and lens != "traversal"
+        small = calculation(self._data)
+        if small:
+            self._data["calculation"] = small
+        walks = lens in LENSES and lens not in ("traversal", "values")
         first = next(iter(trace.steps(lens if walks else "backward")), 0)
+        if small and lens == "values":
+            first = small["steps"][0][0]
         text = written(self._data)
         questions = choose(trace, ask)
         super().__init__(trace=text, lens=lens, step=first if step is None else step, ask=questions, live=live,
+                         parts=None if parts is None else list(parts),
                          score={"right": 0, "answered": 0, "of": len(questions)})
 
     @staticmethod
     def compare(traces: Mapping[str, Trace], step: int = 0) -> Comparison:
         """Show several traces on one axis of steps: `Inspector.compare({"plain": one, "reentrant": other})`."""
         return compare(traces, step)
+
+    @traitlets.validate("lens")
+    def _fitting_lens(self, proposal: dict[str, Any]) -> str:
+        if proposal["value"] == "values" and "calculation" not in self._data:
+            raise ValueError(TOO_LARGE)
+        return str(proposal["value"])
+
+    @traitlets.validate("parts")
+    def _known_parts(self, proposal: dict[str, Any]) -> list[str] | None:
+        parts: list[str] | None = proposal["value"]
+        unknown = [part for part in parts or () if part not in PARTS]
+        if unknown:
+            raise ValueError(f"there is no part {unknown[0]!r} of an inspector; the parts are {', '.join(PARTS)}")
+        return parts
 
     @traitlets.validate("step")
     def _known_step(self, proposal: dict[str, Any]) -> int:
@@ -132,6 +166,8 @@ class Inspector(Widget):
             return "Inspector: nothing was recorded"
         if self.lens == "traversal":
             return f"Inspector, calling nodes by hand\n{self._told_by_hand()}"
+        if self.lens == "values":
+            return f"Inspector, {self._title()}\n{calculation_text(self._data, self.step)}"
         if self.lens == "checkpoint":
             return f"Inspector, checkpoints\n{checkpoints.lens_text(self._data, self.step)}"
         if self.ask:
@@ -144,6 +180,8 @@ class Inspector(Widget):
         """Return the graph at a step or the current one, folded as it is; or the chart of the checkpoint lens."""
         if self.lens == "checkpoint" and step is None and self._data["events"]:
             return load("checkpoints").draw({"": self._data}, self.step, self._title())
+        if self.lens == "values" and step is None:
+            return load("calculation").draw(self._data, self.step, self._title())
         return load("graph").draw(*self._drawn_at(step))
 
     def to_png(self, step: int | None = None) -> bytes:
@@ -195,6 +233,8 @@ class Inspector(Widget):
             return "nothing was recorded"
         if self.lens == "traversal":
             return f"called by hand: {len(self.calls)} of {len(self._data['nodes'])} nodes"
+        if self.lens == "values":
+            return told_at(self._data, self.step)
         return self._told_of(self.step)
 
     def _told_of(self, step: int) -> str:

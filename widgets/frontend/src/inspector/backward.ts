@@ -5,7 +5,7 @@ import { brief, broken, piled, valueOf } from "../trace/format";
 import { lensSteps, type Replay } from "../trace/frame";
 import { STYLES, type NodeLook, type Scene, type Tray } from "../graph/look";
 import { Trays } from "./trays";
-import { litNode, shownGradient, type Maybe, type Trace, type TraceEvent } from "../trace/types";
+import { litNode, shownGradient, type Calculation, type Maybe, type Trace, type TraceEvent } from "../trace/types";
 
 const PLACES = 9;
 const NOTHING: ReadonlySet<string> = new Set();
@@ -81,11 +81,18 @@ export class BackwardLens implements Lens {
   }
 
   get counter(): string {
+    if (this.#told) return `${this.position + 1} / ${this.#told.length}`;
     return `${Math.max(0, this.step)} / ${this.steps.at(-1) ?? 0}`;
+  }
+
+  /** The steps of the lens "values", with their sentences. */
+  get #told(): Calculation["steps"] | undefined {
+    return this.name === "values" ? this.trace.calculation?.steps : undefined;
   }
 
   get text(): string {
     const event = this.replay.event;
+    if (this.#told) return `step ${this.position + 1} of ${this.#told.length}: ${this.#told[this.position]?.[1] ?? ""}`;
     if (!event && this.trace.events.length === 0) return nothing(this.trace);
     if (!event) return this.name === "forward" ? "no op was recorded: there is no forward pass to step through" : "nothing yet";
     return `step ${this.step} of ${this.steps.at(-1) ?? 0}: ${describe(this.trace, event)}`;

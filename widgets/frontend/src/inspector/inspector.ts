@@ -20,11 +20,25 @@ import { noteLine, Panes, QueueStrip, Ribbon } from "./panes";
 import { Share } from "../page/share";
 import { SlideView, WholeWindow } from "../page/slide";
 import { Transport } from "../page/transport";
+import { Growing } from "./growing";
+import { play, ValuesPane } from "./values";
 import type { Maybe, Trace } from "../trace/types";
 
-const TITLES = { forward: "forward", backward: "backward", traversal: "call by hand", checkpoint: "checkpoint", all: "every step" };
+const TITLES = { values: "values", forward: "forward", backward: "backward", traversal: "call by hand", checkpoint: "checkpoint", all: "every step" };
 const LABEL = "minigrad inspector; left and right arrow step, space plays, f fills the window, s shows it to a class, digits fold the graph";
 const ALL: Changed = { nodes: null, edges: null };
+
+async function framesLater(count: number): Promise<void> {
+  for (let at = 0; at < count; at++) await new Promise((resolve) => requestAnimationFrame(resolve));
+}
+
+/** The rectangle on the screen of what each element draws first. */
+function boxesOf<K>(elements: readonly (readonly [K, Element])[]): Map<K, DOMRect> {
+  return new Map(elements.flatMap(([key, element]) => {
+    const rect = element.querySelector("rect");
+    return rect ? [[key, rect.getBoundingClientRect()] as const] : [];
+  }));
+}
 
 export class Inspector {
   readonly element = html("div", { class: "mg-root", tabindex: 0, role: "region", "aria-label": LABEL });
@@ -53,6 +67,9 @@ export class Inspector {
   readonly #trace: Trace;
   readonly #numbers: Numbers | null;
   readonly #live: Live | null;
+  readonly #values: ValuesPane | null;
+  readonly #growing: Growing;
+  #panes: HTMLElement | null = null;
 
   constructor(
     given: Trace,
@@ -62,7 +79,8 @@ export class Inspector {
     const trace = (this.#trace = live?.trace ?? given);
     this.#numbers = live && new Numbers(live, () => this.#moved(), link.live === true);
     this.#replay = new Replay(trace);
-    const walks = ["forward", "backward", "checkpoint", "all"].map((name) => [name, new BackwardLens(trace, name, this.#replay)] as const);
+    this.#values = trace.calculation ? new ValuesPane(trace, trace.calculation, this.#numbers) : null;
+    const walks = [...(this.#values ? ["values"] : []), "forward", "backward", "checkpoint", "all"].map((name) => [name, new BackwardLens(trace, name, this.#replay)] as const);
     this.#lenses = { traversal: new TraversalLens(trace), ...Object.fromEntries(walks) };
     this.#lens = this.#lenses[link.lens] ?? (this.#lenses["backward"] as Lens);
     this.#selected = link.selected;
@@ -88,6 +106,7 @@ export class Inspector {
     this.#ask = new Ask(trace, link.questions, (answers, score) => this.#answered(answers, score));
     this.#ask.load(link.answers);
     this.#transport = new Transport({ go: (position) => this.#go(position) });
+    this.#growing = new Growing(this.element, link, this.#values?.result ?? null, { ...this.#transport.keys, turn: () => void this.#turn() });
     this.#ribbon = new Ribbon(trace);
     this.#transport.track.prepend(this.#ribbon.element);
     this.#assemble();
@@ -115,8 +134,9 @@ export class Inspector {
   #assemble(): void {
     const head = html("div", { class: "mg-head" }, this.#text, this.#ribbon.tag, this.#tabList(), new Share(this.link).element, this.#slide.button, this.#whole.button);
     const panes = new Panes(this.#source.element, this.#graph.element, this.#details.element);
-    panes.element.append(this.#called.card);
-    const foot = html("div", { class: "mg-foot" }, this.#queue.element, this.#memory.element, this.#transport.element, ...noteLine(this.#trace));
+    panes.element.append(this.#called.card, ...(this.#values ? [this.#values.element] : []));
+    this.#panes = panes.element;
+    const foot = html("div", { class: "mg-foot" }, this.#queue.element, this.#memory.element, this.#transport.element, this.#growing.element, ...noteLine(this.#trace));
     this.element.append(head, ...(this.#numbers ? [this.#numbers.bar] : []), this.#ask.element, panes.element, foot);
   }
 
@@ -124,7 +144,7 @@ export class Inspector {
     const list = html("div", { class: "mg-tabs", role: "group", "aria-label": "lens" });
     const checkpoints = this.link.lens === "checkpoint" || this.#trace.events.some((event) => event.kind === "checkpoint_begin");
     for (const [name, title] of Object.entries(TITLES)) {
-      if (name === "checkpoint" && !checkpoints) continue;
+      if ((name === "checkpoint" && !checkpoints) || (name === "values" && !this.#values)) continue;
       const tab = html("button", { type: "button", class: "mg-tab", "data-lens": name }, title);
       tab.addEventListener("click", () => this.#switchTo(name));
       this.#tabs.push(tab);
@@ -171,6 +191,22 @@ export class Inspector {
     this.link.say("lens", name);
     this.#report();
     this.#show(ALL);
+  }
+
+  /** Turns the picture of the lens "values" into the graph or, at the graph, back, in one move. */
+  async #turn(): Promise<void> {
+    const [stage, { calculation }] = [this.#panes, this.#trace];
+    if (!this.#values || !stage || !calculation || stage.hasAttribute("data-turning")) return;
+    const back = this.#lens.name !== "values";
+    const spots = (): Map<string, DOMRect> => boxesOf([...(this.#values as ValuesPane).spots()]);
+    const nodes = (): Map<number, DOMRect> => boxesOf([...this.#graph.frame.querySelectorAll("[data-node]")].map((node) => [Number(node.getAttribute("data-node")), node]));
+    const before = back ? nodes() : spots();
+    this.#switchTo(back ? "values" : "backward");
+    mark(stage, "data-turning", "");
+    if (!back) await framesLater(2);  // the graph has its size after the first
+    const after = back ? spots() : nodes();
+    await play(stage, this.#trace, calculation, (back ? after : before) as Map<string, DOMRect>, (back ? before : after) as Map<number, DOMRect>, back);
+    mark(stage, "data-turning", null);
   }
 
   #go(wanted: number): void {
@@ -275,6 +311,8 @@ export class Inspector {
     mark(this.#text, "title", lens.text);
     const timed = lens instanceof BackwardLens && (lens.name === "forward" || lens.name === "all");
     this.#ribbon.show(timed ? lens.steps : null, lens.step);
+    if (lens.name === "values") this.#values?.show(lens.step, lens.lit);
+    this.#growing.show(lens.name, lens.position, lens.last);
     this.#showPosition();
     this.#memory.show(byHand ? null : lens.step, lens.name === "checkpoint");
     for (const tab of this.#tabs) mark(tab, "aria-pressed", String(tab.dataset["lens"] === lens.name));

@@ -105,19 +105,31 @@ export class Numbers {
       if (field.value.trim() !== "" && Number.isFinite(Number(field.value))) this.#set(leaf, at(), Number(field.value));
     });
     field.addEventListener("change", () => this.#refill());
-    handle.addEventListener("pointerdown", (event) => this.#drag(event, handle, leaf, at()));
+    handle.addEventListener("pointerdown", (event) => this.drag(event, handle, leaf, at()));
     this.#fields.push([leaf, at, field]);
     return html("div", { class: "mg-number" }, handle, field);
   }
 
-  #drag(start: PointerEvent, handle: HTMLElement, leaf: number, at: number): void {
+  /** Whether the numbers of a tensor can be changed. */
+  has(tensor: number): boolean {
+    return this.live.leaves.includes(tensor);
+  }
+
+  /** Changes a number by tenths. */
+  nudge(leaf: number, at: number, tenths: number): void {
+    this.#set(leaf, at, Number(((this.#numbersOf(leaf)[at] as number) + tenths / 10).toPrecision(6)));
+    this.#refill();
+  }
+
+  /** Changes a number as its handle is dragged sideways. */
+  drag(start: PointerEvent, handle: HTMLElement | SVGElement, leaf: number, at: number): void {
     if (start.button !== 0) return;
     start.preventDefault();
     handle.setPointerCapture(start.pointerId);
     const from = this.#numbersOf(leaf)[at] as number;
     const step = Math.max(0.01, 10 ** Math.floor(Math.log10(Math.max(Math.abs(from), 1e-3)) - 1) / 2);
-    const move = (event: PointerEvent): void => {
-      this.#set(leaf, at, Number((from + Math.round(event.clientX - start.clientX) * step).toPrecision(6)));
+    const move = (event: Event): void => {
+      this.#set(leaf, at, Number((from + Math.round((event as PointerEvent).clientX - start.clientX) * step).toPrecision(6)));
       this.#refill();
     };
     const stop = (): void => {

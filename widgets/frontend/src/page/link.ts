@@ -52,6 +52,11 @@ export class Link {
     return (this.model.get("live") ?? null) as boolean | null;
   }
 
+  /** The parts that are shown at first; null shows all. */
+  get parts(): string[] | null {
+    return (this.model.get("parts") ?? null) as string[] | null;
+  }
+
   get selected(): Maybe {
     return (this.model.get("selected") ?? null) as Maybe;
   }
@@ -78,7 +83,7 @@ export class Link {
   state(): Record<string, unknown> {
     this.flush();
     const trace = this.trace;
-    const names = [...SHARED, "ask", "player"].filter((name) => this.model.get(name) !== undefined);
+    const names = [...SHARED, "ask", "player", "parts"].filter((name) => this.model.get(name) !== undefined);
     return { trace: typeof trace === "string" ? JSON.parse(trace) : trace, ...Object.fromEntries(names.map((name) => [name, this.model.get(name)])) };
   }
 

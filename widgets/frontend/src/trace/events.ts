@@ -223,6 +223,7 @@ export interface ErrorEvent {
   kind: "error";
   type: string;
   message: string;
+  scope?: number;
 }
 
 /** A checkpointed function runs again; its events have a greater `depth`. */
@@ -345,7 +346,7 @@ export const EVENT_FIELDS: Readonly<Record<string, string>> = {
   capture: "tensor=tensor gradient=value?",
   backward_end: "",
   call: "node=node gradient=[value?] result=[value?]",
-  error: "type=str message=str",
+  error: "type=str message=str scope?=scope",
   recompute_begin: "call=int",
   holder_filled: "call=int index=int value=value?",
   early_stop: "call=int",

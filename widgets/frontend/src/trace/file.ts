@@ -104,7 +104,7 @@ export function parseTrace(given: unknown): Trace {
 // ---- Checks external data against the schema before any of it is drawn: a link's trace may come from anyone, and a
 // page may be damaged. minigrad/trace/validation.py does the same for files.
 const INDEXED: Record<string, string> = {
-  value: "values", tensor: "tensors", node: "nodes", scope: "scopes", file: "files", storage: "storages", expression: "expressions",
+  value: "values", tensor: "tensors", node: "nodes", scope: "scopes", file: "files", box: "boxes", storage: "storages", expression: "expressions",
 };
 const MANY = 1_000_000;
 /** Events of a trace that can be stepped through; minigrad_widgets/widget.py has the same limit. */
@@ -113,6 +113,8 @@ const [DEEPEST, LONGEST] = [100, 1_000];
 /** The fields of what Python derives from a trace, and of a comparison's figures: types.ts says what they mean. */
 const LINK = "kind=str from=node to=node tensor=tensor label=str";
 const RUN = "call=int name=str again=bool start=int end=int level=nr stop=int? told=str";
+const BOX = "tensor=tensor name=str node=node? output_nr=nr x=number y=number width=number height=number";
+const SIGN = "sign=str node=node? inputs=[box] outputs=[box] ways=[[(number,number)]] x=number y=number";
 const FIGURES = "steps=int peak=int atBackward=int? ops=int again=int";
 
 type Sizes = Readonly<Record<string, number>>;
@@ -225,6 +227,16 @@ function checkLayout(layout: unknown, sizes: Sizes, folded = false): void {
   if (!good) refuse("its layout is none");
 }
 
+/** Checks what the lens "values" draws. */
+function checkCalculation(given: unknown, sizes: Sizes): void {
+  if (!row(given) || ![given["boxes"], given["signs"]].every((list) => Array.isArray(list) && list.every(row))) refuse("its calculation is none");
+  const [boxes, signs] = [given["boxes"], given["signs"]] as [Row[], Row[]];
+  const all = { ...sizes, boxes: boxes.length };
+  checkFields(given, "root=box steps=[(int,str)] size=(number,number)", all, "its calculation");
+  for (const box of boxes) checkFields(box, BOX, all, "a box of its calculation");
+  for (const sign of signs) checkFields(sign, SIGN, all, "a sign of its calculation");
+}
+
 /** The number of parts of an expression; none if it is not an expression, or too deep. */
 function parts(x: unknown, depth = 0): number {
   if (Array.isArray(x)) {
@@ -266,6 +278,7 @@ export function check(data: unknown): void {
   checkAcyclic(rows("scopes").map(({ parent }) => (parent === null ? [] : [parent as number])), "scope");
   checkAcyclic(rows("nodes").map(({ next }) => (next as ([number, number] | null)[]).flatMap((edge) => (edge ? [edge[0]] : []))), "node");
   if (data["layout"] != null) checkLayout(data["layout"], sizes);
+  if (data["calculation"] != null) checkCalculation(data["calculation"], sizes);
   if (data["opening"] != null) checkLayout(data["opening"], sizes, true);
   if (data["folded"] != null && !testOf("[scope]")(data["folded"], sizes)) refuse("what is folded are no scopes of it");
   if (data["process"] !== undefined) checkFields(row(data["process"]) ? data["process"] : refuse("its process is no record"), "rank=int ranks=int began?=number?", sizes, "its process");

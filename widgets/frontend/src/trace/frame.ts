@@ -375,6 +375,7 @@ function sharing(trace: Trace): number[][] {
 
 /** The steps at which a lens stops. */
 export function lensSteps(trace: Trace, lens: string): number[] {
+  if (lens === "values" && trace.calculation) return trace.calculation.steps.map(([step]) => step);
   const all = trace.events.map((_, step) => step);
   if (lens === "all" || lens === "checkpoint") return all;
   if (lens === "forward") return all.filter((step) => FORWARD.has(trace.events[step]?.kind ?? "") && !trace.events[step]?.depth);

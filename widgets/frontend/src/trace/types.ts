@@ -63,6 +63,26 @@ export interface Run {
   told: string;
 }
 
+/** A small program as one reads it: minigrad_widgets/graph/calculation.py says what each field means. */
+export interface CalculationBox {
+  tensor: number;
+  name: string;
+  node: Maybe;
+  output_nr: number;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+export interface Calculation {
+  boxes: CalculationBox[];
+  signs: { sign: string; node: Maybe; inputs: number[]; outputs: number[]; ways: [x: number, y: number][][]; x: number; y: number }[];
+  root: number;
+  steps: [step: number, told: string][];
+  size: [width: number, height: number];
+}
+
 /** What a trace cost, for comparisons. */
 export interface Figures {
   steps: number;
@@ -105,6 +125,7 @@ export interface Trace {
   /** What minigrad_widgets/graph/derived.py finds. */
   links?: Tie[];
   runs?: Run[];
+  calculation?: Calculation;
   /** A comparison adds them. */
   figures?: Figures;
 }

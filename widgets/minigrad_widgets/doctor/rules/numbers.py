@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import pairwise, takewhile
 from typing import Any, NamedTuple
 
-from minigrad_widgets.doctor.facts import Facts, at_of, closure, finite
+from minigrad_widgets.doctor.facts import Facts, at_of
 from minigrad_widgets.doctor.findings import Finding, Mend, line_at
 from minigrad_widgets.doctor.watch import Activation
 
@@ -34,13 +34,13 @@ def nan(facts: Facts) -> Iterator[Finding]:
     """`nan-forward` and `nan-backward`: the first op that made a NaN or Inf from finite numbers."""
     forward = next(((step, event) for step, event in facts.forwards if starts(facts, event)), None)
     backward = next(((step, event) for step, event in facts.walk() if event["kind"] == "flow"
-                     and not finite(facts.value(event["gradient"])) and clean_run(facts, step, event["node"])), None)
-    spoilt = any(e["kind"] in ("accumulate", "capture") and not finite(facts.value(e["gradient"]))
-                 for e in facts.events) or any(not finite(facts.value(facts.tensors[t]["value"]))
+                     and event["gradient"] in facts.not_finite and clean_run(facts, step, event["node"])), None)
+    spoilt = any(e["kind"] in ("accumulate", "capture") and e["gradient"] in facts.not_finite
+                 for e in facts.events) or any(spoilt_first(facts, t)
                                                for p in facts.passes for n in p.roots for t in facts.outputs_of(n))
     if forward is not None and (backward is None or forward[0] < backward[0]):
         step, event = forward
-        worst = next(t for t in event["outputs"] if not finite(value_of(facts, t)))
+        worst = next(t for t in event["outputs"] if spoilt_first(facts, t))
         shown = what_is(value_of(facts, worst))
         inputs = ", ".join(range_of(facts, t) for t in event["inputs"] if t is not None)
         empty = any(0 in facts.tensors[t]["shape"] for t in event["inputs"] if t is not None)
@@ -66,8 +66,8 @@ def nan(facts: Facts) -> Iterator[Finding]:
 
 def starts(facts: Facts, event: dict[str, Any]) -> bool:
     """Return whether an op made a NaN or Inf from finite numbers, and not on purpose as a mask does."""
-    return (event["op"] not in MASKS and any(not finite(value_of(facts, t)) for t in event["outputs"])
-            and all(finite(value_of(facts, t)) for t in event["inputs"] if t is not None)
+    return (event["op"] not in MASKS and any(spoilt_first(facts, t) for t in event["outputs"])
+            and not any(spoilt_first(facts, t) for t in event["inputs"] if t is not None)
             and not (event["op"] in ("mul", "div") and from_infinity(facts, event)) and matters(facts, event))
 
 
@@ -75,17 +75,24 @@ def matters(facts: Facts, event: dict[str, Any]) -> bool:
     """Return whether what is not finite in an op's results goes on into a graph. The logarithm of a distance of 0, from
     which T5 makes the number of a bucket, does not."""
     written = {e["tensor"] for e in facts.events if e["kind"] == "version"}  # their values may be any by now
-    forth = facts.moves[0]
-    edges = {t: {each for each in made if each in written or not finite(value_of(facts, each))}
-             for t, made in forth.items()}
-    spoilt = [t for t in event["outputs"] if not finite(value_of(facts, t))]
-    return any(facts.in_graph(t) for t in closure(spoilt, edges))
+    forth, waiting = facts.moves[0], [t for t in event["outputs"] if spoilt_first(facts, t)]
+    found = set(waiting)
+    while waiting:
+        fresh = {t for t in forth.get(waiting.pop(), ()) if t in written or spoilt_first(facts, t)} - found
+        found |= fresh
+        waiting += fresh
+    return any(facts.in_graph(t) for t in found)
 
 
 def from_infinity(facts: Facts, event: dict[str, Any]) -> bool:
     """Return whether the user wrote the infinity: `mask * float("-inf")`."""
     shown = line_at(facts.trace, at_of(event), "")
     return bool(shown) and ("inf" in shown[0].source)
+
+
+def spoilt_first(facts: Facts, tensor: int) -> bool:
+    """Return whether a tensor held a NaN or Inf when it was first seen."""
+    return facts.tensors[tensor]["value"] in facts.not_finite
 
 
 def value_of(facts: Facts, tensor: int) -> dict[str, Any] | None:
@@ -98,7 +105,7 @@ def clean_run(facts: Facts, step: int, node: int) -> bool:
     for i in range(step, -1, -1):
         event = facts.events[i]
         if event["kind"] == "run" and event["node"] == node:
-            return all(finite(facts.value(g)) for g in event["gradient"])
+            return facts.not_finite.isdisjoint(event["gradient"])
     return False
 
 
