@@ -50,6 +50,8 @@ __all__ = [
 ]
 globals().update(_ops.FUNCTIONS)  # the functions of `minigrad.ops.public`, wrapped in PyTorch's argument parsing
 _overridable_module(vars(autograd), ("backward", "grad"))
+for _public in (Tensor, Size, dtype, device, layout, memory_format, Generator, finfo, iinfo, UntypedStorage):
+    _public.__module__ = "minigrad"  # printed and pickled under the name that users write
 __version__ = "0.1.0"
 newaxis = None
 _importing.done()

@@ -12,8 +12,11 @@ __all__ = ["Final", "ScriptModule", "annotate", "export", "ignore", "is_scriptin
            "unused"]
 
 Final = Any  # a hint for the compiler, as is `annotate`
-ScriptModule = Module
 NOTHING = "minigrad compiles nothing: torch.jit.{} returns its argument unchanged, which runs uncompiled."
+
+
+class ScriptModule(Module):
+    """A module that a program says is compiled; it runs uncompiled. No other module is one."""
 
 
 def script(obj: Any, *args: Any, **kwargs: Any) -> Any:

@@ -45,7 +45,8 @@ TESTS = {
     "models": ["tests/models"],
 }
 # What a group needs as a whole: with it required, not one test of the group may skip.
-NEEDS = {"parity": "torch", "browser": "browser", "frontend": "node", "distributed": "mpi", "models": "models"}
+NEEDS = {"parity": "torch", "browser": "browser", "frontend": "node", "distributed": "mpi", "models": "models",
+         "wasm": "wasm"}
 NO_TESTS_COLLECTED = 5
 # The tests of a file of `browser` share a page, so one process has them all. Ranks wait for each other without
 # sleeping: two jobs at once on two cores would take each other's time.

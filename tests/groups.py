@@ -1,4 +1,4 @@
-"""What a test may need beyond Python and NumPy: PyTorch, a browser, node, MPI, public models.
+"""What a test may need beyond Python and NumPy: PyTorch, a browser, node, MPI, public models, Pyodide.
 
 A test that needs one of them says so once, at the top of its file or fixture:
 
@@ -19,7 +19,7 @@ import pytest
 
 from minigrad.distributed.launch import mpiexec
 
-GROUPS = ("torch", "browser", "node", "mpi", "models")
+GROUPS = ("torch", "browser", "node", "mpi", "models", "wasm")
 OLDEST_TORCH = (2, 6)
 MODELS = ("accelerate", "lightning", "peft", "torch_geometric", "transformers", "x-transformers")  # the extra `models`
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")

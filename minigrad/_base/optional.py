@@ -3,7 +3,9 @@
 The one file that imports inside a function.
 """
 
+import contextlib
 import importlib
+import importlib.util
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NoReturn
@@ -36,5 +38,11 @@ def missing(owner: str, name: str, reason: str = "") -> NoReturn:
 
 
 def module_getattr(module: str) -> Callable[[str], Any]:
-    """The `__getattr__` of a module."""
-    return lambda name: missing(f"module '{module}'", name)
+    """The `__getattr__` of a module: a submodule is loaded when it is first used, as PyTorch's are with `torch`."""
+    def attribute(name: str) -> Any:
+        with contextlib.suppress(ModuleNotFoundError):  # of the module itself, which is no package
+            if not name.startswith("_") and importlib.util.find_spec(f"{module}.{name}") is not None:
+                return importlib.import_module(f"{module}.{name}")
+        missing(f"module '{module}'", name)
+
+    return attribute

@@ -259,6 +259,9 @@ def unusual() -> bool:
                 or module._global_backward_pre_hooks or autocast_is_on())
 
 
+OTHERS = ("inductor", "aot_eager", "eager")  # backends of PyTorch's that need nothing else
+
+
 def compile(fn: Any = None, *, backend: str = "auto", fullgraph: bool = False, dynamic: bool | None = None) -> Any:
     """Turn a training step, a function of tensors or a module into a program that does the same, faster.
 
@@ -268,7 +271,8 @@ def compile(fn: Any = None, *, backend: str = "auto", fullgraph: bool = False, d
     `step = compile(step)`, or as a decorator.
 
     `backend`: "numpy"; "numba", which makes one loop of statements over the same elements, and takes half a second for
-    each new loop (`pip install "minigrad-kit[fast]"`); "auto": numba where it is installed, else NumPy.
+    each new loop (`pip install "minigrad-kit[fast]"`); "auto": numba where it is installed, else NumPy. PyTorch's
+    "inductor", "aot_eager" and "eager" mean "auto".
     `fullgraph`: raise an error where a warning would be given.
     `dynamic`: accepted as PyTorch has it; each shape gets a program of its own.
 
@@ -279,6 +283,7 @@ def compile(fn: Any = None, *, backend: str = "auto", fullgraph: bool = False, d
     """
     if fn is None:
         return functools.partial(compile, backend=backend, fullgraph=fullgraph, dynamic=dynamic)
+    backend = "auto" if backend in OTHERS else backend
     if backend not in ("auto", *BACKENDS):
         raise ValueError(f"backend must be one of auto, {', '.join(BACKENDS)}, not {backend!r}")
     if dynamic:

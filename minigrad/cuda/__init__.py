@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minigrad._base.device import NO_GPU, OutOfMemoryError
 from minigrad._base.device import device as Device
+from minigrad._base.optional import module_getattr
 from minigrad.backends import registry
 from minigrad.backends.registry import Backend
 from minigrad.core import Tensor
@@ -266,3 +267,7 @@ def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
     """Set the states of all GPUs' generators."""
     for index, state in enumerate(new_states):
         set_rng_state(state, index)
+
+
+if not TYPE_CHECKING:  # a type checker reports missing names by itself
+    __getattr__ = module_getattr(__name__)

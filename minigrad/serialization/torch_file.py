@@ -53,7 +53,7 @@ class NotWritten(TypeError):
 def torch_name(cls: type) -> tuple[str, str]:
     """Return the module and name under which PyTorch has a minigrad class; for other classes, their own."""
     module, name = cls.__module__, cls.__qualname__
-    if not module.startswith("minigrad."):
+    if module.partition(".")[0] != "minigrad":
         return module, name
     if name == "NonDynamicallyQuantizableLinear":  # the one layer that PyTorch has in another module than minigrad
         return "torch.nn.modules.linear", name

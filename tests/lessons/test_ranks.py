@@ -170,6 +170,13 @@ def test_when_the_kernel_is_stopped_or_killed_nothing_is_left(tmp_path: Path, nu
     assert becomes(0, 60)
 
 
+def test_in_a_browser_one_sentence_says_where_to_run_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dist, "is_available", lambda: False)
+    monkeypatch.setattr(sys, "platform", "emscripten")
+    with pytest.raises(RankError, match="no browser can. Run the lesson in JupyterLab"):
+        ranks(2, scaled, 1.0)
+
+
 def test_without_mpi_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dist, "is_available", lambda: False)
     with pytest.raises(RankError, match=r'pip install "minigrad-kit\[mpi\]"$'):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import pickle
 import re
+import subprocess
 import sys
 
 import pytest
@@ -91,3 +92,53 @@ def test_ops_side_by_side_are_counted_once(monkeypatch):
     assert minigrad.get_num_interop_threads() == 3
     with pytest.raises(RuntimeError, match="cannot set number of interop threads after parallel work has started"):
         minigrad.set_num_interop_threads(3)
+
+
+@pytest.mark.parametrize("name", ["cuda.amp.autocast", "cuda.amp.GradScaler", "nn.utils.fusion.fuse_conv_bn_eval",
+                                  "nn.utils.parametrize.register_parametrization", "utils.checkpoint.checkpoint",
+                                  "utils.data.distributed.DistributedSampler", "nn.parallel.DistributedDataParallel",
+                                  "optim.swa_utils.AveragedModel", "autograd.profiler.profile"])
+def test_submodules_are_reached_by_attribute_alone(name):
+    """In a new process: here, other tests may have imported them."""
+    program = "import sys, operator, MODULE as m; print(operator.attrgetter(sys.argv[1])(m).__name__)"
+    printed = [subprocess.run([sys.executable, "-c", program.replace("MODULE", lib), name], check=True, text=True,
+                              capture_output=True).stdout for lib in ("torch", "minigrad")]
+    assert printed[0] == printed[1] != ""
+
+
+PUBLIC = ("Tensor", "Size", "dtype", "device", "layout", "memory_format", "Generator", "finfo", "iinfo")
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_class_is_printed_and_pickled_by_its_public_name(torch, name):
+    ours, theirs = getattr(minigrad, name), getattr(torch, name)
+    assert repr(ours).replace("minigrad", "torch") == repr(theirs).replace("torch._C", "torch")
+    assert pickle.loads(pickle.dumps(ours)) is ours
+
+
+@pytest.mark.parametrize("make", [
+    lambda m: m.ones(2), lambda m: m.Size([1]), lambda m: m.float32, lambda m: m.bfloat16, lambda m: m.bool,
+    lambda m: m.device("cpu"), lambda m: m.channels_last, lambda m: m.strided, lambda m: m.nn.Parameter(m.ones(1)),
+])
+def test_what_they_make_is_pickled_as_before(torch, make):
+    again = [repr(pickle.loads(pickle.dumps(make(m)))) for m in (torch, minigrad)]
+    assert again[0] == again[1]
+
+
+def test_pickles_with_the_private_names_are_read():
+    size = (b"\x80\x04\x95)\x00\x00\x00\x00\x00\x00\x00\x8c\x14minigrad._base.dtype\x94\x8c\x04Size\x94\x93\x94K\x01"
+            b"\x85\x94\x85\x94\x81\x94.")
+    assert pickle.loads(size) == minigrad.Size([1])
+
+
+@pytest.mark.parametrize("backend", ["inductor", "aot_eager", "eager"])
+def test_backends_of_pytorchs_compiler(backend):
+    assert minigrad.compile(lambda x: x + 1, backend=backend)(minigrad.ones(1)).tolist() == [2.0]
+    with pytest.raises(ValueError, match="backend must be one of"):
+        minigrad.compile(lambda x: x, backend="another")
+
+
+def test_only_script_modules_are_script_modules(torch):
+    for m in (torch, minigrad):
+        assert not isinstance(m.nn.Linear(1, 1), m.jit.ScriptModule)
+        assert issubclass(m.jit.ScriptModule, m.nn.Module)

@@ -183,7 +183,7 @@ def cycle():
     ({"x": np.ones(2)}, TypeError, r"the object\['x'\] is of type numpy.ndarray"),
     ({"x": np.float64(2)}, TypeError, r"the object\['x'\] is of type numpy.float64"),
     ({b"x": 2}, TypeError, "a key of the object is of type builtins.bytes"),
-    ({minigrad.ones(1): 2}, TypeError, "a key of the object is of type minigrad.core.tensor.Tensor"),
+    ({minigrad.ones(1): 2}, TypeError, "a key of the object is of type minigrad.Tensor"),
     ({"x": lambda: 3}, TypeError, r"the object\['x'\] is of type builtins.function"),
     (collections.defaultdict(int), TypeError, "collections.defaultdict"),
     (cycle(), ValueError, r"the object\[1\] contains itself"),

@@ -3,7 +3,7 @@
 import importlib
 from typing import Any
 
-from minigrad._base.optional import missing
+from minigrad._base.optional import module_getattr
 from minigrad.nn.utils import rnn
 from minigrad.nn.utils.clip_grad import (
     clip_grad_norm,
@@ -20,15 +20,12 @@ __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_
            "parameters_to_vector", "remove_weight_norm", "rnn", "skip_init", "vector_to_parameters", "weight_norm"]
 LATER = {"fuse_conv_bn_eval": "fusion", "fuse_conv_bn_weights": "fusion", "fuse_linear_bn_eval": "fusion",
          "fuse_linear_bn_weights": "fusion", "remove_spectral_norm": "spectral_norm", "spectral_norm": "spectral_norm"}
-MODULES = ("parametrizations", "parametrize", "prune", "stateless")
 
 
 def __getattr__(name: str) -> Any:
     """Import rarely used functions on first access: `import minigrad.nn` does not load them."""
-    if name in MODULES:
-        return importlib.import_module(f"{__name__}.{name}")
     if name in LATER:
         function = getattr(importlib.import_module(f"{__name__}.{LATER[name]}"), name)
         globals()[name] = function  # otherwise the name would be that of the file `spectral_norm`
         return function
-    missing(f"module {__name__!r}", name)
+    return module_getattr(__name__)(name)

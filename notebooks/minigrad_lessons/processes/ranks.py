@@ -30,6 +30,8 @@ __all__ = ["RankError", "ranks"]
 WORKER = Path(__file__).with_name("program.py")
 NO_MPI = ("This cell starts several processes, which need mpi4py and an MPI. Both come with: "
           'python -m pip install "minigrad-kit[mpi]"')
+IN_BROWSER = ("This cell starts several processes, which no browser can. Run the lesson in JupyterLab, in an "
+              'environment with: python -m pip install "minigrad-kit[lessons,mpi]"')
 SECONDS, GRACE = 60.0, 15.0  # what a rank may take, and what it may take to start and to end it
 ALARM = "was ended by signal 14 (SIGALRM)"
 GLOO = "Resource deadlock avoided"  # what C++ says then, before the process ends
@@ -152,7 +154,7 @@ def ranks(count: int, program: Callable[..., Any], *arguments: Any, seconds: flo
         ValueError: for a lambda.
     """
     if not distributed.is_available() or launch.mpiexec() is None:
-        raise RankError(NO_MPI)
+        raise RankError(IN_BROWSER if sys.platform == "emscripten" else NO_MPI)
     job = Job(program.__module__)
     job.add(program.__name__, program)
     given = [value.__name__ if isinstance(value, FunctionType | type) else f"argument {number}"

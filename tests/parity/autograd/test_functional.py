@@ -85,7 +85,7 @@ def tried(call, *given):
     try:
         return told(call(*given))
     except Exception as error:  # noqa: BLE001 (whichever it is, it is the answer)
-        return type(error).__name__, str(error).replace("minigrad.core.tensor.Tensor", "torch.Tensor").split("\n\n")[0]
+        return type(error).__name__, str(error).replace("minigrad.Tensor", "torch.Tensor").split("\n\n")[0]
 
 
 def same(torch, call, *given):

@@ -17,7 +17,7 @@ import pytest
 from tests.groups import has_torch
 
 ROOT = Path(__file__).parents[3]
-DETAILS = ("modules", "ops", "values")
+DETAILS = ("modules", "ops", "values", "arrays")
 STORIES = "tests.parity.trace.device_stories"
 Told = Callable[[str], Any]
 
@@ -85,11 +85,11 @@ def test_values_are_queued_and_waited_for_once(told, torch) -> None:
     if python_device().why_not() is not None:
         pytest.skip(python_device().why_not())
     counts = told(python_device().NAME)["counts"]
-    assert len(counts) == 9
+    assert len(counts) == 12
     waits = {name: (each["waits"], each["synchronize"]) for name, each in counts.items()}
     assert waits == dict.fromkeys(counts, (0, 1))
     queued = {name: each["queued"] for name, each in counts.items()}
-    assert [queued[f"large {detail}"] for detail in DETAILS] == [2, 4, 18]  # of matrices, only with "values"
+    assert [queued[f"large {detail}"] for detail in DETAILS] == [2, 4, 18, 21]  # of matrices, only from "values" on
     assert queued["training modules"] == 6  # per step: the loss, the gradient that starts the pass, the loss again
 
 

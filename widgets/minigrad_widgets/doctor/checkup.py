@@ -23,7 +23,7 @@ from minigrad_widgets.doctor.library import (
     library_of,
     surroundings,
 )
-from minigrad_widgets.doctor.recording import Recording, run
+from minigrad_widgets.doctor.recording import Recording, is_ours, run
 from minigrad_widgets.doctor.report import Report, gradients_of, held_bytes
 from minigrad_widgets.doctor.rules import RULES
 from minigrad_widgets.doctor.state import State
@@ -80,7 +80,8 @@ def checkup(step: Callable[[], Any], *, model: Any = None, optimizer: Any = None
 
 def attach(error: BaseException, report: Report, iteration: int) -> None:
     """Attach to an error of the step itself the report of what was found until then."""
-    said = f"checkup ended in iteration {iteration}: this error is the step's own."
+    whose = "is the doctor's own, not the step's: please report it" if is_ours(error) else "is the step's own"
+    said = f"checkup ended in iteration {iteration}: this error {whose}."
     try:
         error.report = report  # type: ignore[attr-defined]  # most exceptions allow attributes
         error.add_note(f"{said} What was found so far is in its `report`.")
@@ -146,7 +147,10 @@ def examined(facts: Facts) -> Report:
     told = facts.recording.told
     if told is not None:
         cause = diagnosis(facts, told)
-        findings.append(cause if cause is not None else own_error(told.kind, told.text))
+        if cause is None:
+            whose = "The doctor" if is_ours(facts.recording.error) else "The step"
+            cause = Finding("own-error", "error", f"{whose} raised an error of its own, {told.kind}: {told.text}")
+        findings.append(cause)
     for rule in RULES:
         findings += rule(facts)
     if told is not None and findings and findings[0].rule == "own-error" and told.kind == "TypeError" and (
@@ -161,8 +165,3 @@ def examined(facts: Facts) -> Report:
                                      "and about optimizers that hold old ones, were skipped."]
     notes += filter(None, [notes_line(facts.trace.notes)])
     return Report(findings, len(facts.recording.alive), gradients_of(facts), held_bytes(facts), facts.trace, notes)
-
-
-def own_error(kind: str, text: str) -> Finding:
-    """Return an error that has nothing to do with autograd."""
-    return Finding("own-error", "error", f"The step raised an error of its own, {kind}: {text}")

@@ -14,7 +14,7 @@ from minigrad_widgets.doctor.errors import diagnosis
 from minigrad_widgets.doctor.facts import Facts
 from minigrad_widgets.doctor.findings import Finding, Mend, Place, details, in_own_names, indented
 from minigrad_widgets.doctor.library import check_call, is_module, library_of, surroundings
-from minigrad_widgets.doctor.recording import Recording, Told, run
+from minigrad_widgets.doctor.recording import Recording, Told, is_ours, run
 
 __all__ = ["Explanation", "explain", "explained"]
 
@@ -113,7 +113,8 @@ def unknown(recording: Recording) -> BaseException:
     error = recording.error
     if error is None:
         raise RuntimeError("nothing was raised")
-    error.add_note("explain does not know this error.")
+    error.add_note("This error is the doctor's own, not the program's: please report it." if is_ours(error) else
+                   "explain does not know this error.")
     return error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +14,9 @@ from minigrad_widgets.doctor.library import Library
 from minigrad_widgets.doctor.updates import Update
 from minigrad_widgets.doctor.watch import Activation, At, Call, Loss, Watch
 
-__all__ = ["Recording", "Told", "run"]
+__all__ = ["Recording", "Told", "is_ours", "run"]
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 class Told(NamedTuple):
@@ -110,6 +113,13 @@ def repeat(program: Callable[[], Any], times: int, watch: Watch, done: Recording
         if done.alive and len(watch.seen.nodes) > done.alive[-1]:
             gc.collect()  # garbage in reference cycles is held by nobody
         done.alive.append(len(watch.seen.nodes))
+
+
+def is_ours(error: BaseException | None) -> bool:
+    """Return whether an error was raised in the code of the doctor or of a recorder, and not in an op that PyTorch's
+    reader passes on."""
+    frames = traceback.extract_tb(error.__traceback__) if error is not None else []
+    return bool(frames) and frames[-1].filename.startswith(PACKAGE) and not frames[-1].filename.endswith("guard.py")
 
 
 def lines_of(error: BaseException, files: Mapping[str, int]) -> list[At]:

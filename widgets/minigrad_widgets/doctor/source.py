@@ -10,7 +10,7 @@ from typing import Any
 
 from minigrad_widgets.doctor.findings import Place
 
-__all__ = ["assigned", "attribute_line", "calls", "fills", "mentions", "module_of", "uncalled"]
+__all__ = ["assigned", "attribute_line", "calls", "fills", "in_branch", "mentions", "module_of", "uncalled"]
 
 FILLS = frozenset({"constant_", "zeros_", "ones_", "fill_", "zero_", "full", "ones", "zeros"})
 
@@ -88,6 +88,36 @@ def calls(function: Any, name: str) -> bool:
     _, body = body_of(function)
     return body is not None and any(isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
                                     and node.func.attr == name for node in ast.walk(body))
+
+
+BRANCHES = (ast.If, ast.IfExp, ast.Try, ast.Match, ast.While, ast.BoolOp)
+
+
+def in_branch(owner: Any, attribute: str) -> bool:
+    """Whether the `forward` of a module uses one of its attributes under a condition: in a branch or after one that
+    returns, by an index that is computed, or in a loop with a branch in it."""
+    path, body = body_of(getattr(type(owner), "forward", None))
+    if body is None or not path:
+        return False
+    around = {child: node for node in ast.walk(body) for child in ast.iter_child_nodes(node)}
+    returns = [n.lineno for n in ast.walk(body) if isinstance(n, ast.Return) and isinstance(around.get(n), BRANCHES)]
+    uses = [n for n in ast.walk(body) if isinstance(n, ast.Attribute) and n.attr == attribute]
+    return any(any(line < use.lineno for line in returns) or any(map(is_branch, above(use, around))) for use in uses)
+
+
+def above(node: ast.AST, around: dict[ast.AST, ast.AST]) -> Iterator[ast.AST]:
+    """Yield the nodes around a node of a syntax tree, the innermost first."""
+    while node in around:
+        node = around[node]
+        yield node
+
+
+def is_branch(node: ast.AST) -> bool:
+    """Whether what is inside this node of a syntax tree may not run, or not with each element."""
+    if isinstance(node, ast.Subscript):
+        return not isinstance(node.slice, (ast.Constant, ast.Slice))
+    return isinstance(node, BRANCHES) or isinstance(node, (ast.For, ast.comprehension)) and any(
+        isinstance(each, BRANCHES) for each in ast.walk(node))
 
 
 def body_of(function: Any) -> tuple[str, ast.AST | None]:

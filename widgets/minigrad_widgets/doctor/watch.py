@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad_widgets.doctor.contracts import CONTRACTS, Breach, breach_of
-from minigrad_widgets.doctor.library import Library, is_optimizer, is_tensor
+from minigrad_widgets.doctor.library import Library, held_tensors, is_optimizer, is_tensor
 from minigrad_widgets.doctor.updates import Update
 
 __all__ = ["Activation", "Call", "Loss", "Tokens", "Watch"]
@@ -302,8 +302,9 @@ class Watch:
             self.depth -= 1
             if is_tensor(arg) and self.library.name == "minigrad":
                 self.flow("call", frame, arg)
-            if self.depth == 0 and is_tensor(arg):
-                self.add("module_end", None, result=self.number(arg))
+            if self.depth == 0 and arg is not None:
+                results = [self.number(each.value) for each in held_tensors({"": arg}, depth=4)]
+                self.add("module_end", None, subject=results)
             return
         self.depth += 1
         module: Any = frame.f_locals["self"]

@@ -52,7 +52,7 @@ export class Levels {
   }
 
   #button(level: number, last: number): HTMLButtonElement {
-    const name = level === last ? "op" : level === 0 ? "model" : level === 1 ? "block" : level === 2 ? "inner block" : `inner block ${level - 1}`;
+    const name = level === last ? "op" : level === 0 ? "model" : level === 1 ? "block" : level === 2 ? "inner block" : String(level - 1);
     const what = level === last ? "show every op" : `one box for each module at depth ${level + 1}`;
     const button = html("button", { type: "button", class: "mg-tab", title: `${what} (key ${level + 1})` }, name);
     button.addEventListener("click", () => this.choose(level));

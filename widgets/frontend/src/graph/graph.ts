@@ -4,16 +4,18 @@ import { brief, broken, nodeName, valueOf, sizeOf } from "../trace/format";
 import { arrange } from "../layout/arrange";
 import { Annotations, paintBadge, Lights, coveredBy, fits, legend, savedMarks, stub, zoomButtons, TrayParts, type Annotation } from "./parts";
 import { Finder, foldedAt, Levels, middleOf, Outline } from "./controls";
+import { fitting, inColumns } from "../layout/columns";
 import { draw, HEIGHT, path, outlook, top, type Box, type Drawing, type Point, type Wire } from "../layout/geometry";
 import { gradientWidths, labelSpots, type Spot } from "../layout/labels";
 import { chain, Groups, scopeOf, scopeTitle, unfolded, type BoxId } from "../trace/groups";
 import { STYLES, together, type NodeLook, type Scene } from "./look";
 import { tieParts, tieRegions, tieSpots } from "./links";
-import type { Maybe, Tie, Trace } from "../trace/types";
+import type { Layout, Maybe, Tie, Trace } from "../trace/types";
 import { Culling, Minimap, Viewport } from "./viewport";
 
 interface NodeParts {
   group: SVGGElement;
+  title: SVGTextElement;
   glyph: SVGPathElement;
   word: SVGTextElement;
   badge: SVGGElement;
@@ -37,6 +39,8 @@ export interface GraphEvents {
 }
 
 const GLYPH_AT = 17;
+/** What the name of an op lacks on a map that is drawn small. */
+const TAIL = /Backward\d+$/;
 /** How far pending gradients extend beyond their box: the gap to the next one is a little wider. */
 const BEYOND = 50;
 
@@ -58,6 +62,8 @@ export class GraphPane {
   readonly #map: Minimap;
   groups: Groups;  // what stands in the graph now
   #drawing: Drawing;
+  #columns = 1;
+  #brief = false;
   readonly #nodes = new Map<BoxId, NodeParts>();
   readonly #edges = new Map<string, EdgeParts>();
   readonly #widths: (wire: Wire) => number;
@@ -80,7 +86,7 @@ export class GraphPane {
     this.#ties = trace.links ?? [];
     this.#widths = gradientWidths(trace);
     this.groups = new Groups(trace, new Set(folded ?? trace.folded));
-    this.#drawing = this.#laidOut();
+    this.#drawing = draw(this.groups, this.#laidOut());
     const group = svg("g", { class: "mg-world" }, ...this.#layers);
     const label = "the graph; arrow up and down walk along it, Enter chooses a node, minus folds its module, plus unfolds it";
     this.frame = svg("svg", { class: "mg-svg", role: "group", tabindex: 0, "aria-label": label }, group);
@@ -89,11 +95,13 @@ export class GraphPane {
     this.levels = new Levels(trace, (wanted) => this.fold(wanted));
     this.viewport.onZoom = (factor, at, time) => this.#zoomed(factor, at, time);
     this.#map = new Minimap((to) => this.viewport.look(to));
-    this.#build();
     this.viewport.onMove = (region, far) => {
       this.#culling.move(region, far);
       this.#map.look(region, this.viewport.scale);
+      this.#shorten(this.viewport.isBrief);
     };
+    this.#fill(true);
+    this.viewport.onRoom = () => this.#roomChanged();
     this.viewport.fit();
     this.frame.addEventListener("click", (event) => this.#clicked(event));
     const finder = new Finder(trace, (node) => this.events.find(node));
@@ -105,10 +113,41 @@ export class GraphPane {
   }
 
   /** Python's positions for the whole graph, and for what is folded at first; everything else is laid out here. */
-  #laidOut(): Drawing {
+  #laidOut(): Layout {
     const { trace, groups } = this;
     const opening = same(groups.folded, trace.folded ?? []) ? trace.opening : null;
-    return draw(groups, (groups.members.size === trace.nodes.length ? trace.layout : opening) ?? arrange(groups));
+    return (groups.members.size === trace.nodes.length ? trace.layout : opening) ?? arrange(groups);
+  }
+
+  /** Lays the boxes out in as many columns as the window asks for; returns whether anything has changed. */
+  #fill(always: boolean): boolean {
+    const layout = this.#laidOut();
+    this.viewport.isMap = this.groups.folded.size > 0;
+    const columns = fitting(layout, this.groups, this.viewport.room);
+    if (!always && columns === this.#columns) return false;
+    this.#columns = columns;
+    this.#drawing = draw(this.groups, inColumns(layout, this.groups, columns));
+    this.#build();
+    return true;
+  }
+
+  /** On a map that is drawn small the names of ops are short. */
+  #shorten(brief: boolean): void {
+    if (brief === this.#brief) return;
+    this.#brief = brief;
+    for (const [id, { title }] of this.#nodes) {
+      const whole = this.#drawing.boxes.get(id)?.title ?? "";
+      write(title, brief ? whole.replace(TAIL, "") : whole);
+    }
+  }
+
+  /** The window has another size. */
+  #roomChanged(): void {
+    if (!this.#fill(false)) return;
+    const shown = this.#scene?.selected ?? this.#scene?.lit ?? null;
+    this.viewport.aim(outlook(this.#drawing, shown === null ? null : (this.groups.owner[shown] ?? shown)));
+    this.onBuild();
+    if (this.#scene) this.update(this.#scene, null, null);
   }
 
   #build(): void {
@@ -139,8 +178,7 @@ export class GraphPane {
   setFolded(folded: ReadonlySet<number>): void {
     if (same(this.groups.folded, [...folded])) return;
     this.groups = new Groups(this.trace, folded);
-    this.#drawing = this.#laidOut();
-    this.#build();
+    this.#fill(true);
     const shown = this.#scene?.selected ?? this.#scene?.lit ?? null;
     this.open(shown);
     this.onBuild();
@@ -256,6 +294,7 @@ export class GraphPane {
     const glyph = svg("path", { class: "mg-glyph", transform: `translate(${left + GLYPH_AT}, 0)`, "fill-rule": "evenodd" });
     const folds = id < 0 ? { role: "img", "data-scope": scopeOf(id) } : { role: "img", "data-node": id };
     const behind = id < 0 ? [svg("rect", { class: "mg-behind", ...size, x: left + 5, y: top - 5 })] : [];
+    const title = svg("text", { class: "mg-title", x: left + 32, y: -3 }, this.#brief ? box.title.replace(TAIL, "") : box.title);
     const word = svg("text", { class: "mg-word", x: box.width / 2 - 12, y: 14, "text-anchor": "end" });
     const badge = svg("g", { class: "mg-badge", transform: `translate(${box.width / 2 + BEYOND}, ${top})` });
     const version = svg("g", { class: "mg-version", transform: `translate(${left - 12}, ${top})` });
@@ -266,7 +305,7 @@ export class GraphPane {
       ...behind,
       svg("rect", { class: "mg-box", ...size }),
       glyph,
-      svg("text", { class: "mg-title", x: left + 32, y: -3 }, box.title),
+      title,
       svg("text", { class: "mg-caption", x: left + 32, y: 14 }, box.caption),
       word,
       badge,
@@ -278,7 +317,7 @@ export class GraphPane {
     if (tray) group.append(tray.element);
     parent.append(group);
     this.#culling.add(group, box.x, box.y);
-    this.#nodes.set(id, { group, glyph, word, badge, saved, version, tray });
+    this.#nodes.set(id, { group, title, glyph, word, badge, saved, version, tray });
   }
 
   #paintNode(id: BoxId, look: NodeLook): void {

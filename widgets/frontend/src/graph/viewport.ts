@@ -12,6 +12,7 @@ const SIDE = 28;
  */
 const READERS = {
   near: { readable: 0.55, comfortable: 0.8, largest: 1.1, edge: 44, margin: 38 },
+  map: { readable: 0.65, comfortable: 1, largest: 1.5, edge: 44, margin: 38 },
   afar: { readable: 1.4, comfortable: 2, largest: 2.4, edge: 18, margin: 54 },
 };
 
@@ -21,7 +22,9 @@ export class Viewport {
   #y = 0;
   #view: Point = [640, 420];
   #touched = false;
-  #reader = READERS.near;
+  #where: "near" | "afar" = "near";
+  /** Whether it shows a map of a model: no text on it is drawn below 11 pixels, and it fills the window. */
+  isMap = false;
   #covered = 0;
   /** The region that was last to be in view: a pane that gets its size later moves there. */
   #wanted: [Point, number] | null = null;
@@ -29,6 +32,8 @@ export class Viewport {
   onMove: (region: Region, far: boolean) => void = () => undefined;
   /** The width of the pane that open panels cover, from the left, in pixels: the drawing uses the rest. */
   coveredBy: () => number = () => 0;
+  /** Called when the room has changed and the drawing was not moved: it may be laid out anew. */
+  onRoom: () => void = () => undefined;
   /** Called before the wheel or a button zooms around a point of the pane; returns whether it folded or unfolded instead. */
   onZoom: (factor: number, at: Point, time: number) => boolean = () => false;
   readonly #observer: ResizeObserver | null = null;
@@ -49,14 +54,19 @@ export class Viewport {
 
   /** Keeps this in view from now on, until the student moves the drawing. */
   show(outlook: Outlook): void {
-    this.outlook = outlook;
-    this.#wanted = null;
+    this.aim(outlook);
     this.fit();
   }
 
+  /** The drawing was laid out anew: this is to be in view now. */
+  aim(outlook: Outlook): void {
+    this.outlook = outlook;
+    this.#wanted = null;
+  }
+
   /** Draws for readers at a desk, or for those in the last row. */
-  readFrom(where: keyof typeof READERS): void {
-    this.#reader = READERS[where];
+  readFrom(where: "near" | "afar"): void {
+    this.#where = where;
     this.#settle();
   }
 
@@ -91,6 +101,20 @@ export class Viewport {
     this.scale = Math.max(this.#fitting(this.#all), SMALLEST);
     this.#touched = true;
     this.#centerWithin(this.#all, around);
+  }
+
+  get #reader(): (typeof READERS)["near"] {
+    return READERS[this.#where === "near" && this.isMap ? "map" : this.#where];
+  }
+
+  /** Whether a map is drawn so small that it shows titles only. */
+  get isBrief(): boolean {
+    return this.isMap && this.scale < 1;
+  }
+
+  /** The room for the drawing, in pixels. */
+  get room(): Point {
+    return [this.#free - 2 * SIDE, this.#view[1] - 2 * this.#reader.edge];
   }
 
   /** The uncovered width of the pane. */
@@ -155,6 +179,8 @@ export class Viewport {
   #apply(): void {
     this.group.style.transform = `translate(${this.#x}px, ${this.#y}px) scale(${this.scale})`;
     this.frame.classList.toggle("mg-far", this.scale < FAR);
+    this.frame.classList.toggle("mg-brief", this.isBrief);
+    if (this.isMap) this.frame.style.setProperty("--mg-brief", `${Math.min(17, Math.max(15, 11 / this.scale))}px`);
     this.onMove(this.region, this.scale < FAR);
   }
 
@@ -168,7 +194,9 @@ export class Viewport {
   /** Moves the drawing next to the open panels, unless the student has moved it. */
   makeRoom(): void {
     this.#covered = this.coveredBy();
-    if (!this.#touched) this.#settle();
+    if (this.#touched) return;
+    this.onRoom();
+    this.#settle();
   }
 
   /** Fits the drawing into the pane's present size, with what was last to be in view. */

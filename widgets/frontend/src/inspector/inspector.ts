@@ -109,6 +109,7 @@ export class Inspector {
     this.#growing = new Growing(this.element, link, this.#values?.result ?? null, { ...this.#transport.keys, turn: () => void this.#turn() });
     this.#ribbon = new Ribbon(trace);
     this.#transport.track.prepend(this.#ribbon.element);
+    this.element.toggleAttribute("data-map", (trace.folded?.length ?? 0) > 0);
     this.#assemble();
     this.#undo.push(listen(this.element, this.#actions()), link.listen(() => this.#told()));
     this.#open();

@@ -8,6 +8,8 @@ export type Point = [x: number, y: number];
 export const HEIGHT = 46;
 const PORTS = 34;
 export const LAYER = 98;
+/** How far an edge to another column turns below its box and above the next. */
+const TURN = 28;
 
 /** The sides of a part of the drawing. */
 export interface Region {
@@ -71,8 +73,9 @@ export function labels(groups: Groups, id: BoxId): [title: string, caption: stri
 /** The width that holds both lines, the marks and the longest word; minigrad_widgets/graph/geometry.py has the same rule. */
 export function widthOf(groups: Groups, id: BoxId): number {
   const [title, caption] = labels(groups, id);
+  const [letter, word] = id < 0 ? [10.6, 44] : [9.2, 78];
   const marks = 11 * Math.min(4, groups.trace.nodes[id]?.saved.length ?? 0) + 8;
-  return Math.max(132, Math.ceil(Math.max(title.length * 9.2 + marks, caption.length * 6.6 + 78)) + 44);
+  return Math.max(132, Math.ceil(Math.max(title.length * letter + marks, caption.length * 6.6 + word)) + 44);
 }
 
 /** Positions if there are none: one column, in order. Python places nodes better. */
@@ -129,7 +132,7 @@ function joined(groups: Groups, boxes: Drawing["boxes"], layout: Layout | null):
         const pair = `${from}>${to}`;
         const name = from < 0 || (to ?? 0) < 0 ? pair : key;
         const bends = layout?.edges?.[key] ?? layout?.edges?.[pair] ?? [];
-        const points: Point[] = [[0, 0], ...bends.flatMap(bend), [0, 0]];
+        const points: Point[] = [[0, 0], ...(layout?.turns?.[pair] ?? bends.flatMap(bend)), [0, 0]];
         const output_nr = (to ?? 0) < 0 ? null : (edge?.[1] ?? 0);
         const wire = wires.get(name) ?? { key, keys: [], from, index, to, output_nr, points };
         wire.keys.push(key);
@@ -189,6 +192,9 @@ export function draw(groups: Groups, layout: Layout | null): Drawing {
   return { boxes, wires, stubs, size: [width, height] };
 }
 
+/** How far a segment turns below its ends, the first of an edge, or above them, if both are equally high. */
+const turn = (points: readonly Point[], end: number): number => (points[end - 1]?.[1] !== points[end]?.[1] ? 0 : end === 1 ? TURN : -TURN);
+
 /** A smooth path through the points, leaving and arriving straight down, with an arrow head. */
 export function path(points: readonly Point[]): string {
   const [first = [0, 0]] = points;
@@ -196,7 +202,7 @@ export function path(points: readonly Point[]): string {
   for (let i = 1; i < points.length; i++) {
     const [ax, ay] = points[i - 1] as Point;
     const [bx, by] = points[i] as Point;
-    const middle = (ay + by) / 2;
+    const middle = (ay + by) / 2 + turn(points, i);
     text += ax === bx ? `L${bx},${by}` : `C${ax},${middle} ${bx},${middle} ${bx},${by}`;
   }
   const [x, y] = points.at(-1) ?? first;
@@ -209,7 +215,7 @@ export function along(points: readonly Point[], end: number, t: number): Point {
   const [bx, by] = points[end] ?? [0, 0];
   const s = 1 - t;
   const x = s * s * s * ax + 3 * s * s * t * ax + 3 * s * t * t * bx + t * t * t * bx;
-  const middle = (ay + by) / 2;
+  const middle = (ay + by) / 2 + turn(points, end);
   const y = s * s * s * ay + 3 * s * s * t * middle + 3 * s * t * t * middle + t * t * t * by;
   return [x, y];
 }

@@ -37,6 +37,8 @@ export interface Layout {
   size: [width: number, height: number];
   /** Points that an edge passes between its two nodes, if it is longer than one layer. */
   edges?: Record<string, [x: number, y: number][]>;
+  /** By pair of boxes in two columns, the two points between which their edge runs up. */
+  turns?: Record<string, [x: number, y: number][]>;
 }
 
 /** A link between nodes that is not an edge: from a view's to its base's, or from one to that which it took over from. */

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from minigrad_widgets.doctor.facts import Cut, Facts, at_of
 from minigrad_widgets.doctor.findings import Finding, Mend, Place, line_at
 from minigrad_widgets.doctor.library import is_tensor
-from minigrad_widgets.doctor.source import assigned, attribute_line, module_of
+from minigrad_widgets.doctor.source import assigned, attribute_line, in_branch, module_of
 from minigrad_widgets.doctor.teaching import CUT, ENGINE, LEAVES, MODULES
 
 __all__ = ["cut_before", "missing_gradients", "no_backward", "not_a_leaf"]
@@ -97,11 +97,28 @@ def cut_after(facts: Facts, number: int, roots: set[int]) -> Cut | None:
     """Return where the path from a parameter to the losses was cut."""
     graph = facts.reached_from([number], graph_only=True)
     candidates = [cut for cut in facts.cuts if graph.intersection(cut.sources)]
-    through = [cut for cut in candidates if cut.results and roots & facts.reached_from(cut.results)]
+    through = last_cuts(facts, roots, candidates)
     if through:
         return through[0]
     out = [cut for cut in candidates if not cut.results or taken_out(facts, cut)]
-    return out[0] if out else None
+    # A comparison whose result becomes a number is a check, of arguments or of accuracy: anything else comes first.
+    return min(out, key=lambda cut: cut.op in COMPARISONS, default=None)
+
+
+def last_cuts(facts: Facts, roots: Iterable[int], cuts: Iterable[Cut]) -> list[Cut]:
+    """Return the cuts on the paths to some losses after which there is no other one, in order."""
+    ends = {t: cut for cut in cuts for t in cut.results}
+    waiting, seen = list(roots), set(roots)
+    found: dict[Cut, None] = {}
+    while waiting:
+        tensor = waiting.pop()
+        if tensor in ends:
+            found[ends[tensor]] = None
+            continue
+        fresh = facts.moves[1].get(tensor, set()) - seen
+        seen |= fresh
+        waiting += fresh
+    return sorted(found, key=lambda cut: cut.order)
 
 
 def taken_out(facts: Facts, cut: Cut) -> bool:
@@ -112,21 +129,8 @@ def taken_out(facts: Facts, cut: Cut) -> bool:
 
 def cut_before(facts: Facts, root: int | None) -> Cut | None:
     """Return where the path to a loss that has no graph was cut: the last place on it that still had one."""
-    if root is not None:
-        waiting, seen = [root], {root}
-        back = facts.moves[1]
-        ends = {t: cut for cut in facts.cuts for t in cut.results}
-        found = []
-        while waiting:
-            tensor = waiting.pop(0)
-            if tensor in ends:
-                found.append(ends[tensor])
-                continue
-            fresh = back.get(tensor, set()) - seen
-            seen |= fresh
-            waiting += sorted(fresh, reverse=True)
-        if found:
-            return max(found, key=lambda cut: cut.order)
+    if root is not None and (found := last_cuts(facts, [root], facts.cuts)):
+        return found[-1]
     out = [cut for cut in facts.cuts if not cut.results]
     return out[-1] if out else None
 
@@ -177,6 +181,7 @@ def unused_findings(facts: Facts, unused: list[str], numbers: dict[str, int | No
     """`unused-parameter`, one finding for each module."""
     groups: dict[tuple[str, int, str], list[str]] = {}
     places: dict[tuple[str, int, str], list[Place]] = {}
+    branches: dict[tuple[str, int, str], bool] = {}
     for name in unused:
         model = next(each for each in facts.models if name.startswith(f"{each.name}."))
         owner, attribute = module_of(model.value, name.removeprefix(f"{model.name}."))
@@ -184,16 +189,28 @@ def unused_findings(facts: Facts, unused: list[str], numbers: dict[str, int | No
             facts.program, model.name, "made here")
         where += dangling(facts, numbers[name])
         key = (where[0].file, where[0].line, attribute) if where else (model.name, 0, attribute)
+        branches[key] = in_branch(owner, attribute)
         groups.setdefault(key, []).append(name)
         places[key] = where
     for key, names in groups.items():
         computed = any(numbers[name] is not None for name in names)
+        if not computed and branches[key]:
+            yield untaken(facts, names, places[key])
+            continue
         why = "nothing that was computed with it is part of the loss" if computed else "no op of the step used it"
         yield Finding("unused-parameter", "warning", f"{listed(names)} never met the loss's graph: {why}.", places[key],
                       {"parameters": len(names)},
                       [Mend("Use it in computing the loss, or remove it from the model."),
                        Mend("If it is needed only later, freeze it.", f"{names[0]}.requires_grad_(False)")],
                       MODULES)
+
+
+def untaken(facts: Facts, names: list[str], where: list[Place]) -> Finding:
+    """Return the note about parameters behind a branch that no batch took, as those of an expert without tokens."""
+    steps = len(facts.recording.alive)
+    return Finding("unused-parameter", "note", f"{listed(names)} lie behind a branch that the data of these {steps} "
+                   "steps did not take. If other data takes it, let more steps run.", where, {"parameters": len(names)},
+                   [Mend("Run as many steps as it takes.", "checkup(step, steps=16)")], MODULES)
 
 
 def dangling(facts: Facts, number: int | None) -> list[Place]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from minigrad_widgets.doctor.facts import Facts, at_of
 from minigrad_widgets.doctor.findings import Finding, Mend, line_at
-from minigrad_widgets.doctor.rules.losses import goes_to_loss
+from minigrad_widgets.doctor.rules.losses import trains
 from minigrad_widgets.doctor.teaching import CUT
 
 __all__ = ["batch_leak", "input_scale", "not_detached"]
@@ -32,7 +32,7 @@ def batch_leak(facts: Facts) -> Iterator[Finding]:
         before, after = (facts.tensors[t]["shape"] for t in (event["inputs"][0], event["outputs"][0]))
         old, new = ([n for n in shape if n > 1] for shape in (before, after))
         at = at_of(event)
-        if old == new or sorted(old) != sorted(new) or at in told or not goes_to_loss(facts, event):
+        if old == new or sorted(old) != sorted(new) or at in told or not trains(facts, event["outputs"]):
             continue
         told.add(at)
         yield Finding("batch-leak", "warning", f"{tuple(before)} is viewed as {tuple(after)}: the sizes change places, "
@@ -99,7 +99,7 @@ def not_detached(facts: Facts) -> Iterator[Finding]:
         maker = None if tensor is None else facts.made_by.get(tensor)
         where = line_at(facts.trace, at_of(maker[1]), "computed here, in the graph") if maker is not None else []
         name = pattern.match(where[0].source) if where else None
-        if name is None or not goes_to_loss(facts, maker[1] if maker is not None else {}):
+        if name is None or maker is None or not trains(facts, maker[1]["outputs"]):
             continue
         called = name[0].partition("=")[0].strip()
         yield Finding("not-detached", "warning", f"Gradients flow through {called}, {what}: it moves towards the "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from minigrad_widgets.doctor.facts import Facts, at_of
@@ -73,7 +73,7 @@ def broadcast(facts: Facts) -> Iterator[Finding]:
             continue
         (flat, column) = sorted(shapes, key=len)
         at = at_of(event)
-        if column[1] != 1 or column[0] != flat[0] or flat[0] < 2 or at in told or not goes_to_loss(facts, event):
+        if column[1] != 1 or column[0] != flat[0] or flat[0] < 2 or at in told or not compares(facts, event, given):
             continue
         told.add(at)
         names = " and ".join(f"{facts.name(t)} {tuple(s)}" if facts.tensors[t]["name"] else facts.name(t)
@@ -93,10 +93,30 @@ def unexpanded(facts: Facts, tensor: int) -> int:
     return tensor
 
 
-def goes_to_loss(facts: Facts, event: dict[str, Any]) -> bool:
-    """Return whether a backward pass starts at something that was computed from an op's results."""
+def compares(facts: Facts, event: dict[str, Any], given: list[int]) -> bool:
+    """Return whether an op lies between a prediction and the loss.
+
+    Exactly one of its two operands is a prediction, with a graph; the losses of the library take nothing else. From
+    its result a backward pass starts, and no weight is used on the way there: a feature would meet one.
+    """
+    predictions = [t for t in given if facts.in_graph(t)]
+    if not predictions or len(predictions) == 2 and not event["op"].endswith("loss"):
+        return False
+    if any(facts.tensors[t]["is_leaf"] and facts.tensors[t]["parameter"] for t in predictions):
+        return False
     roots = {t for p in facts.passes for n in p.roots for t in facts.outputs_of(n)}
-    return bool(roots & facts.reached_from(event["outputs"]))
+    reached = facts.reached_from(event["outputs"], graph_only=True)
+    return bool(roots & reached) and not any(
+        reached.intersection(e["inputs"]) and any(is_weight(facts, t) for t in e["inputs"] if t is not None)
+        for _, e in facts.forwards)
+
+
+def is_weight(facts: Facts, tensor: int) -> bool:
+    """Return whether a tensor of several entries is a parameter, or another form of one."""
+    record, maker = facts.tensors[tensor], facts.made_by.get(tensor)
+    if record["shape"] == [] or not facts.in_graph(tensor):
+        return False
+    return record["is_leaf"] if maker is None else maker[1]["op"] in SHAPES and is_weight(facts, maker[1]["inputs"][0])
 
 
 def modes(facts: Facts) -> Iterator[Finding]:
@@ -114,8 +134,7 @@ def modes(facts: Facts) -> Iterator[Finding]:
             name, training, own = call.subject
         if outer is None or not name.startswith(MODAL) or outer.at in told:
             continue
-        result = next((end.result for begin, end in spans if begin is outer), None)
-        trained = result is not None and trains(facts, result)
+        trained = trains(facts, next((end.subject for begin, end in spans if begin is outer), ()))
         learns = any(own) or (name.startswith(("Dropout", "Alpha", "Feature")) and any(
             p.requires_grad for p in outer.subject.parameters()))
         if call.mode and not training and trained and learns:
@@ -154,10 +173,10 @@ def outermost(facts: Facts) -> list[tuple[Call, Call]]:
     return found
 
 
-def trains(facts: Facts, tensor: int) -> bool:
-    """Return whether a backward pass starts at something that was computed from a tensor."""
+def trains(facts: Facts, tensors: Iterable[int]) -> bool:
+    """Return whether a backward pass starts at something that was computed from one of these."""
     roots = {t for p in facts.passes for n in p.roots for t in facts.outputs_of(n)}
-    return bool(roots & facts.reached_from([tensor]))
+    return bool(roots & facts.reached_from(tensors))
 
 
 def in_checkpoint(facts: Facts, call: Call) -> bool:

@@ -26,7 +26,8 @@ MENDS = {"log": ("Take the logarithm of the softmax in one op.", "F.log_softmax(
          "exp": ("Bound the argument of exp.", "ratio = torch.exp((new - old).clamp(max=10))"),
          "sqrt": ("Keep the argument away from 0, where the slope is infinite.", "torch.sqrt(x + 1e-12)"),
          "pow": ("Keep the base away from 0, where the slope is infinite.", "(x + 1e-12) ** 0.5")}
-
+SKIPPED = (", and the scaler skipped this step: in its first steps, it lowers its scale until none is made. If it "
+           "never ends, this is the place: let more steps run.")
 EMPTY = [Mend("Skip empty batches.", "if len(x) == 0:\n    return")]
 
 
@@ -45,8 +46,10 @@ def nan(facts: Facts) -> Iterator[Finding]:
         inputs = ", ".join(range_of(facts, t) for t in event["inputs"] if t is not None)
         empty = any(0 in facts.tensors[t]["shape"] for t in event["inputs"] if t is not None)
         given = "an empty tensor: the mean of no entries is NaN" if empty else "finite numbers"
-        yield Finding("nan-forward", "error" if spoilt else "note", f"{event['op']} made {shown} of {given}"
-                      + ("." if spoilt else ", which reached neither the loss nor a gradient."),
+        skipped = backs_off(facts, step, shown)
+        said = SKIPPED if skipped else "." if spoilt else ", which reached neither the loss nor a gradient."
+        yield Finding("nan-forward", "error" if spoilt and not skipped else "note",
+                      f"{event['op']} made {shown} of {given}{said}",
                       line_at(facts.trace, at_of(event), f"{event['op']} of {inputs or 'numbers'}"),
                       {"iteration": facts.iteration(step) + 1, "made": shown},
                       EMPTY if empty else mends_for(event["op"]))
@@ -59,9 +62,19 @@ def nan(facts: Facts) -> Iterator[Finding]:
                           if value is not None)
         where = line_at(facts.trace, facts.node_at(event["node"]), f"its derivative, with {saved or 'nothing saved'}")
         where += line_at(facts.trace, at_of(event), "backward starts here")
-        yield Finding("nan-backward", "error", f"{record['name']} made {what_is(facts.value(event['gradient']))} of "
-                      "finite gradients.", where, {"iteration": facts.iteration(step) + 1},
+        shown = what_is(facts.value(event["gradient"]))
+        skipped = backs_off(facts, step, shown)
+        yield Finding("nan-backward", "note" if skipped else "error", f"{record['name']} made {shown} of finite "
+                      f"gradients{SKIPPED if skipped else '.'}", where, {"iteration": facts.iteration(step) + 1},
                       mends_for(record["name"].lower()))
+
+
+def backs_off(facts: Facts, step: int, made: str) -> bool:
+    """Return whether a gradient scaler looks for its scale: a loss was multiplied by more than 1 in this iteration,
+    that made an Inf, and the optimizer did not step. A NaN comes from elsewhere."""
+    calls = [call for call in facts.calls if call.iteration == facts.iteration(step)]
+    return (made == "Inf" and any(call.kind == "scale" and call.subject > 1 for call in calls)
+            and not any(call.kind == "step" for call in calls))
 
 
 def starts(facts: Facts, event: dict[str, Any]) -> bool:
@@ -177,7 +190,8 @@ def depth(facts: Facts) -> Iterator[Finding]:
     top = found[0].scale
     evidence = {layer.name: layer.norm for layer in found[:12]}
     highest = max(found, key=lambda each: each.scale)
-    faded = list(takewhile(lambda each: each.scale * RATIO < top, reversed(untied(facts, found))))
+    faded = deepest_faded(untied(facts, found), top)
+    faded = faded and deepest_faded(beside(facts, untied(facts, found)), top)
     factor = max([call.subject for call in facts.of_kind("scale")], default=1.0)
     if highest.scale > PLAIN * factor or highest.scale > top * RATIO:
         where = line_at(facts.trace, line_of(facts, jump(found, 1)), "it begins here")
@@ -198,6 +212,11 @@ def depth(facts: Facts) -> Iterator[Finding]:
                        Mend("Initialise for the depth, or normalise between the layers.", "nn.LayerNorm(width)")])
 
 
+def deepest_faded(found: list[Layer], top: float) -> list[Layer]:
+    """Return the layers from the deepest one up whose gradient is far smaller than that next to the loss."""
+    return list(takewhile(lambda each: each.scale * RATIO < top, reversed(found)))
+
+
 def untied(facts: Facts, found: list[Layer]) -> list[Layer]:
     """Return the layers without those whose weight is used at both ends of the model, as an embedding is in its head.
 
@@ -209,6 +228,31 @@ def untied(facts: Facts, found: list[Layer]) -> list[Layer]:
         if e["node"] is not None:
             uses[e["op"] if e["op"] in uses else ""].update(e["inputs"])
     return [each for each in found if each.tensor not in uses["embedding"] & uses[""]]
+
+
+def beside(facts: Facts, found: list[Layer]) -> list[Layer]:
+    """Return the layers without those in a branch that has a way around it, if the gradient has not faded where the
+    two meet: LayerScale, ReZero and blocks whose last layer begins at 0 are small in the branch alone."""
+    meetings = [(e, scale) for e, scale in gradients_at(facts) if is_meeting(facts, e)]
+    top = max((scale for _, scale in meetings), default=0.0)
+    whole = [e for e, scale in meetings if scale * RATIO >= top]
+    reached = {layer: facts.reached_from([layer.tensor]) for layer in found}
+    return [layer for layer in found if not any(len(reached[layer].intersection(e["inputs"])) == 1 for e in whole)]
+
+
+def gradients_at(facts: Facts) -> Iterator[tuple[dict[str, Any], float]]:
+    """Yield each sum of two tensors with the gradient per entry that it got in the last iteration."""
+    sums = {e["node"]: e for _, e in facts.forwards if e["op"] in ("add", "add_", "iadd") and e["node"] is not None}
+    for e in facts.events:
+        if e["kind"] == "run" and e["node"] in sums and (norm := facts.norm(e["gradient"][0])) is not None:
+            shape = facts.tensors[sums[e["node"]]["outputs"][0]]["shape"]
+            yield sums[e["node"]], norm / math.sqrt(max(math.prod(shape), 1))
+
+
+def is_meeting(facts: Facts, event: dict[str, Any]) -> bool:
+    """Return whether two ways from one tensor, other than a parameter, meet in an op."""
+    ways = [facts.sources_of([t]) for t in event["inputs"] if t is not None][:2]
+    return len(ways) == 2 and any(not facts.tensors[t]["parameter"] for t in ways[0] & ways[1])
 
 
 def jump(found: list[Layer], sign: int) -> Layer:

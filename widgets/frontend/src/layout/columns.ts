@@ -1,0 +1,83 @@
+/** A map that is too high for its window is laid out in columns, like a newspaper; edges to the next one turn between them. */
+import { HEIGHT, widthOf } from "./geometry";
+import type { BoxId, Groups } from "../trace/groups";
+import type { Layout } from "../trace/types";
+
+/** More boxes are no map. */
+const MOST = 30;
+const COLUMNS = 6;
+/** The layers of columns are closer to each other. */
+const TIGHT = 0.8;
+/** Between two columns, and between edges that turn there. */
+const [GUTTER, LANE, MARGIN] = [64, 9, 24];
+
+/** The number of columns in which a map is drawn at its size or, if none does that, largest. */
+export function fitting(layout: Layout, groups: Groups, [wide, high]: readonly [number, number]): number {
+  if (groups.folded.size === 0 || groups.members.size > MOST || wide <= 0 || high <= 0) return 1;
+  let [best, largest] = [1, 0];
+  for (let count = 1; count <= COLUMNS && largest < 1; count++) {
+    const [width, height] = inColumns(layout, groups, count).size;
+    const scale = Math.min(wide / width, high / height);
+    if (scale > largest * 1.05) [best, largest] = [count, scale];
+  }
+  return best;
+}
+
+/** The same layers, cut into so many columns of about equal height. */
+export function inColumns(layout: Layout, groups: Groups, count: number): Layout {
+  const boxes = Object.entries(layout.nodes).map(([id, [x, y]]) => ({ id: Number(id), x, y, half: widthOf(groups, Number(id)) / 2 + 5 }));
+  const rows = [...new Set(boxes.map(({ y }) => y))].sort((a, b) => a - b);
+  const each = Math.ceil(rows.length / count);
+  if (count < 2 || rows.length < 2) return layout;
+  const column = (y: number): number => Math.floor(rows.findIndex((row) => y <= row + 1) / each);
+  const place = new Map(boxes.map(({ id, y }) => [id, column(y)]));
+  const turns = turning(groups, place);
+  const kept = Object.entries(layout.edges ?? {}).filter(([pair]) => !turns.includes(pair));
+  const shifts: [x: number, y: number][] = [];
+  let right = 0;
+  for (let at = 0; at * each < rows.length; at++) {
+    const own = boxes.filter(({ id }) => place.get(id) === at);
+    const ways = kept.flatMap(([pair, points]) => (place.get(ends(pair)[0]) === at ? points.map(([x]) => x) : []));
+    const left = Math.min(...own.map(({ x, half }) => x - half), ...ways);
+    right += at === 0 ? MARGIN : GUTTER + LANE * turns.filter((pair) => place.get(ends(pair)[1]) === at).length;
+    shifts.push([right - left, (rows[0] as number) - (rows[at * each] as number)]);
+    right += Math.max(...own.map(({ x, half }) => x + half), ...ways) - left;
+  }
+  const top = rows[0] as number;
+  const moved = ([x, y]: readonly [number, number], at: number): [number, number] => [x + (shifts[at]?.[0] ?? 0), top + TIGHT * (y + (shifts[at]?.[1] ?? 0) - top)];
+  const nodes = Object.fromEntries(boxes.map(({ id, x, y }) => [id, moved([x, y], place.get(id) as number)]));
+  const edges = Object.fromEntries(kept.map(([pair, points]) => [pair, points.map((point) => moved(point, place.get(ends(pair)[0]) as number))]));
+  const bottom = Math.max(...Object.values(nodes).map(([, y]) => y)) + HEIGHT / 2 + MARGIN;
+  return { nodes, size: [right + MARGIN, bottom], edges, turns: turned(turns, nodes, groups, place) };
+}
+
+const ends = (pair: string): [BoxId, BoxId] => pair.split(">").map(Number) as [BoxId, BoxId];
+
+/** The edges from one column to another. */
+function turning(groups: Groups, place: ReadonlyMap<BoxId, number>): string[] {
+  const found = new Set<string>();
+  groups.trace.nodes.forEach((node, id) => {
+    for (const edge of node.next) {
+      const [from, to] = [groups.owner[id], edge && groups.owner[edge[0]]];
+      if (from !== undefined && to != null && place.get(from) !== place.get(to)) found.add(`${from}>${to}`);
+    }
+  });
+  return [...found];
+}
+
+/** For each of them the two points between which it runs up, at the left of the column to which it leads. */
+function turned(turns: readonly string[], nodes: Layout["nodes"], groups: Groups, place: ReadonlyMap<BoxId, number>): Record<string, [number, number][]> {
+  const lefts = new Map<number, number>();
+  for (const [id, at] of place) {
+    lefts.set(at, Math.min(lefts.get(at) ?? Infinity, (nodes[id]?.[0] ?? 0) - widthOf(groups, id) / 2));
+  }
+  const used = new Map<number, number>();
+  return Object.fromEntries(turns.map((pair) => {
+    const [from, to] = ends(pair);
+    const at = place.get(to) as number;
+    const lane = used.get(at) ?? 0;
+    used.set(at, lane + 1);
+    const x = (lefts.get(at) as number) - GUTTER / 2 - LANE * lane;
+    return [pair, [[x, (nodes[from]?.[1] ?? 0) + HEIGHT / 2], [x, (nodes[to]?.[1] ?? 0) - HEIGHT / 2]]];
+  }));
+}
