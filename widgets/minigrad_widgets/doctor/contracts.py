@@ -15,12 +15,13 @@ PADDED = 0.5  # the share of labels that are one class at the ends of rows: more
 
 class Breach(NamedTuple):
     """How a call breaks a loss's contract: a sentence, its numbers, the mend, and the ops that may be to blame for it,
-    one of which made the input."""
+    one of which made the input; `sure` unless it may be meant."""
 
     what: str
     evidence: dict[str, Any]
     mend: tuple[str, str]
     blame: tuple[str, ...] = ()
+    sure: bool = True
 
 
 Judge = Callable[[Any, Any, Mapping[str, Any]], "Breach | None"]
@@ -84,10 +85,10 @@ def shifted(x: Any, y: Any, given: Mapping[str, Any]) -> Breach | None:
     classes = x.shape[1] if x.ndim > 1 else 0
     if not fed or any(t.rows != classes or (t.array.ravel() != y.ravel()).any() for t in fed):
         return None
-    return Breach("The labels are the words that the model is fed with, unshifted: it learns to copy each word, not to "
-                  "say which comes next.", {"labels": int(y.size)},
+    return Breach("The labels are the words that the model is fed with, unshifted. Unless it is an autoencoder, it learns "
+                  "to copy each word, not to say which comes next.", {"labels": int(y.size)},
                   ("Compare the score at each place with the word after it.",
-                   "F.cross_entropy(scores[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())"))
+                   "F.cross_entropy(scores[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())"), sure=False)
 
 
 def padding(x: Any, y: Any, given: Mapping[str, Any]) -> Breach | None:
