@@ -85,8 +85,8 @@ def shifted(x: Any, y: Any, given: Mapping[str, Any]) -> Breach | None:
     classes = x.shape[1] if x.ndim > 1 else 0
     if not fed or any(t.rows != classes or (t.array.ravel() != y.ravel()).any() for t in fed):
         return None
-    return Breach("The labels are the words that the model is fed with, unshifted. Unless it is an autoencoder, it learns "
-                  "to copy each word, not to say which comes next.", {"labels": int(y.size)},
+    return Breach("The labels are the words that the model is fed with, unshifted. Unless it is an autoencoder, it "
+                  "learns to copy each word, not to say which comes next.", {"labels": int(y.size)},
                   ("Compare the score at each place with the word after it.",
                    "F.cross_entropy(scores[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())"), sure=False)
 

@@ -29,7 +29,8 @@ def loss_contract(facts: Facts) -> Iterator[Finding]:
         where = line_at(facts.trace, loss.at, "the loss")
         if maker is not None and at_of(maker) != loss.at:
             where = line_at(facts.trace, at_of(maker), f"{maker['op'].strip('_')} here") + where
-        yield Finding("loss-contract", "warning" if breach.sure else "note", breach.what, where, breach.evidence, [Mend(*breach.mend)])
+        yield Finding("loss-contract", "warning" if breach.sure else "note", breach.what, where, breach.evidence,
+                      [Mend(*breach.mend)])
 
 
 def maker_of(facts: Facts, tensor: int | None, ops: tuple[str, ...]) -> dict[str, Any] | None:
