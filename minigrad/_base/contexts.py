@@ -26,7 +26,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-__all__ = ["SIGNALS", "contextmanager", "ensure", "errstate", "numpy_only_warns", "quiet",
+__all__ = ["HANDLING", "SET_UP", "SIGNALS", "contextmanager", "ensure", "errstate", "numpy_only_warns", "quiet",
            "safe_exit", "silently"]
 
 MORE_FRAMES = 100  # for an `__exit__`, beyond the limit of the stack
@@ -164,12 +164,12 @@ SIGNALS = (FloatingPointError, RuntimeWarning)
 SILENT = contextvars.Context()
 SILENT.run(np.seterr, all="ignore")
 ((HANDLING, IGNORED),) = SILENT.items()  # NumPy's variable of a context, and its value there
-SET_UP = contextvars.Context().run(HANDLING.get)
+SET_UP = contextvars.Context().run(HANDLING.get)  # its value where nobody has called `np.errstate`
 
 
 def numpy_only_warns() -> bool:
-    """Whether NumPy at most warns of floating-point errors in this thread, as it does unless told otherwise."""
-    return HANDLING.get() is SET_UP or {*np.geterr().values()} <= {"warn", "ignore"}
+    """Whether NumPy at most warns of floating-point errors in this thread, though somebody has called `np.errstate`."""
+    return {*np.geterr().values()} <= {"warn", "ignore"}
 
 
 def silently(error: Exception, function: Callable[..., T], *args: Any, **options: Any) -> T:

@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.contexts import errstate, numpy_only_warns
+from minigrad._base.contexts import HANDLING, SET_UP, errstate, numpy_only_warns
 from minigrad._base.dtype import BFLOAT16
 from minigrad.backends.registry import BACKEND_OF, HOST, device_like
 from minigrad.core.arguments import NOT_SCALAR, check_grad, check_inputs, inputs_of, sequence_of, warn_of_cycle
@@ -178,7 +178,7 @@ def execute_with_graph_task(task: GraphTask, root: GraphRoot, grads: Sequence[An
 
 def ignore_numpy_warnings() -> AbstractContextManager[Any]:
     """A block in which NumPy neither warns nor raises, whatever `np.errstate` or filters before `SILENCE` are set."""
-    for each in warnings.filters if numpy_only_warns() else ():
+    for each in warnings.filters if HANDLING.get() is SET_UP or numpy_only_warns() else ():
         if each is SILENCE:
             return nullcontext()
         if each[0] != "ignore" and issubclass(RuntimeWarning, each[2]):

@@ -282,15 +282,24 @@ def parts(owner: Any, layouts: Layouts) -> list[tuple[str, Any, bool]]:
         return [(f".{names[at]}" if at < len(names) else f"[{at}]", base.__getitem__(owner, at), False)
                 for at in range(min(base.__len__(owner), WIDEST))]
     if issubclass(kind, dict):
-        return [(f"[{key!r}]", value, False) for key, value in list(dict.items(owner))[:WIDEST]
+        return [(f"[{key!r}]", value, False) for key, value in entries(owner)[:WIDEST]
                 if type(key) is int or type(key) is str and len(key) <= LONGEST]
     found: list[tuple[str, Any, bool]] = []
     for name, value in attributes(owner, layouts)[:WIDEST]:
         if not name.startswith("_"):
             found.append((f".{name}", value, False))
         elif name in PARTS and issubclass(type(value), dict) and is_module(owner):
-            found += [(f".{key}", part, name == "_parameters") for key, part in list(dict.items(value))[:WIDEST]]
+            found += [(f".{key}", part, name == "_parameters") for key, part in entries(value)[:WIDEST]]
     return found
+
+
+def entries(owner: Any) -> list[tuple[Any, Any]]:
+    """Return the entries of a dict, none of whose methods is called. A finalizer that runs while the list is made may
+    change the dict; it runs once, so the list is then made again."""
+    try:
+        return list(dict.items(owner))
+    except RuntimeError:
+        return list(dict.items(owner))
 
 
 def attributes(owner: Any, layouts: Layouts) -> list[tuple[str, Any]]:
@@ -304,7 +313,7 @@ def attributes(owner: Any, layouts: Layouts) -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     for name, member in known[1]:
         if name == "__dict__" and type(member) is GetSetDescriptorType:
-            found += list(member.__get__(owner).items())
+            found += entries(member.__get__(owner))
         else:  # a slot
             try:
                 found.append((name, member.__get__(owner)))

@@ -13,7 +13,7 @@ MISSING = {
     "module 'minigrad.nn.utils' has no attribute 'nothing'": lambda: minigrad.nn.utils.nothing,
     "module 'minigrad.optim' has no attribute 'SparseAdam'": lambda: minigrad.optim.SparseAdam,
     "module 'minigrad.linalg' has no attribute 'eig'": lambda: minigrad.linalg.eig,
-    "module 'minigrad.autograd' has no attribute 'forward_ad'": lambda: minigrad.autograd.forward_ad,
+    "module 'minigrad.autograd' has no attribute 'forward_mode'": lambda: minigrad.autograd.forward_mode,
     "module 'minigrad.utils' has no attribute 'tensorboard'": lambda: minigrad.utils.tensorboard,
     "'Tensor' object has no attribute 'to_sparse'": lambda: minigrad.ones(2).to_sparse(),
     "'Parameter' object has no attribute 'nothing'": lambda: minigrad.nn.Parameter(minigrad.ones(2)).nothing,

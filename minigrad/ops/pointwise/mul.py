@@ -29,8 +29,7 @@ class Mul(Node):
             if not isinstance(b, Tensor):
                 x, b = promote_scalar(x, b, True)
                 return b if b is NotImplemented else record2(Mul, x * b, a, SCALAR_OPERAND, (None, b))
-            saved = a if b._requires_grad else None, b if a._requires_grad else None
-            y = b.array
+            y, saved = b.array, (a if b._requires_grad else None, b if a._requires_grad else None)
             if type(x) is type(y) and (type(x) in SCALARS or (
                     x.shape == y.shape and x.dtype is y.dtype and x.flags.c_contiguous)):
                 return record2(Mul, x * y, a, b, saved)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import minigrad as torch
 from minigrad import nn
 from minigrad.recorder import Trace, record
+from minigrad.recording import names as names_module
 from minigrad.recording.names import MOST, WIDEST, held_inside
 
 
@@ -138,3 +139,22 @@ def test_the_search_is_bounded():
     assert len(list(held_inside([("wide", [0] * 10_000)]))) == WIDEST
     many = [[[0] * 50 for _ in range(50)] for _ in range(50)]
     assert len(list(held_inside([("many", many)]))) == MOST
+
+
+def test_a_finalizer_may_change_a_dict_that_is_looked_into(monkeypatch):
+    """The garbage collector may run one while the list of its entries is made."""
+    held: dict[str, int] = {"first": 1, "second": 2}
+
+    class Dict:
+        calls = 0
+
+        @staticmethod
+        def items(owner):
+            Dict.calls += 1
+            for pair in dict.items(owner):
+                if Dict.calls == 1:
+                    owner["third"] = 3
+                yield pair
+
+    monkeypatch.setattr(names_module, "dict", Dict, raising=False)
+    assert names_module.entries(held) == [("first", 1), ("second", 2), ("third", 3)]
