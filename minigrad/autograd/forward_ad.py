@@ -36,6 +36,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from minigrad._base.contexts import safe_exit
 from minigrad._base.tensor_data import SUFFIXES
+from minigrad.autograd.function import Function
 from minigrad.autograd.grad_mode import _DecoratorContextManager
 from minigrad.core import LOCAL, UNUSUAL, Node, Tensor, edge_target, plain
 from minigrad.core.engine import execute
@@ -120,6 +121,8 @@ class ThreadLevels(threading.local):
     """What the ops of a thread see."""
 
     levels: tuple[Tangents, ...] = ()  # the innermost last; an op's tangents are computed in the levels around its own
+    kept: tuple[Any, ...] | None = None  # what the last custom Function saved for its `jvp`
+    call: FunctionCall  # the last call of a custom Function
 
 
 STATE = ThreadLevels()
@@ -307,8 +310,6 @@ class Push:
 class Following:
     """What the rest of minigrad tells the levels: writes in place, custom Functions, and new backward passes."""
 
-    paused = staticmethod(functools.partial(within, ()))
-
     @staticmethod
     def lend(tensor: Tensor, stand_in: Tensor) -> None:
         """Let what an in-place op gets for a tensor have its tangents."""
@@ -340,27 +341,15 @@ class Following:
                 level.set(tensor, new)
 
     @staticmethod
+    def kept(tensors: tuple[Any, ...] | None) -> None:
+        """Remember what the forward of a custom Function has saved for its `jvp`."""
+        STATE.kept = tensors
+
+    @staticmethod
     def called(function: Any, ctx: Any, args: tuple[Any, ...], outputs: Sequence[Any]) -> None:
-        """Call the `jvp` of a custom Function for each level in which an argument is dual. Raises RuntimeError if it
-        returns the wrong number of tangents, or one of another size."""
-        levels, made = STATE.levels, tensors_in(*outputs)
-        for nr, level in enumerate(levels):
-            given = [level.get(each) if isinstance(each, Tensor) else None for each in args]
-            if all(each is None for each in given):
-                continue
-            with within(levels[:nr]):
-                if ctx.materialize_grads:
-                    given = [zeros_like(each) if tangent is None and isinstance(each, Tensor)
-                             and each.array.dtype.kind == "f" else tangent
-                             for each, tangent in zip(args, given, strict=True)]
-                found = function.jvp(ctx, *given)
-            found = found if isinstance(found, tuple) else (found,)
-            if len(found) != len(made):
-                raise RuntimeError(JVP_COUNT.format(len(made), len(found)))
-            for output, tangent in zip(made, found, strict=True):
-                if tangent is not None:
-                    level.set(output, checked(output, tangent))
-        ctx.saved_for_forward = None
+        """Push the tangents of the arguments of a custom Function, now or when `applied` has turned the levels on."""
+        STATE.call = FunctionCall(function, ctx, args, tensors_in(*outputs), STATE.kept)
+        STATE.call.push()
 
     @staticmethod
     def new_pass(task: GraphTask) -> None:
@@ -375,6 +364,52 @@ class Following:
                 return evaluate(task, buffer)
 
         task.evaluate = unrecorded
+
+
+class FunctionCall(NamedTuple):
+    """A call of a custom Function whose outputs are known; `kept` is what it saved for forward mode."""
+
+    function: Any
+    ctx: Any
+    args: tuple[Any, ...]
+    outputs: list[Tensor]
+    kept: tuple[Any, ...] | None
+
+    def push(self) -> None:
+        """Call `jvp` for each level in which an argument is dual. Raises RuntimeError if it returns the wrong number of
+        tangents, or one of another size."""
+        for nr, level in enumerate(STATE.levels):
+            given = [level.get(each) if isinstance(each, Tensor) else None for each in self.args]
+            if all(each is None for each in given):
+                continue
+            if self.ctx.materialize_grads:
+                given = [zeros_like(each) if tangent is None and isinstance(each, Tensor)
+                         and each.array.dtype.kind == "f" else tangent
+                         for each, tangent in zip(self.args, given, strict=True)]
+            self.ctx.saved_for_forward = self.kept
+            with within(STATE.levels[:nr]):
+                found = self.function.jvp(self.ctx, *given)
+            self.ctx.saved_for_forward = None
+            found = found if isinstance(found, tuple) else (found,)
+            if len(found) != len(self.outputs):
+                raise RuntimeError(JVP_COUNT.format(len(self.outputs), len(found)))
+            for output, tangent in zip(self.outputs, found, strict=True):
+                if tangent is not None:
+                    level.set(output, checked(output, tangent))
+
+
+APPLY = vars(Function)["apply"]
+
+
+@functools.wraps(APPLY.__func__)
+def applied(cls: type[Function], *args: Any, **kwargs: Any) -> Any:
+    """`Function.apply` while a level is on: what runs inside `forward` sees no level."""
+    if not STATE.levels:
+        return APPLY.__func__(cls, *args, **kwargs)
+    with within(()):
+        result = APPLY.__func__(cls, *args, **kwargs)
+    STATE.call.push()
+    return result
 
 
 class AllLevels:
@@ -406,6 +441,7 @@ class AllLevels:
         UNUSUAL.set("dual levels", on)
         UNUSUAL.tangents = Following if on else None
         SUFFIXES[:] = [shown] if on else []
+        Function.apply = classmethod(applied) if on else APPLY  # type: ignore[method-assign, assignment]  # for a while
         if on != (Following.new_pass in UNUSUAL.pass_wrappers):
             (UNUSUAL.pass_wrappers.append if on else UNUSUAL.pass_wrappers.remove)(Following.new_pass)
 

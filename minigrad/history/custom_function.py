@@ -227,9 +227,9 @@ def wrap_outputs(ctx: FunctionBase, args: tuple[Any, ...], outputs: tuple[Any, .
         raise RuntimeError(DIRTY_NOT_RETURNED)
     if ctx._recorded and ctx.to_save:
         ctx._keep(ctx.to_save, made)
-    ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = None
-    if UNUSUAL.tangents is None:  # else `jvp` is still to read it
-        ctx.saved_for_forward = None
+    if UNUSUAL.tangents is not None:
+        UNUSUAL.tangents.kept(ctx.saved_for_forward)
+    ctx.to_save = ctx.saved_for_forward = ctx.dirty_tensors = ctx.non_differentiable = None
     return made
 
 
