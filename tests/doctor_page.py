@@ -15,7 +15,7 @@ from minigrad_widgets.doctor import Finding, checkup
 from minigrad_widgets.doctor.argument_texts import ARGUMENTS
 from minigrad_widgets.doctor.texts import TEXTS
 from tests.links import ROOT
-from tests.widgets.doctor.corpus_runs import FAULTY, Planted
+from tests.widgets.doctor.corpus_runs import FAULTY, LEARNING, Planted
 from tests.widgets.doctor.mutation import compiled
 
 __all__ = ["PAGE", "page"]
@@ -33,10 +33,21 @@ RULES = {  # in the order of the page: what each finds
     "stale-in-optimizer": "an optimizer that holds tensors which the model no longer has",
     "nothing-moves": "parameters that got gradients and that no step changed: `step` is never called, or named without "
                      "its parentheses, the learning rate is 0, gradients are clipped to 0",
+    "zero-gradient": "gradients that are exactly 0 in every step, and what makes them so: a factor of 0, an empty "
+                     "mask, `round`, `sign`, `clamp`, a hook, a relu on the scores",
+    "learning-rate": "an update out of proportion to the weights, reported beside the rate; weight decay that "
+                     "outweighs what is learned; a rate that a schedule brings to nothing within a few steps",
+    "loss-rises": "`maximize`, a loss that is the negative of a known one, an update by hand that adds the gradient",
+    "symmetric-weights": "units of a layer that begin with equal weights and stay equal",
+    "input-scale": "data or targets far from unit scale, where nothing normalises them",
+    "batch-leak": "a view that mixes examples where a transpose was meant; a model of sequences that reads the batch "
+                  "as time",
+    "not-detached": "what the program calls a target or an advantage, and gradients flow through",
     "grad-accumulates": "an update that uses again gradients of earlier steps; accumulation over several batches is "
                         "not reported",
     "wrong-order": "`step` before `backward`, `zero_grad` between the two, clipping after `step` or before `backward`, "
-                   "a learning rate scheduler that steps before the optimizer",
+                   "a learning rate scheduler that steps before the optimizer, clipping or stepping with gradients "
+                   "that a GradScaler has not unscaled",
     "graph-grows": "a graph with more nodes after each step, and the variable that holds them",
     "kept-graph": "`retain_graph` or `create_graph` whose graph was not used again",
     "inplace-on-saved": "a tensor that was changed after it had been saved for a derivative",
@@ -51,6 +62,9 @@ RULES = {  # in the order of the page: what each finds
     "softmax-before-cross-entropy": "a softmax whose result goes into `cross_entropy`",
     "sigmoid-before-bce-with-logits": "a sigmoid whose result goes into `binary_cross_entropy_with_logits`",
     "broadcast-loss": "a loss whose input and target broadcast, (N, 1) against (N,)",
+    "loss-contract": "a loss fed with what it does not take: `nll_loss` of scores or probabilities, `kl_div` of "
+                     "probabilities, a softmax over the batch or over one score, a sigmoid before `cross_entropy`, "
+                     "targets outside of what the loss takes, padding among the labels, labels that are not shifted",
     "mode-mismatch": "BatchNorm or Dropout in eval mode in a step that trains, or in train mode in a pass without "
                      "gradients that no loss is computed from",
     "checkpoint-without-grad": "a reentrant checkpoint with no input that requires grad",
@@ -106,7 +120,7 @@ def page() -> str:
     """The whole page."""
     parts = [BEGIN]
     for rule, finds in RULES.items():
-        each = next(each for each in FAULTY if each.rule == rule)
+        each = next(each for each in FAULTY + LEARNING if each.rule == rule)
         shown = f"```python\n{program(each)}```\n\n```text\n{printed(each)}\n```"
         parts.append(f"### {rule}\n\n{textwrap.fill(f'Finds {finds}.', 120)}\n\n{shown}\n")
     parts.append("## The errors that `explain` knows\n\n| rule | what it means |\n|---|---|\n" + "".join(
@@ -118,8 +132,8 @@ def page() -> str:
 
 
 def program(each: Planted) -> str:
-    """The text of a program, without its mark."""
-    return re.sub(r"  # <-$", "", textwrap.dedent(inspect.getsource(each.program)), flags=re.MULTILINE)
+    """The text of a program, without its marks."""
+    return re.sub(r"  # <-$|^ *#[=+] .*\n", "", textwrap.dedent(inspect.getsource(each.program)), flags=re.MULTILINE)
 
 
 def printed(each: Planted) -> str:
@@ -128,7 +142,7 @@ def printed(each: Planted) -> str:
     minigrad.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the warnings that PyTorch gives of these faults, too
-        step, given = run.program(minigrad)
+        step, given = run.program(minigrad)[:2]
         found: list[Finding] = checkup(step, **given).findings
     return str(next(finding for finding in found if finding.rule == each.rule))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.doctor_page import PAGE, RULES, page
-from tests.widgets.doctor.corpus_runs import FAULTY
+from tests.widgets.doctor.corpus_runs import FAULTY, LEARNING
 
 
 def without_floats(text: str) -> str:
@@ -18,4 +18,5 @@ def test_the_page_is_what_runs() -> None:
 
 
 def test_every_rule_is_there() -> None:
-    assert set(RULES) == {each.rule for each in FAULTY}
+    # Programs with parameters that were frozen by mistake are in the corpus; no rule finds them yet.
+    assert set(RULES) == {each.rule for each in FAULTY + LEARNING} - {"frozen-by-mistake"}

@@ -27,6 +27,7 @@ from minigrad_widgets.doctor.recording import Recording, is_ours, run
 from minigrad_widgets.doctor.report import Report, gradients_of, held_bytes
 from minigrad_widgets.doctor.rules import RULES
 from minigrad_widgets.doctor.state import State
+from minigrad_widgets.doctor.updates import update_of
 
 __all__ = ["checkup"]
 
@@ -63,7 +64,7 @@ def checkup(step: Callable[[], Any], *, model: Any = None, optimizer: Any = None
     tensors = [each.value for each in held_tensors(names)]
     state = State(library, models, optimizers, tensors, [each.value for each in found_in(names, is_helper)])
     try:
-        recording = recorded(library, step, steps, models, optimizers, names)
+        recording = recorded(library, step, steps, models, optimizers, names, state)
         facts = Facts(recording, models, optimizers, surroundings(step), step)  # the step may have bound new names
         facts.moved = state.moved()
         report = examined(facts)
@@ -127,7 +128,7 @@ def outermost(models: Sequence[Named]) -> list[Named]:
 
 
 def recorded(library: Library, step: Callable[[], Any], steps: int, models: Sequence[Named],
-             optimizers: Sequence[Named], names: dict[str, Any]) -> Recording:
+             optimizers: Sequence[Named], names: dict[str, Any], state: State) -> Recording:
     """Run the step under the recorder."""
     variables = {name: value for name, value in names.items() if not inspect.ismodule(value) and name != "self"}
     variables |= {each.name: each.value for each in models if each.name.isidentifier()}
@@ -136,7 +137,8 @@ def recorded(library: Library, step: Callable[[], Any], steps: int, models: Sequ
         parameters = [p for _, model in models for p in model.parameters()]
         return parameters + [p for _, each in optimizers for group in each.param_groups for p in group["params"]]
 
-    return run(library, step, variables, steps, watched)
+    return run(library, step, variables, steps, watched, lambda optimizer: update_of(
+        library.array, optimizer, {key: kept[1] for key, kept in state.tensors.items()}))
 
 
 def examined(facts: Facts) -> Report:

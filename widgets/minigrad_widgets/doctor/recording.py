@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from minigrad.recorder import Trace
 from minigrad_widgets.doctor.library import Library
-from minigrad_widgets.doctor.watch import Activation, At, Call, Watch
+from minigrad_widgets.doctor.updates import Update
+from minigrad_widgets.doctor.watch import Activation, At, Call, Loss, Watch
 
 __all__ = ["Recording", "Told", "is_ours", "run"]
 
@@ -39,6 +40,10 @@ class Recording:
         self.trace = Trace()
         self.calls: list[Call] = []
         self.activations: list[Activation] = []
+        self.losses: list[Loss] = []
+        self.sequences: list[tuple[At | None, str, tuple[int, ...]]] = []
+        self.updates: dict[int, list[Update]] = {}  # by id() of the optimizer: what its first step did
+        self.rates: dict[int, list[list[float]]] = {}  # by id() of the optimizer: the rates of each step's groups
         self.starts: list[int] = []
         self.alive: list[int] = []
         self.numbers: dict[int, int] = {}
@@ -52,10 +57,12 @@ class Recording:
 
 
 def run(library: Library, program: Callable[[], Any], names: Mapping[str, Any], times: int,
-        watched: Callable[[], Iterable[Any]] = tuple) -> Recording:
+        watched: Callable[[], Iterable[Any]] = tuple,
+        look: Callable[[Any], list[Update]] = lambda optimizer: []) -> Recording:
     """Run a program `times` times under the recorder, up to the first error, which is kept.
 
-    `watched` returns the tensors whose numbers will be needed. Warnings are kept and shown again afterwards.
+    `watched` returns the tensors whose numbers will be needed, `look` what an optimizer's first step did. Warnings are
+    kept and shown again afterwards.
     """
     done = Recording(library)
     before = {id(t): t.grad for t in watched()}
@@ -65,6 +72,7 @@ def run(library: Library, program: Callable[[], Any], names: Mapping[str, Any], 
         trace = recorder.__enter__()
         observer = recorder._observer
         watch = Watch(library, observer)
+        watch.look = look
         try:
             watch.start()
             repeat(program, times, watch, done)
@@ -74,7 +82,8 @@ def run(library: Library, program: Callable[[], Any], names: Mapping[str, Any], 
             done.numbers = {id(t): n for t in watched() if (n := observer.seen.tensor_number(t)) is not None}
             error = done.error
             recorder.__exit__(None if error is None else type(error), error, None)
-    done.trace, done.calls, done.activations = trace, watch.calls, watch.activations
+    done.trace, done.calls, done.activations, done.losses = trace, watch.calls, watch.activations, watch.losses
+    done.updates, done.rates, done.sequences = watch.updates, watch.rates, watch.sequences
     files = observer.builder.files
     done.paths = [path for path, index in sorted(files.items(), key=lambda item: item[1]) if index >= 0]
     if error is not None:

@@ -10,7 +10,9 @@ from typing import Any
 
 from minigrad_widgets.doctor.findings import Place
 
-__all__ = ["assigned", "attribute_line", "calls", "in_branch", "mentions", "module_of", "uncalled"]
+__all__ = ["assigned", "attribute_line", "calls", "fills", "in_branch", "mentions", "module_of", "uncalled"]
+
+FILLS = frozenset({"constant_", "zeros_", "ones_", "fill_", "zero_", "full", "ones", "zeros"})
 
 
 def tree_of(path: str) -> ast.Module | None:
@@ -163,3 +165,16 @@ def module_of(model: Any, path: str) -> tuple[Any, str]:
             found = (owner, part)
         owner = getattr(owner, part, None)
     return found
+
+
+def fills(function: Any, role: str) -> list[Place]:
+    """Return the first line of the functions around one, or of one of these, that gives a tensor one value."""
+    start = path_of(function)
+    tree = None if start is None else tree_of(start[0])
+    if start is None or tree is None:
+        return []
+    around: list[ast.AST] = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)
+                             and n.lineno <= start[1] <= (n.end_lineno or 0)] or [tree]
+    lines = [n.lineno for n in ast.walk(around[0]) if isinstance(n, ast.Call) and isinstance(
+        n.func, ast.Attribute) and n.func.attr in FILLS]
+    return [place_at(start[0], min(lines), role)] if lines else []

@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minigrad_widgets.doctor.contracts import CONTRACTS, Breach, breach_of
 from minigrad_widgets.doctor.library import Library, held_tensors, is_optimizer, is_tensor
+from minigrad_widgets.doctor.updates import Update
 
-__all__ = ["Activation", "Call", "Watch"]
+__all__ = ["Activation", "Call", "Loss", "Tokens", "Watch"]
 
 At = tuple[int, int]  # file and line, as in a trace
 CONVERSIONS = frozenset({"item", "numpy", "tolist", "__float__", "__int__", "__bool__", "__array__", "__index__"})
@@ -52,6 +54,28 @@ class Activation(NamedTuple):
     saturated: float
 
 
+class Tokens(NamedTuple):
+    """The indices that an embedding was called with, and how many rows it has."""
+
+    array: Any
+    rows: int
+
+
+class Loss(NamedTuple):
+    """A call of a loss function in the first iteration, and how it breaks the function's contract, if it does; `input`
+    and `target` are the numbers of tensors, `shape` and `least` are the shape and the smallest entry of the target."""
+
+    name: str
+    at: At | None
+    input: int
+    target: int | None
+    target_learns: bool
+    options: dict[str, Any]
+    shape: tuple[int, ...]
+    least: float
+    breach: Breach | None
+
+
 class Watch:
     """Watches the calls of one thread while a recorder is on."""
 
@@ -60,6 +84,14 @@ class Watch:
         self.seen, self.builder = observer.seen, observer.builder
         self.calls: list[Call] = []
         self.activations: list[Activation] = []
+        self.losses: list[Loss] = []
+        self.tokens: list[Tokens] = []
+        self.sequences: list[tuple[At | None, str, tuple[int, ...]]] = []  # calls with the batch second: line, shape
+        self.in_loss = 0
+        self.look: Callable[[Any], list[Update]] = lambda optimizer: []
+        self.updates: dict[int, list[Update]] = {}  # by id() of the optimizer, of its first step
+        self.rates: dict[int, list[list[float]]] = {}  # by id() of the optimizer, of each step and group
+        self.scaling = 0  # nesting of calls of a gradient scaler's step
         self.iteration = 0
         self.roles: dict[int, tuple[Callable[[FrameType, str, Any], None] | None, CodeType]] = {}  # by id of the code
         self.module_call = library.package.nn.Module.__call__.__code__
@@ -162,10 +194,15 @@ class Watch:
         roles: dict[str, Any] = {"zero_grad": self.zero_grad, "backward": self.backward, "grad": self.grad,
                                  "clip_grad_norm_": self.clip, "clip_grad_value_": self.clip, "eval": self.eval,
                                  "__enter__": self.enter, "__exit__": self.exit,
-                                 "_autograd_grad": self.transform, "scale": self.scale}
+                                 "_autograd_grad": self.transform, "scale": self.scale,
+                                 "unscale_": self.unscale}
         if name in roles:
             found: Callable[[FrameType, str, Any], None] = roles[name]
             return found
+        if name in CONTRACTS:
+            return self.loss
+        if name in ("embedding", "embedding_of"):
+            return self.embedding
         return self.op if self.library.name == "minigrad" else None
 
     def add(self, kind: str, at: At | None, **fields: Any) -> None:
@@ -197,10 +234,22 @@ class Watch:
 
     def step(self, frame: FrameType, event: str, arg: Any) -> None:
         """An optimizer steps: noted when it is done, since a closure may run a backward pass inside."""
-        owner = frame.f_locals.get("self")
-        if event == "return" and is_optimizer(owner):
+        owner: Any = frame.f_locals.get("self")
+        if hasattr(owner, "get_scale"):
+            self.scaling += 1 if event == "call" else -1
+        elif event == "return" and is_optimizer(owner):
             self.settle()
-            self.add("step", self.where(frame.f_back), subject=owner)
+            self.add("step", self.where(frame.f_back), subject=owner, mode=self.scaling > 0)
+            self.rates.setdefault(id(owner), []).append([float(g.get("lr", 0)) for g in owner.param_groups])
+            if id(owner) not in self.updates:
+                self.updates[id(owner)] = self.look(owner)
+        elif event == "return" and is_optimizer(getattr(owner, "optimizer", None)):
+            self.add("schedule", self.where(frame.f_back), subject=owner)
+
+    def unscale(self, frame: FrameType, event: str, arg: Any) -> None:
+        """A gradient scaler divides gradients by its factor."""
+        if event == "call":
+            self.add("unscale", self.where(frame.f_back), subject=frame.f_locals.get("optimizer"))
 
     def zero_grad(self, frame: FrameType, event: str, arg: Any) -> None:
         owner = frame.f_locals.get("self")
@@ -259,9 +308,41 @@ class Watch:
             return
         self.depth += 1
         module: Any = frame.f_locals["self"]
+        if getattr(module, "batch_first", None) is False and not self.iteration:
+            x: Any = (frame.f_locals.get("args") or (None,))[0]
+            if is_tensor(x) and len(x.shape) == 3:
+                self.sequences.append((self.where(frame.f_back), type(module).__name__, tuple(x.shape)))
         self.add("module", self.where(frame.f_back), subject=module if self.depth == 1 else (
             type(module).__name__, bool(module.training), [bool(p.requires_grad) for p in module.parameters()]),
             mode=self.library.grad_enabled(), training=bool(module.training))
+
+    def loss(self, frame: FrameType, event: str, arg: Any) -> None:
+        """A loss function is called: what it is given is judged once, in the first iteration."""
+        if self.library.name == "minigrad":
+            self.op(frame, event, arg)
+        self.in_loss += 1 if event == "call" else -1
+        given = frame.f_locals
+        x: Any = next((given[name] for name in ("input", "log_probs", "input1") if name in given), None)
+        y: Any = given.get("target")
+        if event != "call" or self.in_loss > 1 or self.iteration or not is_tensor(x) or not is_tensor(y):
+            return
+        options: dict[str, Any] = {name: given[name] for name in ("log_target", "ignore_index", "log_input")
+                                   if name in given}
+        known = {**options, "name": frame.f_code.co_name, "tokens": self.tokens, "input_learns": x.requires_grad,
+                 "target_learns": y.requires_grad}
+        entries = self.library.array(y)
+        least = float(entries.min()) if entries.size else 0.0
+        self.losses.append(Loss(frame.f_code.co_name, self.where(frame), self.number(x), self.number(y),
+                                bool(y.requires_grad), options, tuple(y.shape), least,
+                                breach_of(self.library.array(x), entries, known)))
+
+    def embedding(self, frame: FrameType, event: str, arg: Any) -> None:
+        """Words are looked up."""
+        if self.library.name == "minigrad":
+            self.op(frame, event, arg)
+        words, table = frame.f_locals.get("input"), frame.f_locals.get("weight")  # type: Any, Any
+        if event == "call" and not self.iteration and is_tensor(words) and is_tensor(table):
+            self.tokens.append(Tokens(self.library.array(words).copy(), int(table.shape[0])))
 
     def enter(self, frame: FrameType, event: str, arg: Any) -> None:
         """A block without gradients begins."""

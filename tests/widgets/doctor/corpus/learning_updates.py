@@ -53,9 +53,9 @@ def nothing_moves__rate_is_an_integer_division(torch):
 def nothing_moves__backbone_with_rate_zero(torch):
     nn = torch.nn
     (x, y), body, head = rows(torch), nn.Sequential(nn.Linear(8, 16), nn.Tanh()), nn.Linear(16, 3)
-    nn.init.constant_(head.weight, 0.3)
+    head.weight.data[1:] = 0
     model = nn.Sequential(body, head)
-    optimizer = torch.optim.Adam([{"params": body.parameters(), "lr": 0.03},
+    optimizer = torch.optim.Adam([{"params": body.parameters(), "lr": 0.03},  # <-
                                   {"params": head.parameters(), "lr": 0.0}])  # <-
                                   #= {"params": head.parameters(), "lr": 0.03}])
 
@@ -96,7 +96,7 @@ def nothing_moves__values_clipped_to_zero(torch):
     return step, {"model": model, "optimizer": optimizer}, distance(lambda: model(x), y)
 
 
-def nothing_moves__optimizer_of_a_copy(torch):
+def stale_in_optimizer__optimizer_of_a_copy(torch):
     (x, y), base = rows(torch), net(torch)
     model = copy.deepcopy(base)
     optimizer = torch.optim.Adam(base.parameters(), lr=0.03)  # <-
@@ -186,8 +186,8 @@ def learning_rate__too_small_to_see(torch):
 def learning_rate__tiny_rate_for_one_group(torch):
     nn, (x, y) = torch.nn, rows(torch)
     model = net(torch)
-    nn.init.constant_(model[2].weight, 0.3)
-    optimizer = torch.optim.SGD([{"params": model[0].parameters()},
+    model[2].weight.data[1:] = 0
+    optimizer = torch.optim.SGD([{"params": model[0].parameters()},  # <-
                                  {"params": model[2].parameters(), "lr": 1e-9}], lr=0.5)  # <-
                                  #= {"params": model[2].parameters(), "lr": 0.5}], lr=0.5)
 
@@ -343,7 +343,7 @@ def loss_rises__gradients_negated(torch):
 def not_in_optimizer__head_forgotten(torch):
     nn, (x, y) = torch.nn, rows(torch)
     model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 3))
-    nn.init.constant_(model[2].weight, 0.3)
+    model[2].weight.data[1:] = 0
     optimizer = torch.optim.Adam(model[0].parameters(), lr=0.03)  # <-
     #= optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
 
@@ -364,7 +364,7 @@ def not_in_optimizer__layers_in_a_list(torch):
             self.first = nn.Linear(8, 16)
             self.rest = [nn.Linear(16, 3)]
             #= self.rest = nn.ModuleList([nn.Linear(16, 3)])
-            nn.init.constant_(self.rest[0].weight, 0.3)
+            self.rest[0].weight.data[1:] = 0
 
         def forward(self, x):
             h = torch.tanh(self.first(x))
@@ -499,7 +499,7 @@ def frozen_by_mistake__discriminator_stays_frozen(torch):
 def frozen_by_mistake__group_for_what_is_frozen(torch):
     nn, (x, y) = torch.nn, rows(torch)
     model = net(torch)
-    nn.init.constant_(model[2].weight, 0.3)
+    model[2].weight.data[1:] = 0
     for p in model[2].parameters():
         p.requires_grad = False  # <-
         #= pass

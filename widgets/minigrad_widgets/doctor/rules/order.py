@@ -12,7 +12,7 @@ from minigrad_widgets.doctor.source import assigned
 from minigrad_widgets.doctor.teaching import ACCUMULATION, OPTIMIZERS, ORDER
 from minigrad_widgets.doctor.watch import Call
 
-__all__ = ["accumulation", "held", "order", "schedule"]
+__all__ = ["accumulation", "held", "order", "scaled", "schedule"]
 
 CLIPPED = "loss.backward()\nclip_grad_norm_(model.parameters(), 1.0)\noptimizer.step()"
 USUAL = "optimizer.zero_grad()\nloss.backward()\noptimizer.step()"
@@ -87,6 +87,26 @@ def schedule(facts: Facts) -> Iterator[Finding]:
                       "rate is never used.", line_at(facts.trace, warning.at, "the scheduler steps here"), {},
                       [Mend("Step the scheduler after the optimizer.", "optimizer.step()\nscheduler.step()")],
                       OPTIMIZERS)
+
+
+def scaled(facts: Facts) -> Iterator[Finding]:
+    """`wrong-order` with a gradient scaler: clipping or stepping while gradients are still multiplied by its factor."""
+    factor = 1.0
+    for call in facts.of_kind("scale", "unscale", "clip", "step"):
+        if call.kind == "scale":
+            factor = call.subject
+        elif call.kind == "unscale":
+            factor = 1.0
+        elif factor != 1 and (call.kind == "clip" or not call.mode):
+            does = "are clipped" if call.kind == "clip" else "are used by the optimizer"
+            yield Finding("wrong-order", "error", f"Gradients {does} while they are still multiplied by {factor:.5g}, "
+                          "the factor of the gradient scaler.", line_at(facts.trace, call.at, "here"),
+                          {"factor": factor}, [Mend("Unscale first, and let the scaler step.",
+                                                    "scaler.unscale_(optimizer)\nclip_grad_norm_(model.parameters(), "
+                                                    "1.0)\nscaler.step(optimizer)\nscaler.update()")], ORDER)
+            return
+        elif call.kind == "step":
+            factor = 1.0
 
 
 def wrong(facts: Facts, calls: list[Call]) -> Iterator[Finding]:
