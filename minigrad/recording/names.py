@@ -8,7 +8,7 @@ import sys
 from collections import deque
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
-from types import FrameType, GetSetDescriptorType, MemberDescriptorType
+from types import FrameType, GetSetDescriptorType, MappingProxyType, MemberDescriptorType
 from typing import Any
 from weakref import ref
 
@@ -294,12 +294,13 @@ def parts(owner: Any, layouts: Layouts) -> list[tuple[str, Any, bool]]:
 
 
 def entries(owner: Any) -> list[tuple[Any, Any]]:
-    """Return the entries of a dict, none of whose methods is called. A finalizer that runs while the list is made may
-    change the dict; it runs once, so the list is then made again."""
+    """Return the entries of a dict, or of a class's read-only view of one; no method of a subclass is called. A
+    finalizer that runs while the list is made may change the dict; it runs once, so the list is then made again."""
+    items = MappingProxyType.items if type(owner) is MappingProxyType else dict.items
     try:
-        return list(dict.items(owner))
+        return list(items(owner))
     except RuntimeError:
-        return list(dict.items(owner))
+        return list(items(owner))
 
 
 def attributes(owner: Any, layouts: Layouts) -> list[tuple[str, Any]]:

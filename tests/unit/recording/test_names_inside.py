@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -158,3 +159,10 @@ def test_a_finalizer_may_change_a_dict_that_is_looked_into(monkeypatch):
 
     monkeypatch.setattr(names_module, "dict", Dict, raising=False)
     assert names_module.entries(held) == [("first", 1), ("second", 2), ("third", 3)]
+
+
+def test_what_an_abstract_class_holds_is_found():
+    """The attributes of a class are a read-only view, which is no dict."""
+    held = object()
+    kind = ABCMeta("Settings", (), {"weight": held})
+    assert (held, "Settings.weight", False) in held_inside([("Settings", kind)])
