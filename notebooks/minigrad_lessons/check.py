@@ -59,11 +59,12 @@ from minigrad_lessons.exercises.lesson21.memory import (
     running_total,
     seen,
 )
+from minigrad_lessons.exercises.lesson22 import by_columns, dual, forward_hvp
 
 __all__ = [
-    "accumulate", "alive", "arrivals", "backpropagate", "broadcast", "by_hooks", "chain", "changed", "clip",
-    "dead_code", "decorator", "diamond", "differentiable", "divergence", "eikonal", "engine", "event_order",
-    "facts", "flags", "forgot", "freeze", "frozen", "half_constant", "hooks", "hvp", "in_place_step", "integers",
+    "accumulate", "alive", "arrivals", "backpropagate", "broadcast", "by_columns", "by_hooks", "chain", "changed", "clip",
+    "dead_code", "decorator", "diamond", "differentiable", "divergence", "dual", "eikonal", "engine", "event_order",
+    "facts", "flags", "forgot", "forward_hvp", "freeze", "frozen", "half_constant", "hooks", "hvp", "in_place_step", "integers",
     "jacobian", "last_node", "let_go", "matmul", "modes", "modified_error", "module", "momentum", "multiply",
     "no_graph_error", "no_nan", "non_leaf", "none_first", "one_row", "only_x", "operation", "order", "parallel",
     "parameter", "parts", "power_sgd", "reach", "recorded_anyway", "repaired", "repeats", "result_flag", "returns",

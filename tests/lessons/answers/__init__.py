@@ -22,6 +22,7 @@ from tests.lessons.answers import (
     lesson15,
     lesson16,
     lesson21,
+    lesson22,
 )
 from tests.lessons.answers.kinds import Key
 
@@ -44,4 +45,5 @@ KEYS: dict[str, Key] = {
     "15_compiler": lesson15.KEY,
     "16_build_the_engine": lesson16.KEY,
     "21_puzzles": lesson21.KEY,
+    "22_the_other_direction": lesson22.KEY,
 }
