@@ -21,6 +21,7 @@ from tests.lessons.answers import (
     lesson14,
     lesson15,
     lesson16,
+    lesson17,
     lesson21,
 )
 from tests.lessons.answers.kinds import Key
@@ -43,5 +44,6 @@ KEYS: dict[str, Key] = {
     "14_many_processes": lesson14.KEY,
     "15_compiler": lesson15.KEY,
     "16_build_the_engine": lesson16.KEY,
+    "17_broadcasting": lesson17.KEY,
     "21_puzzles": lesson21.KEY,
 }
