@@ -120,13 +120,13 @@ for direction in torch.eye(3):
 
 # %% id=p1 tags=predict,answer,section:predict
 # Two inputs, 2 and 5, and their product.
-#     at, direction = torch.tensor([2.0, 5.0]), torch.tensor([1.0, 1.0])
+#     at, direction = torch.tensor([2.0, 5.0]), torch.tensor([1.0, 2.0])
 #     value, change = torch.func.jvp(lambda v: v[0] * v[1], (at,), (direction,))
 # What is change?
 predict("22.1")
 
 # %% id=r1 tags=reveal,answer
-at, direction = torch.tensor([2.0, 5.0]), torch.tensor([1.0, 1.0])
+at, direction = torch.tensor([2.0, 5.0]), torch.tensor([1.0, 2.0])
 value, change = torch.func.jvp(lambda v: v[0] * v[1], (at,), (direction,))
 reveal("22.1", change.item())
 
@@ -268,7 +268,7 @@ def by_vjp(f, v):
     value, pull = torch.func.vjp(f, v)
     return [pull(weights)[0] for weights in torch.eye(len(value))]
 
-# %% id=cost
+# %% id=took
 from time import process_time
 
 
@@ -281,6 +281,7 @@ def took(jacobian, n):
     return 1000 * min(times)
 
 
+# %% id=cost
 inputs = [2, 8, 16, 24, 32, 40, 48, 56, 62]
 columns, rows = [took(by_jvp, n) for n in inputs], [took(by_vjp, n) for n in inputs]
 print("2 inputs: columns are cheaper:", columns[0] < rows[0])

@@ -58,11 +58,11 @@ def _names() -> Names:
 PREDICTIONS = (
     Prediction(
         "22.1",
-        (Belief("a change of the result is the product of the changes", lambda: 1.0 * 1.0),
+        (Belief("a change of the result is the product of the changes", lambda: 1.0 * 2.0),
          Belief("jvp gives the derivative with respect to the first input", lambda: _product(1.0, 0.0)),
          Belief("jvp gives the result", lambda: 10.0)),
         Why("What is the change of v[0] * v[1] at [2, 5] in a direction?", _names,
-            ('change("v[0] * v[1]", 1.0, 0.0)', 'change("v[0] * v[1]", 0.0, 1.0)', 'change("v[0] * v[1]", 1.0, 1.0)',
+            ('change("v[0] * v[1]", 1.0, 0.0)', 'change("v[0] * v[1]", 0.0, 1.0)', 'change("v[0] * v[1]", 1.0, 2.0)',
              'change("v[0] * v[1]", 2.0, -1.0)'),
             lambda value: value, {
                 "a": Reason("5, whatever the direction: it is the derivative",

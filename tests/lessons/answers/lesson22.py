@@ -56,9 +56,9 @@ KEY = Key(
         "q9.3": (("1", "one for each tensor"), ("3", "ctx counts too")),
         "q9.4": (("3", "enable_grad in forward brings back the real derivative"),),
     },
-    predict={"22.1": "7", "22.2": "False", "22.3": "3", "22.4": "2"},
+    predict={"22.1": "9", "22.2": "False", "22.3": "3", "22.4": "2"},
     predict_wrong={
-        "22.1": (("1", "is the product of the changes"), ("5", "with respect to the first input"),
+        "22.1": (("2", "is the product of the changes"), ("5", "with respect to the first input"),
                  ("10", "jvp gives the result")),
         "22.2": (("True", "no_grad switches off all derivatives"),),
         "22.3": (("6", "detach only matters to backward"), ("0", "makes the whole product a constant")),
