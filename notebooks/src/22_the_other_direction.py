@@ -1,7 +1,7 @@
 """The source of lesson 22. `python -m minigrad_lessons.build 22` makes the notebook."""
 
 # %% [markdown] id=title
-# # Lesson 22: The other direction
+# # Lesson 22: Forward mode, the other direction
 #
 # `backward()` starts at the result and walks back to the inputs. You can also differentiate in the direction in which
 # the program runs: nudge the inputs, and carry along how fast each value changes. This is **forward mode**, and what
@@ -300,9 +300,10 @@ plt.legend()
 plt.show()
 
 # %% [markdown] id=cost-note
-# A loss is one output of millions of parameters: one row, millions of columns. That is why training goes backwards.
-# Forward mode is for few inputs and many outputs, for one direction at a time, and where memory is short: it keeps no
-# graph.
+# A forward pass runs the whole program again, a backward pass only walks the graph that was kept: so the lines cross
+# left of the middle. A loss is one output of millions of parameters, one row and millions of columns. That is why
+# training goes backwards. Forward mode is for few inputs and many outputs, for one direction at a time, and where
+# memory is short: it keeps no graph.
 
 # %% [markdown] id=torch-intro tags=section:torch
 # ## The same thing in PyTorch
@@ -314,11 +315,11 @@ plt.show()
 @same_in_torch
 def program(torch):
     x, v = torch.tensor([2.0, 5.0]), torch.tensor([1.0, -1.0])
-    f = lambda x: torch.stack([x[0] * x[1], x.relu().sum(), x[1] * x[1]])
-    energy = lambda x: (x ** 3).sum()
+    def f(x):
+        return torch.stack([x[0] * x[1], x.relu().sum(), x[1] * x[1]])
     print(torch.func.jvp(f, (x,), (v,)))
     print(torch.allclose(torch.func.jacfwd(f)(x), torch.func.jacrev(f)(x)))
-    print(torch.func.jvp(torch.func.grad(energy), (x,), (v,))[1])
+    print(torch.func.jvp(torch.func.grad(lambda x: (x ** 3).sum()), (x,), (v,))[1])
     print(torch.func.jvp(lambda x: x * x.detach(), (x,), (v,))[1])
     forward_ad = torch.autograd.forward_ad
     with forward_ad.dual_level():

@@ -64,7 +64,8 @@ def _why_dual(sign: str, a: float, da: float, b: float, db: float, found: float)
         return "multiply by how much the divisor changes, not by the divisor."
     if _near(found, (da - a / b * da) / b):
         return "that uses the tangent of the dividend twice; the divisor has one of its own."
-    return "quotient * divisor = dividend: write down the rule for that product, and solve it for the quotient's change."
+    return ("quotient * divisor = dividend: write down the rule for that product, and solve it for the change of the "
+            "quotient.")
 
 
 PROGRAMS: dict[str, tuple[Function, torch.Tensor]] = {
@@ -96,7 +97,7 @@ def _why_columns(found: torch.Tensor, wanted: torch.Tensor, value: torch.Tensor)
         return "rows and columns are exchanged: each product is a column. stack has the argument dim."
     if found.shape == value.shape and _near(found, wanted.sum(1)):
         return "one direction of ones gives the sum of the columns. Take one direction for each input: torch.eye."
-    if found.ndim == 2 and bool((found == value[:, None]).all() if found.shape[0] == len(value) else False):
+    if found.shape == wanted.shape and _near(found, value[:, None].expand_as(found)):
         return "these are values of f, not tangents: jvp returns the value first."
     if found.shape != wanted.shape:
         return f"the Jacobian has the shape [outputs, inputs], {list(wanted.shape)}; this one has {list(found.shape)}."
@@ -117,7 +118,7 @@ def forward_hvp(student: Callable[..., Any]) -> None:
         return
     x, v = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.0, -2.0, 0.5])
     for code, f in ENERGIES.items():
-        runs = []
+        runs: list[int] = []
 
         def counted(x: torch.Tensor, f: Function = f, runs: list[int] = runs) -> torch.Tensor:
             runs.append(1)
@@ -131,8 +132,8 @@ def forward_hvp(student: Callable[..., Any]) -> None:
             report.misconception(name, f"f = {code}: {_why_hvp(found, matrix, v, torch.func.grad(f)(x))}")
             return
         if len(runs) > 1:
-            report.misconception(name, f"f = {code}: right, but f ran {len(runs)} times. One pass is enough: no Hessian "
-                                       "has to be built.")
+            report.misconception(name, f"f = {code}: right, but f ran {len(runs)} times. One pass is enough: no "
+                                       "Hessian has to be built.")
             return
     report.passed(name, *(f"f = {code}: equal to the Hessian times v, and f ran once" for code in ENERGIES))
 

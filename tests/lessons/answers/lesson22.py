@@ -5,7 +5,8 @@ from tests.lessons.answers.kinds import Key, Wrong
 
 def dual(subtract: str, divide: str) -> str:
     """The cell of the dual numbers."""
-    return ("class Dual:\n    def __init__(self, value, tangent):\n        self.value, self.tangent = value, tangent\n\n"
+    return ("class Dual:\n    def __init__(self, value, tangent):\n"
+            "        self.value, self.tangent = value, tangent\n\n"
             f"    def __sub__(self, other):\n        return Dual(self.value - other.value, {subtract})\n\n"
             "    def __truediv__(self, other):\n        quotient = self.value / other.value\n"
             f"        return Dual(quotient, (self.tangent - quotient * {divide}) / other.value)\n\n\ncheck.dual(Dual)")
