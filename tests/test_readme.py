@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from minigrad_lessons.path import in_order
 from tests.house import PARTS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,7 +40,8 @@ def test_its_two_commands_are_one_line_each() -> None:
 def test_its_links_open_every_lesson() -> None:
     first, *lessons = re.findall(r"urlpath=lab/tree/([^)]+)", README)
     assert first == lessons[0]
-    assert lessons == [f"notebooks/{path.name}" for path in sorted((ROOT / "notebooks").glob("*.ipynb"))]
+    files = {int(path.name[:2]): path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
+    assert lessons == [f"notebooks/{files[number]}" for number in in_order(files)]
 
 
 def test_its_first_link_in_the_text_is_for_users_of_pytorch() -> None:

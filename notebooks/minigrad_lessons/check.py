@@ -32,6 +32,7 @@ from minigrad_lessons.exercises.lesson14 import accumulate, hooks, parallel, sha
 from minigrad_lessons.exercises.lesson14_power_sgd import power_sgd
 from minigrad_lessons.exercises.lesson15 import dead_code, repeats
 from minigrad_lessons.exercises.lesson16 import engine
+from minigrad_lessons.exercises.lesson17 import center, paired, sum_back
 from minigrad_lessons.exercises.lesson21.gradients import (
     broadcast,
     differentiable,
@@ -59,17 +60,18 @@ from minigrad_lessons.exercises.lesson21.memory import (
     running_total,
     seen,
 )
+from minigrad_lessons.exercises.lesson22 import by_columns, dual, forward_hvp
 
 __all__ = [
-    "accumulate", "alive", "arrivals", "backpropagate", "broadcast", "by_hooks", "chain", "changed", "clip",
-    "dead_code", "decorator", "diamond", "differentiable", "divergence", "eikonal", "engine", "event_order",
-    "facts", "flags", "forgot", "freeze", "frozen", "half_constant", "hooks", "hvp", "in_place_step", "integers",
-    "jacobian", "last_node", "let_go", "matmul", "modes", "modified_error", "module", "momentum", "multiply",
-    "no_graph_error", "no_nan", "non_leaf", "none_first", "one_row", "only_x", "operation", "order", "parallel",
-    "parameter", "parts", "power_sgd", "reach", "recorded_anyway", "repaired", "repeats", "result_flag", "returns",
-    "running_total", "second_backward", "seen", "segments", "set_mode", "sharded", "slopes", "spoil", "square",
-    "straight_through", "tanh", "third_output", "twelve", "twice", "twin", "two_ways", "unstable", "value_class",
-    "waiting_walk", "walk", "watch_layers", "zeros",
+    "accumulate", "alive", "arrivals", "backpropagate", "broadcast", "by_columns", "by_hooks", "center", "chain",
+    "changed", "clip", "dead_code", "decorator", "diamond", "differentiable", "divergence", "dual", "eikonal", "engine",
+    "event_order", "facts", "flags", "forgot", "forward_hvp", "freeze", "frozen", "half_constant", "hooks", "hvp",
+    "in_place_step", "integers", "jacobian", "last_node", "let_go", "matmul", "modes", "modified_error", "module",
+    "momentum", "multiply", "no_graph_error", "no_nan", "non_leaf", "none_first", "one_row", "only_x", "operation",
+    "order", "paired", "parallel", "parameter", "parts", "power_sgd", "reach", "recorded_anyway", "repaired", "repeats",
+    "result_flag", "returns", "running_total", "second_backward", "seen", "segments", "set_mode", "sharded", "slopes",
+    "spoil", "square", "straight_through", "sum_back", "tanh", "third_output", "twelve", "twice", "twin", "two_ways",
+    "unstable", "value_class", "waiting_walk", "walk", "watch_layers", "zeros",
 ]
 
 

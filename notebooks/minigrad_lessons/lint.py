@@ -21,6 +21,7 @@ from matplotlib.image import imread
 
 from minigrad_lessons.bank import PREDICTIONS, QUESTIONS, lesson_of
 from minigrad_lessons.build import EXECUTED, KEPT, without_outputs
+from minigrad_lessons.path import place
 from minigrad_lessons.questions import ANSWERS, CLAIMS, CONTRADICTS
 from minigrad_lessons.questions import QUESTIONS as ASKED
 
@@ -132,7 +133,7 @@ def recall_spaced(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
     if len(asked) != RECALLS:
         yield f"{len(asked)} recall questions; a lesson asks {RECALLS}"
     had = {lesson_of(id) for id in QUESTIONS}
-    allowed = {lesson - gap for gap in GAPS} & had if lesson > 1 else {0}
+    allowed = {place(lesson) - gap for gap in GAPS} & had if lesson > 1 else {0}
     for cell, id, answer in asked:
         if id not in QUESTIONS:
             yield f"{cell.id}: there is no question {id}"

@@ -321,4 +321,5 @@ edge_table({
 # not require grad. **The end**: an `AccumulateGrad`, one for each leaf that requires grad. Call it, and it adds to
 # the leaf's `.grad`.
 #
-# Next, lesson 4: the engine, which makes this walk with one call for each node.
+# Next, lesson 17: what comes back to a tensor that was broadcast. Then lesson 4: the engine, which makes this walk
+# with one call for each node.

@@ -106,8 +106,12 @@ PROJECTS = {
         "goes wrong: too early, too often, or with a part of the sum.",
     15: "Afterwards a student has read the program that a compiler makes of a training step, knows what it is checked "
         "against before each run and what cannot become a program, and has written two of the passes that shorten it.",
+    17: "Afterwards a student can say which shape a gradient has and where it is summed, can sum one back by hand, and "
+        "finds the loss that compares each prediction with every target.",
     21: "Afterwards a student has used 21 facts of autograd, each in a line of their own: what makes a gradient zero, "
         "NaN or None, in which order nodes run, what keeps memory, and what raises which error.",
+    22: "Afterwards a student has built dual numbers, can say what one forward and one backward pass give of a "
+        "Jacobian and which of the two takes fewer passes, and multiplies a Hessian by a vector in one forward pass.",
 }
 
 

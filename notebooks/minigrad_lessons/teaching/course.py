@@ -12,6 +12,7 @@ import nbformat
 
 from minigrad_lessons.folder import shipped
 from minigrad_lessons.lint import CALL, tags
+from minigrad_lessons.path import in_order
 
 MINUTES = re.compile(r"[Aa]bout (\d+) minutes")
 OPENING = 4  # cells: how long a lesson takes stands in one of them
@@ -64,8 +65,9 @@ class Lesson:
 
 
 def lessons() -> dict[int, Lesson]:
-    """Every lesson that came with this version, by its number."""
-    return {int(name[:2]): read(path) for name, path in shipped().items()}
+    """Every lesson that came with this version, by its number, in the order in which they are read."""
+    found = {int(name[:2]): path for name, path in shipped().items()}
+    return {number: read(found[number]) for number in in_order(found)}
 
 
 def read(path: Path) -> Lesson:

@@ -21,7 +21,9 @@ from tests.lessons.answers import (
     lesson14,
     lesson15,
     lesson16,
+    lesson17,
     lesson21,
+    lesson22,
 )
 from tests.lessons.answers.kinds import Key
 
@@ -43,5 +45,7 @@ KEYS: dict[str, Key] = {
     "14_many_processes": lesson14.KEY,
     "15_compiler": lesson15.KEY,
     "16_build_the_engine": lesson16.KEY,
+    "17_broadcasting": lesson17.KEY,
     "21_puzzles": lesson21.KEY,
+    "22_the_other_direction": lesson22.KEY,
 }
