@@ -60,16 +60,17 @@ from minigrad_lessons.exercises.lesson21.memory import (
     running_total,
     seen,
 )
+from minigrad_lessons.exercises.lesson22 import by_columns, dual, forward_hvp
 
 __all__ = [
-    "accumulate", "alive", "arrivals", "backpropagate", "broadcast", "by_hooks", "center", "chain", "changed",
-    "clip", "dead_code", "decorator", "diamond", "differentiable", "divergence", "eikonal", "engine", "event_order",
-    "facts", "flags", "forgot", "freeze", "frozen", "half_constant", "hooks", "hvp", "in_place_step", "integers",
-    "jacobian", "last_node", "let_go", "matmul", "modes", "modified_error", "module", "momentum", "multiply",
-    "no_graph_error", "no_nan", "non_leaf", "none_first", "one_row", "only_x", "operation", "order", "paired",
-    "parallel", "parameter", "parts", "power_sgd", "reach", "recorded_anyway", "repaired", "repeats", "result_flag",
-    "returns", "running_total", "second_backward", "seen", "segments", "set_mode", "sharded", "slopes", "spoil",
-    "square", "straight_through", "sum_back", "tanh", "third_output", "twelve", "twice", "twin", "two_ways",
+    "accumulate", "alive", "arrivals", "backpropagate", "broadcast", "by_columns", "by_hooks", "center", "chain",
+    "changed", "clip", "dead_code", "decorator", "diamond", "differentiable", "divergence", "dual", "eikonal", "engine",
+    "event_order", "facts", "flags", "forgot", "forward_hvp", "freeze", "frozen", "half_constant", "hooks", "hvp",
+    "in_place_step", "integers", "jacobian", "last_node", "let_go", "matmul", "modes", "modified_error", "module",
+    "momentum", "multiply", "no_graph_error", "no_nan", "non_leaf", "none_first", "one_row", "only_x", "operation",
+    "order", "paired", "parallel", "parameter", "parts", "power_sgd", "reach", "recorded_anyway", "repaired", "repeats",
+    "result_flag", "returns", "running_total", "second_backward", "seen", "segments", "set_mode", "sharded", "slopes",
+    "spoil", "square", "straight_through", "sum_back", "tanh", "third_output", "twelve", "twice", "twin", "two_ways",
     "unstable", "value_class", "waiting_walk", "walk", "watch_layers", "zeros",
 ]
 

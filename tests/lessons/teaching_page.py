@@ -110,6 +110,8 @@ PROJECTS = {
         "finds the loss that compares each prediction with every target.",
     21: "Afterwards a student has used 21 facts of autograd, each in a line of their own: what makes a gradient zero, "
         "NaN or None, in which order nodes run, what keeps memory, and what raises which error.",
+    22: "Afterwards a student has built dual numbers, can say what one forward and one backward pass give of a "
+        "Jacobian and which of the two takes fewer passes, and multiplies a Hessian by a vector in one forward pass.",
 }
 
 

@@ -191,6 +191,7 @@ def test_a_difference_is_shown(capsys: Capture, monkeypatch: pytest.MonkeyPatch)
     assert "minigrad prints:\nit is minigrad\n" in text and "PyTorch prints:\nit is torch\n" in text
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # by PyTorch's own jvp, as it loads
 def test_the_stored_transcripts_are_what_pytorch_prints() -> None:
     require("torch", has_torch(), "PyTorch 2.13 is not installed")
     library = torch_side.pytorch()

@@ -23,6 +23,7 @@ from tests.lessons.answers import (
     lesson16,
     lesson17,
     lesson21,
+    lesson22,
 )
 from tests.lessons.answers.kinds import Key
 
@@ -46,4 +47,5 @@ KEYS: dict[str, Key] = {
     "16_build_the_engine": lesson16.KEY,
     "17_broadcasting": lesson17.KEY,
     "21_puzzles": lesson21.KEY,
+    "22_the_other_direction": lesson22.KEY,
 }
