@@ -21,7 +21,8 @@ MODULES = ("", "Tensor", "autograd", "autograd.graph", "autograd.functional", "a
            "autograd.anomaly_mode", "autograd.forward_ad", "autograd.profiler", "nn", "nn.functional", "nn.init",
            "nn.utils", "nn.utils.rnn", "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.prune",
            "nn.utils.stateless", "optim", "optim.lr_scheduler", "optim.swa_utils", "utils.checkpoint", "utils.data",
-           "utils.hooks", "linalg", "special", "random", "amp", "testing")
+           "utils.hooks", "linalg", "special", "random", "amp", "testing", "distributions", "distributions.constraints",
+           "distributions.transforms", "distributions.kl", "distributions.utils")
 # What minigrad leaves to PyTorch, which the inspector records as well: the reason, and the names it holds for.
 LEFT_OUT = {
     "TorchScript, its compiler and types": (
@@ -46,7 +47,7 @@ LEFT_OUT = {
         r"Stream|Event|AcceleratorError|get_device_module|has_\w+|thread_safe_generator|init_num_threads|"
         r"[gs]et_device_states|DefaultDeviceType"),
     "tracing with symbols, export, nested and named tensors": (
-        r"sym_\w+|Sym\w+|export|cond|vmap|to_padded_tensor|is_nested"),
+        r"sym_\w+|Sym\w+|export|cond|to_padded_tensor|is_nested"),
     "data pipes, which PyTorch has deprecated": r".*(DataPipe|datapipe|determinism).*|DataChunk|\w*validation\w*|"
                                                 r"non_deterministic|_DatasetKind|DFIterDataPipe",
     "names that are old or internal": (
