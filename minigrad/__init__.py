@@ -60,6 +60,7 @@ LATER = ("_C", "__future__", "accelerator", "amp", "compiler", "cpu", "cuda", "d
          "special", "testing", "utils")
 LATER_NAMES = {"GradScaler": "amp", "autocast": "amp", "bfloat16": "ops._dispatch.bfloat16", "compile": "compiler",
                "load": "serialization", "save": "serialization", "is_storage": "ops.tensor.storage",
+               "vmap": "func",
                **dict.fromkeys(("autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
                                 "get_autocast_dtype", "is_autocast_cache_enabled", "is_autocast_enabled",
                                 "set_autocast_cache_enabled", "set_autocast_dtype", "set_autocast_enabled"),

@@ -38,11 +38,13 @@ from minigrad._base.contexts import safe_exit
 from minigrad._base.tensor_data import SUFFIXES
 from minigrad.autograd.function import Function
 from minigrad.autograd.grad_mode import _DecoratorContextManager
+from minigrad.backends.numpy import XP
 from minigrad.core import LOCAL, UNUSUAL, Node, Tensor, edge_target, plain
 from minigrad.core.engine import execute
 from minigrad.core.evaluate import call_function
 from minigrad.core.input_buffer import GraphTask
 from minigrad.core.saved import versions_of
+from minigrad.core.tensor import next_sequence_nr
 from minigrad.ops._dispatch.elementwise import ByNumber, OfNumber, OfOne, OfTwo
 from minigrad.ops._dispatch.op_wrappers import OPS, is_part
 from minigrad.ops.factory import zeros_like
@@ -67,7 +69,7 @@ JVP_COUNT = "Function's jvp returned an invalid number of forward gradients (exp
 ELEMENTWISE = (OfOne, OfTwo, OfNumber, ByNumber)
 POINTWISE = ("minigrad.ops.pointwise.", "minigrad.ops.activation")
 NOT_POINTWISE = {"GluBackward0", "PreluKernelBackward0"}
-LINEAR = ("minigrad.ops.shape.",)
+LINEAR = ("minigrad.ops.shape.", "minigrad.func.batching")
 LINEAR_OPS = {"CloneBackward0", "ToCopyBackward0", "CopyBackwards", "SumBackward0", "SumBackward1", "MeanBackward0",
               "MeanBackward1"}
 
@@ -115,6 +117,15 @@ class Tangents:
 def keep(table: dict[Any, Any], key: Any, owner: Any, value: Any) -> None:
     """Enter a value into a table, until its owner is freed."""
     table[key] = weakref.ref(owner, lambda _: table.pop(key, None)), value
+
+
+BORN: dict[int, tuple[Any, int]] = {}  # when a level made a leaf, as a sequence number: by id, as in `of_tensors`
+
+
+def note_birth(leaf: Tensor) -> Tensor:
+    """Return a new leaf, noted as one that was made now: inside of the levels of `vmap` that are on."""
+    keep(BORN, id(leaf), leaf, next_sequence_nr())
+    return leaf
 
 
 class ThreadLevels(threading.local):
@@ -216,7 +227,7 @@ class Push:
 
     def stand_in(self, dual: Tensor) -> Tensor:
         """Return a tensor that requires grad in place of a dual: part of its graph, or a leaf if it has none."""
-        stand_in = plain(dual.array, requires_grad=True)
+        stand_in = note_birth(plain(dual.array, requires_grad=True))
         if dual._requires_grad:
             node = stand_in._grad_fn = Alias()
             node.fill((edge_target(dual),), next_output_nrs=(dual._output_nr,))
@@ -273,7 +284,7 @@ class Push:
 
     def by_transpose(self, result: Tensor) -> Tensor | None:
         """Differentiate Jᵀg, which is linear in `g`, by `g`."""
-        gradient = zeros_like(result)
+        gradient = note_birth(zeros_like(result))
         gradient._requires_grad = True
         duals = list(self.stand_ins.values())
         columns = execute([result], [gradient], True, True, duals, accumulate_grad=False)
@@ -326,7 +337,7 @@ class Following:
             with within(levels[:nr]):
                 old, base = level.get(tensor), tensor._base
                 if old is None and new is not None and base is not None:
-                    level.set(base, zeros_like(base))
+                    level.set(base, plain(XP.zeros(base.array.shape, new.array)))
                     old = level.get(tensor)
                 if new is not None and (old is None or not (base is not None or has_views(old))):
                     level.set(tensor, new.clone() if new._is_view() else new)

@@ -14,6 +14,7 @@ Hörmann's transformed rejection (PTRS, 1993).
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ import numpy as np
 from minigrad._base.contexts import quiet
 from minigrad._base.dtype import BFLOAT16, as_dtype, float_info, from_numpy_dtype, numpy_dtype_of
 from minigrad.backends import curand, intp, random
+from minigrad.backends.batched import CURRENT, check_randomness, for_examples
 from minigrad.backends.random import DEFAULT as DEFAULT
 from minigrad.backends.random import Stream as Stream
 from minigrad.backends.random import fractions
@@ -38,6 +40,8 @@ WHOLE = {"bfloat16": 2**8, "float16": 2**11, "float32": 2**24, "float64": 2**53}
 
 def drawn(here: Callable[..., Any], there: Callable[..., Any], stream: Any, shape: Shape, *parameters: Any) -> Any:
     """Draw by `here` on the CPU or by `there` on a GPU, which is current meanwhile: an array of this shape."""
+    if CURRENT.inside:
+        return for_examples(partial(drawn, here, there, stream), shape, parameters)
     if type(stream) is Stream:
         return here(stream, math.prod(shape), *parameters).reshape(tuple(shape))
     if any(each is BFLOAT16 for each in parameters):
@@ -141,7 +145,7 @@ def bernoulli(stream: Any, p: Any, shape: Shape, dtype: Any = np.float32) -> Any
             raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
         return drawn(random.bernoulli, curand.bernoulli, stream, shape, dtype, p)
     floating_dtype(p.dtype, f"bernoulli_tensor_{kind}_p_")
-    if kind == "cpu" and not ((p >= 0) & (p <= 1)).all():
+    if kind == "cpu" and not CURRENT.inside and not ((p >= 0) & (p <= 1)).all():
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be "
                            "improved?  If so, please report an enhancement request to PyTorch.)")
     chances = np.broadcast_to(p, tuple(shape)).reshape(-1)
@@ -213,6 +217,7 @@ def floating_dtype(dtype: Any, kernel: str) -> np.dtype[Any]:
 
 def multinomial(stream: Any, chances: Any, count: int, replacement: bool) -> Any:
     """`count` categories per row of `chances` (an array of one or two dimensions), which need not sum to 1."""
+    check_randomness()
     if replacement and count > 1 and type(stream) is not Stream:
         return with_replacement_on_gpu(stream, chances, count)
     if replacement and count > 1:
@@ -246,6 +251,7 @@ def with_replacement_on_gpu(source: Any, chances: Any, count: int) -> Any:
 def poisson(stream: Any, rates: Any) -> Array:
     """For each rate, how often an event occurs in a period in which it occurs `rate` times on average. Raises
     NotImplementedError for rates whose dtype is not floating point, and on a GPU; RuntimeError for a negative rate."""
+    check_randomness()
     if type(stream) is not Stream:
         raise NotImplementedError("poisson is not implemented for tensors on a GPU\n\nminigrad draws these numbers on "
                                   "the CPU only: use poisson(rates.cpu()).")

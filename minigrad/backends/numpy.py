@@ -189,7 +189,7 @@ def product(x: Any, y: Any) -> Any:
     if x.ndim == 2 and y.ndim == 2:
         if 1 < x.size <= 64 and y.size <= 64 and type(x) is np.ndarray:
             return np.einsum("ij,jk", x, y, order="C")
-        return x.dot(y)  # costs half as much as `matmul`
+        return x.dot(y) if type(x) is type(y) else np.dot(x, y)  # costs half as much as `matmul`
     return matmul(x, y)
 
 

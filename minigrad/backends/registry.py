@@ -138,11 +138,17 @@ def install(backend: Backend) -> None:
     ARRAYS = (*ARRAYS, backend.array_type)
 
 
+def serve(backend: Backend) -> None:
+    """Use a backend for the arrays of its type, without a device name."""
+    global ARRAYS
+    BACKEND_OF[backend.array_type], ARRAYS = backend, (*ARRAYS, backend.array_type)
+
+
 @contextmanager
 def serving(backend: Backend) -> Iterator[None]:
     """A block in which a backend is used for the arrays of its type, without a device name."""
     global ARRAYS
-    BACKEND_OF[backend.array_type], ARRAYS = backend, (*ARRAYS, backend.array_type)
+    serve(backend)
     try:
         yield
     finally:
@@ -399,10 +405,15 @@ def alike(x: Any, other: Any) -> bool:
         other.ndim <= x.ndim and all(n in (1, m) for n, m in zip(other.shape[::-1], x.shape[::-1]))))
 
 
+def on_host(backend: Any) -> bool:
+    """Whether a backend is the CPU: NumPy's own arrays, or batches of them (batched.py)."""
+    return backend is None or backend.type == "cpu"
+
+
 def device_of(array: Any) -> device:
     """The device of an array."""
     backend = BACKEND_OF.get(type(array))
-    return CPU if backend is None else device(backend.type, backend.index_of(array))
+    return CPU if backend is None or on_host(backend) else device(backend.type, backend.index_of(array))
 
 
 def check_devices(*arrays: Any) -> None:
@@ -432,15 +443,15 @@ def device_like(array: Any, dtype: Any = None) -> Any:
 
 
 def is_host(handle: Any) -> bool:
-    """Whether a handle is one of the CPU's two: for NumPy arrays and for bfloat16 arrays."""
-    return handle is HOST or handle is BFLOAT16.handle
+    """Whether a handle is one of the CPU's: for NumPy arrays, for bfloat16 arrays, and for batches (batched.py)."""
+    return handle is HOST or handle is BFLOAT16.handle or (type(handle) is DeviceHandle and on_host(handle.backend))
 
 
 def lies_on(array: Any, handle: Any) -> bool:
     """Whether an array is on the device of a handle."""
     backend = BACKEND_OF.get(type(array))
-    if backend is None or is_host(handle):
-        return backend is None and is_host(handle)
+    if backend is None or on_host(backend) or is_host(handle):
+        return on_host(backend) and is_host(handle)
     return bool(handle == DeviceHandle(backend, backend.index_of(array)))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from minigrad._base.nested import leaves, mapped
 from minigrad.autograd._api import run_backward
-from minigrad.autograd.forward_ad import AllLevels, Tangents, checked, cut_loose, dual_of, keep
+from minigrad.autograd.forward_ad import AllLevels, Tangents, checked, cut_loose, dual_of, keep, note_birth
 from minigrad.autograd.grad_mode import enable_grad
 from minigrad.core import Tensor, edge_target
 from minigrad.core.engine import start_grads
@@ -141,7 +141,7 @@ class Reverse:
         def alias(tensor: Tensor) -> Tensor:
             made: Tensor = tensor.view_as(tensor)
             if not tensor._requires_grad:
-                keep(OWNERS, id(made), made.requires_grad_(), self)
+                keep(OWNERS, id(made), note_birth(made.requires_grad_()), self)
             self.inputs.append(made)
             return made
 

@@ -13,7 +13,7 @@ from weakref import WeakSet
 import numpy as np
 
 from minigrad._base.dtype import BFLOAT16
-from minigrad.backends.registry import BACKEND_OF, HOST, device_like
+from minigrad.backends.registry import BACKEND_OF, HOST, device_like, is_host
 from minigrad.core import LOCAL, Node, counter_of, edge_target, record1, record_many
 from minigrad.core.accumulate import repeats
 from minigrad.core.saved import op_of
@@ -124,9 +124,15 @@ def address(array: Any) -> int:
     return BACKEND_OF[type(array)].address(array)
 
 
+def host_or_device(array: Any) -> Any:
+    """The handle of the device for positions in an array, which are the same for all examples of a batch."""
+    like = device_like(array)
+    return HOST if is_host(like) else like
+
+
 def positions(start: int, shape: tuple[int, ...], steps: list[int], like: Any) -> Any:
     """Return the offsets, in elements, of the elements of an array of this shape and these steps, flat."""
-    like = device_like(like)
+    like = host_or_device(like)
     long = [(n, step) for n, step in zip(shape, steps, strict=True) if n != 1]
     size, step = 1, long[-1][1] if long else 1
     regular = step > 0
@@ -144,7 +150,7 @@ def positions(start: int, shape: tuple[int, ...], steps: list[int], like: Any) -
 def flat_order(base: Any) -> Any:
     """For each place in memory: which element of the base, counted row by row, is stored there."""
     offsets = positions(0, base.shape, [s // base.itemsize for s in base.strides], base)
-    like = device_like(base)
+    like = host_or_device(base)
     offsets = np.arange(offsets.stop, like=like)[offsets] if isinstance(offsets, slice) else offsets
     last = sum([max(0, (n - 1) * (s // base.itemsize)) for n, s in zip(base.shape, base.strides, strict=True)])
     order = np.zeros((last if base.size else 0) + 1, np.int64, like=like)

@@ -46,7 +46,7 @@ LEFT_OUT = {
         r"Stream|Event|AcceleratorError|get_device_module|has_\w+|thread_safe_generator|init_num_threads|"
         r"[gs]et_device_states|DefaultDeviceType"),
     "tracing with symbols, export, nested and named tensors": (
-        r"sym_\w+|Sym\w+|export|cond|vmap|to_padded_tensor|is_nested"),
+        r"sym_\w+|Sym\w+|export|cond|to_padded_tensor|is_nested"),
     "data pipes, which PyTorch has deprecated": r".*(DataPipe|datapipe|determinism).*|DataChunk|\w*validation\w*|"
                                                 r"non_deterministic|_DatasetKind|DFIterDataPipe",
     "names that are old or internal": (

@@ -50,10 +50,11 @@ class OpWrappers:
         self.after: list[Callable[[], None]] = []  # called when methods of Tensor were bound again
 
     def wrap(self, wrapper: Wrapper, on: bool) -> None:
-        """Put a wrapper around the forward of each op, outside of those already there, or remove it."""
+        """Put a wrapper around the forward of each op, outside of those already there, or remove it. One with an
+        attribute `outermost` stays outside."""
         if (wrapper in self.installed) != on:
             others = [each for each in self.installed if each is not wrapper]
-            self.installed = [*others, wrapper] if on else others
+            self.installed = sorted([*others, wrapper] if on else others, key=lambda each: hasattr(each, "outermost"))
         if self.applied != tuple(self.installed):  # also if an interrupt broke off the last change
             self.update()
 

@@ -15,6 +15,7 @@ from minigrad._base.contexts import SIGNALS, silently
 from minigrad._base.tensor_data import note_read
 from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn
+from minigrad.backends.batched import beside
 from minigrad.backends.intp import as_intp
 from minigrad.backends.numpy import XP, add_at
 from minigrad.backends.registry import BACKEND_OF, backend_of, device_like, device_of, is_array, moved
@@ -97,6 +98,7 @@ def elements(x: Any, index: Any) -> Any:
     NumPy's layout differs.
     """
     parts = index if type(index) is tuple else (index,)
+    x = beside(x, parts) if BACKEND_OF else x
     in_rows = x.flags.c_contiguous and all(not is_array(p) or p.ndim < 2 or p.flags.c_contiguous for p in parts)
     if in_rows and len(parts) > 1 and all(type(p) is slice and p == ALL for p in parts[:-1]):
         last = parts[-1]
@@ -387,6 +389,7 @@ class IndexPut(Node):
         y = value.array if isinstance(value, Tensor) else number_in(value, x.dtype)
         if BACKEND_OF and (type(x) in BACKEND_OF or type(y) in BACKEND_OF):
             y = together(x, y)[1]
+        x = beside(x, (index, y)) if BACKEND_OF else x
         if y.dtype != x.dtype and y.size == 1 and is_array(index) and index.dtype.kind == "b":
             y = number_in(y.reshape(()), x.dtype)
         try:

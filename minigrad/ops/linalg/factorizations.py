@@ -6,12 +6,14 @@ I. Murray, "Differentiation of the Cholesky decomposition" (2016); for QR, F. Ro
 decomposition matrix backpropagation algorithms" (2020).
 """
 
+import math
 from typing import Any
 
 import numpy as np
 
 from minigrad import return_types
 from minigrad._base.warnings import warn_once
+from minigrad.backends.batched import beside
 from minigrad.backends.numpy import XP
 from minigrad.backends.registry import device_like
 from minigrad.core import Node, Tensor, plain, record1, record2, record_many
@@ -29,7 +31,8 @@ ZERO_PIVOT = ("U[{0},{0}] is zero and using it on lu_solve would result in a div
 def order_of(pivots: Any, rows: int) -> Any:
     """The order of rows, shape (…, rows), that the swaps produce when applied in turn."""
     lead = pivots.shape[:-1]
-    order = np.tile(np.arange(rows, like=pivots), (int(np.prod(lead)), 1))
+    order = np.zeros((math.prod(lead), rows), np.int64, like=device_like(pivots))
+    order += np.arange(rows, like=pivots)
     each = np.arange(len(order), like=pivots)
     for j, at in enumerate(pivots.reshape(len(order), pivots.shape[-1]).T - 1):
         order[each, j], order[each, at] = order[each, at], order[each, j]
@@ -178,7 +181,8 @@ def lu(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu:
     matrix, swaps = decomposed(A, "linalg.lu", pivot)
     rows = matrix.shape[-2]
     order = order_of(swaps, rows)
-    permutation = np.eye(rows, dtype=matrix.dtype, like=device_like(matrix))[order].swapaxes(-1, -2)
+    rows_of_one = np.eye(rows, dtype=matrix.dtype, like=device_like(matrix))
+    permutation = beside(rows_of_one, (order,))[order].swapaxes(-1, -2)
     return return_types.linalg_lu((plain(permutation), *LinalgLu.forward(A, parts(XP, matrix), order)))
 
 

@@ -68,10 +68,11 @@ class Mm(Node):
         x, y = a.array, b.array
         if x.dtype is not y.dtype or x.dtype is BOOL:
             check_matrices(a, b)
-        if type(x) is not type(y):
+        alike = type(x) is type(y)
+        if not alike:
             same_device(x, y)
         try:
-            result = x.dot(y)
+            result = x.dot(y) if alike else np.dot(x, y)
         except ValueError:  # NumPy's: the sizes do not fit
             check_matrices(a, b)
             raise
@@ -103,9 +104,10 @@ class VectorProduct(Node, number=None):
 
     @classmethod
     def forward(cls, a: Tensor, b: Tensor) -> Tensor:
-        if type(a.array) is not type(b.array):
-            same_device(a.array, b.array)
-        return record2(cls, a.array.dot(b.array), a, b, needed_by_product(a, b))
+        x, y = a.array, b.array
+        if type(x) is not type(y):
+            same_device(x, y)
+        return record2(cls, x.dot(y) if type(x) is type(y) else np.dot(x, y), a, b, needed_by_product(a, b))
 
 
 class Mv(VectorProduct):
@@ -126,7 +128,7 @@ class Dot(VectorProduct):
 def rounded_once(x: Any, v: Any, w: Any) -> tuple[Any, Any]:
     """The term that is added to the product of two matrices, and that product, in float32."""
     x, v, w = map(widened, (x, v, w))
-    return x, v.dot(w)
+    return x, np.dot(v, w)
 
 
 class Addmm(Node):
@@ -139,14 +141,14 @@ class Addmm(Node):
         if type(v) is not type(w) or type(x) is not type(v):
             same_device(x, v, w)
         transposed = w.flags.f_contiguous and not scales
-        if transposed and 8 <= len(v) <= 48 and w.size >= 1 << 15 and type(w) is np.ndarray:
+        if transposed and 8 <= len(v) <= 48 and w.size >= 1 << 15 and type(w) is type(v) is np.ndarray:
             y = np.add(w.T.dot(v.T).T, x, np.empty((len(v), w.shape[1]), w.dtype))  # BLAS is slow the other way round
         elif v.dtype in HALVES:
             y = as_dtype(scaled_sum(*rounded_once(x, v, w), *(scales or (1, 1))), v.dtype)
         elif scales:
-            y = scaled_sum(x, v.dot(w), *scales)
+            y = scaled_sum(x, np.dot(v, w), *scales)
         else:
-            y = v.dot(w)
+            y = v.dot(w) if type(v) is type(w) else np.dot(v, w)
             y += x
         metadata = None if x.shape == y.shape else ((x.shape, x.dtype), None, None)
         return record_n(AddmmOfT if transposed else Addmm, y, (bias, a, b), needed_by_product(a, b), scales, metadata)
@@ -452,7 +454,7 @@ class AddProduct(Node, number=None):
 
 class Addmv(AddProduct):
     saves = ("mat", "vec")
-    product = staticmethod(lambda x, a, v: a.dot(v))
+    product = staticmethod(lambda x, a, v: np.dot(a, v))
     of_factors = Mv.backward
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from minigrad._base.contexts import errstate
 from minigrad._base.dtype import as_dtype, number_array
 from minigrad.backends.numpy import total
-from minigrad.backends.registry import backend_of, device_like
+from minigrad.backends.registry import backend_of, device_like, on_host
 from minigrad.core import Node, Tensor, plain, record1, record_n
 from minigrad.ops._dispatch import Scaled, check_kind, op, refuse, same_device, underived
 from minigrad.ops._dispatch.arg_parser import parses_arguments
@@ -403,7 +403,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequenc
     not fit, or `blank` is not a class, IndexError for a letter that is not below C (PyTorch reads out of bounds),
     TypeError if only one of the lengths is a tensor, and NotImplementedError for tensors on a device.
     """
-    if any(isinstance(v, Tensor) and backend_of(v.array) is not None for v in (log_probs, targets, input_lengths)):
+    if any(isinstance(v, Tensor) and not on_host(backend_of(v.array)) for v in (log_probs, targets, input_lengths)):
         raise NotImplementedError("Could not run 'aten::_ctc_loss' with arguments from the 'CUDA' backend.\n\nminigrad "
                                   "has ctc_loss on the CPU only: pass log_probs.cpu() and targets.cpu().")
     batched = log_probs.array.ndim == 3

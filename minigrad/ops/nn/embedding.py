@@ -9,6 +9,7 @@ import numpy as np
 from minigrad._base.dtype import as_dtype
 from minigrad._base.tensor_errors import IN_C
 from minigrad.backends import intp
+from minigrad.backends.batched import beside
 from minigrad.backends.numpy import FLOAT32, add_at
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import SCALAR_OPERAND, Node, Tensor, attributes, counter_of, materialized, plain, record1, record_n
@@ -31,7 +32,8 @@ class Embedding(Node):
     @staticmethod
     def forward(table: Tensor, indices: Tensor, padding_idx: int, by_frequency: bool) -> Tensor:
         w, i = table.array, materialized(indices)
-        return record_n(Embedding, w[i], (table,), (indices,), (padding_idx, by_frequency, i.copy(), w.shape))
+        rows = beside(w, (i,))[i]
+        return record_n(Embedding, rows, (table,), (indices,), (padding_idx, by_frequency, i.copy(), w.shape))
 
     def backward(self, xp: Any, g: Any, saved: Any, padding_idx: int, by_frequency: bool, indices: Any,
                  shape: tuple[int, ...]) -> Any:

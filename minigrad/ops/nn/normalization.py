@@ -15,6 +15,7 @@ import numpy as np
 from minigrad._base.dtype import HALVES, Size, as_dtype
 from minigrad._base.tensor_errors import IN_C
 from minigrad._base.warnings import warn_once
+from minigrad.backends.batched import Batched
 from minigrad.backends.numpy import FLOAT32, ONES, ones_for, total
 from minigrad.backends.registry import by_kernel, device_like
 from minigrad.core import SCALAR_OPERAND, Node, Tensor, attributes, counter_of, record2, record_n
@@ -36,6 +37,11 @@ __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm"
 Shape = tuple[int, ...]
 MISMATCH = ("Mismatch dtype between input and weight: input dtype = {}, weight dtype = {}, Cannot dispatch to fused "
             "implementation.")
+RUNNING_SHARED = (
+    "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in place, "
+    "were not batched.\nIf you are using a module and do not need eval mode, please set `track_running_stats` to be "
+    "False.If you are using a prebuilt module and do not need eval mode, please see the functorch website for "
+    "resources on how to patch your module to work with vmap")
 
 
 def mean_of(x: Any, axes: Shape) -> Any:
@@ -488,6 +494,8 @@ def move_running(x: Any, running_mean: Tensor, running_var: Tensor, momentum: fl
     mean = mean_of(x, (0, 2))
     variance = mean_of((x - mean) ** 2, (0, 2)) * (count / (count - 1))
     for running, of_batch in ((running_mean, mean), (running_var, variance)):
+        if type(of_batch) is Batched and type(running.array) is not Batched:
+            raise RuntimeError(RUNNING_SHARED)
         running.array[...] = (1 - momentum) * running.array + momentum * of_batch.reshape(-1)
 
 

@@ -107,7 +107,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
 def search(bounds: Any, values: Any, right: bool) -> Any:
     """For each row, the number of bounds below each value (`right`: or equal to it), by sorting both together."""
     if bounds.ndim == 1:
-        result = bounds.searchsorted(values, "right" if right else "left")
+        result = np.searchsorted(bounds, values, "right" if right else "left")
     else:
         m, n = values.shape[-1], bounds.shape[-1]
         both = np.concatenate((bounds, values) if right else (values, bounds), -1)

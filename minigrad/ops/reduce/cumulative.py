@@ -14,6 +14,7 @@ import numpy as np
 from minigrad import return_types
 from minigrad._base.dtype import HALVES, as_dtype
 from minigrad._base.dtype import dtype as dtype_type
+from minigrad.backends.batched import Batched
 from minigrad.backends.numpy import FLOAT32, accumulated
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record1
@@ -114,6 +115,12 @@ def summed_after(xp: Any, x: Any, dim: int) -> Any:
     return xp.apply(Flip, xp.apply(Cumsum, xp.apply(Flip, x, (dim,)), dim), (dim,))
 
 
+def has_zero(a: Any) -> bool:
+    """Whether an element is 0, or may be: among examples of a batch, of which each may have one."""
+    x = a.array if isinstance(a, Tensor) else a
+    return type(x) is Batched or bool((x == 0).any())
+
+
 class Cumprod(Cumulation):
     saves = ("self", "result")
     ufunc = np.multiply
@@ -121,7 +128,7 @@ class Cumprod(Cumulation):
     def backward(self, xp: Any, g: Any, a: Any, y: Any, dim: int) -> Any:
         if not g.ndim or 0 in g.shape or g.shape[dim] == 1:
             return g
-        if not (a == 0).any():
+        if not has_zero(a):
             return summed_after(xp, y * g, dim) / a
         return scaled(xp, exclusive(xp, y, dim), carried(xp, g, rolled(xp, a, dim), dim))
 
@@ -138,11 +145,11 @@ class Prod(Node):
     def backward(self, xp: Any, g: Any, a: Any, y: Any) -> Any:
         if not a.ndim:
             return g
-        if not (a == 0).any():
+        if not has_zero(a):
             return g * (y / a)
         if math.prod(a.shape) == 1:
             return xp.reshape(g, a.shape)
-        if not isinstance(a, Tensor) and (a == 0).sum() > 1:  # even for a NaN gradient
+        if not isinstance(a, Tensor) and type(a) is not Batched and (a == 0).sum() > 1:  # even for a NaN gradient
             return xp.zeros(a.shape, a)
         return xp.reshape(g * products_of_others(xp, xp.reshape(a, (math.prod(a.shape),)), 0), a.shape)
 
@@ -161,7 +168,7 @@ class ProdDim(Node, name="Prod", number=1):
         if not a.ndim:
             return g
         g, y = xp.reshape(g, kept), xp.reshape(y, kept)
-        if not (a == 0).any():
+        if not has_zero(a):
             return g * (y / a)
         return g if a.shape[dim] == 1 else g * products_of_others(xp, a, dim)
 

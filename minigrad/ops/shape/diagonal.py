@@ -13,6 +13,7 @@ import numpy as np
 from minigrad._base.dtype import as_dtype
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.backends import intp
+from minigrad.backends.batched import Batched, view_at
 from minigrad.backends.registry import HOST, backend_of, device_like, placed, resolve_device
 from minigrad.core import Node, Tensor, materialized, plain, record1, record2
 from minigrad.history.inplace import turn_in_place
@@ -228,7 +229,10 @@ class AsStridedOf(Node, name="AsStrided"):
         x, begin = materialized(a), storage_offset(a)
         offset = begin if given is None else given
         check_strides(size, strides, offset)
-        array = looking_at(untyped_storage(a), x.dtype, offset, size, strides)
+        if type(x) is Batched:
+            array = view_at(x, size, tuple([s * x.itemsize for s in strides]), (offset - begin) * x.itemsize)
+        else:
+            array = looking_at(untyped_storage(a), x.dtype, offset, size, strides)
         return record_view(cls, array, a, (size, strides, given, offset, begin, (x.shape, stride(a))))
 
     def backward(self, xp: Any, g: Any, size: Shape, strides: Shape, given: int | None, offset: int, begin: int,
