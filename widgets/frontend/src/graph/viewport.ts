@@ -13,6 +13,7 @@ const SIDE = 28;
  */
 const READERS = {
   near: { readable: 1, comfortable: 1, largest: 1.3, edge: 44, margin: 38 },
+  beside: { readable: 0.55, comfortable: 0.8, largest: 1.1, edge: 44, margin: 38 }, // an open panel: whole rather than large
   map: { readable: 0.65, comfortable: 1, largest: 1.5, edge: 44, margin: 38 },
   afar: { readable: 1.4, comfortable: 2, largest: 2.4, edge: 18, margin: 54 },
 };
@@ -105,7 +106,8 @@ export class Viewport {
   }
 
   get #reader(): (typeof READERS)["near"] {
-    return READERS[this.#where === "near" && this.isMap ? "map" : this.#where];
+    if (this.#where === "afar") return READERS.afar;
+    return READERS[this.isMap ? "map" : this.#covered > 0 ? "beside" : "near"];
   }
 
   /** Whether a map is drawn so small that it shows titles only. */
