@@ -32,6 +32,7 @@ from minigrad.ops.shape.join import stack
 
 __all__ = ["Enter", "Leave", "entering", "lifted", "split_by_example"]
 
+DYNAMIC_OPS = ("MaskedSelect",)  # refused even if all results happen to have one shape, as in PyTorch
 FALLBACK = ("There is a performance drop because we have not yet implemented the batching rule for {}. Please file us "
             "an issue on GitHub so that we can prioritize its implementation.")
 
@@ -189,6 +190,8 @@ def lifting(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[...
             if level is None or not level.size:
                 raise
             op = args[0] if cls is None else cls
+            if op.op in DYNAMIC_OPS:
+                raise
             return for_each(level, op.op, call, args, options)
 
     return call
