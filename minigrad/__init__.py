@@ -55,7 +55,8 @@ for _public in (Tensor, Size, dtype, device, layout, memory_format, Generator, f
 __version__ = "0.1.0"
 newaxis = None
 _importing.done()
-LATER = ("_C", "__future__", "accelerator", "amp", "compiler", "cpu", "cuda", "distributed", "functional", "futures",
+LATER = ("_C", "__future__", "accelerator", "amp", "compiler", "cpu", "cuda", "distributed", "distributions",
+         "functional", "futures",
          "func", "fx", "jit", "linalg", "memory", "nn", "optim", "overrides", "profiler", "recorder", "serialization",
          "special", "testing", "utils")
 LATER_NAMES = {"GradScaler": "amp", "autocast": "amp", "bfloat16": "ops._dispatch.bfloat16", "compile": "compiler",

@@ -281,9 +281,11 @@ class Fractions(Iterator[float]):
         return next(self.waiting)
 
     def close(self) -> None:
-        """Leave the stream right after the last fraction used."""
+        """Leave the stream right after the last fraction used, with the normal number that it keeps by now."""
+        kept = self.stream.cached
         self.stream.set_state_bytes(self.start)
         self.stream.draw64(self.used)
+        self.stream.cached = kept
 
 
 def small_poisson(rate: float, drawn: Iterator[float]) -> int:

@@ -7,7 +7,7 @@ has ended, once for all nodes that were called alike.
 import functools
 import importlib
 import inspect
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import nullcontext
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -17,10 +17,10 @@ import numpy as np
 from minigrad._base.dtype import BFloat16, numpy_dtype_of
 from minigrad.backends.registry import is_array, serving
 from minigrad.backends.symbolic import BACKEND, SYMBOLS, Symbol
-from minigrad.core import ManyOutputs, Node, Tensor, sum_to
+from minigrad.core import ManyOutputs, Node, sum_to
 from minigrad.recording.encoder import FORMULAS
 
-__all__ = ["Formula", "calls_formula", "constant_names", "fitted", "formula_named", "formula_of", "new",
+__all__ = ["Formula", "Meta", "calls_formula", "constant_names", "fitted", "formula_named", "formula_of", "new",
            "saved_names"]
 
 Meta = tuple[tuple[int, ...], Any]  # shape and dtype of a tensor
@@ -60,8 +60,9 @@ class Formula(NamedTuple):
             return derivatives.__wrapped__(self, tuple(saved.items()))
 
 
-def formula_of(node: Node, outputs: Sequence[Tensor]) -> Formula | None:
-    """The formula of a node; None where its gradients are computed in another way, or with objects that are not arrays.
+def formula_of(node: Node, results: tuple[Meta, ...]) -> Formula | None:
+    """The formula of a node with these results; None where its gradients are computed in another way, or with objects
+    that are not arrays.
 
     It holds no array, so it can be kept as long as a trace.
     """
@@ -73,7 +74,6 @@ def formula_of(node: Node, outputs: Sequence[Tensor]) -> Formula | None:
         const = tuple([without_arrays(value) for value in node.const]) if node.const else ()
     except TypeError:
         return None
-    results = tuple([(tensor.array.shape, tensor.array.dtype) for tensor in outputs])
     metadata = None if node._extras is None else node._extras.input_metadata
     return new(Formula, (type(node), results, tuple([edge is not None for edge in node.next]), metadata, saved, const))
 

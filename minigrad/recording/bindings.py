@@ -69,17 +69,17 @@ class Bindings:
         if frames[-1] is base:
             self.within = id(base)
         frames.reverse()
-        seen = self.count
+        seen, running = self.count, self.running
         for at, each in enumerate(frames):
-            call = self.running[at] if at < len(self.running) else None
+            call = running[at] if at < len(running) else None
             if call is not None and call.frame == id(each) and call.last == each.f_lasti and call.code is each.f_code:
                 call.moved = call.anew = False  # as most are: an op runs several others, and a step many functions
             else:
                 self.come_to(at, each)
-        del self.running[len(frames):]
+        del running[len(frames):]
         self.look_into(frames, copies, seen)
-        for call in self.running:
-            if call.changed or (call.moved and call is not self.running[-1]):
+        for call in running:
+            if call.changed or (call.moved and call is not running[-1]):
                 self.left -= 1
                 self.log.append(("bound", call.number, call.file, call.line, call.changed))
 
@@ -121,9 +121,10 @@ class Bindings:
 
     def changed(self, call: Call, names: Mapping[str, Any]) -> list[list[Any]]:
         """Return the names that hold another tensor than before, or no longer hold one."""
-        named = names if call.code.co_flags & OPTIMIZED else [name for name in call.code.co_names if name in names]
+        named = names.items() if call.code.co_flags & OPTIMIZED else [
+            (name, names[name]) for name in call.code.co_names if name in names]
         known = self.tensors.get
-        now = {name: ref.number for name in named if (ref := known(id(value := names[name]))) is not None
+        now = {name: ref.number for name, value in named if (ref := known(id(value))) is not None
                and ref.number is not None and ref() is value}
         before, call.held = call.held, now
         if now == before:

@@ -15,7 +15,7 @@ from typing import Any
 
 from minigrad._base.contexts import ensure
 from minigrad.recording.builder import CELL, Builder
-from minigrad.recording.ledger import ACTIVATION, PARAMETER, SAVED, Ledger, Storage
+from minigrad.recording.ledger import ACTIVATION, PARAMETER, SAVED, WAITING, Ledger, Storage
 from minigrad.trace.schema import EVENTS
 
 __all__ = ["CALLS", "FORMULAS", "SAME", "Encoder"]
@@ -87,6 +87,19 @@ class Encoder:
         if kind in ("backward_end", "error") and depth <= 0:  # after the outermost pass nothing is pending
             for key in [key for key in self.held if key[0] == "waiting"]:
                 self.let_go(key)
+
+    def run(self, at: Place, depth: int, node: int, gradient: Sequence[Any]) -> None:
+        """Note that the engine took a node from its queue."""
+        self.event("run", at, depth, {"node": node, "gradient": gradient})
+
+    def flow(self, at: Place, depth: int, node: int, index: int, to: int, output_nr: int, gradient: Any, total: Any,
+             held: Hold | None, last: bool) -> None:
+        """Note that a gradient goes along an edge, and what waits there then; the last one makes the node ready."""
+        self.hold(("waiting", to, output_nr), () if held is None else (held,), WAITING, to)
+        self.event("flow", at, depth, {"node": node, "index": index, "to": to, "output_nr": output_nr,
+                                       "gradient": gradient, "sum": total})
+        if last:
+            self.event("ready", at, depth, {"node": to})
 
     def append(self, kind: str, at: Place, depth: int, fields: dict[str, Any]) -> None:
         """Add an event that follows the schema, with the bytes if they have changed."""

@@ -20,10 +20,10 @@ from minigrad.backends.registry import BACKEND_OF, serving
 from minigrad.backends.symbolic import BACKEND, SHORTEST, SYMBOLS, Limit, NotSymbolic, Symbol, expression_of
 from minigrad.core import LOCAL, ManyOutputs, Tensor, plain
 from minigrad.history.inplace import in_place
-from minigrad.recording.backward_formulas import calls_formula, constant_names, fitted, new, saved_names
+from minigrad.recording.backward_formulas import Meta, calls_formula, constant_names, fitted, new, saved_names
 from minigrad.recording.encoder import CALLS
 
-__all__ = ["Arithmetic", "Call", "Reader", "call_named"]
+__all__ = ["Arithmetic", "Call", "Reader", "call_named", "metas_of"]
 
 # What stands between an op and its observer.
 RECORDING = ("minigrad.core.record", "minigrad.core.new_leaf", "minigrad.history.views")
@@ -68,6 +68,11 @@ class Routine(NamedTuple):
         return FunctionType(self.code, vars(sys.modules[self.module]), closure=cells)
 
 
+# Those of the ops, without the variables around them, by the `id()` of their code. It stays alive here. (The hash of a
+# code would be computed from all that it has.)
+ROUTINES: dict[int, Routine] = {}
+
+
 class Call(NamedTuple):
     """A function that an op ran, and its arguments. It holds no tensor, and no array of many elements."""
 
@@ -97,15 +102,14 @@ class Reader:
     """Finds the call of an op, and the tensors that it read."""
 
     def __init__(self, inputs: Sequence[Any], seen: Any) -> None:
-        self.known: dict[int, str] = {}
-        for tensor, name in zip(inputs, input_names(len(inputs)), strict=True):
-            self.known.setdefault(id(tensor), name)
+        # the first name of each counts
+        self.known = dict(zip(map(id, reversed(inputs)), names_backwards(len(inputs)), strict=True))
         self.seen = seen
         self.reads: list[int] = []
 
-    def call(self, frame: Any, outputs: Sequence[Any]) -> Call | None:
+    def call(self, frame: Any, metas: tuple[Meta, ...]) -> Call | None:
         """The call of the innermost function that got only tensors and numbers, no arrays; `frame`: of the function
-        that called the observer."""
+        that called the observer; `metas`: shape and dtype of each result."""
         if frame.f_code is in_place.__code__:  # what was written is what the function returns out of place
             given = frame.f_locals
             args, metas = (given["x"], *given["args"]), metas_of((given["x"],))
@@ -117,9 +121,10 @@ class Reader:
             frame = frame.f_back
         while frame is not None and (module := frame.f_globals.get("__name__", "")).startswith(OPS):
             try:
-                code, args, options, cells = arguments_of(frame)
-                routine = new(Routine, (code, module, self.parts(cells) if cells else ()))
-                return new(Call, (routine, self.parts(args), self.named(options) if options else (), metas_of(outputs)))
+                routine, args, options, cells = arguments_of(frame, module)
+                if cells:
+                    routine = routine._replace(cells=self.parts(cells))
+                return new(Call, (routine, self.parts(args), self.named(options) if options else (), metas))
             except TypeError:
                 frame = frame.f_back
         return None
@@ -132,7 +137,7 @@ class Reader:
         return function if owner is None else (function, self.plain(owner))
 
     def parts(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple([self.plain(value) for value in values])
+        return tuple([self.operand(value) if isinstance(value, Tensor) else self.plain(value) for value in values])
 
     def named(self, options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
         return tuple([(name, self.plain(value)) for name, value in options.items()])
@@ -213,9 +218,9 @@ def call_named(name: str, args: Sequence[Any], options: Mapping[str, Any], descr
 
 
 @functools.cache
-def input_names(count: int) -> tuple[str, ...]:
-    """Return what expressions call the operands of an op."""
-    return tuple([f"inputs[{i}]" for i in range(count)])
+def names_backwards(count: int) -> tuple[str, ...]:
+    """Return what expressions call the operands of an op, the last one first."""
+    return tuple([f"inputs[{i}]" for i in reversed(range(count))])
 
 
 def metas_of(tensors: Sequence[Any]) -> tuple[Any, ...]:
@@ -223,9 +228,12 @@ def metas_of(tensors: Sequence[Any]) -> tuple[Any, ...]:
     return tuple([(tensor.array.shape, tensor.array.dtype) for tensor in tensors])
 
 
-def arguments_of(frame: Any) -> tuple[CodeType, tuple[Any, ...], dict[str, Any], tuple[Any, ...]]:
-    """Return the code that a frame runs, its arguments, and the variables around it that it uses."""
+def arguments_of(frame: Any, module: str) -> tuple[Routine, tuple[Any, ...], dict[str, Any], tuple[Any, ...]]:
+    """Return the function that a frame runs, its arguments, and the variables around it that it uses."""
     code, values = frame.f_code, frame.f_locals
+    routine = ROUTINES.get(id(code))
+    if routine is None or routine.module != module:
+        routine = ROUTINES[id(code)] = Routine(code, module, ())
     count, at, flags = code.co_argcount, code.co_argcount + code.co_kwonlyargcount, code.co_flags
     names = code.co_varnames
     value_of = values.__getitem__
@@ -237,7 +245,7 @@ def arguments_of(frame: Any) -> tuple[CodeType, tuple[Any, ...], dict[str, Any],
         at += 1
     if flags & CO_VARKEYWORDS:
         options |= values[names[at]]
-    return code, args, options, tuple(map(value_of, code.co_freevars))
+    return routine, args, options, tuple(map(value_of, code.co_freevars)) if code.co_freevars else ()
 
 
 def with_symbols(value: Any) -> Any:

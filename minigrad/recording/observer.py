@@ -23,7 +23,7 @@ from minigrad.core.grad_mode import switch
 from minigrad.recording.backward_formulas import formula_of
 from minigrad.recording.builder import Builder
 from minigrad.recording.encoder import Encoder
-from minigrad.recording.forward_expressions import Reader
+from minigrad.recording.forward_expressions import Reader, metas_of
 from minigrad.recording.seen import CONSTANTS, Seen, memory
 from minigrad.recording.tracker import NOWHERE, OBSERVERS, RARER, Log
 
@@ -115,8 +115,8 @@ class Observer:
                        for t in inputs])
         if frame is not None:
             seen.look_at_names(frame)
-        reader = Reader(inputs, seen)
-        call = reader.call(caller, outputs)
+        reader, metas = Reader(inputs, seen), metas_of(outputs)
+        call = reader.call(caller, metas)
         if node is None:
             self.log.event("forward", at, self.depth + 1, op=op, node=None, inputs=operands,
                            outputs=tuple([seen.output(t) for t in outputs]), expressions=call, reads=reader.reads)
@@ -131,7 +131,7 @@ class Observer:
             self.log.append(("record", at, self.depth + 1, op, index, seen.names.get(type(node)) or seen.name(node),
                              node.sequence_nr, targets,
                              node.output_nrs(), operands, results,
-                             seen.saved(node, outputs) if node.saved else None, formula_of(node, outputs), call,
+                             seen.saved(node, outputs) if node.saved else None, formula_of(node, metas), call,
                              reader.reads))
             if node.op == SLICES:  # the view's node was renewed with that of its base
                 self.log.append(("renewed", operands[0], seen.node(inputs[0]._current_grad_fn)))
@@ -223,8 +223,8 @@ class Observer:
         """The engine took a target from its queue, with one gradient per output."""
         seen = self.seen
         number = seen.numbers.get(id(target))
-        self.log.event("run", seen.at, self.depth, node=seen.node(target) if number is None else number,
-                       gradient=self.copies(gradients))
+        self.log.append(("run", seen.at, self.depth, seen.node(target) if number is None else number,
+                         self.copies(gradients)))
 
     def hook(self, target: Any, kind: str, fn: Callable[..., Any] | None, gradients: Sequence[Any],
              tensor: Any = None) -> None:
@@ -254,10 +254,9 @@ class Observer:
             sent = gradient if isinstance(gradient, generic) else seen.gradient(gradient)
             piled = sent if total is gradient else seen.gradient(total)
             held = None if total is None else memory(total if is_array(total) else total.array)
-            self.log.wait(to, output_nr, held)
-            self.log.event("flow", seen.at, self.depth, node=numbers[id(node)], index=index, to=to,
-                           output_nr=output_nr, gradient=sent, sum=piled)
-        if last:
+            self.log.append(("flow", seen.at, self.depth, numbers[id(node)], index, to, output_nr, sent, piled, held,
+                             last))
+        elif last:
             self.log.event("ready", seen.at, self.depth, node=to)
 
     def accumulate(self, leaf: Any, gradient: Any) -> None:

@@ -250,6 +250,9 @@ class Seen(Tracker):
                 continue
             name = names[i] if i < len(names) else f"saved{i}"
             ref = tensors.get(id(kept))
+            if ref is not None and ref.array_id == id(kept.array) and ref.writes == self.writes.get(ref.storage, 0):
+                rows.append((name, ref.number, SAME))
+                continue
             if ref is None and is_array(kept):
                 array, owner = kept, next((t for t in outputs if t.array is kept), None)
             elif ref is not None or is_tensor(kept):

@@ -33,6 +33,7 @@ from minigrad_lessons.exercises.lesson14_power_sgd import power_sgd
 from minigrad_lessons.exercises.lesson15 import dead_code, repeats
 from minigrad_lessons.exercises.lesson16 import engine
 from minigrad_lessons.exercises.lesson17 import center, paired, sum_back
+from minigrad_lessons.exercises.lesson18 import no_negatives, powers, set_row
 from minigrad_lessons.exercises.lesson21.gradients import (
     broadcast,
     differentiable,
@@ -67,11 +68,11 @@ __all__ = [
     "changed", "clip", "dead_code", "decorator", "diamond", "differentiable", "divergence", "dual", "eikonal", "engine",
     "event_order", "facts", "flags", "forgot", "forward_hvp", "freeze", "frozen", "half_constant", "hooks", "hvp",
     "in_place_step", "integers", "jacobian", "last_node", "let_go", "matmul", "modes", "modified_error", "module",
-    "momentum", "multiply", "no_graph_error", "no_nan", "non_leaf", "none_first", "one_row", "only_x", "operation",
-    "order", "paired", "parallel", "parameter", "parts", "power_sgd", "reach", "recorded_anyway", "repaired", "repeats",
-    "result_flag", "returns", "running_total", "second_backward", "seen", "segments", "set_mode", "sharded", "slopes",
-    "spoil", "square", "straight_through", "sum_back", "tanh", "third_output", "twelve", "twice", "twin", "two_ways",
-    "unstable", "value_class", "waiting_walk", "walk", "watch_layers", "zeros",
+    "momentum", "multiply", "no_graph_error", "no_nan", "no_negatives", "non_leaf", "none_first", "one_row", "only_x",
+    "operation", "order", "paired", "parallel", "parameter", "parts", "power_sgd", "powers", "reach", "recorded_anyway",
+    "repaired", "repeats", "result_flag", "returns", "running_total", "second_backward", "seen", "segments", "set_mode",
+    "set_row", "sharded", "slopes", "spoil", "square", "straight_through", "sum_back", "tanh", "third_output", "twelve",
+    "twice", "twin", "two_ways", "unstable", "value_class", "waiting_walk", "walk", "watch_layers", "zeros",
 ]
 
 

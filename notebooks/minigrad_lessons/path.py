@@ -4,7 +4,7 @@ belongs.
 
 from collections.abc import Iterable
 
-AFTER = {17: 3, 22: 12}  # lessons that are not read in the order of the numbers, and the one before each
+AFTER = {17: 3, 18: 8, 22: 12}  # lessons that are not read in the order of the numbers, and the one before each
 
 
 def in_order(numbers: Iterable[int]) -> list[int]:

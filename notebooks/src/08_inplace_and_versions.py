@@ -370,4 +370,5 @@ table(["made by", "shares memory", "in the graph", "noticed"],
 # %% [markdown] id=next
 # Where memory is shared, the version shows that somebody wrote to it. `.data` hides the change, so do not use it.
 #
-# Next, lesson 9: a Function of your own, which decides for itself what to save.
+# Next, lesson 18: writing into slices, masks and buffers. Then lesson 9: a Function of your own, which decides for
+# itself what to save.

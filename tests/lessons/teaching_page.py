@@ -108,6 +108,8 @@ PROJECTS = {
         "against before each run and what cannot become a program, and has written two of the passes that shorten it.",
     17: "Afterwards a student can say which shape a gradient has and where it is summed, can sum one back by hand, and "
         "finds the loss that compares each prediction with every target.",
+    18: "Afterwards a student can say what a write does to the gradient of what was there and of what is written, "
+        "tells views from copies, and mends the loop that reads what it writes.",
     21: "Afterwards a student has used 21 facts of autograd, each in a line of their own: what makes a gradient zero, "
         "NaN or None, in which order nodes run, what keeps memory, and what raises which error.",
     22: "Afterwards a student has built dual numbers, can say what one forward and one backward pass give of a "

@@ -21,7 +21,8 @@ MODULES = ("", "Tensor", "autograd", "autograd.graph", "autograd.functional", "a
            "autograd.anomaly_mode", "autograd.forward_ad", "autograd.profiler", "nn", "nn.functional", "nn.init",
            "nn.utils", "nn.utils.rnn", "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.prune",
            "nn.utils.stateless", "optim", "optim.lr_scheduler", "optim.swa_utils", "utils.checkpoint", "utils.data",
-           "utils.hooks", "linalg", "special", "random", "amp", "testing")
+           "utils.hooks", "linalg", "special", "random", "amp", "testing", "distributions", "distributions.constraints",
+           "distributions.transforms", "distributions.kl", "distributions.utils")
 # What minigrad leaves to PyTorch, which the inspector records as well: the reason, and the names it holds for.
 LEFT_OUT = {
     "TorchScript, its compiler and types": (

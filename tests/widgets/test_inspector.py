@@ -145,6 +145,18 @@ def test_a_large_graph_is_drawn_around_the_lit_node() -> None:
     assert max(Image.open(BytesIO(picture)).size) <= 1_200
 
 
+def test_the_label_of_a_link_is_not_cut() -> None:
+    """A view that was made anew is linked to its former node at the right of the graph, beyond which its label lies."""
+    with record() as trace:
+        x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        y = x * 2
+        y[1:] = x[:2] * 10
+        y.sum().backward()
+    picture = Inspector(trace, step=trace.steps("backward")[-1]).picture()
+    ends = [text.x + text.width for _, text in picture.drawn if getattr(text, "text", "").startswith("was ")]
+    assert len(ends) == 2 and max(ends) <= picture.left + picture.width
+
+
 def test_what_runs_is_blue_in_the_picture(trace: Trace) -> None:
     inspector = Inspector(trace)
 

@@ -22,6 +22,7 @@ from tests.lessons.answers import (
     lesson15,
     lesson16,
     lesson17,
+    lesson18,
     lesson21,
     lesson22,
 )
@@ -46,6 +47,7 @@ KEYS: dict[str, Key] = {
     "15_compiler": lesson15.KEY,
     "16_build_the_engine": lesson16.KEY,
     "17_broadcasting": lesson17.KEY,
+    "18_writing_into_tensors": lesson18.KEY,
     "21_puzzles": lesson21.KEY,
     "22_the_other_direction": lesson22.KEY,
 }

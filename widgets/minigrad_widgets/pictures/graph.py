@@ -14,7 +14,7 @@ from typing import Any
 
 from minigrad.trace.format import Names, brief, broken, piled
 from minigrad_widgets.graph.geometry import HEIGHT, Point, Wire, fits, labels, width_of, wires
-from minigrad_widgets.graph.labels import Spot, label_spots, link_spots
+from minigrad_widgets.graph.labels import LINK_GAP, LINK_LETTER, Spot, label_spots, link_spots
 from minigrad_widgets.graph.links import Link, bow, links
 from minigrad_widgets.pictures.sketch import INK, SOFT, Look, Sketch
 
@@ -73,7 +73,8 @@ def draw(data: Data, frame: Data, title: str = "") -> Sketch:
 def _window(data: Data, frame: Data) -> tuple[float, float, float, float]:
     """Return the part of the graph that is drawn: all of it, or the neighbourhood of the highlighted node."""
     width, height = data["layout"]["size"] if data["layout"]["nodes"] else (320.0, 120.0)
-    width += BADGES
+    ends = [spot.region(LINK_LETTER * len(link["label"])).right for link, spot in link_spots(data)]
+    width = max([width + BADGES, *(end + LINK_GAP for end in ends)])
     wide, high = max(320.0, min(width, LARGEST[0])), max(90.0, min(height, LARGEST[1]))
     nodes = data["layout"]["nodes"]
     lit = frame["lit"] if frame["lit"] is not None else (frame["ready"] or [None])[0]
