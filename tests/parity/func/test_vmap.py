@@ -103,6 +103,8 @@ REFUSED = {
     "batched without out_dim": lambda m: batched(m, abs, ramp(m, 3), out_dims=None),
     "chunk_size": lambda m: batched(m, abs, ramp(m, 3), chunk_size=0),
     "nonzero": lambda m: batched(m, lambda a: a.nonzero(), ramp(m, 3, 2)),
+    "masked_select": lambda m: batched(m, lambda a: a.masked_select(a > 1), ramp(m, 3, 2)),
+    "masked_select of one": lambda m: batched(m, lambda a: ramp(m, 2).masked_select(a > 1), ramp(m, 3, 2)),
     "a mask": lambda m: batched(m, lambda a: a[a > 1], ramp(m, 3, 2)),
     "running statistics": lambda m: batched(m, m.nn.BatchNorm1d(2).double(), ramp(m, 3, 4, 2)),
 }
