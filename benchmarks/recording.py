@@ -161,8 +161,8 @@ MODELS = {
     "residual": Subject(residual, (2, 2.2, 3), 5),
     "encoder": Subject(encoder, (4.5, 6, 9), 12),
     "gpt2_tiny": Subject(gpt2_tiny, (5.5, 7, 9.5), 15),
-    "t5_tiny": Subject(t5_tiny, (10, 13.5, 17), 26),
-    "whisper_tiny": Subject(whisper_tiny, (7.5, 9.5, 12), 18),
+    "t5_tiny": Subject(t5_tiny, (10, 13.5, 17), 28),
+    "whisper_tiny": Subject(whisper_tiny, (7.5, 9.5, 12), 21),
     "resnet50": Subject(resnet50, (1.5, 1.6, 2.2), 3, 1.5),
     "gpt2_small": Subject(gpt2_small, (1.4, 1.8, 3), 3.5, 1.5),
 }

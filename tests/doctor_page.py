@@ -103,7 +103,7 @@ iterator that it advances.
 - A finding is an error, a warning or a note; `report.ok` is true where there are only notes.
 - A checkup of a small ResNet and of a 12-layer encoder in PyTorch, on the CPU, takes about 3 and 8 times as long as
   the plain steps, of ResNet-50 and GPT-2 small 2 and 3 times, with 1.4 times the memory. Where ops are small it takes
-  more: for two layers of width 64 of GPT-2, Whisper and T5 14, 15 and 23 times (PyTorch 2.13, one thread, on a busy
+  more: for two layers of width 64 of GPT-2, Whisper and T5 14, 19 and 25 times (PyTorch 2.13, one thread, on a busy
   machine, 2026-11-29; GPT-2 small on 2026-11-28): `python -m benchmarks.recording`.
 
 The doctor does not see steps that run in another thread or process, or values that
