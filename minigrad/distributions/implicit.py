@@ -5,7 +5,8 @@ The draws are PyTorch's: Marsaglia and Tsang, "A simple method for generating ga
 A sample x with the distribution function F(x; a) has the derivative -(dF/da) / p(x) (Figurnov, Mohamed and Mnih,
 "Implicit reparameterization gradients", 2018). dF/da is the integral of the density times its score up to x, or, with
 the other sign, from x on. It is taken on the side of x with less of the distribution, where nothing cancels, by a
-double exponential rule: about 12 digits. PyTorch has approximations of three to four digits instead.
+double exponential rule. From concentrations of 0.1 on, 99 % are right to eight digits or more (against a step a third
+as large). PyTorch has approximations of three to four digits instead.
 """
 
 import itertools
