@@ -11,7 +11,7 @@ from typing import Any
 from minigrad_widgets.doctor.findings import Place
 
 __all__ = ["assigned", "attribute_line", "body_of", "calls", "fills", "freezes", "in_branch", "mentions",
-           "module_of", "surrounding", "uncalled", "unfreezes"]
+           "module_of", "place_at", "returned", "surrounding", "tree_of", "uncalled", "unfreezes"]
 
 FILLS = frozenset({"constant_", "zeros_", "ones_", "fill_", "zero_", "full", "ones", "zeros"})
 
@@ -130,6 +130,13 @@ def body_of(function: Any) -> tuple[str, ast.AST | None]:
     found = (n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Lambda)) and start[1] in (
         n.lineno, *(each.lineno for each in getattr(n, "decorator_list", ()))))
     return start[0], next(found, None)
+
+
+def returned(function: Any, role: str) -> list[Place]:
+    """Return the last line of a function that returns something."""
+    path, body = body_of(function)
+    lines = [n.lineno for n in ast.walk(body) if isinstance(n, ast.Return)] if body is not None else []
+    return [place_at(path, max(lines), role)] if lines else []
 
 
 def stores(body: ast.AST, name: str) -> Iterator[int]:
