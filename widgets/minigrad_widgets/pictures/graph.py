@@ -179,15 +179,22 @@ class _Drawing:
         if "caption" in self.data["nodes"][node]:  # folded: a box in front of others
             self.sketch.box(x + 5, y - 5, width, HEIGHT, radius, Look(LINE, "#f3f4f6"))
         lost = self.lost(node)
-        self.sketch.box(x, y, width, HEIGHT, radius, Look(BROKEN if lost else style.edge, style.face, 2.0 if lost else
-                                                          style.width, (1.0, 3.0) if stale else style.dash))
+        failed = self.data.get("failed") or {}
+        raised = failed.get("node") == node
+        red = lost or raised and failed["within"]
+        self.sketch.box(x, y, width, HEIGHT, radius, Look(
+            BROKEN if red else style.edge, style.face, 2.0 if red else style.width,
+            (1.0, 3.0) if stale else (4.0, 2.0) if red and not lost else style.dash))
         title, caption = labels(self.data, node)
         left, ink = x - width / 2, style.text
         soft = ink if style.face == style.edge else SOFT
         face = soft if style.face == style.edge else style.edge
-        self.glyph(left + 17, y, style, face)
+        if red and not lost:
+            self.sketch.text(left + 17, y, "✕", BROKEN, 12, bold=True, align="center")
+        else:
+            self.glyph(left + 17, y, style, face)
         self.sketch.text(left + 32, y - 8, title, ink, 8.5, bold=True)
-        self.sketch.text(left + 32, y + 10, caption, soft, 7.5)
+        self.sketch.text(left + 32, y + 10, caption, BROKEN if raised else soft, 7.5)
         needs = self.frame["needs"].get(node)
         place = self.frame["ready"].index(node) + 1 if node in self.frame["ready"] else 0
         word = f"{style.word}: {needs}" if needs is not None and status == "waiting" else style.word
