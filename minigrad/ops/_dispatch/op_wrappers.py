@@ -46,6 +46,7 @@ class OpWrappers:
         self.applied: tuple[Wrapper, ...] | None = ()  # those that all ops have; None while that changes
         self.written: dict[type[Node], Any] = {}  # the forward of each class as it was written
         self.wrapped: dict[tuple[Any, ...], Any] = {}  # by class and wrappers: its forward inside these
+        self.classes: list[type[Node]] = []  # those that have a forward, found when it is first needed
         self.bound: list[Bound] = []
         self.after: list[Callable[[], None]] = []  # called when methods of Tensor were bound again
 
@@ -60,17 +61,18 @@ class OpWrappers:
 
     def wrap_new(self) -> None:
         """Wrap the ops of a module that has just been loaded in the installed wrappers."""
+        self.classes = []
         if self.installed:  # otherwise they stay as they are, and so does a method of Tensor that a user has replaced
             self.update()
 
     def update(self) -> None:
         """Give each op exactly the installed wrappers."""
         self.applied = None
-        for cls in op_nodes():
-            written = self.written
-            forward = written[cls] if cls in written else written.setdefault(cls, vars(cls).get("forward"))
-            if isinstance(forward, (staticmethod, classmethod)):
-                setattr(cls, "forward", self.inside(cls, forward))  # noqa: B010 (mypy knows no `forward` of a Node)
+        if not self.classes:
+            self.classes = [cls for cls in op_nodes() if isinstance(
+                self.written.setdefault(cls, vars(cls).get("forward")), (staticmethod, classmethod))]
+        for cls in self.classes:
+            setattr(cls, "forward", self.inside(cls, self.written[cls]))  # noqa: B010 (as of a Node, mypy knows none)
         for owner, name, cls in self.bound:
             function = getattr(cls, "forward")  # noqa: B009 (as above)
             setattr(owner, name, function if owner is Tensor else staticmethod(function))

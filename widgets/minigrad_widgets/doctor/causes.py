@@ -85,9 +85,8 @@ def numbers_in(entry: Text, text: str, site: Site) -> dict[str, str]:
     known["reshaped"] = f"{known['x']}.reshape({', '.join(given)})" if given else "x.reshape(x.size(0), -1)"
     cause = re.search(r"Unsupported (?:global|class|operand)[^.]*?(?:GLOBAL )?([\w.]+) was not an allowed global", text)
     known["cause"] = f"It holds a {cause.group(1)}." if cause else ""
-    if "in range in self" in text or "out of range in self" in text:
-        highest = next((int(o.value.max()) for o in site.operands if is_tensor(o.value) and o.value.numel()), None)
-        known["given"] = "" if highest is None else str(highest + 1)
+    if text == "index out of range in self" and is_tensor(site.given):
+        known["given"] = str(int(site.given.max()) + 1)
     return known
 
 
@@ -302,7 +301,9 @@ def enclosed(function: Any, *names: str) -> Any:
 
 
 def target(cause: Cause, facts: Facts, text: str, site: Site) -> None:
-    """How many classes there are, where a class is out of range."""
+    """How many classes there are, where a class is out of range; which numbers came in, where one is in no table."""
+    if text == "index out of range in self" and is_tensor(site.given):
+        cause.what += f" From {int(site.given.min())} to {int(site.given.max())} came in."
     scores = next((each.value for each in site.operands if is_tensor(each.value)), None)
     if text.startswith("Target ") and scores is not None and scores.dim() > 1:
         cause.what += f" The scores have {scores.shape[1]} classes, 0 to {scores.shape[1] - 1}."

@@ -47,9 +47,17 @@ def raised_places(facts: Facts, told: Told, site: Site, role: str) -> list[Place
     in between, if there is one."""
     if told is not facts.recording.told or site.at is None:
         return line_at(facts.trace, told.at, role)
-    found = [site.place(site.at, role), *(site.place(i, "called from here") for i in site.users[-2:-4:-1])]
+    found = [place_of(facts, site, site.at, role)]
+    found += [place_of(facts, site, i, "called from here") for i in site.users[-2:-4:-1]]
     installed = [i for i in range(site.at + 1, len(site.frames)) if site.is_package(i)]
     return found + [site.place(i, "the line of the package") for i in installed[-1:]]
+
+
+def place_of(facts: Facts, site: Site, i: int, role: str) -> Place:
+    """Return the line of a frame, in a file that the trace knows by the trace's name for it: "cell 1" in a notebook."""
+    paths, file = facts.recording.paths, site.file(i)
+    known = line_at(facts.trace, (paths.index(file), site.frames[i].line), role) if file in paths else []
+    return known[0] if known else site.place(i, role)
 
 
 Found = tuple[list[Place], str, list[Mend]]

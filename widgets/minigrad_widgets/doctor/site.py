@@ -45,11 +45,13 @@ class Operand(NamedTuple):
 
 
 class Made(NamedTuple):
-    """Where a layer was made: the place, the call, and what it was assigned to, if it was assigned by itself."""
+    """Where a layer was made: the place, the call, what it was assigned to, if it was assigned by itself, and the
+    file."""
 
     place: Place
     call: ast.Call
     target: str
+    path: str
 
 
 class Site:
@@ -124,6 +126,13 @@ class Site:
         return found
 
     @property
+    def given(self) -> Any:
+        """What the innermost module's forward got first; None if none was running, or if it takes nothing."""
+        calls = [each.frame for each in self.frames if each.frame.f_code.co_name == "forward"]
+        code = calls[-1].f_code if calls else None
+        return calls[-1].f_locals.get(code.co_varnames[1]) if code is not None and code.co_argcount > 1 else None
+
+    @property
     def layer(self) -> Any:
         """The library's own module that raised the error; None if it was raised elsewhere."""
         return self.modules[-1] if self.modules and is_library_module(self.modules[-1]) else None
@@ -170,7 +179,7 @@ class Site:
         found = node if not rest else part_of(node, rest)
         if not isinstance(found, ast.Call):
             return None
-        return Made(place_at(path, found.lineno, "made here"), found, "" if rest else target)
+        return Made(place_at(path, found.lineno, "made here"), found, "" if rest else target, path)
 
     @property
     def width(self) -> str:
@@ -193,7 +202,7 @@ class Site:
 
     def layer_for(self, width: str) -> str:
         """Return the line that makes the layer, for another width of what comes in; an empty string if not found."""
-        if self.made is None or not self.width:
+        if self.made is None or not self.width or is_installed(self.made.path):
             return ""
         call = copy.deepcopy(self.made.call)
         keyword = next((each for each in call.keywords if each.arg == self.width), None)

@@ -98,6 +98,22 @@ def a_token_beyond_the_vocabulary():
     return words(torch.tensor([[5, 99, 100]]))
 
 
+class Positions(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.places = nn.Embedding(8, 4)  # made
+
+    def forward(self, tokens):
+        return tokens.unsqueeze(-1) * self.places(torch.arange(tokens.size(1)))  # <-
+
+
+@raises("index-out-of-range", "model.places, Embedding(8, 4), does not have it. From 0 to 8 came in.",
+        mend="self.places = nn.Embedding(9, 4)")
+def a_text_longer_than_its_positions():
+    model = Positions()
+    return model(torch.ones(2, 9))
+
+
 @raises("index-out-of-range", "Dimension 0 has 10 entries, and number 10 was asked for", "x float32",
         mend="")
 def one_row_too_far():
