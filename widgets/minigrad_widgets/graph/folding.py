@@ -157,7 +157,7 @@ def failure(data: Data, call: Any) -> Data:
     met = " · ".join([*given[:1], *own[:1]] if own else given[:2])
     around = [_around(data, record.get("scope")) for record in data["nodes"]]
     for scope in _around(data, call.scope):
-        ran = [(data["nodes"][at]["sequence_nr"] is not None, at) for at, scopes in enumerate(around) if scope in scopes]
+        ran = [(data["nodes"][at]["sequence_nr"] is not None, at) for at, each in enumerate(around) if scope in each]
         if ran:
             node = max(ran)[1]  # no leaf, if an op ran
             return failure_at({"scope": call.scope, "node": node, "met": met}, data, node)
