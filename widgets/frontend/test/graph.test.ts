@@ -107,8 +107,12 @@ describe("what is looked at first", () => {
     expect(middle(look(islands(400), 2).region).map(Math.round)).toEqual([230, 100]);
   });
 
+  it("never has letters of less than 11 pixels, which they have at the scale 1", () => {
+    for (const size of [300, 900, 4000]) expect(look(islands(size), null).scale).toBeGreaterThanOrEqual(1);
+  });
+
   it("has the whole graph in its middle, also where it fits exactly", () => {
-    const sizes = Array.from({ length: 400 }, (_, more) => 500 + more);
+    const sizes = Array.from({ length: 400 }, (_, more) => 184 + more);
     expect(sizes.filter((size) => Math.abs((middle(look(islands(size - 60), 2).region)[0] as number) - size / 2) > 0.01)).toEqual([]);
   });
 
@@ -116,7 +120,7 @@ describe("what is looked at first", () => {
     expect(outlook(islands(4000), 3).part).toEqual({ left: 3950, top: 17, right: 4050, bottom: 183 });
     const view = look(islands(4000), 3);
     expect(middle(view.region).map(Math.round)).toEqual([4000, 100]);
-    expect(view.scale).toBe(1.1);
+    expect(view.scale).toBe(1.3);
   });
 
   it("is the node itself where even that is too large, and nothing beyond it", () => {
@@ -124,8 +128,8 @@ describe("what is looked at first", () => {
     tall.boxes.set(3, { ...(tall.boxes.get(3) as Box), y: 5000 });
     tall.size = [4060, 5040];
     const view = look(tall, 3);
-    expect(view.scale).toBe(0.8);
-    expect(Math.round(view.region.bottom)).toBe(5023 + 44 / 0.8);
+    expect(view.scale).toBe(1);
+    expect(Math.round(view.region.bottom)).toBe(5023 + 44);
     expect(middle(look(tall, null).region)[0]).toBe(100);
   });
 });
@@ -134,11 +138,11 @@ describe("a box that matters", () => {
   it("is moved out from under the tools above and below", () => {
     const tall = islands(400);
     tall.size = [460, 4000];
-    for (const y of [2000 + 145, 2000 - 145]) {
+    for (const y of [2000 + 112, 2000 - 112]) {
       const frame = document.createElementNS("http://www.w3.org/2000/svg", "svg");
       const view = new Viewport(frame, document.createElementNS("http://www.w3.org/2000/svg", "g"), outlook(tall, null));
       view.look([200, 2000]);
-      expect(view.region.bottom).toBeGreaterThan(2145 + 23);
+      expect(view.region.bottom).toBeGreaterThan(2112 + 23);
       view.reveal([200, y], 140);
       expect((view.region.top + view.region.bottom) / 2).toBeCloseTo(y);
     }

@@ -143,6 +143,7 @@ export class GraphPane {
 
   /** The window has another size. */
   #roomChanged(): void {
+    this.#askForHeight();
     if (!this.#fill(false)) return;
     const shown = this.#scene?.selected ?? this.#scene?.lit ?? null;
     this.viewport.aim(outlook(this.#drawing, shown === null ? null : (this.groups.owner[shown] ?? shown)));
@@ -167,6 +168,12 @@ export class GraphPane {
     this.#outline.show(this.groups.folded);
     this.levels.show(this.groups.folded);
     this.#map.show(this.#drawing.boxes.values(), this.#drawing.size);
+    this.#askForHeight();
+  }
+
+  /** Asks the panes for as much height as the drawing needs; the style says how much there is. */
+  #askForHeight(): void {
+    this.frame.closest<HTMLElement>(".mg-panes")?.style.setProperty("--mg-need", `${this.viewport.need}px`);
   }
 
   /** Folds exactly these calls of modules. What the student is looking at stays in view. */
@@ -336,11 +343,20 @@ export class GraphPane {
     const raised = failureAt(this.groups, id)?.caption;
     mark(parts.group, "aria-label", `${id < 0 ? `module ${scopeTitle(this.trace, scopeOf(id))}, folded` : nodeName(this.trace, id)}, ${raised ?? (word || look.look)}`);
     if (parts.saved) mark(parts.saved, "data-saved", look.saved || "none");
-    paintBadge(parts.badge, look.badge, true);
+    paintBadge(parts.badge, look.badge, (width) => this.#besideBox(id, width));
     paintBadge(parts.version, look.version ? `v${look.version}` : "");
     if (look.tray) parts.tray?.paint(look.tray);
     mark(parts.group, "data-stale", look.stale ? "true" : null);
     for (const element of this.#tied.get(id) ?? []) mark(element, "data-stale", look.stale ? "true" : null);
+  }
+
+  /** Where a badge begins: beside its box, or else, if the next box is too near, over its edge. */
+  #besideBox(id: BoxId, width: number): number {
+    const box = this.#drawing.boxes.get(id);
+    if (!box || width <= BEYOND - 4) return -width;
+    const [left, right] = [box.x + box.width / 2 + 4, box.x + box.width / 2 + 8 + width];
+    const free = [...this.#drawing.boxes.values()].every((each) => each.y !== box.y || each.x + each.width / 2 < left || each.x - each.width / 2 > right);
+    return free ? 4 - BEYOND : -width;
   }
 
   #paintEdge(key: string, scene: Scene): void {
