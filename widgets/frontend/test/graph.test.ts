@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { arrange } from "../src/layout/arrange";
-import { draw, outlook, type Box, type Drawing, type Region, type Wire } from "../src/layout/geometry";
+import { draw, labels, outlook, type Box, type Drawing, type Region, type Wire } from "../src/layout/geometry";
 import { labelSpots } from "../src/layout/labels";
 import { tieRegions, tieSpots } from "../src/graph/links";
 import { Viewport } from "../src/graph/viewport";
@@ -52,6 +52,18 @@ describe("folding", () => {
       [-4, -2, ["5:0"]],
     ]);
     expect(wires.map((wire) => wire.output_nr)).toEqual([null, null]);
+  });
+
+  it("says at a box that a module raised in it, or after it", () => {
+    const [first, act] = [1, 2];
+    const told = (failed: NonNullable<Trace["failed"]>, folded: number[], box: number): string => labels(new Groups({ ...blocks(2), failed }, new Set(folded)), box)[1];
+    const failed = { scope: act, node: 2, met: "[2] · [3]" };
+    expect(told(failed, [act], boxOf(act))).toBe("raised: [2] · [3]");
+    expect(told(failed, [first], boxOf(first))).toBe("act raised: [2] · [3]");
+    expect(told(failed, [], 2)).toBe("act raised: [2] · [3]");
+    expect(told({ ...failed, met: "" }, [], 2)).toBe("act raised");
+    expect(told({ ...failed, node: 1 }, [], 1)).toBe("✕ then act raised: [2] · [3]");
+    expect(told(failed, [first], 4)).not.toContain("raised");
   });
 
   it("knows scopes whose parent has a higher number, as runs that were found later have", () => {

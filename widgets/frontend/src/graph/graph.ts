@@ -7,8 +7,8 @@ import { Finder, foldedAt, Levels, middleOf, Outline } from "./controls";
 import { fitting, inColumns } from "../layout/columns";
 import { draw, HEIGHT, path, outlook, top, type Box, type Drawing, type Point, type Wire } from "../layout/geometry";
 import { gradientWidths, labelSpots, type Spot } from "../layout/labels";
-import { chain, Groups, scopeOf, scopeTitle, unfolded, type BoxId } from "../trace/groups";
-import { STYLES, together, type NodeLook, type Scene } from "./look";
+import { chain, failureAt, Groups, scopeOf, scopeTitle, unfolded, type BoxId } from "../trace/groups";
+import { RAISED, STYLES, together, type NodeLook, type Scene } from "./look";
 import { tieParts, tieRegions, tieSpots } from "./links";
 import type { Layout, Maybe, Tie, Trace } from "../trace/types";
 import { Culling, Minimap, Viewport } from "./viewport";
@@ -318,6 +318,8 @@ export class GraphPane {
       badge,
       version,
     );
+    const failed = failureAt(this.groups, id);
+    if (failed) mark(group, "data-failed", failed.within ? "within" : "after");
     const saved = savedMarks(this.trace.nodes[id]?.saved.length ?? 0, box.width);
     if (saved) group.append(saved);
     const tray = leaf ? new TrayParts(HEIGHT / 2 + 3) : null;
@@ -334,11 +336,12 @@ export class GraphPane {
     const appears = (parts.group.getAttribute("data-status") === "unknown") !== !look.known;
     if (appears) for (const element of this.#leaving.get(id) ?? []) element.classList.toggle("mg-absent", !look.known);
     mark(parts.group, "data-status", status);
-    mark(parts.glyph, "d", STYLES[look.look].glyph);
+    mark(parts.glyph, "d", parts.group.getAttribute("data-failed") === "within" ? RAISED : STYLES[look.look].glyph);
     const word = [look.word, look.broken ?? ""].filter((each) => each !== "").join(" · ");
     write(parts.word, look.broken && !fits(word, this.#drawing.boxes.get(id)) ? look.broken : word);
     mark(parts.group, "data-broken", look.broken || null);
-    mark(parts.group, "aria-label", `${id < 0 ? `module ${scopeTitle(this.trace, scopeOf(id))}, folded` : nodeName(this.trace, id)}, ${word || look.look}`);
+    const raised = failureAt(this.groups, id)?.caption;
+    mark(parts.group, "aria-label", `${id < 0 ? `module ${scopeTitle(this.trace, scopeOf(id))}, folded` : nodeName(this.trace, id)}, ${raised ?? (word || look.look)}`);
     if (parts.saved) mark(parts.saved, "data-saved", look.saved || "none");
     paintBadge(parts.badge, look.badge, (width) => this.#besideBox(id, width));
     paintBadge(parts.version, look.version ? `v${look.version}` : "");
