@@ -33,6 +33,8 @@ RULES = {  # in the order of the page: what each finds
     "stale-in-optimizer": "an optimizer that holds tensors which the model no longer has",
     "nothing-moves": "parameters that got gradients and that no step changed: `step` is never called, or named without "
                      "its parentheses, the learning rate is 0, gradients are clipped to 0",
+    "frozen-by-mistake": "parameters that an optimizer holds and that the step freezes for good, by `requires_grad`; a "
+                         "group of its own that was frozen from the start",
     "zero-gradient": "gradients that are exactly 0 in every step, and what makes them so: a factor of 0, an empty "
                      "mask, `round`, `sign`, `clamp`, a hook, a relu on the scores",
     "learning-rate": "an update out of proportion to the weights, reported beside the rate; weight decay that "
