@@ -48,9 +48,9 @@ TESTS = {
 NEEDS = {"parity": "torch", "browser": "browser", "frontend": "node", "distributed": "mpi", "models": "models",
          "wasm": "wasm"}
 NO_TESTS_COLLECTED = 5
-# The tests of a file of `browser` share a page, so one process has them all. Ranks wait for each other without
-# sleeping: two jobs at once on two cores would take each other's time.
-BY_FILE, ONE_BY_ONE = {"browser"}, {"distributed"}
+# The tests of a file of `browser` share a page, and those of the lessons in `wasm` one run of Pyodide, so one process
+# has them all. Ranks wait for each other without sleeping: two jobs at once on two cores would take each other's time.
+BY_FILE, ONE_BY_ONE = {"browser", "wasm"}, {"distributed"}
 
 
 @dataclass

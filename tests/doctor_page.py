@@ -33,6 +33,8 @@ RULES = {  # in the order of the page: what each finds
     "stale-in-optimizer": "an optimizer that holds tensors which the model no longer has",
     "nothing-moves": "parameters that got gradients and that no step changed: `step` is never called, or named without "
                      "its parentheses, the learning rate is 0, gradients are clipped to 0",
+    "frozen-by-mistake": "parameters that an optimizer holds and that the step freezes for good, by `requires_grad`; a "
+                         "group of its own that was frozen from the start",
     "zero-gradient": "gradients that are exactly 0 in every step, and what makes them so: a factor of 0, an empty "
                      "mask, `round`, `sign`, `clamp`, a hook, a relu on the scores",
     "learning-rate": "an update out of proportion to the weights, reported beside the rate; weight decay that "
@@ -109,6 +111,27 @@ iterator that it advances.
 The doctor does not see steps that run in another thread or process, or values that
 leave the graph in other ways than those listed under `cut-graph`.
 
+## What depends on what
+
+`depends(output, x)` says which elements of an output depend on which elements of an input, by a backward pass through
+the recorded graph from each of them; it shows causal masks, receptive fields and leaks between examples, as a picture
+in a notebook and as text elsewhere, and it can be asserted. It works with PyTorch and with minigrad.
+
+```python
+from minigrad_widgets import depends
+
+x = torch.randn(2, 8, 16, requires_grad=True)              # (batch, time, width)
+found = depends(model(x), x, dims=[0, 1])                  # tell examples and steps of the output apart
+assert found.mixes(0) == []                                # no example sees another, as through BatchNorm
+assert found.is_causal(1)                                  # no step sees a later one
+print(found.text(1))                                       # a line for each step of the output
+found.field(1)                                             # the first and the last step that each one sees
+found.matrix(1), found.table                               # arrays of bools
+```
+
+An element counts if its gradient is not exactly 0 here: not what a mask or a relu shuts off at this point. A model of
+tokens is asked with what its embedding returned, as integers have no gradients.
+
 ## The rules
 
 Each rule has a program with the fault and what a checkup of it prints. The programs are from `tests/widgets/doctor`,
@@ -125,9 +148,14 @@ def page() -> str:
         parts.append(f"### {rule}\n\n{textwrap.fill(f'Finds {finds}.', 120)}\n\n{shown}\n")
     parts.append("## The errors that `explain` knows\n\n| rule | what it means |\n|---|---|\n" + "".join(
         f"| `{text.rule}` | {escaped(text.what)} |\n" for text in [*TEXTS, *ARGUMENTS]))
-    parts.append("For the last group, from `shape-mismatch` on, it adds the numbers, and the module by its path:\n"
-                 "“model.head, Linear(in_features=12, out_features=3, bias=True), takes 12 features and got 16.”\n")
-    parts.append("Any other error propagates, with a line that says so.\n")
+    parts.append(textwrap.fill(
+        "For the last group, from `loader-worker` on, it adds the numbers, the module by its path, what your line "
+        "worked on, and the mend in your own words: “model.fc1, Linear(in_features=400, out_features=120, bias=True), "
+        "takes 400 features and got 2704. x float32 of shape (4, 2704)”, and `self.fc1 = nn.Linear(2704, 120)` beside "
+        "the line that made the layer. An error in the body of a Function, a hook or a checkpoint is named there, not "
+        "at the call around it; one in a worker of a DataLoader at its line in the dataset.", 120) + "\n")
+    parts.append(textwrap.fill("Any other error propagates, with a note that says so, and with what is known all the "
+                               "same: your line, the module, and what the line worked on.", 120) + "\n")
     return "\n".join(parts)
 
 

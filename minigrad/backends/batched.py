@@ -27,8 +27,8 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from minigrad.backends import registry
 from minigrad.backends.registry import BACKEND_OF
 
-__all__ = ["BACKEND", "Batched", "Level", "NoRule", "batched_at", "beside", "check_randomness", "for_examples",
-           "greatest", "innermost", "make_ready", "outside", "view_at"]
+__all__ = ["BACKEND", "Batched", "Level", "NoRule", "batched_at", "beside", "check_randomness",
+           "for_examples", "in_all_examples", "innermost", "make_ready", "outside", "refuse_masks", "view_at"]
 
 ITEM = ("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
         "Tensor, please try to rewrite what you're doing with other operations. If error is occurring somewhere inside "
@@ -43,6 +43,8 @@ RANDOM = ("vmap: called random operation while in randomness error mode. Please 
           "randomness flags on vmap or perform the randomness operation out of vmap")
 SAME_OF_BATCH = ("Vmap does not currently support same randomness with a batched tensor input. Please file an issue "
                  "with functorch")
+MASK = ("vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing "
+        "with a boolean mask.")
 count = itertools.count(1).__next__
 
 
@@ -259,6 +261,13 @@ def beside(x: Any, others: tuple[Any, ...]) -> Any:
     return x if level is None or batched_at(x, level) else Batched(np.broadcast_to(x, (level.size, *x.shape)), level)
 
 
+def refuse_masks(index: Any) -> None:
+    """Raise PyTorch's RuntimeError for a mask that differs between examples: so might the size of the result."""
+    for part in index if type(index) is tuple else (index,):
+        if type(part) is Batched and part.dtype == np.bool_:
+            raise RuntimeError(MASK)
+
+
 def view_at(array: Any, shape: tuple[int, ...], strides: tuple[int, ...], shift: int) -> Any:
     """A view of an array's memory, with strides in bytes, so many bytes behind where the array begins."""
     if type(array) is Batched:
@@ -272,9 +281,9 @@ def view_at(array: Any, shape: tuple[int, ...], strides: tuple[int, ...], shift:
     return np.ndarray(shape, array.dtype, memory, start, strides)
 
 
-def greatest(x: Any) -> Any:
-    """The greatest number in all examples."""
-    return greatest(x.value) if type(x) is Batched else x.max()
+def in_all_examples(x: Any) -> Any:
+    """The array of all examples, whose first dimensions count them; an array that is the same for all is returned."""
+    return in_all_examples(x.value) if type(x) is Batched else x
 
 
 class DeviceOfBatches:
@@ -410,7 +419,7 @@ def for_examples(draw: Callable[..., Any], shape: Any, parameters: tuple[Any, ..
     CURRENT.inside = ()
     try:
         sizes = [level.size for level in different]
-        own = [np.ravel(whole_of(each, different)) if batches and hasattr(each, "shape") else each
+        own = [np.ravel(whole_of(each, different)) if batches and registry.is_array(each) else each
                for each in parameters]
         return wrapped(draw((*sizes, *shape), *own), different[::-1])
     finally:

@@ -15,12 +15,14 @@ from numpy.lib.stride_tricks import sliding_window_view
 from minigrad.backends.batched import (
     CONTROL_FLOW,
     IN_PLACE,
+    MASK,
     RULES,
     Batched,
     Level,
     NoRule,
     batched_at,
     beside,
+    in_all_examples,
     innermost,
 )
 from minigrad.backends.registry import is_array
@@ -29,8 +31,6 @@ np: Any = numpy  # whose types know of no batches
 
 DYNAMIC = ("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over {}. "
            "Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature.")
-MASK = ("vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing "
-        "with a boolean mask.")
 ALL, NEW = slice(None), None
 
 
@@ -128,9 +128,12 @@ def written(out: Any, result: Any) -> Any:
 def where(condition: Any, *choices: Any) -> Any:
     level = innermost((condition, *choices))
     assert level is not None
-    if not choices:
-        raise NoRule(DYNAMIC.format("aten::nonzero"))
-    return elementwise(np.where, (condition, *choices), {}, level)
+    return nonzero(condition) if not choices else elementwise(np.where, (condition, *choices), {}, level)
+
+
+@rule(np.nonzero, np.argwhere, np.flatnonzero)
+def nonzero(a: Any) -> Any:
+    raise NoRule(DYNAMIC.format("aten::nonzero"))
 
 
 @rule(np.clip)
@@ -396,13 +399,8 @@ RULES[np.shape] = lambda a: a.shape
 RULES[np.ndim] = lambda a: a.ndim
 RULES[np.size] = lambda a, axis=None: a.size if axis is None else a.shape[axis]
 RULES[np.result_type] = lambda *args: np.result_type(*[x.dtype if type(x) is Batched else x for x in args])
-RULES[np.may_share_memory] = lambda a, b, max_work=None: np.may_share_memory(inside(a), inside(b))
-RULES[np.shares_memory] = RULES[np.may_share_memory]
-
-
-def inside(a: Any) -> Any:
-    """The array that holds the memory of a batch."""
-    return inside(a.value) if type(a) is Batched else a
+RULES[np.may_share_memory] = RULES[np.shares_memory] = lambda a, b, max_work=None: np.may_share_memory(
+    in_all_examples(a), in_all_examples(b))
 
 
 # ---- Products and linear algebra.

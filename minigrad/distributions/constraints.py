@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from minigrad import linalg
+from minigrad.backends.batched import Batched
 from minigrad.core import Tensor
 from minigrad.ops import public as ops
 from minigrad.ops.tensor.properties import finfo
@@ -19,6 +20,14 @@ __all__ = [
     "positive", "positive_definite", "positive_integer", "positive_semidefinite", "real", "real_vector", "simplex",
     "square", "stack", "symmetric", "unit_interval",
 ]
+
+
+def all_true(valid: Tensor) -> bool:
+    """Whether all elements are true, of all examples inside of `vmap`."""
+    array: Any = valid.array
+    while isinstance(array, Batched):
+        array = array.value
+    return bool(array.all())
 
 
 class Constraint:
@@ -215,14 +224,14 @@ def is_square(value: Any) -> Any:
 def is_symmetric(value: Any) -> Any:
     """Whether matrices are symmetric, up to 1e-6."""
     square = is_square(value)
-    return ops.isclose(value, value.mT, atol=1e-6).all(-2).all(-1) if square.all() else square
+    return ops.isclose(value, value.mT, atol=1e-6).all(-2).all(-1) if all_true(square) else square
 
 
 def where_symmetric(further: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Whether matrices are symmetric, and all of them also satisfy `further`."""
     def holds(value: Any) -> Any:
         symmetric = is_symmetric(value)
-        return further(value) if symmetric.all() else symmetric
+        return further(value) if all_true(symmetric) else symmetric
     return holds
 
 

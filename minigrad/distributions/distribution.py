@@ -117,7 +117,7 @@ class Distribution:
             if name not in vars(self) and isinstance(getattr(type(self), name), lazy_property):
                 continue  # made from another parameter, which is checked
             value = getattr(self, name)
-            if not constraint.check(value).all():
+            if not constraints.all_true(constraint.check(value)):
                 raise ValueError(
                     f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution "
                     f"{self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n{value}")
@@ -228,7 +228,7 @@ class Distribution:
         if support is None:
             warnings.warn(f"{type(self)} does not define `support` to enable sample validation. Please initialize the "
                           "distribution with `validate_args=False` to turn off validation.", stacklevel=2)
-        elif not support.check(value).all():
+        elif not constraints.all_true(support.check(value)):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(shape)}) to be within the support "
                 f"({support!r}) of the distribution {self!r}, but found invalid values:\n{value}")

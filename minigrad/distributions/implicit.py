@@ -5,7 +5,8 @@ The draws are PyTorch's: Marsaglia and Tsang, "A simple method for generating ga
 A sample x with the distribution function F(x; a) has the derivative -(dF/da) / p(x) (Figurnov, Mohamed and Mnih,
 "Implicit reparameterization gradients", 2018). dF/da is the integral of the density times its score up to x, or, with
 the other sign, from x on. It is taken on the side of x with less of the distribution, where nothing cancels, by a
-double exponential rule: about 12 digits. PyTorch has approximations of three to four digits instead.
+double exponential rule. From concentrations of 0.1 on, 99 % are right to eight digits or more (against a step a third
+as large). PyTorch has approximations of three to four digits instead.
 """
 
 import itertools
@@ -16,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.contexts import quiet
-from minigrad._base.dtype import as_dtype, float_info
+from minigrad._base.dtype import HALVES, as_dtype, float_info, from_numpy_dtype
+from minigrad.backends.batched import CURRENT, for_examples
 from minigrad.backends.draws import Fractions, floating_dtype
 from minigrad.backends.random import Stream
 from minigrad.ops.special.formulas import digamma, lgamma
@@ -60,9 +62,18 @@ def one_gamma(a: Any, drawn: Fractions, normal: Iterator[float]) -> float:
             return scale * d * v
 
 
-@quiet
-def gammas(stream: Any, concentration: Any) -> Any:
-    """Gamma-distributed numbers, in float64. Raises NotImplementedError on a GPU."""
+def gammas(stream: Any, concentration: Any, kernel: str) -> Any:
+    """Gamma-distributed numbers, in float64. Raises NotImplementedError on a GPU, and unless the concentrations are of
+    32 or 64 bits, with the name of PyTorch's kernel."""
+    def of_examples(shape: tuple[int, ...], a: Any) -> Any:  # `a` is flat if the examples have their own
+        return gammas(stream, a.reshape(shape) if a.size == math.prod(shape) else np.broadcast_to(a, shape), kernel)
+
+    if CURRENT.inside:
+        return for_examples(of_examples, concentration.shape, (concentration,))
+    if concentration.dtype in HALVES:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for "
+                                  f"'{from_numpy_dtype(concentration.dtype).type_name}'")
+    floating_dtype(concentration.dtype, kernel)
     if type(stream) is not Stream:
         raise NotImplementedError("_standard_gamma is not implemented for tensors on a GPU\n\nminigrad draws these "
                                   "numbers on the CPU only: make the distribution with parameters on the CPU.")
@@ -74,17 +85,20 @@ def gammas(stream: Any, concentration: Any) -> Any:
     return out.reshape(concentration.shape)
 
 
+@quiet
 def standard_gamma(stream: Any, concentration: Any) -> Any:
     """Gamma-distributed numbers of rate 1, at least the smallest normal number of the dtype."""
-    dtype = floating_dtype(concentration.dtype, "gamma")
-    return np.maximum(as_dtype(gammas(stream, concentration), dtype), dtype.type(float_info(dtype).tiny))
+    dtype, drawn = concentration.dtype, gammas(stream, concentration, "gamma_cpu")
+    return np.maximum(as_dtype(drawn, dtype), dtype.type(float_info(dtype).tiny))
 
 
+@quiet
 def dirichlet(stream: Any, concentration: Any) -> Any:
     """Vectors of gamma-distributed numbers, divided by their sums: inside (0, 1), whatever the rounding."""
-    dtype = floating_dtype(concentration.dtype, "dirichlet")
+    dtype = concentration.dtype
+    wide = concentration if dtype in HALVES or dtype.kind != "f" else concentration.astype(np.float64)
     least = np.float64(float_info(np.dtype("float64")).tiny)
-    drawn = np.maximum(gammas(stream, concentration.astype(np.float64)), least)
+    drawn = np.maximum(gammas(stream, wide, "dirichlet"), least)
     x = as_dtype(drawn / drawn.sum(-1, keepdims=True), dtype)
     return np.clip(x, dtype.type(float_info(dtype).tiny), np.nextafter(dtype.type(1), dtype.type(0)))
 

@@ -32,6 +32,9 @@ from minigrad.ops.shape.join import stack
 
 __all__ = ["Enter", "Leave", "entering", "lifted", "split_by_example"]
 
+MASKED_SELECT = ("vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this "
+                 "because for each batch this would return a differently shaped Tensor. Please file an issue at "
+                 "https://github.com/pytorch/pytorch/issues if you need this feature.")
 FALLBACK = ("There is a performance drop because we have not yet implemented the batching rule for {}. Please file us "
             "an issue on GitHub so that we can prioritize its implementation.")
 
@@ -189,6 +192,8 @@ def lifting(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[...
             if level is None or not level.size:
                 raise
             op = args[0] if cls is None else cls
+            if op.op == "MaskedSelect":  # even if all results happen to have one shape
+                raise NoRule(MASKED_SELECT) from None
             return for_each(level, op.op, call, args, options)
 
     return call

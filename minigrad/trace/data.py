@@ -182,7 +182,8 @@ class Trace:
     def failed(self) -> ModuleCall | None:
         """Return the innermost call of a module that raised the error in which the recording ended, None without one;
         its `error` says what was raised, and which shapes met there."""
-        return self._indexed().failed()
+        events = self._encoded().events  # an index of a large trace takes long, and every inspector asks
+        return self._indexed().failed() if events and events[-1]["kind"] == "error" else None
 
     def _indexed(self) -> Index:
         parts = self._encoded()

@@ -258,12 +258,17 @@ class ModuleCall(Asked):
         parts = self._index.parts
         if self._index.failed() is not self:
             return None
-        event, given = parts.events[-1], [parts.tensors[each] for each in self._inputs() if each is not None]
-        met = listed([shape_text(each["shape"]) for each in given if not each["parameter"]], empty="no tensor")
-        own = [f"{(each['name'] or 'a parameter').rpartition('.')[2]} {shape_text(each['shape'])}"
-               for each in given if each["parameter"]]
-        return (f"{event['type']}: {event['message']}; this {self.module} was given {met}"
+        event, (given, own) = parts.events[-1], self.shapes
+        return (f"{event['type']}: {event['message']}; this {self.module} was given {listed(given, empty='no tensor')}"
                 + (f" and has {listed(own)}" if own else ""))
+
+    @property
+    def shapes(self) -> tuple[list[str], list[str]]:
+        """The shapes that it was given, then those of its own parameters with their names, in words."""
+        given = [self._index.parts.tensors[each] for each in self._inputs() if each is not None]
+        return ([shape_text(each["shape"]) for each in given if not each["parameter"]],
+                [f"{(each['name'] or 'a parameter').rpartition('.')[2]} {shape_text(each['shape'])}"
+                 for each in given if each["parameter"]])
 
     @property
     def saved(self) -> dict[str, TracedTensor]:

@@ -101,7 +101,7 @@ class Lab:
         """Ask it to end; insist after ten seconds."""
         if self.process.poll() is not None:
             return
-        # A request ends it without a word; at a signal it prints a line that reads like an error.
+        # A request ends it and nothing is printed; at a signal it prints a line that reads like an error.
         if self._answers():
             self._request("POST", "/api/shutdown", seconds=10)
         else:

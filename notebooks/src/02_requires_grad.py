@@ -175,7 +175,7 @@ reveal("2.4", raises(data.retain_grad))
 # %% id=p5 tags=predict,answer
 # Three attributes are True or False: is_leaf, requires_grad, retains_grad. That makes eight combinations.
 # Most tutorials list four.
-# In how many of the eight can a tensor be?
+# How many of the eight can a tensor have?
 predict("2.5")
 
 # %% id=r5 tags=reveal,answer

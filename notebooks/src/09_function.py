@@ -456,7 +456,7 @@ def says(F, first):
     y = F.apply(h)
     first(h, y)
     try:
-        return f"{torch.autograd.grad(y, h)[0].item():.0f}, without a word"
+        return f"{torch.autograd.grad(y, h)[0].item():.0f}, no error"
     except RuntimeError:
         return "an error"
 

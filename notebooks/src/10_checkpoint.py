@@ -74,10 +74,10 @@ table(["bytes", "parameters", "activations", "saved", "gradients"],
       [[name, *map(str, Account(trace).at_backward())] for name, trace in both.items()])
 
 # %% [markdown] id=plot-intro
-# A forward pass has no gradients to leave out. The 4 bytes of gradients are the 1 that backward starts with. What
-# checkpoint leaves out is **saved** values: of 9 tensors only 4 are left, the input of each block. (Each tensor has
-# 32 × 64 numbers, 8192 bytes: 73728 is 9 of them, 32768 is 4. The last output, which the plain run has saved, counts
-# as an activation in the checkpointed run.) Over time:
+# A forward pass has no gradients to leave out: the 4 bytes of gradients are one number, the 1 with which backward
+# starts. What checkpoint leaves out is **saved** values: of 9 tensors only 4 are left, the input of each block. (Each
+# tensor has 32 × 64 numbers, 8192 bytes: 73728 is 9 of them, 32768 is 4. The last output, which the plain run has
+# saved, counts as an activation in the checkpointed run.) Over time:
 
 # %% id=plot
 import matplotlib.pyplot as plt

@@ -183,6 +183,18 @@ window.read = (() => {
     );
   }
 
+  /** Texts whose letters have less than so many pixels. */
+  function small(root, least = 11, window = EVERYWHERE) {
+    const roots = Array.isArray(root) ? root : [root];
+    return roots.flatMap((each) => texts(each, window)).flatMap(({ element, words }) => {
+      // A map has no letters; the lanes of eight ranks, which no lesson shows, have bars of 11 pixels.
+      if (element.matches(".mg-map, [data-many] b")) return [];
+      const to = element.closest("svg") ? element.getScreenCTM() : null;
+      const size = parseFloat(getComputedStyle(element).fontSize) * (to ? Math.hypot(to.a, to.b) : 1);
+      return size < least - 0.01 ? [`“${words}” ${size.toFixed(1)} pixels`] : [];
+    });
+  }
+
   /** What stands out of the inspector's frame. */
   function outside(root) {
     const frame = root.getBoundingClientRect();
@@ -232,5 +244,5 @@ window.read = (() => {
     document.addEventListener("keydown", (event) => event.target.closest?.(".mg-root") && window.leaked.push(event.key));
   }
 
-  return { drawn, texts, overlaps, faint, outside, spilled, controls: (root) => controls(root).map(called), focus, listen };
+  return { drawn, texts, overlaps, small, faint, outside, spilled, controls: (root) => controls(root).map(called), focus, listen };
 })();

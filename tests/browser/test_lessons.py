@@ -21,14 +21,14 @@ from tests.browser.jupyter import PATIENCE, Lab, open_notebook, run_all, saved, 
 MOST_BYTES = 3_000_000  # of a lesson that is saved with the state of its widgets
 THEMES = {"JupyterLab Light": "true", "JupyterLab Dark": "false"}
 # What is ours on a screen of a lesson: its texts and outputs. The colours of code and of tracebacks are IPython's.
-FAINT = """panel => {
+WRONG = """panel => {
   const screen = panel.getBoundingClientRect();
   const parts = [...panel.querySelectorAll(".jp-RenderedMarkdown, .jp-OutputArea-output")].filter(part => {
     const { top, bottom } = part.getBoundingClientRect();
     const theirs = part.matches("[data-mime-type='application/vnd.jupyter.stderr']");
     return !theirs && bottom >= screen.top && top <= screen.bottom;
   });
-  return read.faint(parts, screen);
+  return [...read.faint(parts, screen), ...read.small(parts, 11, screen)];
 }"""
 
 
@@ -59,7 +59,10 @@ def steps(root: Locator) -> bool:
 
 
 def looked_at(page: Page, name: str) -> list[str]:
-    """Texts that are too faint, in both themes, all the way down a lesson; a picture of each screen is kept."""
+    """Texts that are too faint or have less than 11 pixels, on a laptop's screen, in both themes, all the way down a
+    lesson; a picture of each screen is kept.
+    """
+    page.set_viewport_size({"width": 1280, "height": 800})
     panel, found = page.locator(".jp-NotebookPanel .jp-WindowedPanel-outer"), []
     now = page.locator("body").get_attribute("data-jp-theme-name")  # as the lesson before has left it
     for theme, light in sorted(THEMES.items(), key=lambda each: each[0] != now):
@@ -69,7 +72,7 @@ def looked_at(page: Page, name: str) -> list[str]:
           [...panel.querySelectorAll('.jp-Cell')].at(-1).getBoundingClientRect().bottom]""")
         for at, top in enumerate(range(0, int(end), screen - 60)):
             panel.evaluate("(panel, top) => { panel.scrollTop = top; }", top)
-            found += [f"{theme}, screen {at}: {faint}" for faint in panel.evaluate(FAINT)]
+            found += [f"{theme}, screen {at}: {each}" for each in panel.evaluate(WRONG)]
             keep(panel, f"{Path(name).stem}-{theme.split()[1].lower()}-{at:02}")
     return found
 

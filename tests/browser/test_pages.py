@@ -16,13 +16,14 @@ require("browser", has_browser() and installed("jupyterlab"), "chromium, playwri
 from playwright.sync_api import Locator, Page, expect
 
 import minigrad as torch
+from minigrad import nn
 from minigrad.recorder import Trace, record
-from minigrad_widgets import Inspector
+from minigrad_widgets import Inspector, inspect
 from tests.browser import expected
 from tests.browser.fixtures import Opened
 from tests.widgets import synthetic
 from tests.widgets.programs import blocks, network
-from tests.widgets.test_model_map import Model, trained
+from tests.widgets.test_model_map import Misfit, Model, trained
 
 TIMED = """root => Array.from({ length: 8 }, (_, round) => Array.from({ length: 40 }, () => {
   const key = round % 4 < 3 ? 'ArrowRight' : 'ArrowLeft', start = performance.now();
@@ -291,3 +292,25 @@ def test_a_row_of_blocks_opens_into_its_blocks(page: Page, opened: Opened) -> No
     titles = root.locator(".mg-node[data-scope] .mg-title")
     expect(titles.filter(has_text="h.11")).to_have_count(1)
     assert {f"h.{at}" for at in range(1, 12)} <= set(titles.all_text_contents())
+
+
+@pytest.mark.usefixtures("scheme")
+def test_the_module_that_raised_is_marked(page: Page, opened: Opened) -> None:
+    """Its box, or the folded one around it, with the shapes that met; the edge is broken, and the dot is a cross."""
+    page.set_viewport_size({"width": 1440, "height": 1600})
+    root = opened(inspect(nn.Sequential(*(Misfit(16 + (at == 5)) for at in range(6))), torch.ones(3, 8)))
+    marked = root.locator(".mg-node[data-failed]")
+    told = "raised: [3, 16] · weight [8, 17]"
+    expect(marked).to_have_count(1)
+    expect(marked.locator(".mg-caption")).to_have_text(told)
+    expect(marked).to_have_attribute("aria-label", f"module back, folded, {told}")
+    expect(marked.locator(".mg-box")).to_have_css("stroke-dasharray", "7px, 4px")
+    dot = root.locator(".mg-node:not([data-failed]) .mg-glyph").first.get_attribute("d") or ""
+    expect(marked.locator(".mg-glyph")).not_to_have_attribute("d", dot)
+    expect(marked.locator(".mg-caption")).to_be_visible()
+    [box], [text] = (marked.locator(part).evaluate_all(SIDES) for part in (".mg-box", ".mg-caption"))
+    assert box[0] < text[0] and text[1] < box[1]
+    marked.locator(".mg-title").click()
+    expect(marked).to_have_attribute("data-failed", "within")
+    expect(marked.locator(".mg-title")).not_to_have_text("5.back")
+    expect(marked.locator(".mg-caption")).to_have_text(f"back {told}")

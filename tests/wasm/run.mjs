@@ -10,7 +10,7 @@ for (const [at, root] of Object.entries(JSON.parse(folders))) {
   python.FS.mkdirTree(at);
   python.FS.mount(python.FS.filesystems.NODEFS, { root }, at);
 }
-python.runPython("import sys; sys.path[:0] = ['/src']");
+python.runPython("import sys; sys.path[:0] = ['/src', '/src/widgets', '/src/notebooks', '/job']");
 try {
   await python.runPythonAsync(fs.readFileSync(program, 'utf8'), { filename: program });
 } catch (error) {

@@ -8,8 +8,9 @@ import minigrad as torch
 from minigrad import nn
 from minigrad.nn import functional as F
 from minigrad.recorder import Trace, record
-from minigrad_widgets import Inspector
+from minigrad_widgets import Inspector, inspect
 from minigrad_widgets.graph.folding import Folding, owners
+from minigrad_widgets.graph.geometry import labels
 from minigrad_widgets.graph.layout import compute_layout
 
 
@@ -113,3 +114,56 @@ def test_edges_of_the_map_lead_down() -> None:
         spots = seen["layout"]["nodes"]
         for at, box in enumerate(seen["nodes"]):
             assert all(spots[str(edge[0])][1] > spots[str(at)][1] for edge in box["next"] if edge)
+
+
+class Misfit(nn.Module):
+    """A block whose second layer fits if `width` is 16."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.wide, self.back, self.norm = nn.Linear(8, 16), nn.Linear(width, 8), nn.LayerNorm(8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        hidden: torch.Tensor = self.back(self.wide(x).relu())
+        result: torch.Tensor = self.norm(hidden + x)
+        return result
+
+
+class Sum(nn.Module):
+    def forward(self, one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        return one.exp() + other
+
+
+class TestAModuleThatRaises:
+    def test_the_box_around_it_says_so(self) -> None:
+        shown = inspect(nn.Sequential(*(Misfit(16 + (at == 5)) for at in range(6))), torch.ones(3, 8))
+        [last] = [at for at, scope in enumerate(shown._data["scopes"]) if scope["name"] == "5"]
+        for folded, title, told in ((shown._data["folded"], "5.back", "raised"), ([last], "5", "back raised")):
+            graph = Folding(shown._data, folded, compute_layout).data
+            assert graph["failed"]["within"]
+            assert labels(graph, graph["failed"]["node"]) == (title, f"{told}: [3, 16] · weight [8, 17]")
+        assert ">✕<" in shown.to_svg() and "raised: [3, 16] · weight [8, 17]" in shown.to_svg()
+
+    def test_an_op_in_it(self) -> None:
+        net = nn.Sequential(nn.Linear(4, 8), nn.Linear(9, 3))
+        shown = inspect(net, torch.ones(2, 4))
+        failed = shown._data["failed"]
+        assert (failed["caption"], failed["within"]) == ("1 raised: [2, 8] · weight [3, 9]", True)
+        assert shown._data["nodes"][failed["node"]]["name"] == "TBackward0"
+
+    def test_no_op_ran_in_it(self) -> None:
+        """The op before it is not the one that raised."""
+        net = nn.Sequential(nn.Conv2d(1, 2, 1), nn.ReLU(), nn.Conv2d(3, 1, 1))
+        shown = inspect(net, torch.ones(1, 1, 2, 2))
+        failed = shown._data["failed"]
+        assert shown._data["nodes"][failed["node"]]["name"] == "ReluBackward0" and not failed["within"]
+        assert failed["caption"] == "✕ then 2 raised: [1, 2, 2, 2] · weight [1, 3, 1, 1]"
+        assert ">✕<" not in shown.to_svg() and "then 2 raised" in shown.to_svg()
+
+    def test_nothing_ran(self) -> None:
+        shown = inspect(nn.Sequential(nn.Conv2d(3, 1, 1)), torch.ones(1, 1, 2, 2))
+        assert "failed" not in shown._data and shown.to_png()
+
+    def test_two_inputs_met(self) -> None:
+        shown = inspect(Sum(), torch.ones(2, 3, requires_grad=True), torch.ones(2, 4))
+        assert shown._data["failed"]["caption"] == "Sum raised: [2, 3] · [2, 4]"

@@ -23,8 +23,8 @@ MODULES = {
     "AliasView": "lenses.alias_view", "Comparison": "lenses.checkpoints", "CompiledStep": "lenses.compiled_step",
     "Inspector": "inspector.inspector", "ParameterLedger": "lenses.parameter_ledger", "RankLanes": "lenses.rank_lanes",
     "StateCard": "lenses.state_card", "StateExplorer": "lenses.state_explorer", "checkup": "doctor",
-    "compare": "lenses.checkpoints", "explain": "notebook.explain", "explore": "lenses.state_explorer",
-    "inspect": "inspector.inspect", "state_card": "lenses.state_card",
+    "compare": "lenses.checkpoints", "depends": "doctor", "explain": "notebook.explain",
+    "explore": "lenses.state_explorer", "inspect": "inspector.inspect", "state_card": "lenses.state_card",
 }
 __all__ = [*MODULES, "load_ipython_extension"]
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from minigrad_widgets.doctor import checkup as checkup
+from minigrad_widgets.doctor import depends as depends
 from minigrad_widgets.inspector.inspect import inspect as inspect
 from minigrad_widgets.inspector.inspector import Inspector as Inspector
 from minigrad_widgets.lenses.alias_view import AliasView as AliasView

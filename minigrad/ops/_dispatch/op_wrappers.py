@@ -45,7 +45,8 @@ class OpWrappers:
         self.installed: list[Wrapper] = []  # the innermost first
         self.applied: tuple[Wrapper, ...] | None = ()  # those that all ops have; None while that changes
         self.written: dict[type[Node], Any] = {}  # the forward of each class as it was written
-        self.settings: dict[tuple[Wrapper, ...], list[tuple[type, str, Any]]] = {}  # what `update` sets, by wrappers
+        self.wrapped: dict[tuple[Any, ...], Any] = {}  # by class and wrappers: its forward inside these
+        self.classes: list[type[Node]] = []  # those that have a forward, found when it is first needed
         self.bound: list[Bound] = []
         self.after: list[Callable[[], None]] = []  # called when methods of Tensor were bound again
 
@@ -60,38 +61,36 @@ class OpWrappers:
 
     def wrap_new(self) -> None:
         """Wrap the ops of a module that has just been loaded in the installed wrappers."""
-        self.settings.clear()
+        self.classes = []
         if self.installed:  # otherwise they stay as they are, and so does a method of Tensor that a user has replaced
             self.update()
 
     def update(self) -> None:
         """Give each op exactly the installed wrappers."""
         self.applied = None
-        wrappers = tuple(self.installed)
-        if wrappers not in self.settings:
-            self.settings[wrappers] = [*self.inside(wrappers)]
-        for owner, name, function in self.settings[wrappers]:
-            setattr(owner, name, function)
-        self.notify()
-        self.applied = wrappers
-
-    def inside(self, wrappers: tuple[Wrapper, ...]) -> Iterator[tuple[type, str, Any]]:
-        """Yield what to set, and where: the forward of each op inside these wrappers, and the methods bound to it."""
-        functions: dict[type[Node], Any] = {}
-        for cls in op_nodes():
-            written = self.written
-            forward = written[cls] if cls in written else written.setdefault(cls, vars(cls).get("forward"))
-            if isinstance(forward, (staticmethod, classmethod)):
-                functions[cls] = forward.__func__
-                for wrapper in wrappers:
-                    functions[cls] = wrapper(functions[cls], None if isinstance(forward, classmethod) else cls)
-                yield cls, "forward", type(forward)(functions[cls]) if wrappers else forward
+        if not self.classes:
+            self.classes = [cls for cls in op_nodes() if isinstance(
+                self.written.setdefault(cls, vars(cls).get("forward")), (staticmethod, classmethod))]
+        for cls in self.classes:
+            setattr(cls, "forward", self.inside(cls, self.written[cls]))  # noqa: B010 (as of a Node, mypy knows none)
         for owner, name, cls in self.bound:
-            yield owner, name, functions[cls] if owner is Tensor else staticmethod(functions[cls])
+            function = getattr(cls, "forward")  # noqa: B009 (as above)
+            setattr(owner, name, function if owner is Tensor else staticmethod(function))
+        self.notify()
+        self.applied = tuple(self.installed)
+
+    def inside(self, cls: type[Node], forward: Any) -> Any:
+        """The forward of a class inside all wrappers, a static method or a class method as before."""
+        key = (cls, *self.installed)
+        if key not in self.wrapped:
+            function = forward.__func__
+            for wrapper in self.installed:
+                function = wrapper(function, None if isinstance(forward, classmethod) else cls)
+            self.wrapped[key] = type(forward)(function) if self.installed else forward
+        return self.wrapped[key]
 
     def bind(self, owner: type) -> None:
         """Find the attributes of a class that are an op's forward itself; they are wrapped too."""
-        self.settings.clear()
         by_function = {vars(cls)["forward"].__func__: cls for cls in op_nodes() if isinstance(
             vars(cls).get("forward"), staticmethod)}
         for name, value in vars(owner).items():

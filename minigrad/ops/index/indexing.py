@@ -15,7 +15,7 @@ from minigrad._base.contexts import SIGNALS, silently
 from minigrad._base.tensor_data import note_read
 from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn
-from minigrad.backends.batched import beside
+from minigrad.backends.batched import beside, refuse_masks
 from minigrad.backends.intp import as_intp
 from minigrad.backends.numpy import XP, add_at
 from minigrad.backends.registry import BACKEND_OF, backend_of, device_like, device_of, is_array, moved
@@ -54,6 +54,8 @@ class Index(Node):
     @staticmethod
     def forward(a: Tensor, index: Any, indices: Indices = ()) -> Tensor:
         x = a.array
+        if BACKEND_OF:
+            refuse_masks(index)
         return record_n(Index, elements(x, index), (a,), indices, (index, x.shape))
 
     def backward(self, xp: Any, g: Any, *saved: Any) -> Any:

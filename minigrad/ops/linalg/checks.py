@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minigrad._base.tensor_errors import IN_C
+from minigrad.backends.batched import in_all_examples
 from minigrad.backends.registry import backend_of
 from minigrad.core import ManyOutputs, Tensor, record_many
 from minigrad.ops._dispatch import number_in, same_device, where_is
@@ -216,6 +217,7 @@ def in_place_output(v: Tensor, shape: tuple[int, ...], like: Tensor) -> None:
 
 def no_failure(name: str | None, info: Any, sentence: str, error: type[Exception] = LinAlgError) -> None:
     """Raise PyTorch's error for the first matrix whose number in `info` is not 0; nothing if `name` is None."""
+    info = in_all_examples(info)
     if name is None or not info.any():
         return
     numbers = np.ravel(info)

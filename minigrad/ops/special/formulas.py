@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.batched import greatest
+from minigrad.backends.batched import in_all_examples
 
 __all__ = [
     "digamma", "erf", "erf_single", "erfc", "erfcx", "erfinv", "i0", "i0e", "i1", "i1e", "lgamma", "log_ndtr",
@@ -237,7 +237,7 @@ def zeta(s: Any, q: Any) -> Any:
     a = np.where(pole | ~np.isfinite(q), 1.0, q)
     far = FAR + np.minimum(s, 100) / 2  # the larger s is, the later the series is accurate
     total = np.zeros_like(a)
-    for _ in range(math.ceil(max(0.0, float(greatest(np.where(s > 1, far - a, 0))))) if a.size else 0):
+    for _ in range(math.ceil(max(0.0, float(in_all_examples(np.where(s > 1, far - a, 0)).max()))) if a.size else 0):
         small = a < far
         total, a = np.where(small, total + a ** -s, total), np.where(small, a + 1, a)
     power = a ** -s

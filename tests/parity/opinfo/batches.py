@@ -25,7 +25,8 @@ from tests.parity.opinfo.samples import OPS, Leaf, Named, Sample, each, samples,
 from tests.parity.opinfo.skips import SAMPLES
 
 EXAMPLES, TOLERANCE = 3, 1e-8
-ALLOWED = ("dynamic shape", "data-dependent", ".item()", "running_mean or running_var", "called random operation")
+ALLOWED = ("dynamic shape", "data-dependent", ".item()", "running_mean or running_var", "differently shaped",
+           "called random operation")
 LEFT_OUT = {
     **dict.fromkeys(("empty_like", "new_empty", "new_empty_strided"), "whatever was in memory"),
     **dict.fromkeys(("resize_", "resize_as_"), "a batch has no storage of its own to change"),

@@ -93,6 +93,21 @@ def shape_mismatch__batch_norm(torch):
     torch.nn.BatchNorm1d(8)(torch.ones(2, 4))
 
 
+@says("got something of another number of dimensions.")
+def shape_mismatch__matrix_into_bmm(torch):
+    torch.bmm(torch.ones(2, 3), torch.ones(3, 2))
+
+
+@says("One is [3], the other [4].")
+def shape_mismatch__dot(torch):
+    torch.dot(torch.ones(3), torch.ones(4))
+
+
+@says("got an index that is no part of the tensor's shape.")
+def shape_mismatch__row_of_actions(torch):
+    torch.ones(2, 4).gather(1, torch.tensor([0, 3]))
+
+
 @says("One is Double, the other Float.")
 def dtype_mismatch__numpys_default(torch):
     torch.nn.Linear(2, 3)(torch.ones(4, 2, dtype=torch.float64))
@@ -134,7 +149,7 @@ def index_out_of_range__class(torch):
     torch.nn.functional.cross_entropy(torch.ones(2, 3), torch.tensor([0, 3]))
 
 
-@says("Embedding(5, 2) does not have it.")
+@says("Embedding(5, 2) does not have it. From 5 to 5 came in.")
 def index_out_of_range__token(torch):
     torch.nn.Embedding(5, 2)(torch.tensor([5]))
 

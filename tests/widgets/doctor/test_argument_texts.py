@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import re
 from typing import Any
 
 import pytest
 
-import minigrad
 from minigrad_widgets import explain
-from minigrad_widgets.doctor.argument_texts import ARGUMENTS
 from tests.widgets.doctor.provoked_arguments import SAID
 
 LIBRARIES = ["minigrad", pytest.param("torch", marks=pytest.mark.torch)]
@@ -53,14 +50,4 @@ def test_the_module_is_named_by_its_path(torch: Any) -> None:
     assert got.what.endswith("model.blocks.1, Linear(in_features=12, out_features=3, bias=True), takes 12 features and "
                              "got 16.")
     assert got.where[0].source == "return net.blocks(x)"
-    assert [mend.code for mend in got.mends] == ["nn.Linear(16, 3)", "x = x.flatten(1)"]
-
-
-def test_every_entry_is_provoked() -> None:
-    texts = []
-    for program, _ in SAID.values():
-        with pytest.raises((RuntimeError, ValueError, IndexError)) as raised:
-            program(minigrad)
-        texts.append(str(raised.value))
-    unheard = [entry.words for entry in ARGUMENTS if not any(re.search(entry.words, text) for text in texts)]
-    assert unheard == []
+    assert [mend.code for mend in got.mends] == ["torch.nn.Linear(16, 3)", "x = x.flatten(1)"]

@@ -72,13 +72,15 @@ def test_the_culprit_comes_first() -> None:
     assert "RuntimeError: one of the variables needed" in str(got) and "y = y.add(1)" in str(got)
 
 
-def test_an_unknown_error_goes_on_with_one_line() -> None:
+def test_an_unknown_error_goes_on_with_a_note() -> None:
     def program() -> None:
         raise KeyError("mine")
 
     with pytest.raises(KeyError, match="mine") as raised:
         explain(program)
-    assert raised.value.__notes__ == ["explain does not know this error."]
+    (note,) = raised.value.__notes__
+    assert note.startswith("explain does not know this error.\n  It was raised here: test_explain.py:")
+    assert note.endswith('  raise KeyError("mine")  # raised here')
     assert text_for("a sentence of nobody's") is None
 
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { arrange } from "../src/layout/arrange";
-import { draw, outlook, type Box, type Drawing, type Region, type Wire } from "../src/layout/geometry";
+import { draw, labels, outlook, type Box, type Drawing, type Region, type Wire } from "../src/layout/geometry";
 import { labelSpots } from "../src/layout/labels";
 import { tieRegions, tieSpots } from "../src/graph/links";
 import { Viewport } from "../src/graph/viewport";
@@ -54,6 +54,18 @@ describe("folding", () => {
     expect(wires.map((wire) => wire.output_nr)).toEqual([null, null]);
   });
 
+  it("says at a box that a module raised in it, or after it", () => {
+    const [first, act] = [1, 2];
+    const told = (failed: NonNullable<Trace["failed"]>, folded: number[], box: number): string => labels(new Groups({ ...blocks(2), failed }, new Set(folded)), box)[1];
+    const failed = { scope: act, node: 2, met: "[2] · [3]" };
+    expect(told(failed, [act], boxOf(act))).toBe("raised: [2] · [3]");
+    expect(told(failed, [first], boxOf(first))).toBe("act raised: [2] · [3]");
+    expect(told(failed, [], 2)).toBe("act raised: [2] · [3]");
+    expect(told({ ...failed, met: "" }, [], 2)).toBe("act raised");
+    expect(told({ ...failed, node: 1 }, [], 1)).toBe("✕ then act raised: [2] · [3]");
+    expect(told(failed, [first], 4)).not.toContain("raised");
+  });
+
   it("knows scopes whose parent has a higher number, as runs that were found later have", () => {
     const trace = blocks(2);
     trace.scopes?.push({ name: "Block × 2", module: "", parent: 0 });
@@ -95,8 +107,12 @@ describe("what is looked at first", () => {
     expect(middle(look(islands(400), 2).region).map(Math.round)).toEqual([230, 100]);
   });
 
+  it("never has letters of less than 11 pixels, which they have at the scale 1", () => {
+    for (const size of [300, 900, 4000]) expect(look(islands(size), null).scale).toBeGreaterThanOrEqual(1);
+  });
+
   it("has the whole graph in its middle, also where it fits exactly", () => {
-    const sizes = Array.from({ length: 400 }, (_, more) => 500 + more);
+    const sizes = Array.from({ length: 400 }, (_, more) => 184 + more);
     expect(sizes.filter((size) => Math.abs((middle(look(islands(size - 60), 2).region)[0] as number) - size / 2) > 0.01)).toEqual([]);
   });
 
@@ -104,7 +120,7 @@ describe("what is looked at first", () => {
     expect(outlook(islands(4000), 3).part).toEqual({ left: 3950, top: 17, right: 4050, bottom: 183 });
     const view = look(islands(4000), 3);
     expect(middle(view.region).map(Math.round)).toEqual([4000, 100]);
-    expect(view.scale).toBe(1.1);
+    expect(view.scale).toBe(1.3);
   });
 
   it("is the node itself where even that is too large, and nothing beyond it", () => {
@@ -112,8 +128,8 @@ describe("what is looked at first", () => {
     tall.boxes.set(3, { ...(tall.boxes.get(3) as Box), y: 5000 });
     tall.size = [4060, 5040];
     const view = look(tall, 3);
-    expect(view.scale).toBe(0.8);
-    expect(Math.round(view.region.bottom)).toBe(5023 + 44 / 0.8);
+    expect(view.scale).toBe(1);
+    expect(Math.round(view.region.bottom)).toBe(5023 + 44);
     expect(middle(look(tall, null).region)[0]).toBe(100);
   });
 });
@@ -122,11 +138,11 @@ describe("a box that matters", () => {
   it("is moved out from under the tools above and below", () => {
     const tall = islands(400);
     tall.size = [460, 4000];
-    for (const y of [2000 + 145, 2000 - 145]) {
+    for (const y of [2000 + 112, 2000 - 112]) {
       const frame = document.createElementNS("http://www.w3.org/2000/svg", "svg");
       const view = new Viewport(frame, document.createElementNS("http://www.w3.org/2000/svg", "g"), outlook(tall, null));
       view.look([200, 2000]);
-      expect(view.region.bottom).toBeGreaterThan(2145 + 23);
+      expect(view.region.bottom).toBeGreaterThan(2112 + 23);
       view.reveal([200, y], 140);
       expect((view.region.top + view.region.bottom) / 2).toBeCloseTo(y);
     }

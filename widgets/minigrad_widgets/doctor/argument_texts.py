@@ -1,36 +1,38 @@
-"""The errors of ops and modules that get what they do not take: shapes, dtypes, indices, ranges and state dicts.
+"""The errors of training code that are no fault of the graph: ops, modules, loaders and files that get what they do not
+take.
 
 They are the errors that training code raises most often. `detail` is a second sentence with the numbers of the text, in
-which `{who}` is the module that raised it, or "The op".
+which `{who}` is the module that raised it, or "The op"; in a mend `{x}` and `{y}` are what the user's line works on.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from types import TracebackType
-from typing import Any
 
-from minigrad_widgets.doctor.library import is_module
 from minigrad_widgets.doctor.texts import TEXTS, Text
 
-__all__ = ["ARGUMENTS", "text_for", "with_numbers"]
+__all__ = ["ARGUMENTS", "text_for"]
 
 SHAPE, DTYPE, INDEX, RANGE = "shape-mismatch", "dtype-mismatch", "index-out-of-range", "value-out-of-range"
-PRINT = ("Print both shapes just before this line.", "print(x.shape, y.shape)")
-LONG = "y = y.long()"
+PRINT = ("Print both shapes just before this line.", "print({x}.shape, {y}.shape)")
+LONG = "{y} = {y}.long()"
 USED = "used here"
 
 ARGUMENTS = [
+    # the text of an error in a worker holds that of another error: it comes first
+    Text(r"Caught \w+ in DataLoader worker process (?P<number>\d+)", "loader-worker",
+         "A dataset or a collate function raised in a worker process of a DataLoader.",
+         (("Run it in this process, where a debugger stops at the line.", "DataLoader(data, num_workers=0)"),), None,
+         "called from here", "It was worker process {number}."),
     # shapes
     Text(r"mat1 and mat2 shapes cannot be multiplied \((?P<rows>\d+)x(?P<given>\d+) and (?P<wanted>\d+)x(?P<out>\d+)\)",
          SHAPE, "Two matrices were multiplied whose inner sizes differ.",
          (("Make the layer as wide as what comes in.", "nn.Linear({given}, {out})"),
-          ("If the input has too many dimensions, flatten all but the batch.", "x = x.flatten(1)")), None, USED,
+          ("If the input has too many dimensions, flatten all but the batch.", "{x} = {x}.flatten(1)")), None, USED,
          "{who} takes {wanted} features and got {given}."),
     Text(r"size of tensor a \((?P<a>\d+)\) must match the size of tensor b \((?P<b>\d+)\) at non-singleton dimension "
          r"(?P<dim>\d+)", SHAPE, "Two tensors do not broadcast.",
-         (PRINT, ("Give one of them a dimension of 1 where it should repeat.", "y = y.unsqueeze(-1)")), None, USED,
+         (PRINT, ("Give one of them a dimension of 1 where it should repeat.", "{y} = {y}.unsqueeze(-1)")), None, USED,
          "In dimension {dim} one has {a} entries and the other {b}, and neither has 1."),
     Text(r"expanded size of the tensor \((?P<wanted>\d+)\) must match the existing size \((?P<given>\d+)\) at "
          r"non-singleton dimension (?P<dim>\d+)", SHAPE,
@@ -39,15 +41,17 @@ ARGUMENTS = [
          "In dimension {dim} it has {given} entries, which is neither 1 nor {wanted}."),
     Text(r"shape '(?P<shape>[^']*)' is invalid for input of size (?P<size>\d+)", SHAPE,
          "A tensor was given a shape that has another number of elements.",
-         (("Let one size follow from the others.", "x = x.reshape(x.size(0), -1)"),), None, USED,
+         (("Let one size follow from the others.", "{x} = {x}.reshape({x}.size(0), -1)"),), None, USED,
          "{shape} does not have {size} elements."),
     Text(r"view size is not compatible with input tensor's size and stride", SHAPE,
          "A view was asked for that would need a copy: the elements do not lie in this order in memory.",
-         (("Let reshape copy them where it must.", "x = x.reshape(x.size(0), -1)"),), None, USED),
+         (("Let reshape copy them where it must.", "{reshaped}"),), None, USED),
     Text(r"Sizes of tensors must match except in dimension (?P<dim>\d+)\. Expected size (?P<wanted>\d+) but got size "
          r"(?P<given>\d+) for tensor number (?P<number>\d+)", SHAPE,
          "Tensors were joined that differ in another dimension.",
-         (PRINT, ("Join them along the dimension in which they differ.", "torch.cat([a, b], dim=1)")), None, USED,
+         (PRINT, ("Join them along the dimension in which they differ.", "torch.cat([{x}, {y}], dim=1)"),
+          ("If they are images, bring one to the size of the other.",
+           "{x} = F.interpolate({x}, size={y}.shape[-2:])")), None, USED,
          "They may differ in dimension {dim} only; tensor {number} has {given} elsewhere where {wanted} are expected."),
     Text(r"stack expects each tensor to be equal size, but got (?P<a>\[[^]]*\]) at entry 0 and (?P<b>\[[^]]*\]) at "
          r"entry (?P<number>\d+)", SHAPE,
@@ -59,11 +63,11 @@ ARGUMENTS = [
          r"channels, but got (?P<given>\d+) channels", SHAPE,
          "A convolution got another number of channels than it has weights for.",
          (("Make its first argument the number of channels that come in.", "nn.Conv2d({given}, width, 3)"),
-          ("If the channels are the last dimension, move them.", "x = x.permute(0, 3, 1, 2)")), None, USED,
+          ("If the channels are the last dimension, move them.", "{x} = {x}.permute(0, 3, 1, 2)")), None, USED,
          "{who} takes {wanted} channels and got {given}, in an input of shape {shape}."),
     Text(r"Expected (?P<dims>.*) input to (?P<op>conv\w+), but got input of size: (?P<shape>\[[^]]*\])", SHAPE,
          "A convolution got an input of another number of dimensions.",
-         (("Add the missing dimension, of the batch or of the channels.", "x = x.unsqueeze(1)"),), None, USED,
+         (("Add the missing dimension, of the batch or of the channels.", "{x} = {x}.unsqueeze(1)"),), None, USED,
          "{who} takes a {dims} input and got {shape}."),
     Text(r"Calculated padded input size per channel: \([^)]*\)\. Kernel size: \([^)]*\)\. "
          r"Kernel size can't be greater than actual input size|Output size is too small", SHAPE,
@@ -72,12 +76,14 @@ ARGUMENTS = [
          USED),
     Text(r"Expected input batch_size \((?P<a>\d+)\) to match target batch_size \((?P<b>\d+)\)", SHAPE,
          "A loss got another number of predictions than of targets.",
-         (("Give it one row of scores for each target.", "F.cross_entropy(scores.flatten(0, 1), y.flatten())"),),
+         (("Give it one row of scores for each target.", "F.cross_entropy({x}.flatten(0, 1), {y}.flatten())"),
+          ("If a view before it took the batch apart, keep the batch first.",
+           "F.cross_entropy({x}, {y})   # of shapes (N, C) and (N,)")),
          None, USED,
          "There are {a} predictions and {b} targets."),
     Text(r"Given normalized_shape=(?P<wanted>\[[^]]*\]), expected input with shape \[[^]]*\], but got input of size\s?"
          r"(?P<given>\[[^]]*\])", SHAPE, "A LayerNorm got an input whose last sizes are not its own.",
-         (("Make it as wide as what comes in.", "nn.LayerNorm(x.size(-1))"),), None, USED,
+         (("Make it as wide as what comes in.", "nn.LayerNorm({x}.size(-1))"),), None, USED,
          "{who} normalises {wanted} and got {given}."),
     Text(r"input\.size\(-1\) must be equal to input_size\. Expected (?P<wanted>\d+), got (?P<given>\d+)", SHAPE,
          "A recurrent layer got another number of features than it takes.",
@@ -90,105 +96,285 @@ ARGUMENTS = [
     # dtypes
     Text(r"mat1 and mat2 must have the same dtype, but got (?P<a>\w+) and (?P<b>\w+)", DTYPE,
          "Two matrices of different dtypes were multiplied.",
-         (("Convert the input to the dtype of the weights.", "x = x.to(model.weight.dtype)"),), None, USED,
+         (("Convert the input to the dtype of the weights.", "{x} = {x}.float()"),), None, USED,
          "One is {a}, the other {b}."),
     Text(r"expected (scalar type|target dtype to be) (?P<wanted>[\w ]+),? but (found|got) (?P<given>\w+)", DTYPE,
          "An op got another dtype than it takes.",
          (("If these are the targets of a classification, make them integers.", LONG),
-          ("Otherwise convert them to what it takes.", "x = x.float()")), None, USED,
+          ("Otherwise convert them to what it takes.", "{x} = {x}.float()")), None, USED,
          "It takes {wanted} and got {given}."),
     Text(r"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
          r"(torch\.)?(?P<given>\w+?)(Tensor)? instead", DTYPE, "An Embedding got numbers that are not integers.",
-         (("Make them integers.", "tokens = tokens.long()"),), None, USED, "{who} got {given}."),
+         (("Make them integers.", "{x} = {x}.long()"),), None, USED, "{who} got {given}."),
     Text(r"Input type \((?P<a>[^)]*)\) and (bias|weight) type \((?P<b>[^)]*)\) should be the same", DTYPE,
          "A layer got another dtype or device than its weights have.",
-         (("Convert the input.", "x = x.to(model.weight)"),), None, USED, "The input is {a}, the weights are {b}."),
+         (("Convert the input.", "{x} = {x}.to(model.weight)"),
+          ("If they are bytes of an image, scale them too.", "{x} = {x}.float() / 255")), None, USED,
+         "The input is {a}, the weights are {b}."),
     Text(r"Found dtype (?P<given>\w+) but expected (?P<wanted>\w+)", DTYPE,
          "A loss got a prediction and a target of different dtypes.",
-         (("Make the target what the prediction is.", "y = y.to(scores.dtype)"),), None, USED,
+         (("Make the target what the prediction is.", "{y} = {y}.float()"),), None, USED,
          "One is {given}, and {wanted} was expected."),
     Text(r"result type (?P<given>\w+) can't be cast to the desired output type (?P<wanted>\w+)", DTYPE,
          "An in-place op would write numbers of one dtype into a tensor of another.",
-         (("Make a new tensor.", "x = x * 0.5   # not x *= 0.5"),), None, USED,
+         (("Make a new tensor.", "{x} = {x} * 0.5   # not {x} *= 0.5"),), None, USED,
          "The result is {given}, and the tensor is {wanted}."),
     Text(r"could not infer output dtype\. Input dtype must be either a floating point or complex dtype\. Got: "
          r"(?P<given>\w+)",
-         DTYPE, "A mean of integers was asked for.", (("Convert them first.", "x.float().mean()"),), None, USED,
+         DTYPE, "A mean of integers was asked for.", (("Convert them first.", "{x}.float().mean()"),), None, USED,
          "They are {given}."),
     # indices and ranges
     Text(r"Target (?P<given>-?\d+) is out of bounds", INDEX, "A target is no class: classes count from 0.",
          (("Give the last layer one score for each class.", "nn.Linear(width, classes)"),
-          ("If the classes count from 1, subtract it.", "y = y - 1"),
-          ("If the number marks padding, say so.", "F.cross_entropy(scores, y, ignore_index={given})")), None, USED,
+          ("If the classes count from 1, subtract it.", "{y} = {y} - 1"),
+          ("If the number marks padding, say so.", "F.cross_entropy({x}, {y}, ignore_index={given})")), None, USED,
          "There is a target {given}."),
     Text(r"index out of range in self", INDEX, "An Embedding got a number that is not in its table.",
-         (("Make the table as long as the largest number plus 1.", "nn.Embedding(int(tokens.max()) + 1, width)"),),
+         (("Make the table as long as the largest number plus 1.", "nn.Embedding(int({x}.max()) + 1, width)"),),
          None, USED, "{who} does not have it."),
     Text(r"index (?P<given>-?\d+) is out of bounds for dimension (?P<dim>\d+) with size (?P<size>\d+)", INDEX,
          "An element was asked for that the tensor does not have.",
-         (("Count from 0 to its size less 1.", "x[x.size(0) - 1]"),), None, USED,
+         (("Count from 0 to its size less 1.", "{x}[{x}.size(0) - 1]"),), None, USED,
          "Dimension {dim} has {size} entries, and number {given} was asked for."),
     Text(r"Dimension out of range \(expected to be in range of \[(?P<low>-?\d+), (?P<high>-?\d+)\], but got "
          r"(?P<given>-?\d+)\)",
          INDEX, "A dimension was named that the tensor does not have.",
-         (("Print its shape; a batch may be missing.", "print(x.shape)"),), None, USED,
+         (("Print its shape; a batch may be missing.", "print({x}.shape)"),), None, USED,
          "It has {low} to {high}, and {given} was asked for."),
     Text(r"all elements of (?P<which>input|target) should be between 0 and 1", RANGE,
          "A binary cross-entropy got numbers that are no probabilities.",
-         (("If these are raw scores, use the loss that takes them.", "F.binary_cross_entropy_with_logits(scores, y)"),
-          ("If the labels are 1 and 2, or -1 and 1, make them 0 and 1.", "y = (y > 0).float()")), None, USED,
+         (("If these are raw scores, use the loss that takes them.", "F.binary_cross_entropy_with_logits({x}, {y})"),
+          ("If the labels are 1 and 2, or -1 and 1, make them 0 and 1.", "{y} = ({y} > 0).float()")), None, USED,
          "They are its {which}."),
     Text(r"Expected more than 1 value per channel when training, got input size (?P<shape>.*)", "one-value-per-channel",
          "A BatchNorm in train mode got one value for each channel: it has no variance.",
          (("Leave out the last batch if it has one example.", "DataLoader(data, batch_size=32, drop_last=True)"),
           ("Or evaluate.", "model.eval()")), None, USED, "{who} got {shape}."),
+    Text(r"expected (?P<wanted>\dD(?: or \dD)?) input \(got (?P<given>\dD) input\)", SHAPE,
+         "A BatchNorm got an input of another number of dimensions.",
+         (("Use the one for this kind of input: 1d for features, 2d for images.", "nn.BatchNorm2d(channels)"),), None,
+         USED, "{who} takes a {wanted} input and got {given}."),
+    Text(r"0D or 1D target tensor expected, multi-target not supported", SHAPE,
+         "A classification loss got targets of more than one dimension: it takes one class for each example.",
+         (("If they are classes in a column, take the column away.", "{y} = {y}.squeeze(1)"),
+          ("If they are one-hot, take the class.", "{y} = {y}.argmax(1)")), None, USED),
+    Text(r"Target size \(.*\) must be the same as input size \(.*\)|"
+         r"Using a target size \(.*\) that is different to the input size .* is deprecated", SHAPE,
+         "A binary cross-entropy got a prediction and a target of different shapes.",
+         (("Give both the same shape.", "{x} = {x}.squeeze(1)"), ("Or the other way.", "{y} = {y}.unsqueeze(1)")),
+         None, USED),
+    Text(r"Expected hidden(?:\[\d\])? size \((?P<wanted>[^)]*)\), got \[(?P<given>[^]]*)\]", SHAPE,
+         "A recurrent layer got a state of another batch, or of another width.",
+         (("Make the state for each batch: the last one may be smaller.",
+           "state = torch.zeros(layers, {x}.size(0), hidden)"),
+          ("Or leave the state out: it begins with zeros.", "output, state = rnn({x})")), None, USED,
+         "{who} takes one of ({wanted}) and got ({given})."),
+    Text(r"Expected size for first two dimensions of batch2 tensor to be: (?P<wanted>\[[^]]*\]) but got: "
+         r"(?P<given>\[[^]]*\])", SHAPE, "Two batches of matrices were multiplied whose inner sizes differ.",
+         (("Transpose the second, as attention scores want it.", "torch.bmm({x}, {y}.transpose(-2, -1))"),), None, USED,
+         "The second begins with {given} where {wanted} is needed."),
+    Text(r"batch\d must be a 3D tensor|self must be a matrix|mat2 must be a matrix|vector \+ matrix @ vector expected",
+         SHAPE,
+         "A product of matrices got something of another number of dimensions.",
+         (("Use matmul, which takes them all.", "{x} @ {y}"),), None, USED),
+    Text(r"size mismatch, got input \((?P<out>\d+)\), mat \((?P<rows>\d+)x(?P<wanted>\d+)\), vec \((?P<given>\d+)\)",
+         SHAPE, "A matrix was multiplied by a vector of another length.",
+         (("If the vector belongs on the other side, transpose the matrix.", "{x}.t() @ {y}"),), None, USED,
+         "Its rows have {wanted} entries and the vector has {given}."),
+    Text(r"inconsistent tensor size, expected tensor (?P<a>\[[^]]*\]) and src (?P<b>\[[^]]*\])", SHAPE,
+         "A dot product got two vectors of different lengths.", (PRINT,), None, USED, "One is {a}, the other {b}."),
+    Text(r"embed_dim (?:\d+ )?(?:must be|not) divisible by num_heads", SHAPE,
+         "An attention divides its width among its heads, and it does not divide evenly.",
+         (("Choose a number of heads that divides it.", "assert embed_dim % num_heads == 0"),), None, USED,
+         "{num_heads} heads cannot share a width of {embed_dim}."),
+    Text(r"was expecting embedding dimension of (?P<wanted>\d+), but got (?P<given>\d+)", SHAPE,
+         "An attention got another width than it was made for.",
+         (("Make it as wide as what comes in.", "nn.MultiheadAttention({given}, heads)"),), None, USED,
+         "{who} takes {wanted} features and got {given}."),
+    Text(r"[Tt]he shape of the (?P<dims>\dD) attn_mask is torch\.Size\(\[(?P<given>[^]]*)\]\), but should be "
+         r"(?P<wanted>\([^)]*\))", SHAPE,
+         "An attention mask does not have a row for each query and a column for each key.",
+         (("Make it for this length; a causal one is made like this.",
+           "mask = nn.Transformer.generate_square_subsequent_mask({x}.size(1))"),
+          ("A mask of padding, one row for each example, goes elsewhere.", "key_padding_mask=mask")), None, USED,
+         "It is ({given}), and {wanted} is needed."),
+    Text(r"number of dimensions in the tensor input does not match the length of the desired ordering of dimensions "
+         r"i\.e\. input\.dim\(\) = (?P<given>\d+) is not equal to len\(dims\) = (?P<wanted>\d+)", SHAPE,
+         "permute names another number of dimensions than the tensor has.",
+         (("Add the missing dimension, such as the channel of a grey image.", "{x} = {x}.unsqueeze(-1)"),
+          ("Or name those that there are.", "{x}.transpose(-2, -1)")), None, USED,
+         "It names {wanted}, and there are {given}."),
+    Text(r"(?:not enough values to unpack \(expected |too many values to unpack \(expected )(?P<wanted>\d+)", SHAPE,
+         "A line takes apart into variables what has another number of parts.",
+         (("If it is a shape without the batch, add it.", "{x} = {x}.unsqueeze(0)"),
+          ("Otherwise print what it is.", "print({x}.shape)")), None, USED, "It has variables for {wanted}."),
+    Text(r"The shape of the mask \[(?P<given>[^]]*)\] at index \d+ does not match the shape of the indexed "
+         r"tensor \[(?P<wanted>[^]]*)\]", SHAPE, "A mask of another shape was used as an index.",
+         (("Make the mask from this tensor, or cut both alike.", "{x}[{y}[:{x}.size(0)]]"),), None, USED,
+         "The mask is [{given}], and the tensor [{wanted}]."),
+    Text(r"Expected index .* to be (?:no larger|smaller) than self .* apart from dimension|"
+         r"Index tensor must have the same number of dimensions as input tensor", SHAPE,
+         "gather or scatter got an index that is no part of the tensor's shape.",
+         (("Give the index a dimension of 1 where one entry is taken.", "{y} = {y}.unsqueeze(1)"),), None, USED),
+    # more dtypes, devices and values that are no tensors
+    Text(r"tensors used as indices must be long, int, byte or bool tensors", DTYPE,
+         "A tensor was indexed with numbers that are not integers.", (("Make them integers.", LONG),), None, USED),
+    Text(r"(?:argument '\w+' (?:\(position \d+\) )?must be (?:tuple of Tensors|Tensor), not|"
+         r"expected Tensor as element \d+ in argument \d+, but got) (?P<given>[\w.]+)", "not-a-tensor",
+         "An op got something that is no tensor.",
+         (("If it is a tuple, take the part that is meant.", "{x}[0]"),
+          ("If it is a list of tensors, join them.", "torch.stack({x})"),
+          ("If it is an array or a number, make a tensor of it.", "{x} = torch.as_tensor({x}, dtype=torch.float32)")),
+         None, USED, "{who} got a {given}."),
+    Text(r"'(?P<given>tuple|list)' object has no attribute '(?P<attribute>\w+)'", "not-a-tensor",
+         "A method of tensors was called on several of them.",
+         (("Take the part that is meant.", "{x}[0]"), ("Or join them.", "torch.stack({x})")), None, USED,
+         "It is a {given}, which has no {attribute}."),
+    Text(r"only one element tensors can be converted to Python scalars", "several-elements",
+         "A tensor was to be made of tensors that have several elements.",
+         (("Stack them: this keeps their graph, too.", "torch.stack({x})"),), None, USED),
+    Text(r"can't convert np\.ndarray of type numpy\.object_", "numpy-object",
+         "An array of Python objects was to become a tensor: its rows differ in length, or some are no numbers.",
+         (("Make them numbers first.", "{x} = {x}.astype('float32')"),
+          ("If the rows differ in length, pad them.", "nn.utils.rnn.pad_sequence(rows, batch_first=True)")), None,
+         USED),
+    Text(r"At least one stride in the given numpy array is negative", "numpy-stride",
+         "An array that was flipped without a copy was to become a tensor.",
+         (("Copy it.", "{x} = {x}.copy()"),), None, USED),
+    Text(r"can't convert (?P<given>\S+) device type tensor to numpy", "no-cuda",
+         "NumPy reads the memory of the CPU, and this tensor is elsewhere.",
+         (("Copy it to the CPU.", "{x}.cpu().numpy()"),), None, USED, "It is on {given}."),
+    Text(r"Attempting to deserialize object on a CUDA device but torch\.cuda\.is_available\(\) is False", "no-cuda",
+         "The file was saved on a GPU, and there is none here.",
+         (("Load it to the CPU.", 'torch.load({file}, map_location="cpu")'),), None, USED),
+    Text(r"Torch not compiled with CUDA enabled|Found no NVIDIA driver|No CUDA GPUs are available|"
+         r"CUDA driver version is insufficient", "no-cuda", "A GPU was asked for, and PyTorch has none here.",
+         (("Ask first.", 'device = "cuda" if torch.cuda.is_available() else "cpu"'),
+          ("If there is one, install a PyTorch built for it.", "python -m torch.utils.collect_env")), None, USED),
+    Text(r"Cannot re-initialize CUDA in forked subprocess", "no-cuda",
+         "A worker process that was forked touched the GPU, which the parent had opened.",
+         (("Keep the data on the CPU in the dataset, and move each batch.", "batch = batch.to(device)"),), None, USED),
+    Text(r"device-side assert triggered", INDEX,
+         "A kernel on the GPU found an index out of range: nearly always a class or a token. The GPU runs behind the "
+         "program, so the line is where it was noticed, not where it happened.",
+         (("Run it on the CPU, which names line and number.", "model.cpu()({x}.cpu())"),
+          ("Or make the GPU keep step.", "CUDA_LAUNCH_BLOCKING=1 python train.py")), None, "noticed here"),
+    # more ranges
+    Text(r"Class values must be (?:smaller than num_classes|non-negative)", INDEX,
+         "one_hot got a class that is not among them: classes count from 0.",
+         (("If they count from 1, subtract it.", "{x} = {x} - 1"),
+          ("Otherwise let it have them all.", "F.one_hot({x}, num_classes=int({x}.max()) + 1)")), None, USED),
+    Text(r"probability tensor contains either `inf`, `nan` or element < 0|invalid multinomial distribution", RANGE,
+         "Numbers were to be drawn with probabilities that are no probabilities.",
+         (("Find out where they became so.", "assert torch.isfinite({x}).all()"),
+          ("If they are scores, make probabilities of them.", "torch.softmax(torch.nan_to_num({x}), -1)")), None, USED),
+    Text(r"Expected (?P<what>parameter \w+|value argument) .* to (?:satisfy the constraint|be within the support)",
+         RANGE,
+         "A distribution got a parameter or a value that it does not take; after some steps of training this is "
+         "mostly nan from a step that was too large.",
+         (("Find out where it became so.", "assert torch.isfinite({x}).all()"),
+          ("Keep it in its range.", "std = F.softplus(std) + 1e-6")), None, USED, "It is the {what}."),
     # conversions and state dicts
     Text(r"a Tensor with (?P<size>\d+) elements cannot be converted to Scalar", "several-elements",
          "A tensor of several elements was converted to one number.",
-         (("Reduce it first.", "loss.mean().item()"),), None, USED, "It has {size}."),
+         (("Reduce it first.", "{x}.mean().item()"),), None, USED, "It has {size}."),
     Text(r"Boolean value of Tensor with (more than one|no) value", "several-elements",
          "A tensor of several elements was used where Python wants true or false.",
-         (("Say whether all or any are meant.", "if (x > 0).all(): ..."),), None, USED),
+         (("Say whether all or any are meant.", "if ({x} > 0).all(): ..."),), None, USED),
     Text(r"Error\(s\) in loading state_dict for (?P<name>\w+)", "state-dict-mismatch",
          "The keys or shapes of a state dict are not those of the module.",
          (("Build the module as it was when it was saved.", "model = Net(width=width_when_saved)"),
           ("If the keys begin with `module.`, they come from DataParallel.",
-           "state = {{k.removeprefix('module.'): v for k, v in state.items()}}"),
+           "state = {k.removeprefix('module.'): v for k, v in state.items()}"),
           ("If some are meant to be missing, say so.", "model.load_state_dict(state, strict=False)")), None, USED,
          "It was loaded into {name}."),
+    Text(r"Weights only load failed", "weights-only",
+         "The file holds more than weights, and torch.load takes only these since PyTorch 2.6.",
+         (("If you trust who made the file, load all of it.", "torch.load({file}, weights_only=False)"),
+          ("Better: save the state dict, and load that.", "torch.save(model.state_dict(), {file})")), None, USED,
+         "{cause}"),
+    Text(r"Can't get attribute '(?P<name>\w+)' on <module '(?P<module>[\w.]+)'", "missing-class",
+         "A whole model was saved, and such a file holds only the name of its class, which is not there any more.",
+         (("Define or import the class under that name before loading.", "from model import {name}"),
+          ("Save the state dict instead: it needs no class.", "torch.save(model.state_dict(), file)   # state_dict")),
+         None, USED, "It looks for {name} in {module}."),
+    Text(r"PytorchStreamReader failed|unexpected EOF, expected \d+ more bytes|invalid load key|Ran out of input",
+         "broken-file",
+         "The file is no whole checkpoint: it was cut short, or is something else, such as a page of a browser.",
+         (("Look at its size, and fetch or save it again.", "ls -l {file}"),), None, USED),
+    # optimizers and modules
+    Text(r"optimizer got an empty parameter list", "empty-optimizer", "The optimizer was given no parameters.",
+         (("Print what it gets.", "print(list(model.parameters()))"),), None, USED),
+    Text(r"some parameters appear in more than one parameter group", "optimizer-groups",
+         "A parameter is in two groups of the optimizer.",
+         (("Leave out of the one what is in the other.",
+           "head = set(model.head.parameters())\nbody = [p for p in model.parameters() if p not in head]"),), None,
+         USED),
+    Text(r"loaded state dict (?:contains a parameter group that doesn't match the size of optimizer's group|"
+         r"has a different number of parameter groups)", "optimizer-groups",
+         "The state of an optimizer was loaded into one with other parameters.",
+         (("Build model and optimizer as they were, then load.", "optimizer = type(optimizer)(model.parameters())"),
+          ("If the model has changed, begin with a fresh optimizer.", "# no optimizer.load_state_dict(…)")), None,
+         USED),
+    Text(r"cannot assign (?:module|parameters?) before Module\.__init__\(\) call", "module-not-initialised",
+         "A module got a layer or a parameter before nn.Module had set it up.",
+         (("Make this the first line of __init__.", "super().__init__()"),), None, USED),
+    Text(r"'(?P<name>\w+)' object has no attribute '(?P<attribute>\w+)'", "no-attribute",
+         "An attribute was used that the module does not have.",
+         (("Assign it in __init__, after super().__init__().", "self.{attribute} = …"),), None, USED,
+         "{name} has no {attribute}."),
+    Text(r'Module \[(?P<name>\w+)\] is missing the required "forward" function', "no-forward",
+         "The module has no forward: it is missing, misspelled, or indented into __init__.",
+         (("Define it in the class, beside __init__.", "def forward(self, x):\n    return self.layers(x)"),), None,
+         USED,
+         "The class is {name}."),
+    Text(r"(?P<name>(?:\w+\.)?forward)\(\) (?:takes|got|missing) (?P<rest>.*)", "wrong-arguments",
+         "A module was called with other arguments than its forward has.",
+         (("Call it with those that it has.", "model({x})"),), None, USED, "{name}() {rest}."),
+    # loaders, several processes, memory
+    Text(r"DataLoader worker \(pid(?:\(s\))? (?P<given>[\d, ]+)\) (?:exited unexpectedly|is killed by signal)",
+         "loader-worker",
+         "A worker process of a DataLoader ended without a word: killed for memory, or shared memory was full.",
+         (("Run without workers: then the cause shows.", "DataLoader(data, num_workers=0)"),
+          ("In a container, give it more shared memory.", "docker run --shm-size=8g")), None, USED),
+    Text(r"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; "
+         r"found <class '(?P<given>[\w.]+)'>", "collate-type",
+         "A dataset returns something that a DataLoader cannot put into a batch.",
+         (("Return tensors from __getitem__.", "return torch.as_tensor(value)"),
+          ("Or tell the loader how, and leave out what is None.", "DataLoader(data, collate_fn=collate)")), None, USED,
+         "It returned a {given}."),
+    Text(r"num_samples should be a positive integer value, but got num_samples=(?P<given>\d+)", "empty-dataset",
+         "The dataset is empty, so there is nothing to shuffle.",
+         (("Look for what should have filled it: mostly a path.", "print(len(data))"),), None, USED,
+         "It has {given} examples."),
+    Text(r"bootstrapping phase", "loader-worker",
+         "A process was started while its parent's file was being imported.",
+         (("Start it only where the file is run.", 'if __name__ == "__main__":\n    main()'),), None, USED),
+    Text(r"Expected to have finished reduction in the prior iteration before starting a new one", "ddp-unused",
+         "DistributedDataParallel waits for the gradient of every parameter, and some got none in the step before.",
+         (("If they are used in some steps only, let it look for them.",
+           "DistributedDataParallel(model, find_unused_parameters=True)"),
+          ("If they are never used, remove them, or freeze them first.", "p.requires_grad_(False)")), None, USED),
+    Text(r"out of memory|(?:can't allocate|not enough) memory: you tried to allocate", "out-of-memory",
+         "There was no memory for a new tensor.",
+         (("If no gradients are needed here, record nothing.", "with torch.no_grad(): ..."),
+          ("Use smaller batches, and add up their gradients.", "(loss / pieces).backward()"),
+          ("Checkpoint the line that holds most: it is computed twice and saved once.",
+           "h = checkpoint(block, x, use_reentrant=False)")), None, "asked for here"),
+    Text(r"unscale_\(\) (?:has already been called|is being called after step)|No inf checks were recorded|"
+         r"step\(\) has already been called since the last update", "scaler",
+         "A GradScaler was called out of order: each step is scale, backward, unscale_, clip, step, update.",
+         (("End each step with update.", "scaler.step(optimizer)\nscaler.update()"),), None, USED),
+    Text(r"Attempting to unscale FP16 gradients", "scaler",
+         "The model itself is in half precision: a GradScaler wants weights in float32 under autocast.",
+         (("Leave the weights as they are, and use autocast.",
+           "model = model.float()\nwith torch.autocast('cuda', torch.float16): ..."),), None, USED),
+    Text(r"'lengths' argument should be a 1D CPU int64 tensor, but got (?P<given>[^\n]*)", "padding-lengths",
+         "pack_padded_sequence takes its lengths as integers on the CPU.",
+         (("Copy them there.", "{y} = {y}.cpu()"),), None, USED, "The lengths are a {given}."),
 ]
 
 
 def text_for(text: str) -> Text | None:
     """Return the entry for the text of an error or a warning; None if there is none."""
-    return next((entry for entry in [*TEXTS, *ARGUMENTS] if re.search(entry.words, text)), None)
-
-
-def with_numbers(entry: Text, text: str, error: BaseException | None, names: Mapping[str, Any]) -> Text:
-    """Return an entry with the numbers of an error's text, and the module that raised it."""
-    found = re.search(entry.words, text)
-    if found is None or not entry.detail:
-        return entry
-    known = found.groupdict()
-    who = module_of(None if error is None else error.__traceback__, names)
-    mends = tuple((what, code.format(**known)) for what, code in entry.mends)
-    return entry._replace(what=f"{entry.what} {entry.detail.format(who=who, **known)}", mends=mends)
-
-
-def module_of(trace: TracebackType | None, names: Mapping[str, Any]) -> str:
-    """Return the path and the text of the library's own module in whose `forward` an error was raised."""
-    modules = []
-    while trace is not None:
-        code, known = trace.tb_frame.f_code, trace.tb_frame.f_locals
-        if code.co_name == "forward" and code.co_argcount and is_module(known.get(code.co_varnames[0])):
-            modules.append(known[code.co_varnames[0]])
-        trace = trace.tb_next
-    if not modules or not type(modules[-1]).__module__.startswith(("torch.nn.", "minigrad.nn.")):
-        return "The op"
-    root, raised = modules[0], modules[-1]
-    path = next(name for name, module in root.named_modules() if module is raised)
-    nameless = "" if root is raised else type(root).__name__
-    variable = next((name for name, value in names.items() if value is root), nameless)
-    variable = "model" if variable == "self" else variable  # the call itself was explained
-    where = ".".join(filter(None, [variable, path]))
-    return f"{where}, {raised}," if where else str(raised)
+    return next((entry for entry in [*ARGUMENTS, *TEXTS] if re.search(entry.words, text)), None)

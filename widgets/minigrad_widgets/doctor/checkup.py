@@ -67,6 +67,7 @@ def checkup(step: Callable[[], Any], *, model: Any = None, optimizer: Any = None
         recording = recorded(library, step, steps, models, optimizers, names, state)
         facts = Facts(recording, models, optimizers, surroundings(step), step)  # the step may have bound new names
         facts.moved = state.moved()
+        facts.required = {key: kept[4] for key, kept in state.tensors.items()}
         report = examined(facts)
     finally:
         if not keep:

@@ -5,38 +5,59 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from minigrad_widgets.doctor.argument_texts import text_for, with_numbers
+from minigrad_widgets.doctor.argument_texts import text_for
+from minigrad_widgets.doctor.causes import cause_of, is_meant
 from minigrad_widgets.doctor.facts import Facts, at_of
 from minigrad_widgets.doctor.findings import Finding, Mend, Place, line_at
-from minigrad_widgets.doctor.recording import Told
+from minigrad_widgets.doctor.recording import Told, is_ours
 from minigrad_widgets.doctor.rules.cuts import cut_before, cut_place, mends_of
 from minigrad_widgets.doctor.rules.graphs import holder_of, root_name
+from minigrad_widgets.doctor.site import Site
 from minigrad_widgets.doctor.source import mentions
 from minigrad_widgets.doctor.texts import mends_in
 from minigrad_widgets.doctor.watch import At
 
-__all__ = ["diagnosis"]
+__all__ = ["diagnosis", "raised_places"]
 
 
 def diagnosis(facts: Facts, told: Told) -> Finding | None:
-    """Return what an error or a warning means, and where it comes from; None if the table does not know it."""
-    entry = text_for(told.text)
-    if entry is None:
+    """Return what an error or a warning means, and where it comes from; None if the table does not know it, or if the
+    error is the kit's own."""
+    error = facts.recording.error if told is facts.recording.told else None
+    site = Site(error, facts.recording.library, facts.names)
+    entry = None if is_ours(error) else text_for(told.text)
+    if entry is None or error is not None and not is_meant(entry.rule, site):
         return None
-    entry = with_numbers(entry, told.text, facts.recording.error if told is facts.recording.told else None, facts.names)
     finders = {"inplace-on-saved": changed_places, "second-backward": again_places, "no-graph-loss": cut_places}
-    raised = line_at(facts.trace, told.at, entry.role)
-    what, mends = entry.what, mends_in(entry)
+    raised = raised_places(facts, told, site, entry.role)
     if entry.rule in finders:
         where, more, special = finders[entry.rule](facts)
-        what = f"{what} {more}".strip()
-        mends = special or mends
-        where += [Place(p.file, p.line, p.source, "the error is raised here") for p in raised
+        what, mends = f"{entry.what} {more}".strip(), special or mends_in(entry)
+        where += [Place(p.file, p.line, p.source, "the error is raised here") for p in raised[:1]
                   if all((p.file, p.line) != (q.file, q.line) for q in where)]
-    else:
-        where = raised + [p for at in facts.recording.lines[1:3] if told.at == facts.recording.lines[0]
-                          for p in line_at(facts.trace, at, "called from here")]
-    return Finding(entry.rule, "error", what, where or raised, {}, mends, entry.lesson)
+        return Finding(entry.rule, "error", what, where or raised[:1], {}, mends, entry.lesson)
+    cause = cause_of(facts, entry, told.text, site)
+    body = f"In {site.body}: " if site.body else ""
+    return Finding(entry.rule, "error", f"{body}{cause.what}", distinct([*cause.first, *raised, *cause.last]),
+                   cause.evidence, cause.mends, entry.lesson)
+
+
+def raised_places(facts: Facts, told: Told, site: Site, role: str) -> list[Place]:
+    """Return the user's line at which something was raised, those that called it, and the line of an installed package
+    in between, if there is one."""
+    if told is not facts.recording.told or site.at is None:
+        return line_at(facts.trace, told.at, role)
+    found = [place_of(facts, site, site.at, role)]
+    found += [place_of(facts, site, i, "called from here") for i in site.users[-2:-4:-1]]
+    installed = [i for i in range(site.at + 1, len(site.frames)) if site.is_package(i)]
+    return found + [site.place(i, "the line of the package") for i in installed[-1:]]
+
+
+def place_of(facts: Facts, site: Site, i: int, role: str) -> Place:
+    """Return the line of a frame, in a file that the trace knows by the trace's name for it: "cell 1" in a notebook."""
+    paths, file = facts.recording.paths, site.file(i)
+    known = line_at(facts.trace, (paths.index(file), site.frames[i].line), role) if file in paths else []
+    return known[0] if known else site.place(i, role)
 
 
 Found = tuple[list[Place], str, list[Mend]]

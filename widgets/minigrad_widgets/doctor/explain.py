@@ -10,11 +10,13 @@ from typing import Any
 from minigrad.recorder import Trace
 from minigrad.trace.text import notes_line
 from minigrad_widgets.doctor.card import card, page, quiet, styled
-from minigrad_widgets.doctor.errors import diagnosis
+from minigrad_widgets.doctor.causes import evidence_of
+from minigrad_widgets.doctor.errors import diagnosis, raised_places
 from minigrad_widgets.doctor.facts import Facts
 from minigrad_widgets.doctor.findings import Finding, Mend, Place, details, in_own_names, indented
 from minigrad_widgets.doctor.library import check_call, is_module, library_of, surroundings
 from minigrad_widgets.doctor.recording import Recording, Told, is_ours, run
+from minigrad_widgets.doctor.site import Site
 
 __all__ = ["Explanation", "explain", "explained"]
 
@@ -27,7 +29,8 @@ class Explanation:
 
     `rule` is a slug of docs/doctor.md, `error` the text of the error, `what` one sentence in plain words, `where` the
     places with the culprit first; `lesson` is the number of a lesson and a heading in it; `warnings` explains the
-    warnings that were issued, and `step` is the event of the trace at which to open an inspector.
+    warnings that were issued, and `step` is the event of the trace at which to open an inspector; `evidence` says
+    what the line worked on, by its text there, and in which module.
     """
 
     rule: str
@@ -38,6 +41,7 @@ class Explanation:
     lesson: tuple[int, str] | None
     trace: Trace = field(repr=False)
     step: int = 0
+    evidence: dict[str, Any] = field(default_factory=dict)
     warnings: list[Finding] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -99,22 +103,29 @@ def explained(recording: Recording, names: dict[str, Any], program: Any) -> Expl
     told = recording.told
     if told is None:
         what = "Nothing was raised." if not warnings else "Nothing was raised, but there were warnings."
-        return Explanation(FINE, "", what, [], [], None, recording.trace, 0, warnings)
+        return Explanation(FINE, "", what, [], [], None, recording.trace, warnings=warnings)
     found = diagnosis(facts, told)
     if found is None:
-        raise unknown(recording)
+        raise unknown(facts, told)
     found = in_own_names(found, facts.own_names)
     return Explanation(found.rule, text_of(told), found.what, found.where, found.mends, found.lesson, recording.trace,
-                       step_of(facts, found), warnings)
+                       step_of(facts, found), found.evidence, warnings)
 
 
-def unknown(recording: Recording) -> BaseException:
-    """Return the error of a recording, with a line that says that the doctor does not know it."""
-    error = recording.error
+def unknown(facts: Facts, told: Told) -> BaseException:
+    """Return the error of a recording, with a note that says that the doctor does not know it, and what it can say: the
+    line, the module, and what the line worked on."""
+    error = facts.recording.error
     if error is None:
         raise RuntimeError("nothing was raised")
-    error.add_note("This error is the doctor's own, not the program's: please report it." if is_ours(error) else
-                   "explain does not know this error.")
+    if is_ours(error):
+        error.add_note("This error is the doctor's own, not the program's: please report it.")
+        return error
+    site = Site(error, facts.recording.library, facts.names)
+    known = evidence_of(site)
+    lines = [f"It was raised here: {place}" for place in raised_places(facts, told, site, "raised here")[:1]]
+    lines += [f"{name}: {value}" for name, value in known.items()]
+    error.add_note("\n  ".join(["explain does not know this error.", *lines]))
     return error
 
 

@@ -7,6 +7,7 @@ The operand is the result of the op before it.
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 from collections import defaultdict
@@ -58,6 +59,7 @@ class Facts:
         self.trace, self.calls = recording.trace, recording.calls
         self.events, self.nodes, self.tensors = self.trace.events, self.trace.nodes, self.trace.tensors
         self.moved: set[int] = set()  # the id() of each parameter that has other values than before
+        self.required: dict[int, bool] = {}  # by id() of each parameter, whether it required grad before
 
     # time
     def iteration(self, step: int) -> int:
@@ -198,6 +200,12 @@ class Facts:
     def trained(self) -> set[int]:
         """The id() of each parameter that an optimizer holds."""
         return {id(p) for _, optimizer in self.optimizers for group in optimizer.param_groups for p in group["params"]}
+
+    @cached_property
+    def functions(self) -> list[Any]:
+        """The functions whose text is that of the step: itself, those that it mentions, and those of its object."""
+        found = [self.program, *(value for value in self.names.values() if inspect.isroutine(value))]
+        return found + [each for each in vars(type(self.names.get("self"))).values() if inspect.isfunction(each)]
 
     # cuts
     @cached_property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sysconfig
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -14,9 +15,13 @@ from minigrad_widgets.doctor.library import Library
 from minigrad_widgets.doctor.updates import Update
 from minigrad_widgets.doctor.watch import Activation, At, Call, Loss, Watch
 
-__all__ = ["Recording", "Told", "is_ours", "run"]
+__all__ = ["Recording", "Told", "is_installed", "is_ours", "run"]
 
+INSTALLED = tuple(sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "purelib", "platlib"))
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+# where the program is called: what is raised beyond these is the program's
+DOORS = {(f"{PACKAGE}doctor{os.sep}recording.py", "repeat"), (f"{PACKAGE}doctor{os.sep}explain.py", "<lambda>"),
+         (f"{PACKAGE}notebook{os.sep}explain.py", "program")}
 
 
 class Told(NamedTuple):
@@ -116,10 +121,21 @@ def repeat(program: Callable[[], Any], times: int, watch: Watch, done: Recording
 
 
 def is_ours(error: BaseException | None) -> bool:
-    """Return whether an error was raised in the code of the doctor or of a recorder, and not in an op that PyTorch's
-    reader passes on."""
+    """Return whether an error was raised in the code of the doctor or of a recorder, or in what that called, and not in
+    what it only passes on: the program, and an op of PyTorch's behind the reader's door."""
     frames = traceback.extract_tb(error.__traceback__) if error is not None else []
-    return bool(frames) and frames[-1].filename.startswith(PACKAGE) and not frames[-1].filename.endswith("guard.py")
+    ours = [i for i, frame in enumerate(frames) if frame.filename.startswith(PACKAGE)]
+    if not ours:
+        return False
+    last, after = frames[ours[-1]], frames[ours[-1] + 1:]
+    if after and (last.filename, last.name) in DOORS:
+        return False
+    return not last.filename.endswith("guard.py") and all(is_installed(frame.filename) for frame in after)
+
+
+def is_installed(path: str) -> bool:
+    """Whether a file belongs to Python or to an installed package."""
+    return path.startswith(INSTALLED) or any(name in path for name in ("site-packages", "dist-packages", "<frozen"))
 
 
 def lines_of(error: BaseException, files: Mapping[str, int]) -> list[At]:

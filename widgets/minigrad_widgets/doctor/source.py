@@ -10,7 +10,8 @@ from typing import Any
 
 from minigrad_widgets.doctor.findings import Place
 
-__all__ = ["assigned", "attribute_line", "calls", "fills", "in_branch", "mentions", "module_of", "uncalled"]
+__all__ = ["assigned", "attribute_line", "body_of", "calls", "fills", "freezes", "in_branch", "mentions",
+           "module_of", "place_at", "returned", "surrounding", "tree_of", "uncalled", "unfreezes"]
 
 FILLS = frozenset({"constant_", "zeros_", "ones_", "fill_", "zero_", "full", "ones", "zeros"})
 
@@ -131,6 +132,13 @@ def body_of(function: Any) -> tuple[str, ast.AST | None]:
     return start[0], next(found, None)
 
 
+def returned(function: Any, role: str) -> list[Place]:
+    """Return the last line of a function that returns something."""
+    path, body = body_of(function)
+    lines = [n.lineno for n in ast.walk(body) if isinstance(n, ast.Return)] if body is not None else []
+    return [place_at(path, max(lines), role)] if lines else []
+
+
 def stores(body: ast.AST, name: str) -> Iterator[int]:
     """Yield lines that store into a name: `name = …`, `name += …`, `name[0] = …`, `name.append(…)`, `self.name = …`."""
     for node in ast.walk(body):
@@ -169,12 +177,48 @@ def module_of(model: Any, path: str) -> tuple[Any, str]:
 
 def fills(function: Any, role: str) -> list[Place]:
     """Return the first line of the functions around one, or of one of these, that gives a tensor one value."""
+    path, around = surrounding(function)
+    lines = [] if around is None else [n.lineno for n in ast.walk(around) if isinstance(n, ast.Call) and isinstance(
+        n.func, ast.Attribute) and n.func.attr in FILLS]
+    return [place_at(path, min(lines), role)] if lines else []
+
+
+def surrounding(function: Any) -> tuple[str, ast.AST | None]:
+    """Return a function's file and the syntax tree of the outermost function around it, which may be itself, or of the
+    file where there is none; None where its text is not known."""
     start = path_of(function)
     tree = None if start is None else tree_of(start[0])
     if start is None or tree is None:
-        return []
-    around: list[ast.AST] = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)
-                             and n.lineno <= start[1] <= (n.end_lineno or 0)] or [tree]
-    lines = [n.lineno for n in ast.walk(around[0]) if isinstance(n, ast.Call) and isinstance(
-        n.func, ast.Attribute) and n.func.attr in FILLS]
-    return [place_at(start[0], min(lines), role)] if lines else []
+        return "", None
+    around = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)
+              and n.lineno <= start[1] <= (n.end_lineno or 0))
+    return start[0], next(around, tree)
+
+
+def switches(tree: ast.AST) -> Iterator[tuple[int, ast.expr]]:
+    """Yield the lines of a syntax tree that set `requires_grad`, and what they set it to."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and any(
+                isinstance(each, ast.Attribute) and each.attr == "requires_grad" for each in node.targets):
+            yield node.lineno, node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and (
+                node.func.attr == "requires_grad_"):
+            given = [*node.args, *(each.value for each in node.keywords)]
+            yield node.lineno, given[0] if given else ast.Constant(True)
+
+
+def freezes(path: str, tree: ast.AST | None, role: str) -> list[Place]:
+    """Return the lines of a syntax tree that set `requires_grad` to something other than True."""
+    lines = [] if tree is None else [line for line, value in switches(tree) if not is_true(value)]
+    return [place_at(path, line, role) for line in sorted(lines)]
+
+
+def unfreezes(tree: ast.AST | None, certain: bool = False) -> bool:
+    """Whether a syntax tree sets `requires_grad` to True, or, unless `certain`, to what may be True."""
+    return tree is not None and any(is_true(value) or not certain and not isinstance(value, ast.Constant)
+                                    for _, value in switches(tree))
+
+
+def is_true(value: ast.expr) -> bool:
+    """Whether an expression is the constant True."""
+    return isinstance(value, ast.Constant) and value.value is True

@@ -150,6 +150,43 @@ def box_title(data: Data, scope: int) -> str:
     return name if len(name) <= LONGEST else f"{name[:LONGEST // 2 - 1]}…{name[-LONGEST // 2:]}"
 
 
+def failure(data: Data, call: Any) -> Data:
+    """Return where a graph says that the `call` of a module raised: `node` is the last one that ran in it or, if none
+    did, in the innermost module around it; `met` are the two shapes that met. It is empty if nothing ran there."""
+    given, own = call.shapes
+    met = " · ".join([*given[:1], *own[:1]] if own else given[:2])
+    around = [_around(data, record.get("scope")) for record in data["nodes"]]
+    for scope in _around(data, call.scope):
+        ran = [(data["nodes"][at]["sequence_nr"] is not None, at) for at, each in enumerate(around) if scope in each]
+        if ran:
+            node = max(ran)[1]  # no leaf, if an op ran
+            return failure_at({"scope": call.scope, "node": node, "met": met}, data, node)
+    return {}
+
+
+def failure_at(failed: Data, data: Data, box: int) -> Data:
+    """Return a failure with the `caption` of its box, a node or -1 - a folded scope, and whether it was `within` it.
+
+    The browser has the same rule (frontend/src/trace/groups.ts).
+    """
+    scope = failed["scope"]
+    around = _around(data, data["nodes"][box].get("scope") if box >= 0 else -1 - box)
+    within = scope in around or (box < 0 and -1 - box in _around(data, scope))
+    record = data["scopes"][scope]
+    name = "" if box == -1 - scope else f"{record['name'] or record['module']} "
+    told = f"{'' if within else '✕ then '}{name}raised"
+    return {**failed, "within": within, "caption": f"{told}: {failed['met']}" if failed["met"] else told}
+
+
+def _around(data: Data, scope: int | None) -> list[int]:
+    """Return a scope and those around it."""
+    found = []
+    while scope is not None:
+        found.append(scope)
+        scope = data["scopes"][scope]["parent"]
+    return found
+
+
 class Folding:
     """A graph with some scopes folded: its boxes are the nodes of `data`, to be laid out and drawn like any graph."""
 
@@ -164,6 +201,9 @@ class Folding:
             self.members[at].append(node)
         self.keys: dict[str, str] = {}
         self.data = {**data, "nodes": [self._record(data, at) for at in range(len(self.boxes))]}
+        if failed := data.get("failed"):
+            at = self.at[failed["node"]]
+            self.data["failed"] = {**failure_at(failed, data, self.boxes[at]), "node": at}
         self.data["layout"] = compute_layout(self.data)
 
     def _record(self, data: Data, at: int) -> Data:

@@ -51,7 +51,9 @@ class Wire:
 
 def labels(data: Data, node: int) -> tuple[str, str]:
     """Return the two lines of text on a node: its name, and its tensor's name and shape."""
-    record = data["nodes"][node]
+    record, failed = data["nodes"][node], data.get("failed")
+    if failed and failed["node"] == node:
+        return record["name"], failed["caption"]
     if "caption" in record:  # a folded box
         return record["name"], record["caption"]
     outputs = record["outputs"]

@@ -100,6 +100,8 @@ def label_spots(data: Data, wires: list[Wire], widths: Mapping[str, float]) -> d
     for wire in wires:
         if wire.to is not None and wire.output_nr is not None:
             taken.add(Region(wire.end[0] + 5, wire.end[1] - 15, wire.end[0] + 15, wire.end[1] - 2))
+        elif wire.to is None:  # it ends in the word None
+            taken.add(Region(wire.start[0] - 5, wire.start[1], wire.start[0] + 38, wire.start[1] + 18))
     spots: dict[str, Spot] = {}
     for wire in sorted(wires, key=lambda wire: (wire.node, wire.index)):
         if wire.to is None or wire.key not in widths:

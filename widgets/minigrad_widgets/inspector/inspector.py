@@ -22,7 +22,7 @@ from minigrad.trace.sentences import describe
 from minigrad.trace.text import notes_line, traversal_text
 from minigrad_widgets.graph.calculation import calculation, calculation_text, told_at
 from minigrad_widgets.graph.derived import derived
-from minigrad_widgets.graph.folding import Folding, add_runs
+from minigrad_widgets.graph.folding import Folding, add_runs, failure
 from minigrad_widgets.graph.layout import compute_layout
 from minigrad_widgets.graph.model_map import gather, opening
 from minigrad_widgets.inspector.grad_modes import WORDS, mode_at, modes
@@ -88,6 +88,9 @@ class Inspector(Widget):
         self._data: dict[str, Any] = shorten(json.loads(json.dumps(trace.to_dict())))
         gather(self._data)
         add_runs(self._data)
+        call = trace.failed()
+        if call is not None and (failed := failure(self._data, call)):
+            self._data["failed"] = failed
         if not self._data["layout"]:
             self._data["layout"] = compute_layout(self._data)
         self._folding: Folding | None = None

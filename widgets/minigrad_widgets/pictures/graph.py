@@ -53,6 +53,7 @@ STYLES = {
     "done": Style("#009e73", "#e0f3ee", INK, "✓", True, "done", 1.4),
     "again": Style(SAVED, "#f9edf4", INK, "↻", True, "recomputed", 1.4, dash=(1.5, 1.5)),
 }
+RAISED = Style(BROKEN, "#ffffff", INK, "✕", True, "", dash=(4.0, 2.0))  # a module raised here
 
 
 def draw(data: Data, frame: Data, title: str = "") -> Sketch:
@@ -179,15 +180,17 @@ class _Drawing:
         if "caption" in self.data["nodes"][node]:  # folded: a box in front of others
             self.sketch.box(x + 5, y - 5, width, HEIGHT, radius, Look(LINE, "#f3f4f6"))
         lost = self.lost(node)
-        self.sketch.box(x, y, width, HEIGHT, radius, Look(BROKEN if lost else style.edge, style.face, 2.0 if lost else
-                                                          style.width, (1.0, 3.0) if stale else style.dash))
+        raised, within = self.raised(node)
+        self.sketch.box(x, y, width, HEIGHT, radius, Look(
+            BROKEN if lost or within else style.edge, style.face, 2.0 if lost or within else style.width,
+            (1.0, 3.0) if stale else RAISED.dash if within else style.dash))
         title, caption = labels(self.data, node)
         left, ink = x - width / 2, style.text
         soft = ink if style.face == style.edge else SOFT
         face = soft if style.face == style.edge else style.edge
-        self.glyph(left + 17, y, style, face)
+        self.glyph(left + 17, y, RAISED if within else style, BROKEN if within else face)
         self.sketch.text(left + 32, y - 8, title, ink, 8.5, bold=True)
-        self.sketch.text(left + 32, y + 10, caption, soft, 7.5)
+        self.sketch.text(left + 32, y + 10, caption, BROKEN if raised else soft, 7.5)
         needs = self.frame["needs"].get(node)
         place = self.frame["ready"].index(node) + 1 if node in self.frame["ready"] else 0
         word = f"{style.word}: {needs}" if needs is not None and status == "waiting" else style.word
@@ -202,6 +205,11 @@ class _Drawing:
         if leaf:
             self.tray(node, x, y + HEIGHT / 2 + 12)
         self.marks(node, x + width / 2, y - HEIGHT / 2, soft if style.face == style.edge else SAVED)
+
+    def raised(self, node: int) -> tuple[bool, bool]:
+        """Return whether a module raised in a box or after it, and whether it was in it."""
+        failed = self.data.get("failed") or {"node": None}
+        return failed["node"] == node, failed["node"] == node and failed["within"]
 
     def lost(self, node: int) -> str:
         """What at a node is NaN or infinite: a gradient that it passed on, one pending there, a result, a `.grad`."""
@@ -239,7 +247,7 @@ class _Drawing:
     def glyph(self, x: float, y: float, style: Style, color: str) -> None:
         """Draw the mark of a status."""
         look = Look(color, color if style.filled else "#ffffff", 1.2)
-        if style.marker in "✓↻":
+        if style.marker in "✓↻✕":
             self.sketch.text(x, y, style.marker, color, 14, align="center")
         elif style.marker in ".o":
             size = 5.5 if style.filled else 9.5

@@ -35,6 +35,25 @@ def frozen_backbone_in_the_same_optimizer(torch):
     return step, {"model": model, "optimizer": optimizer}
 
 
+def layers_frozen_in_turn(torch):
+    nn, (x, y), model, order = torch.nn, rows(torch), net(torch), [0, 2, 2]
+    optimizer = torch.optim.SGD([{"params": model[i].parameters()} for i in (0, 2)], lr=0.1)
+
+    def only(layer):
+        for p in model.parameters():
+            p.requires_grad = False
+        layer.requires_grad_(True)
+
+    def step():
+        only(model[order[0]])
+        order.append(order.pop(0))
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+    return step, {"model": model, "optimizer": optimizer}
+
+
 def zero_initialised_last_layer(torch):
     nn, (x, y) = torch.nn, rows(torch)
     model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))

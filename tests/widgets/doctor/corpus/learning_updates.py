@@ -455,13 +455,14 @@ def not_in_optimizer__prompt_beside_the_model(torch):
 def frozen_by_mistake__evaluation_freezes(torch):
     nn, (x, y) = torch.nn, rows(torch)
     model = nn.Sequential(nn.Linear(8, 2), nn.Tanh(), nn.Linear(2, 3))
+    first, squashed, _ = model
     optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
 
     def features():
-        for p in model[0].parameters():
+        for p in first.parameters():
             p.requires_grad = False  # <-
             #= pass
-        return model[1](model[0](x)).detach()
+        return squashed(first(x)).detach()
 
     def step():
         optimizer.zero_grad()

@@ -7,8 +7,8 @@ import { Finder, foldedAt, Levels, middleOf, Outline } from "./controls";
 import { fitting, inColumns } from "../layout/columns";
 import { draw, HEIGHT, path, outlook, top, type Box, type Drawing, type Point, type Wire } from "../layout/geometry";
 import { gradientWidths, labelSpots, type Spot } from "../layout/labels";
-import { chain, Groups, scopeOf, scopeTitle, unfolded, type BoxId } from "../trace/groups";
-import { STYLES, together, type NodeLook, type Scene } from "./look";
+import { chain, failureAt, Groups, scopeOf, scopeTitle, unfolded, type BoxId } from "../trace/groups";
+import { RAISED, STYLES, together, type NodeLook, type Scene } from "./look";
 import { tieParts, tieRegions, tieSpots } from "./links";
 import type { Layout, Maybe, Tie, Trace } from "../trace/types";
 import { Culling, Minimap, Viewport } from "./viewport";
@@ -143,6 +143,7 @@ export class GraphPane {
 
   /** The window has another size. */
   #roomChanged(): void {
+    this.#askForHeight();
     if (!this.#fill(false)) return;
     const shown = this.#scene?.selected ?? this.#scene?.lit ?? null;
     this.viewport.aim(outlook(this.#drawing, shown === null ? null : (this.groups.owner[shown] ?? shown)));
@@ -167,6 +168,12 @@ export class GraphPane {
     this.#outline.show(this.groups.folded);
     this.levels.show(this.groups.folded);
     this.#map.show(this.#drawing.boxes.values(), this.#drawing.size);
+    this.#askForHeight();
+  }
+
+  /** Asks the panes for as much height as the drawing needs; the style says how much there is. */
+  #askForHeight(): void {
+    this.frame.closest<HTMLElement>(".mg-panes")?.style.setProperty("--mg-need", `${this.viewport.need}px`);
   }
 
   /** Folds exactly these calls of modules. What the student is looking at stays in view. */
@@ -311,6 +318,8 @@ export class GraphPane {
       badge,
       version,
     );
+    const failed = failureAt(this.groups, id);
+    if (failed) mark(group, "data-failed", failed.within ? "within" : "after");
     const saved = savedMarks(this.trace.nodes[id]?.saved.length ?? 0, box.width);
     if (saved) group.append(saved);
     const tray = leaf ? new TrayParts(HEIGHT / 2 + 3) : null;
@@ -327,17 +336,27 @@ export class GraphPane {
     const appears = (parts.group.getAttribute("data-status") === "unknown") !== !look.known;
     if (appears) for (const element of this.#leaving.get(id) ?? []) element.classList.toggle("mg-absent", !look.known);
     mark(parts.group, "data-status", status);
-    mark(parts.glyph, "d", STYLES[look.look].glyph);
+    mark(parts.glyph, "d", parts.group.getAttribute("data-failed") === "within" ? RAISED : STYLES[look.look].glyph);
     const word = [look.word, look.broken ?? ""].filter((each) => each !== "").join(" · ");
     write(parts.word, look.broken && !fits(word, this.#drawing.boxes.get(id)) ? look.broken : word);
     mark(parts.group, "data-broken", look.broken || null);
-    mark(parts.group, "aria-label", `${id < 0 ? `module ${scopeTitle(this.trace, scopeOf(id))}, folded` : nodeName(this.trace, id)}, ${word || look.look}`);
+    const raised = failureAt(this.groups, id)?.caption;
+    mark(parts.group, "aria-label", `${id < 0 ? `module ${scopeTitle(this.trace, scopeOf(id))}, folded` : nodeName(this.trace, id)}, ${raised ?? (word || look.look)}`);
     if (parts.saved) mark(parts.saved, "data-saved", look.saved || "none");
-    paintBadge(parts.badge, look.badge, true);
+    paintBadge(parts.badge, look.badge, (width) => this.#besideBox(id, width));
     paintBadge(parts.version, look.version ? `v${look.version}` : "");
     if (look.tray) parts.tray?.paint(look.tray);
     mark(parts.group, "data-stale", look.stale ? "true" : null);
     for (const element of this.#tied.get(id) ?? []) mark(element, "data-stale", look.stale ? "true" : null);
+  }
+
+  /** Where a badge begins: beside its box, or else, if the next box is too near, over its edge. */
+  #besideBox(id: BoxId, width: number): number {
+    const box = this.#drawing.boxes.get(id);
+    if (!box || width <= BEYOND - 4) return -width;
+    const [left, right] = [box.x + box.width / 2 + 4, box.x + box.width / 2 + 8 + width];
+    const free = [...this.#drawing.boxes.values()].every((each) => each.y !== box.y || each.x + each.width / 2 < left || each.x - each.width / 2 > right);
+    return free ? 4 - BEYOND : -width;
   }
 
   #paintEdge(key: string, scene: Scene): void {

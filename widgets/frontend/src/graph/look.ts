@@ -19,6 +19,9 @@ export const STYLES: Record<Look, Style> = {
   early: { word: "too early", glyph: "M-1.6,-6H1.6L1,2H-1ZM-1.5,3.2H1.5V6H-1.5Z" },
 };
 
+/** In place of the glyph of a state: a module raised here. */
+export const RAISED = "M-5.5,-4L-4,-5.5L0,-1.5L4,-5.5L5.5,-4L1.5,0L5.5,4L4,5.5L0,1.5L-4,5.5L-5.5,4L-1.5,0Z";
+
 /** The `.grad` of a leaf: its value, and how many gradients of this pass have arrived. */
 export interface Tray {
   /** "none" before anything was added, "coming" while gradients collect at the leaf, "held" afterwards. */

@@ -8,10 +8,12 @@ const LARGEST = 2.5;
 const SIDE = 28;
 /**
  * How large a graph is drawn. One that would be smaller than `readable` is shown in part, at `comfortable`; `edge` is
- * left free above and below it, for the tools and the legend, and `margin` above and below an important box.
+ * left free above and below it, for the tools and the legend, and `margin` above and below an important box. The
+ * smallest letters of a graph have 11 pixels where it is drawn at its own size, 1: nobody at a desk reads smaller ones.
  */
 const READERS = {
-  near: { readable: 0.55, comfortable: 0.8, largest: 1.1, edge: 44, margin: 38 },
+  near: { readable: 1, comfortable: 1, largest: 1.3, edge: 44, margin: 38 },
+  beside: { readable: 0.55, comfortable: 0.8, largest: 1.1, edge: 44, margin: 38 }, // an open panel: whole rather than large
   map: { readable: 0.65, comfortable: 1, largest: 1.5, edge: 44, margin: 38 },
   afar: { readable: 1.4, comfortable: 2, largest: 2.4, edge: 18, margin: 54 },
 };
@@ -104,7 +106,8 @@ export class Viewport {
   }
 
   get #reader(): (typeof READERS)["near"] {
-    return READERS[this.#where === "near" && this.isMap ? "map" : this.#where];
+    if (this.#where === "afar") return READERS.afar;
+    return READERS[this.isMap ? "map" : this.#covered > 0 ? "beside" : "near"];
   }
 
   /** Whether a map is drawn so small that it shows titles only. */
@@ -115,6 +118,11 @@ export class Viewport {
   /** The room for the drawing, in pixels. */
   get room(): Point {
     return [this.#free - 2 * SIDE, this.#view[1] - 2 * this.#reader.edge];
+  }
+
+  /** The height that a pane needs to show all of a drawing at its own size, in pixels. */
+  get need(): number {
+    return this.outlook.size[1] + 2 * this.#reader.edge;
   }
 
   /** The uncovered width of the pane. */

@@ -113,7 +113,7 @@ export class Inspector {
     this.#assemble();
     this.#undo.push(listen(this.element, this.#actions()), link.listen(() => this.#told()));
     this.#open();
-    this.#graph.open(this.#focus);
+    this.#graph.open(this.#focus ?? trace.failed?.node ?? null);
     this.#reveal();
   }
 

@@ -1,6 +1,6 @@
 /** The geometry of the drawing: sizes of boxes, ports on them, curves between them. Pure numbers, no page. */
 import { shape } from "../trace/format";
-import { boxTitle, scopeOf, type BoxId, type Groups } from "../trace/groups";
+import { boxTitle, failureAt, scopeOf, type BoxId, type Groups } from "../trace/groups";
 import type { Layout, Maybe } from "../trace/types";
 
 export type Point = [x: number, y: number];
@@ -56,18 +56,19 @@ export interface Drawing {
 
 export function labels(groups: Groups, id: BoxId): [title: string, caption: string] {
   const trace = groups.trace;
+  const failed = failureAt(groups, id)?.caption;
   if (id < 0) {
     const count = groups.members.get(id)?.length ?? 0;
     const nodes = count === 1 ? "1 node" : `${count} nodes`;
     const module = trace.scopes?.[scopeOf(id)]?.module ?? "";
-    return [boxTitle(trace, scopeOf(id)), module === "" ? nodes : `${module} · ${nodes}`];
+    return [boxTitle(trace, scopeOf(id)), failed ?? (module === "" ? nodes : `${module} · ${nodes}`)];
   }
   const node = trace.nodes[id];
   if (!node) return [`node ${id}`, ""];
   const tensor = trace.tensors[node.variable ?? node.outputs[0] ?? -1];
   const parts = [tensor?.name ?? "", tensor ? shape(tensor.shape) : ""].filter((part) => part !== "");
   if (node.outputs.length > 1) parts.push(`× ${node.outputs.length}`);
-  return [node.name, parts.join(" · ")];
+  return [node.name, failed ?? parts.join(" · ")];
 }
 
 /** The width that holds both lines, the marks and the longest word; minigrad_widgets/graph/geometry.py has the same rule. */

@@ -73,7 +73,7 @@ export const regionOf = ({ x, y, left }: Spot, width: number): Region => ({
 });
 
 /** A spot for each wire, for labels of these widths in pixels: the first free one, or the least covered. */
-export function labelSpots({ boxes, wires }: Drawing, width: (wire: Wire) => number, others: readonly Region[]): Map<Wire, Spot> {
+export function labelSpots({ boxes, wires, stubs }: Drawing, width: (wire: Wire) => number, others: readonly Region[]): Map<Wire, Spot> {
   const taken = new Taken();
   for (const region of others) taken.add(region);
   taken.addBoxes(boxes.values());
@@ -81,6 +81,7 @@ export function labelSpots({ boxes, wires }: Drawing, width: (wire: Wire) => num
     const [x, y] = points.at(-1) as Point;
     if (output_nr !== null) taken.add({ left: x + 5, right: x + 15, top: y - 15, bottom: y - 2 });
   }
+  for (const { at: [x, y] } of stubs) taken.add({ left: x - 5, right: x + 38, top: y, bottom: y + 18 });
   const spots = new Map<Wire, Spot>();
   for (const wire of [...wires].sort((a, b) => a.from - b.from || a.index - b.index)) {
     const spot = taken.take(choices(wire), width(wire));

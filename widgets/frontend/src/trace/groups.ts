@@ -72,6 +72,16 @@ export function chain(trace: Trace, scope: number | undefined): number[] {
   return found;
 }
 
+/** What the box says in or after which a module raised, and whether it was in it; minigrad_widgets/graph/folding.py has the same rule. */
+export function failureAt({ trace, owner }: Groups, id: BoxId): { caption: string; within: boolean } | null {
+  const failed = trace.failed;
+  if (!failed || owner[failed.node] !== id) return null;
+  const around = chain(trace, id < 0 ? scopeOf(id) : trace.nodes[id]?.scope);
+  const within = around.includes(failed.scope) || (id < 0 && chain(trace, failed.scope).includes(scopeOf(id)));
+  const told = `${within ? "" : "✕ then "}${id === boxOf(failed.scope) ? "" : `${scopeTitle(trace, failed.scope)} `}raised`;
+  return { caption: failed.met === "" ? told : `${told}: ${failed.met}`, within };
+}
+
 export function scopeTitle(trace: Trace, id: number): string {
   const scope = trace.scopes?.[id];
   return scope?.name ?? scope?.module ?? `scope ${id}`;

@@ -124,6 +124,8 @@ export interface Trace {
   /** The scopes that are folded at first, and the positions of the boxes then; the inspector adds them. */
   folded?: number[];
   opening?: Layout;
+  /** The module whose call raised; the last node in it or before it; the two shapes that met. The inspector adds it. */
+  failed?: { scope: number; node: number; met: string };
   /** What minigrad_widgets/graph/derived.py finds. */
   links?: Tie[];
   runs?: Run[];

@@ -6,13 +6,26 @@ from collections.abc import Callable, Iterator
 
 from minigrad_widgets.doctor.facts import Facts
 from minigrad_widgets.doctor.findings import Finding
-from minigrad_widgets.doctor.rules import contracts, cuts, data, effects, graphs, losses, numbers, order, updates, zero
+from minigrad_widgets.doctor.rules import (
+    contracts,
+    cuts,
+    data,
+    effects,
+    frozen,
+    graphs,
+    losses,
+    numbers,
+    order,
+    updates,
+    zero,
+)
 
 __all__ = ["RULES"]
 
 RULES: list[Callable[[Facts], Iterator[Finding]]] = [
     numbers.nan, cuts.missing_gradients, cuts.not_a_leaf, order.order, order.schedule, order.accumulation,
-    order.held, effects.nothing_moves, losses.broadcast, losses.twice_normalised, contracts.loss_contract,
-    zero.zero_gradient, zero.relu_before_loss, updates.learning_rate, updates.loss_rises, updates.symmetric_weights,
-    losses.modes, graphs.growth, graphs.kept, graphs.checkpoints, numbers.depth, numbers.activations,
-    cuts.no_backward, graphs.memory, order.scaled, data.batch_leak, data.input_scale, data.not_detached]
+    order.held, effects.nothing_moves, frozen.frozen_by_mistake, losses.broadcast, losses.twice_normalised,
+    contracts.loss_contract, zero.zero_gradient, zero.relu_before_loss, updates.learning_rate, updates.loss_rises,
+    updates.symmetric_weights, losses.modes, graphs.growth, graphs.kept, graphs.checkpoints, numbers.depth,
+    numbers.activations, cuts.no_backward, graphs.memory, order.scaled, data.batch_leak, data.input_scale,
+    data.not_detached]

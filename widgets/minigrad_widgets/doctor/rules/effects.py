@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -50,10 +49,7 @@ def unstepped(facts: Facts, name: str) -> Finding:
 
 def steps_somewhere(facts: Facts) -> bool:
     """Whether the text of the step, of its object, or of a function that it uses calls a method `step`."""
-    functions = [facts.program, *(value for value in facts.names.values() if inspect.isroutine(value))]
-    owner = type(facts.names.get("self"))
-    functions += [value for value in vars(owner).values() if inspect.isfunction(value)]
-    return any(calls(each, "step") for each in functions)
+    return any(calls(each, "step") for each in facts.functions)
 
 
 def unmoved(facts: Facts, name: str, optimizer: Any) -> Finding | None:

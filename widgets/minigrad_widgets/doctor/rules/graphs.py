@@ -133,15 +133,7 @@ def memory(facts: Facts) -> Iterator[Finding]:
     if not facts.passes:
         return
     peak = max(facts.passes, key=lambda p: saved_bytes(facts, p.step))
-    total, by_line, nodes = 0, defaultdict[Any, int](int), dict[Any, int]()
-    for held in facts.trace.held(max(peak.step - 1, 0)):
-        owners = [number for what, number in held["holders"] if what == SAVED and number is not None]
-        if held["kind"] != "saved" or not owners:
-            continue
-        total += held["bytes"]
-        key = facts.node_at(min(owners))
-        by_line[key] += held["bytes"]
-        nodes.setdefault(key, min(owners))
+    total, by_line, nodes = saved_by_line(facts, max(peak.step - 1, 0))
     if not by_line or total < SMALL:
         return
     at, most = max(by_line.items(), key=lambda item: item[1])
@@ -155,6 +147,21 @@ def memory(facts: Facts) -> Iterator[Finding]:
                         "h = checkpoint(block, x, use_reentrant=False)")], CHECKPOINT)
 
 
+def saved_by_line(facts: Facts, step: int) -> tuple[int, dict[Any, int], dict[Any, int]]:
+    """Return the bytes that are saved for the backward pass after an event, all and by the line that made them, and one
+    node of each line."""
+    total, by_line, nodes = 0, defaultdict[Any, int](int), dict[Any, int]()
+    for held in facts.trace.held(step):
+        owners = [number for what, number in held["holders"] if what == SAVED and number is not None]
+        if held["kind"] != "saved" or not owners:
+            continue
+        total += held["bytes"]
+        key = facts.node_at(min(owners))
+        by_line[key] += held["bytes"]
+        nodes.setdefault(key, min(owners))
+    return total, by_line, nodes
+
+
 def saved_bytes(facts: Facts, step: int) -> int:
     """Return the bytes that are saved before an event."""
     return next((facts.events[i]["bytes"][2] for i in range(step, -1, -1) if "bytes" in facts.events[i]), 0)
@@ -162,7 +169,7 @@ def saved_bytes(facts: Facts, step: int) -> int:
 
 def size(count: int) -> str:
     """Return a number of bytes as text."""
-    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+    for unit, scale in (("PiB", 1 << 50), ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if count >= scale:
             return f"{count / scale:.3g} {unit}"
     return f"{count} bytes"

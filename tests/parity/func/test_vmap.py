@@ -1,0 +1,181 @@
+"""`vmap` against PyTorch's: dimensions, refusals, randomness, chunks, nesting, in and around the other transforms."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import example, given, reject, settings
+from hypothesis import strategies as st
+
+import minigrad
+from minigrad.backends.batched import Batched
+from tests.parity.alike import alike
+from tests.parity.func.test_func import AROUND, BASES, func_of, numbers
+
+pytestmark = pytest.mark.torch
+
+
+def ramp(m, *shape):
+    return m.arange(float(np.prod(shape)), dtype=m.float64).reshape(shape) / 7
+
+
+def batched(m, function, *args, **options):
+    return func_of(m).vmap(function, **options)(*args)
+
+
+def seeded(m, function, **options):
+    m.manual_seed(3)
+    return batched(m, function, ramp(m, 3, 2), **options)
+
+
+def shared_weight(m):
+    """The gradient of a weight that all examples share, through `backward`."""
+    w = ramp(m, 2).requires_grad_()
+    batched(m, lambda a: (a * w).sin().sum(), ramp(m, 3, 2)).sum().backward()
+    return w.grad
+
+
+def kept_graph(m):
+    """The gradient of a gradient: of what `vmap` made of one, by a weight outside."""
+    w = ramp(m, 2).requires_grad_()
+    got = batched(m, func_of(m).grad(lambda a: (a * w).exp().sum()), ramp(m, 3, 2))
+    return m.autograd.grad(got.sum(), w)[0]
+
+
+def inside_only(m):
+    """What is made inside and is the same for all keeps a gradient for each example."""
+    return batched(m, lambda a: func_of(m).grad(lambda v: (v * a).sum())(m.ones(2, dtype=a.dtype)), ramp(m, 3, 2))
+
+
+PROGRAMS = {
+    "in_dims": lambda m: batched(m, lambda a, b: a * b, ramp(m, 2, 3), ramp(m, 3, 2), in_dims=(1, 0)),
+    "a negative dim": lambda m: batched(m, lambda a: a.sum(0), ramp(m, 2, 3), in_dims=-1),
+    "one for all": lambda m: batched(m, lambda a, b: a @ b, ramp(m, 3, 2), ramp(m, 2, 4), in_dims=(0, None)),
+    "a tree": lambda m: batched(m, lambda d, x: d["a"] * x[0] + d["b"], {"a": ramp(m, 3), "b": ramp(m, 3)},
+                                (ramp(m, 3),)),
+    "out_dims": lambda m: batched(m, lambda a: (a, a.sum()), ramp(m, 3, 2), out_dims=(1, 0)),
+    "independent": lambda m: batched(m, lambda a: m.ones(2), ramp(m, 3, 2)),
+    "out_dims None": lambda m: batched(m, lambda a: (a, 5), ramp(m, 3, 2), out_dims=(0, None)),
+    "chunks": lambda m: batched(m, lambda a: (a * 2, a.sum()), ramp(m, 5, 2), chunk_size=2),
+    "nested": lambda m: batched(m, lambda a: batched(m, lambda b: a.dot(b), ramp(m, 4, 2)), ramp(m, 3, 2)),
+    "nested dims": lambda m: batched(m, lambda a: batched(m, lambda b: b * 2, a, in_dims=1, out_dims=1),
+                                     ramp(m, 3, 2, 4)),
+    "shared weight": shared_weight, "kept graph": kept_graph, "inside only": inside_only,
+    "in place": lambda m: batched(m, lambda a: a.clone().mul_(a).add_(1), ramp(m, 3, 2)),
+    "a view is written": lambda m: batched(m, lambda a: written_view(m, a), ramp(m, 3, 4)),
+    "an argument is written": lambda m: written_argument(m),
+    "indices": lambda m: batched(m, lambda a, i: a[i], ramp(m, 3, 4), m.tensor([[0, 1], [2, 2], [3, 0]])),
+    "indices of one for all": lambda m: batched(m, lambda i: ramp(m, 4)[i], m.tensor([[0, 1], [2, 2], [3, 0]])),
+    "different": lambda m: seeded(m, lambda a: a + m.rand(2), randomness="different"),
+    "same": lambda m: seeded(m, lambda a: a + m.rand(2), randomness="same"),
+    "dropout": lambda m: seeded(m, lambda a: m.nn.functional.dropout(a), randomness="different"),
+    "chances": lambda m: seeded(m, lambda a: m.bernoulli(a.sigmoid()), randomness="different"),
+    "chunks of the same": lambda m: seeded(m, lambda a: a + m.randn(2), randomness="same", chunk_size=2),
+    "hessian of each": lambda m: batched(m, func_of(m).hessian(lambda a: (a ** 3).sum()), ramp(m, 3, 2)),
+    "jvp of each": lambda m: batched(m, lambda a: func_of(m).jvp(m.sin, (a,), (a,))[1], ramp(m, 3, 2)),
+    "jvp of all": lambda m: func_of(m).jvp(lambda a: batched(m, lambda b: b.cumsum(0).tanh(), a), (ramp(m, 3, 2),),
+                                           (ramp(m, 3, 2),)),
+    "jacobian of all": lambda m: func_of(m).jacrev(lambda a: batched(m, lambda b: b.cumprod(0), a))(ramp(m, 3, 2)),
+    "chunks of a jacobian": lambda m: func_of(m).jacrev(lambda a: a.outer(a), chunk_size=2)(ramp(m, 3)),
+    "torch.vmap": lambda m: m.vmap(lambda a: a.norm())(ramp(m, 3, 2) + 1),
+}
+REFUSED = {
+    "item": lambda m: batched(m, lambda a: a.sum().item(), ramp(m, 3, 2)),
+    "control flow": lambda m: batched(m, lambda a: a if a.sum() > 0 else -a, ramp(m, 3, 2)),
+    "list": lambda m: batched(m, lambda a: a.tolist(), ramp(m, 3, 2)),
+    "copied into one for all": lambda m: batched(m, lambda a: m.zeros(2, dtype=a.dtype).copy_(a), ramp(m, 3, 2)),
+    "random": lambda m: batched(m, lambda a: m.rand(2), ramp(m, 3, 2)),
+    "a mode": lambda m: batched(m, lambda a: a, ramp(m, 3, 2), randomness="some"),
+    "no arguments": lambda m: batched(m, lambda: 1),
+    "no batch": lambda m: batched(m, lambda a: a, ramp(m, 3), in_dims=None),
+    "nothing to map": lambda m: batched(m, lambda a: a, ramp(m, 3), in_dims=(None,)),
+    "sizes": lambda m: batched(m, lambda a, b: a, ramp(m, 3), ramp(m, 4)),
+    "a number": lambda m: batched(m, abs, 3.0),
+    "a scalar": lambda m: batched(m, abs, m.tensor(1.0)),
+    "no such dim": lambda m: batched(m, abs, ramp(m, 3), in_dims=2),
+    "a float dim": lambda m: batched(m, abs, ramp(m, 3), in_dims=(0.5,)),
+    "wrong tree": lambda m: batched(m, abs, ramp(m, 3), in_dims=(0, 0)),
+    "out_dims of one": lambda m: batched(m, abs, ramp(m, 3), out_dims=(0, 0)),
+    "out_dims a text": lambda m: batched(m, abs, ramp(m, 3), out_dims="0"),
+    "no tensor": lambda m: batched(m, lambda a: 3, ramp(m, 3)),
+    "batched without out_dim": lambda m: batched(m, abs, ramp(m, 3), out_dims=None),
+    "chunk_size": lambda m: batched(m, abs, ramp(m, 3), chunk_size=0),
+    "nonzero": lambda m: batched(m, lambda a: a.nonzero(), ramp(m, 3, 2)),
+    "masked_select": lambda m: batched(m, lambda a: a.masked_select(a > 1), ramp(m, 3, 2)),
+    "masked_select of one": lambda m: batched(m, lambda a: ramp(m, 2).masked_select(a > 1), ramp(m, 3, 2)),
+    "a mask": lambda m: batched(m, lambda a: a[a > 1], ramp(m, 3, 2)),
+    "running statistics": lambda m: batched(m, m.nn.BatchNorm1d(2).double(), ramp(m, 3, 4, 2)),
+}
+
+
+def written_view(m, a):
+    b = a * 1
+    b[1:3] *= a[:2]
+    b.view(2, 2)[0].sub_(1)
+    return b
+
+
+def written_argument(m):
+    x = ramp(m, 3, 2)
+    batched(m, lambda a: a.mul_(2), x)
+    return x
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program(torch, name):
+    alike(torch, PROGRAMS[name])
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(torch, name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that an op runs for each example, before it is refused
+        alike(torch, REFUSED[name])
+
+
+WITH_VMAP = {
+    **AROUND,
+    "vmap": lambda m, f, inner: lambda x: f.vmap(inner)(m.stack([x, x.cos(), x * 2])).sum(0),
+    "vmap of columns": lambda m, f, inner: lambda x: f.vmap(inner, in_dims=1, out_dims=-1)(
+        m.stack([x, x.sin()], 1)).mean(1),
+    "vmap of a factor": lambda m, f, inner: lambda x: f.vmap(lambda c: inner(x * c))(m.ones(2, dtype=x.dtype))[1],
+    "vmap of grad": lambda m, f, inner: lambda x: f.vmap(f.grad(lambda y: (inner(y) * x).sum()))(
+        m.stack([x, x * 0.5])).sum(0),
+}
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.sampled_from(sorted(set(BASES) - {"written"})), st.lists(st.sampled_from(sorted(WITH_VMAP)), min_size=1,
+                                                                max_size=4))
+@example("cube", ["vmap", "jacrev", "vmap of grad", "jvp"])
+@example("matrix", ["jacfwd", "vmap of a factor", "jacrev", "vmap"])
+def test_random_compositions(torch, base, around):
+    def composed(m):
+        function = lambda x: BASES[base](m, x)  # noqa: E731 (it is replaced below)
+        for name in around:
+            function = WITH_VMAP[name](m, func_of(m), function)
+        return numbers(function(m.tensor([0.5, -0.7, 1.1], dtype=m.float64)))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            theirs = composed(torch)
+        except (RuntimeError, NotImplementedError):
+            reject()
+        np.testing.assert_allclose(composed(minigrad), theirs, rtol=1e-8, atol=1e-8)
+
+
+def test_an_op_that_needs_numbers_runs_for_each_example():
+    with pytest.warns(UserWarning, match="performance drop"):
+        got = minigrad.vmap(minigrad.matrix_exp)(ramp(minigrad, 3, 2, 2))
+    assert got.tolist() == [minigrad.matrix_exp(a).tolist() for a in ramp(minigrad, 3, 2, 2)]
+
+
+def test_nothing_is_left_behind():
+    """Without a level ops are as they were written; results are plain arrays."""
+    before = minigrad.Tensor.__mul__
+    got = minigrad.vmap(minigrad.func.grad(lambda a: (a ** 2).sum()))(ramp(minigrad, 3, 2))
+    assert minigrad.Tensor.__mul__ is before
+    assert type(got.array) is not Batched
