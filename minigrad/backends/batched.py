@@ -327,7 +327,7 @@ CURRENT = Current()
 class BatchBackend:
     """`minigrad.backends.registry.Backend`: the CPU, whose arrays are batches. A device's index is its levels."""
 
-    type, array_type, module = "cpu", Batched, DeviceOfBatches()
+    type, array_type, module, has_batches = "cpu", Batched, DeviceOfBatches(), True
 
     def device_count(self) -> int:
         return 1

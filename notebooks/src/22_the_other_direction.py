@@ -269,15 +269,15 @@ def by_vjp(f, v):
     return [pull(weights)[0] for weights in torch.eye(len(value))]
 
 # %% id=took
-from time import process_time
+from time import perf_counter
 
 
 def took(jacobian, n):
     matrix, v, times = torch.rand(64 - n, n), torch.rand(n), []
     for _ in range(3):
-        begin = process_time()
+        begin = perf_counter()
         jacobian(lambda v: torch.tanh(matrix @ v), v)
-        times.append(process_time() - begin)
+        times.append(perf_counter() - begin)
     return 1000 * min(times)
 
 
@@ -305,11 +305,30 @@ plt.show()
 # training goes backwards. Forward mode is for few inputs and many outputs, for one direction at a time, and where
 # memory is short: it keeps no graph.
 
+# %% [markdown] id=each-intro
+# ## One gradient for each example
+#
+# `backward()` adds up the gradients of a batch. To see which examples disagree, differentiate the loss of **one**
+# example, and let `torch.func.vmap` map this function over the batch. It runs once, on arrays with one more dimension
+# that the function does not see. `in_dims` says which arguments have it: not `w`, but `x` and `y`.
+
+# %% id=each
+def loss(w, x, y):
+    return (x @ w - y) ** 2
+
+
+w = torch.tensor([1.0, -1.0])
+xs, ys = torch.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]]), torch.tensor([2.0, 1.0, 3.0])
+each = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(w, xs, ys)
+print(each)
+print("as a loop:", each.equal(torch.stack([torch.func.grad(loss)(w, x, y) for x, y in zip(xs, ys)])))
+print("their sum:", each.sum(0), "and backward:", torch.func.grad(lambda w: ((xs @ w - ys) ** 2).sum())(w))
+
 # %% [markdown] id=torch-intro tags=section:torch
 # ## The same thing in PyTorch
 #
-# A product along a direction, a Jacobian by columns and by rows, and a Hessian-vector product. Does detach stop
-# tangents there, too?
+# A product along a direction, a Jacobian by columns and by rows, a Hessian-vector product, and one gradient for each
+# example. Does detach stop tangents there, too?
 
 # %% id=torch tags=torch
 @same_in_torch
@@ -321,6 +340,7 @@ def program(torch):
     print(torch.allclose(torch.func.jacfwd(f)(x), torch.func.jacrev(f)(x)))
     print(torch.func.jvp(torch.func.grad(lambda x: (x ** 3).sum()), (x,), (v,))[1])
     print(torch.func.jvp(lambda x: x * x.detach(), (x,), (v,))[1])
+    print(torch.func.vmap(torch.func.grad(lambda x: (x * x).sum()))(torch.stack([x, v])))
     forward_ad = torch.autograd.forward_ad
     with forward_ad.dual_level():
         dual = forward_ad.make_dual(x, v)

@@ -17,9 +17,7 @@ NOTEBOOKS = sorted(EXECUTED.glob("*.ipynb"))
 NUMBER = re.compile(r"\bnr \d+")  # a process numbers its nodes, and here one runs all lessons
 
 # By lesson and cell: what is otherwise there, and why it is.
-DIFFERENCES = {
-    ("22_the_other_direction", "cost"): "`time.process_time` stands still, so no call takes less time than another",
-}
+DIFFERENCES: dict[tuple[str, str], str] = {}
 
 PROGRAM = """
 import json, os

@@ -123,8 +123,8 @@ PREDICTIONS = (
              'refused("on", "no_grad")'),
             lambda value: value, {
                 "a": Reason("when the view was made under no_grad", lambda case: case.arguments()[0] == "no_grad"),
-                "b": Reason("when the view was not recorded and the change would be",
-                            lambda case: case.arguments() == ["no_grad", "on"]),
-                "c": Reason("when the two modes differ", lambda case: case.arguments()[0] != case.arguments()[1])}),
+                "b": Reason("when the two modes differ", lambda case: case.arguments()[0] != case.arguments()[1]),
+                "c": Reason("when the view was not recorded and the change would be",
+                            lambda case: case.arguments() == ["no_grad", "on"])}),
         look="Run the two lines, and read the error: it names both ways out."),
 )

@@ -63,7 +63,7 @@ KEY = Key(
         "18.4": (("[0, 2, 2]", "what is overwritten has the slope 0"), ("[0, 0, 0]", "takes y out of the graph")),
         "18.5": (("False", "a view may always be changed"),),
     },
-    why={"18.1": "a", "18.2": "a", "18.3": "a", "18.4": "b", "18.5": "b"},
+    why={"18.1": "a", "18.2": "a", "18.3": "a", "18.4": "b", "18.5": "c"},
     exercises={"faded": no_negatives("w.clone()", "0.0"), "open1": powers(*LIST, "return torch.stack(found)"),
                "open2": set_row("with torch.no_grad():", "    weight[i] = row")},
     exercises_wrong={"faded": NEGATIVES_WRONG, "open1": POWERS_WRONG, "open2": ROW_WRONG},
