@@ -406,8 +406,8 @@ def alike(x: Any, other: Any) -> bool:
 
 
 def on_host(backend: Any) -> bool:
-    """Whether a backend is for NumPy's own arrays, or for batches of them (batched.py). A program that is being traced has
-    the CPU as its device, too, but its arrays must not be mixed with NumPy's."""
+    """Whether a backend is for NumPy's own arrays, or for batches of them (batched.py). A program that is being traced
+    has the CPU as its device, too, but its arrays must not be mixed with NumPy's."""
     return backend is None or getattr(backend, "has_batches", False)
 
 
