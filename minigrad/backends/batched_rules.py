@@ -573,12 +573,12 @@ def add_at(out: Any, index: Any, x: Any) -> None:
 
 
 @rule(np.take)
-def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+def take(a: Any, indices: Any, axis: Any = None) -> Any:
     a, axis = (np.ravel(a), 0) if axis is None else (a, axis % np.ndim(a))
     level = innermost((a, indices))
     assert level is not None
     if batched_at(a, level) and innermost((indices,)) is None:
-        return a.like(np.take(a.value, indices, axis + 1, mode=mode))
+        return a.like(np.take(a.value, indices, axis + 1))
     return advanced(a, (*(ALL,) * axis, indices), level).read()
 
 

@@ -8,11 +8,12 @@ from typing import Any
 
 from minigrad._base.nested import leaves
 from minigrad.backends.batched import Level, NoRule, batched_at
+from minigrad.backends.registry import backend_of, on_host
 from minigrad.core import Tensor
 from minigrad.func.batching import Enter, Leave, entering, lifted
 from minigrad.func.transforms import refilled, structure
 from minigrad.ops.random import default_generator
-from minigrad.ops.shape.join import cat
+from minigrad.ops.shape.join import cat, stack
 
 __all__ = ["vmap"]
 
@@ -25,7 +26,8 @@ def vmap(func: Function, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
     """Return a function that runs `func` on all examples of a batch at once.
 
     `func` is written for one example; inside, its tensors lack the dimension of the batch. You need it where a function
-    of one example is given: per-example gradients, `vmap(grad(loss))`, or the rows of a Jacobian.
+    of one example is given: per-example gradients, `vmap(grad(loss))`, or the rows of a Jacobian. On a device other
+    than the CPU it runs `func` for each example.
 
     Args:
         in_dims: which dimension of each argument has the examples; None: the argument is the same for all. One number
@@ -65,6 +67,9 @@ class Call:
         dims = self.dims_of(args)
         values = [lifted(value) if isinstance(value, Tensor) else value for value in leaves(args)]
         size = size_of(values, dims)
+        if size and not all(dim is None or on_host(backend_of(value.array))
+                            for value, dim in zip(values, dims, strict=True)):
+            return self.one_by_one(args, values, dims, size, kwargs)
         if chunk_size is None or not size:
             return self.of_batch(args, values, dims, size, kwargs)
         state = default_generator.get_state()
@@ -76,7 +81,7 @@ class Call:
             part = [value if dim is None else value.narrow(dim, start, length)
                     for value, dim in zip(values, dims, strict=True)]
             results.append(self.of_batch(args, part, dims, length, kwargs))
-        return self.of_chunks(results)
+        return self.joined(results, cat)
 
     def dims_of(self, args: tuple[Any, ...]) -> list[int | None]:
         """The dimension of each tensor among the arguments. Raises PyTorch's ValueErrors if they do not fit."""
@@ -117,6 +122,18 @@ class Call:
             except NoRule as error:
                 raise RuntimeError(*error.args) from error
 
+    def one_by_one(self, args: Any, values: Sequence[Any], dims: Sequence[int | None], size: int,
+                   kwargs: dict[str, Any]) -> Any:
+        """Run the function on one example after the other: there are no batches of a device's arrays."""
+        state = default_generator.get_state()
+        results = []
+        for i in range(size):
+            if self.randomness == "same":
+                default_generator.set_state(state)
+            given = [value if dim is None else value.select(dim, i) for value, dim in zip(values, dims, strict=True)]
+            results.append(self.func(*refilled(args, iter(given)), **kwargs))
+        return self.joined(results, stack)
+
     def left(self, results: Any, level: Level) -> Any:
         """Results as those outside see them. Raises ValueError if `out_dims` does not fit them."""
         if isinstance(results, Tensor):
@@ -149,11 +166,11 @@ class Call:
                              f"{dim})")
         return Leave.forward(lifted(result), level, dim % ndim)
 
-    def of_chunks(self, results: list[Any]) -> Any:
+    def joined(self, results: list[Any], join: Callable[[Any, int], Tensor]) -> Any:
         """The results of several runs, one behind the other."""
         dims = spread(self.out_dims, results[0]) or []
         columns = zip(*[leaves(each) for each in results], strict=True)
-        return refilled(results[0], iter([parts[0] if dim is None else cat(parts, dim)
+        return refilled(results[0], iter([parts[0] if dim is None else join(parts, dim)
                                           for parts, dim in zip(columns, dims, strict=True)]))
 
 

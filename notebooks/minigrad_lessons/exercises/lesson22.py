@@ -68,11 +68,11 @@ def _why_dual(sign: str, a: float, da: float, b: float, db: float, found: float)
             "quotient.")
 
 
-PROGRAMS: dict[str, tuple[Function, torch.Tensor]] = {
-    "torch.stack([v[0] * v[1], v[0]])": (lambda v: torch.stack([v[0] * v[1], v[0]]), torch.tensor([2.0, 5.0])),
+PROGRAMS: dict[str, tuple[Function, list[float]]] = {
+    "torch.stack([v[0] * v[1], v[0]])": (lambda v: torch.stack([v[0] * v[1], v[0]]), [2.0, 5.0]),
     "torch.stack([v.sum(), v[0], v[1] * v[2]])": (lambda v: torch.stack([v.sum(), v[0], v[1] * v[2]]),
-                                                  torch.tensor([1.0, 2.0, 3.0])),
-    "v.sum() * torch.arange(4.0)": (lambda v: v.sum() * torch.arange(4.0), torch.tensor([1.0, 2.0])),
+                                                  [1.0, 2.0, 3.0]),
+    "v.sum() * torch.arange(4.0)": (lambda v: v.sum() * torch.arange(4.0), [1.0, 2.0]),
 }
 
 
@@ -81,7 +81,8 @@ def by_columns(student: Callable[..., Any]) -> None:
     name = "check.by_columns"
     if not report.to_judge(name, "by_columns", "Write by_columns(f, x).", student):
         return
-    for code, (f, x) in PROGRAMS.items():
+    for code, (f, values) in PROGRAMS.items():
+        x = torch.tensor(values)
         found = _tensor(name, student, "f, x", f, x)
         if found is None:
             return
