@@ -102,8 +102,7 @@ PREDICTIONS = (
         look="Print y and y.grad_fn.name() after the line."),
     Prediction(
         "18.4",
-        (Belief("what is overwritten has the slope 0", lambda: wrote("y[0] = 5.0")),
-         Belief("no_grad takes y out of the graph", lambda: wrote("y.fill_(1.0)"))),
+        (Belief("what is overwritten has the slope 0", lambda: wrote("y[0] = 5.0")),),
         Why("What does x.grad follow?", _names,
             ('wrote("y[0] = 5.0")', 'wrote("with torch.no_grad(): y[0] = 5.0")',
              'wrote("with torch.no_grad(): y.mul_(10)")', 'wrote("y.mul_(10)")'),

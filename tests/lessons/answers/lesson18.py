@@ -60,7 +60,7 @@ KEY = Key(
         "18.1": (("[2, 2, 2]", "stays in the view"), ("[0, 0, 2]", "stops the gradient of what was there")),
         "18.2": (("[20, 20, 2]", "every index gives a view"),),
         "18.3": (("[2, 2, 2]", "nothing is written to y"),),
-        "18.4": (("[0, 2, 2]", "what is overwritten has the slope 0"), ("[0, 0, 0]", "takes y out of the graph")),
+        "18.4": (("[0, 2, 2]", "what is overwritten has the slope 0"),),
         "18.5": (("False", "a view may always be changed"),),
     },
     why={"18.1": "a", "18.2": "a", "18.3": "a", "18.4": "b", "18.5": "c"},
