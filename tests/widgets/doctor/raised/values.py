@@ -155,7 +155,7 @@ def a_policy_that_diverged():
 @raises("value-out-of-range", "loc", "mean float32 of shape (2,)", "nan", mend="torch.isfinite(mean)")
 def a_distribution_of_nan():
     mean = torch.tensor([0.0, float("nan")])
-    return torch.distributions.Normal(mean, 1.0)  # <-
+    return torch.distributions.Normal(mean, 1.0, validate_args=True)  # <-
 
 
 @raises("not-a-tensor", "model.0, Linear", "numpy.ndarray", mend="data = torch.as_tensor(data, dtype=torch.float32)")
