@@ -12,10 +12,10 @@ import numpy as np
 
 from minigrad._base.nested import leaves
 from minigrad.backends.numpy import XP
-from minigrad.backends.registry import HOST, backend_of, device_like, on_host
 from minigrad.core import Tensor, plain
 from minigrad.func.transforms import Argnums, Function, jvp, only_tensors, positions, refilled, vjp, wrapped
 from minigrad.func.vmap import vmap
+from minigrad.history.views import host_or_device
 
 __all__ = ["hessian", "jacfwd", "jacrev"]
 
@@ -108,7 +108,7 @@ def unit_vectors(tensors: Sequence[Tensor]) -> list[Tensor]:
     """The unit vectors of all tensors together: for each a tensor with all of them along its first dimension."""
     count, made = first_of(tensors, len(tensors)), []
     for index, tensor in enumerate(tensors):
-        handle = HOST if on_host(backend_of(tensor.array)) else device_like(tensor.array)
+        handle = host_or_device(tensor.array)
         rows = XP.zeros((count, tensor.numel()), handle, tensor.array.dtype)
         one = np.arange(tensor.numel(), like=handle)
         rows[first_of(tensors, index) + one, one] = 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from typing import Any
 
@@ -10,14 +9,6 @@ import pytest
 
 from minigrad_widgets import explain
 from tests.widgets.doctor.provoked_arguments import SAID
-
-LIBRARIES = ["minigrad", pytest.param("torch", marks=pytest.mark.torch)]
-
-
-@pytest.fixture(params=LIBRARIES)
-def torch(request: pytest.FixtureRequest) -> Any:
-    pytest.importorskip(request.param)
-    return importlib.import_module(request.param)
 
 
 @pytest.mark.parametrize("name", SAID)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -10,16 +9,6 @@ import numpy as np
 import pytest
 
 from minigrad_widgets import depends
-
-LIBRARIES = ["minigrad", pytest.param("torch", marks=pytest.mark.torch)]
-
-
-@pytest.fixture(params=LIBRARIES)
-def torch(request: pytest.FixtureRequest) -> Any:
-    pytest.importorskip(request.param)
-    library = importlib.import_module(request.param)
-    library.manual_seed(0)
-    return library
 
 
 def changed(torch: Any, program: Callable[[Any], Any], x: Any) -> np.ndarray[Any, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -14,16 +13,6 @@ from minigrad_widgets import checkup, explain
 from minigrad_widgets.doctor.findings import Finding
 from minigrad_widgets.doctor.watch import Watch
 from tests.widgets.doctor.models import batch, models
-
-LIBRARIES = ["minigrad", pytest.param("torch", marks=pytest.mark.torch)]
-
-
-@pytest.fixture(params=LIBRARIES)
-def torch(request: pytest.FixtureRequest) -> Any:
-    pytest.importorskip(request.param)
-    library = importlib.import_module(request.param)
-    library.manual_seed(0)
-    return library
 
 
 def found(torch: Any, model: Any, loss: Callable[[], Any], rate: float = 0.05) -> list[Finding]:
