@@ -32,7 +32,8 @@ RULES = {  # in the order of the page: what each finds
     "not-in-optimizer": "a parameter with a gradient that no optimizer holds",
     "stale-in-optimizer": "an optimizer that holds tensors which the model no longer has",
     "nothing-moves": "parameters that got gradients and that no step changed: `step` is never called, or named without "
-                     "its parentheses, the learning rate is 0, gradients are clipped to 0",
+                     "its parentheses, the learning rate of a group is 0, gradients are clipped or multiplied to 0, "
+                     "the optimizer has another model's parameters",
     "frozen-by-mistake": "parameters that an optimizer holds and that the step freezes for good, by `requires_grad`; a "
                          "group of its own that was frozen from the start",
     "zero-gradient": "gradients that are exactly 0 in every step, and what makes them so: a factor of 0, an empty "
