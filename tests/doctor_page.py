@@ -29,7 +29,8 @@ RULES = {  # in the order of the page: what each finds
     "no-graph-loss": "`backward` on a loss that has no graph, and where the graph was cut",
     "leaf-loss": "a loss that has no graph and was made a leaf, as by `requires_grad_()`, and where its graph was cut",
     "not-a-leaf": "a tensor that is used as a parameter but is the result of an op",
-    "not-in-optimizer": "a parameter with a gradient that no optimizer holds",
+    "not-in-optimizer": "a parameter with a gradient that no optimizer holds, also one that a module keeps as a plain "
+                        "attribute or a buffer",
     "stale-in-optimizer": "an optimizer that holds tensors which the model no longer has",
     "nothing-moves": "parameters that got gradients and that no step changed: `step` is never called, or named without "
                      "its parentheses, the learning rate of a group is 0, gradients are clipped or multiplied to 0, "

@@ -211,3 +211,88 @@ def test_the_optimizer_of_another_model(torch: Any, mistaken: bool) -> None:
     assert [each.what for each in findings] == [
         "optimizer holds the parameters of teacher, which got no gradient: nothing changes those of student, which "
         "did."] * mistaken
+
+
+# leaves that a module keeps, and that are no parameters
+def shifted(torch: Any, keep: Callable[[Any, Any], None]) -> Any:
+    """A layer that adds what `keep` has it keep."""
+    class Shifted(torch.nn.Module):  # type: ignore[misc]  # the base is known when it runs
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = torch.nn.Linear(8, 3)
+            keep(self, torch.zeros(3, requires_grad=True))
+
+        def forward(self, x: Any) -> Any:
+            held = self.shift
+            return self.body(x) + (held[0] if isinstance(held, list) else held)
+
+    return Shifted()
+
+
+def as_attribute(module: Any, tensor: Any) -> None:
+    module.shift = tensor
+
+
+def in_list(module: Any, tensor: Any) -> None:
+    module.shift = [tensor]
+
+
+def as_buffer(module: Any, tensor: Any) -> None:
+    module.register_buffer("shift", tensor)
+
+
+@pytest.mark.parametrize("keep", [as_attribute, in_list, as_buffer])
+def test_a_leaf_that_is_kept_beside_the_parameters(torch: Any, keep: Any) -> None:
+    model = torch.nn.Sequential(shifted(torch, keep))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    [finding] = checkup(lambda: iteration(torch, model, optimizer)).findings
+    assert (finding.severity, finding.rule) == ("warning", "not-in-optimizer")
+    assert finding.what == (f"model.0.shift{'[0]' if keep is in_list else ''} got a gradient, but it is a "
+                            f"{'buffer' if keep is as_buffer else 'plain attribute'}, not a parameter: "
+                            "model.parameters() leaves it out, and it will never change.")
+
+
+def unused(tensor: Any, grad: Any) -> None:
+    pass
+
+
+def descended(tensor: Any, grad: Any) -> None:
+    tensor.data -= 0.1 * grad
+
+
+@pytest.mark.parametrize("use", [unused, descended])
+def test_a_leaf_whose_gradient_the_step_uses_itself(torch: Any, use: Any) -> None:
+    model, (x, y) = shifted(torch, as_attribute), batch(torch)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        use(model.shift, model.shift.grad)
+        model.shift.grad = None
+
+    assert checkup(step).findings == []
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_leaf_kept_beside_the_parameters_that_the_optimizer_holds(torch: Any, held: bool) -> None:
+    model = shifted(torch, as_attribute)
+    optimizer = torch.optim.SGD([*model.parameters(), *[model.shift] * held], lr=0.1)
+    rules = [each.rule for each in checkup(lambda: iteration(torch, model, optimizer)).findings]
+    assert rules == ["not-in-optimizer"] * (not held)
+
+
+def test_gradients_that_are_zero_from_the_start_are_not_lost(torch: Any) -> None:
+    model, scale, (x, y) = torch.nn.Linear(8, 3), torch.zeros(3, requires_grad=True), batch(torch)
+    torch.nn.init.zeros_(model.weight)
+    torch.nn.init.zeros_(model.bias)
+    optimizer = torch.optim.SGD([scale], lr=0.1)
+
+    def step() -> None:
+        model.zero_grad()
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(x) * scale + model.bias, y).backward()
+        optimizer.step()
+
+    assert "nothing-moves" not in [each.rule for each in checkup(step, model=model, optimizer=optimizer).findings]

@@ -21,6 +21,7 @@ from minigrad_widgets.doctor.library import (
     is_module,
     is_optimizer,
     library_of,
+    loose_leaves,
     surroundings,
 )
 from minigrad_widgets.doctor.recording import Recording, is_ours, run
@@ -64,9 +65,10 @@ def checkup(step: Callable[[], Any], *, model: Any = None, optimizer: Any = None
     tensors = [each.value for each in held_tensors(names)]
     state = State(library, models, optimizers, tensors, [each.value for each in found_in(names, is_helper)])
     try:
-        recording = recorded(library, step, steps, models, optimizers, names, state)
+        loose = loose_leaves(models)
+        recording = recorded(library, step, steps, models, optimizers, names, state, [each.tensor for each in loose])
         facts = Facts(recording, models, optimizers, surroundings(step), step)  # the step may have bound new names
-        facts.moved = state.moved()
+        facts.moved, facts.loose = state.moved(), loose
         facts.required = {key: kept[4] for key, kept in state.tensors.items()}
         report = examined(facts)
     finally:
@@ -129,14 +131,16 @@ def outermost(models: Sequence[Named]) -> list[Named]:
 
 
 def recorded(library: Library, step: Callable[[], Any], steps: int, models: Sequence[Named],
-             optimizers: Sequence[Named], names: dict[str, Any], state: State) -> Recording:
+             optimizers: Sequence[Named], names: dict[str, Any], state: State,
+             loose: Sequence[Any]) -> Recording:
     """Run the step under the recorder."""
     variables = {name: value for name, value in names.items() if not inspect.ismodule(value) and name != "self"}
     variables |= {each.name: each.value for each in models if each.name.isidentifier()}
 
     def watched() -> list[Any]:
         parameters = [p for _, model in models for p in model.parameters()]
-        return parameters + [p for _, each in optimizers for group in each.param_groups for p in group["params"]]
+        parameters += [p for _, each in optimizers for group in each.param_groups for p in group["params"]]
+        return [*parameters, *loose]
 
     return run(library, step, variables, steps, watched, lambda optimizer: update_of(
         library.array, optimizer, {key: kept[1] for key, kept in state.tensors.items()}))

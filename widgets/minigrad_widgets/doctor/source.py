@@ -38,7 +38,8 @@ def path_of(function: Any) -> tuple[str, int] | None:
 
 
 def attribute_line(owner: Any, attribute: str, role: str) -> list[Place]:
-    """Return the line in an object's class that assigns one of its attributes, `self.attribute = …`."""
+    """Return the line in an object's class that assigns one of its attributes, `self.attribute = …`, or registers it as
+    a buffer."""
     for cls in type(owner).__mro__:
         init = cls.__dict__.get("__init__")
         start = None if init is None else path_of(init)
@@ -48,7 +49,9 @@ def attribute_line(owner: Any, attribute: str, role: str) -> list[Place]:
         function = next((n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.lineno == start[1]), None)
         lines = [] if function is None else [
             n.lineno for n in ast.walk(function) if isinstance(n, ast.Attribute) and n.attr == attribute
-            and isinstance(n.ctx, ast.Store) and isinstance(n.value, ast.Name)]
+            and isinstance(n.ctx, ast.Store) and isinstance(n.value, ast.Name) or isinstance(n, ast.Call)
+            and isinstance(n.func, ast.Attribute) and n.func.attr.startswith("register_")
+            and any(isinstance(each, ast.Constant) and each.value == attribute for each in n.args[:1])]
         if lines:
             return [place_at(start[0], lines[0], role)]
     return []

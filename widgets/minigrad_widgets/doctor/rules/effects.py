@@ -92,8 +92,9 @@ def starved(facts: Facts, named: Named) -> Finding | None:
     known = facts.of_kind("backward", "grad", "zero_grad", "step")
     first = next(i for i, c in enumerate(known) if c.subject is named.value and c.kind == "step")
     before = [c.kind for c in known[:first] if c.kind != "step"][-1:]
+    held = {facts.recording.numbers.get(id(p)) for group in named.value.param_groups for p in group["params"]}
     if before in ([], ["zero_grad"]) or not any(
-            facts.norm(e["gradient"]) for e in facts.events if e["kind"] == "accumulate"):
+            facts.norm(e["gradient"]) for e in facts.events if e["kind"] == "accumulate" and e["tensor"] in held):
         return None  # in the wrong order, or there never were any
     steps, clips = steps_at(facts, named.value), [c for c in facts.of_kind("clip") if c.subject == 0]
     if clips:
