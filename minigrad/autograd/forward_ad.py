@@ -36,7 +36,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from minigrad._base.contexts import safe_exit
 from minigrad._base.tensor_data import SUFFIXES
-from minigrad.autograd.function import Function
+from minigrad.autograd.function import Function, wrap_apply
 from minigrad.autograd.grad_mode import _DecoratorContextManager
 from minigrad.backends.numpy import XP
 from minigrad.core import LOCAL, UNUSUAL, Node, Tensor, edge_target, plain
@@ -409,18 +409,20 @@ class FunctionCall(NamedTuple):
                     level.set(output, checked(output, tangent))
 
 
-APPLY = vars(Function)["apply"]
+def applied(apply: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap `Function.apply` while a level is on: what runs inside `forward` sees no level."""
+    def call(cls: type[Function], *args: Any, **kwargs: Any) -> Any:
+        if not STATE.levels:
+            return apply(cls, *args, **kwargs)
+        with within(()):
+            result = apply(cls, *args, **kwargs)
+        STATE.call.push()
+        return result
+
+    return call
 
 
-@functools.wraps(APPLY.__func__)
-def applied(cls: type[Function], *args: Any, **kwargs: Any) -> Any:
-    """`Function.apply` while a level is on: what runs inside `forward` sees no level."""
-    if not STATE.levels:
-        return APPLY.__func__(cls, *args, **kwargs)
-    with within(()):
-        result = APPLY.__func__(cls, *args, **kwargs)
-    STATE.call.push()
-    return result
+applied.innermost = True  # type: ignore[attr-defined]  # transforms decide first which levels there are
 
 
 class AllLevels:
@@ -452,7 +454,7 @@ class AllLevels:
         UNUSUAL.set("dual levels", on)
         UNUSUAL.tangents = Following if on else None
         SUFFIXES[:] = [shown] if on else []
-        Function.apply = classmethod(applied) if on else APPLY  # type: ignore[method-assign, assignment]  # for a while
+        wrap_apply(applied, on)
         if on != (Following.new_pass in UNUSUAL.pass_wrappers):
             (UNUSUAL.pass_wrappers.append if on else UNUSUAL.pass_wrappers.remove)(Following.new_pass)
 
