@@ -36,7 +36,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from minigrad._base.contexts import safe_exit
 from minigrad._base.tensor_data import SUFFIXES
-from minigrad.autograd.function import Function, wrap_apply
+from minigrad.autograd.function import Function
 from minigrad.autograd.grad_mode import _DecoratorContextManager
 from minigrad.backends.numpy import XP
 from minigrad.core import LOCAL, UNUSUAL, Node, Tensor, edge_target, plain
@@ -407,6 +407,20 @@ class FunctionCall(NamedTuple):
             for output, tangent in zip(self.outputs, found, strict=True):
                 if tangent is not None:
                     level.set(output, checked(output, tangent))
+
+
+APPLY_WRAPPERS: list[Callable[..., Any]] = []  # the innermost first
+
+
+def wrap_apply(wrapper: Callable[..., Any], on: bool) -> None:
+    """Put a wrapper around what `Function.apply` does, or remove it. One with an attribute `innermost` stays inside."""
+    if (wrapper in APPLY_WRAPPERS) == on:
+        return
+    (APPLY_WRAPPERS.append if on else APPLY_WRAPPERS.remove)(wrapper)
+    apply = vars(Function)["_apply"].__func__
+    for each in sorted(APPLY_WRAPPERS, key=lambda each: not hasattr(each, "innermost")):
+        apply = each(apply)
+    Function._transformed = apply if APPLY_WRAPPERS else None
 
 
 def applied(apply: Callable[..., Any]) -> Callable[..., Any]:

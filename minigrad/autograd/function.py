@@ -221,20 +221,6 @@ def node_class(cls: type[Function]) -> type[BackwardCFunction]:
 Function._backward_cls = node_class(Function)
 
 
-APPLY_WRAPPERS: list[Callable[..., Any]] = []  # the innermost first
-
-
-def wrap_apply(wrapper: Callable[..., Any], on: bool) -> None:
-    """Put a wrapper around what `Function.apply` does, or remove it. One with an attribute `innermost` stays inside."""
-    if (wrapper in APPLY_WRAPPERS) == on:
-        return
-    (APPLY_WRAPPERS.append if on else APPLY_WRAPPERS.remove)(wrapper)
-    apply = vars(Function)["_apply"].__func__
-    for each in sorted(APPLY_WRAPPERS, key=lambda each: not hasattr(each, "innermost")):
-        apply = each(apply)
-    Function._transformed = apply if APPLY_WRAPPERS else None
-
-
 def positional(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any], skip: bool) -> tuple[Any, ...]:
     """Move keyword arguments to the positions where `forward` takes them; `skip` its first parameter, the ctx."""
     code = forward.__code__

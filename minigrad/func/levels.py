@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from minigrad.autograd.function import wrap_apply
+from minigrad.autograd.forward_ad import wrap_apply
 from minigrad.backends.batched import CURRENT, Level
 
 __all__ = ["STACK", "entered_on_stack", "lowered"]

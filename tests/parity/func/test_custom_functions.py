@@ -191,6 +191,12 @@ def named(m):
     return names
 
 
+def gamma(m):
+    m.manual_seed(1)
+    draw = lambda a: m.distributions.Gamma(a, 1.0).rsample().sum()  # noqa: E731 (of the one line below)
+    return func_of(m).grad(draw)(m.ones(3))
+
+
 PROGRAMS = {
     "what a rule is told": told, "trees": trees, "a forward writes": written, "random": random,
     "inner without setup_context": inner_without_setup,
@@ -208,6 +214,8 @@ PROGRAMS = {
     "other structure": lambda m: ruled(m, lambda info, dims, x, y: (x, (0, 0))),
     "other count": lambda m: ruled(m, lambda info, dims, x, y: ((x, y), (0, 0, None))),
     "one dim for two": lambda m: ruled(m, lambda info, dims, x, y: ((x, y), 0)),
+    "gamma": lambda m: func_of(m).grad(lambda a: m.distributions.Gamma(a, 1.0).cdf(m.ones(2)).sum())(m.ones(2)),
+    "gamma, drawn": gamma,
     "a rule without vmap": lambda m: function(m, generate_vmap_rule=True).apply(ramp(m, 2), ramp(m, 2)),
     "a rule of the class": lambda m: m.autograd.Function.vmap(None, None),
 }
