@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -11,14 +10,6 @@ import pytest
 from minigrad_widgets import checkup
 from minigrad_widgets.doctor.findings import Finding
 from tests.widgets.doctor.models import batch
-
-LIBRARIES = ["minigrad", pytest.param("torch", marks=pytest.mark.torch)]
-
-
-@pytest.fixture(params=LIBRARIES)
-def torch(request: pytest.FixtureRequest) -> Any:
-    pytest.importorskip(request.param)
-    return importlib.import_module(request.param)
 
 
 def iteration(torch: Any, model: Any, optimizer: Any) -> None:
