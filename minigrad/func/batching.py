@@ -24,13 +24,16 @@ from minigrad._base.nested import mapped
 from minigrad._base.warnings import warn
 from minigrad.autograd.forward_ad import BORN, carrying, replaced, tensors_in
 from minigrad.backends import batched_rules
-from minigrad.backends.batched import CURRENT, Batched, Level, NoRule, batched_at, innermost, make_ready
+from minigrad.backends.batched import CURRENT, RULES, Batched, Level, NoRule, batched_at, innermost, make_ready
 from minigrad.core import LOCAL, Node, Tensor, counter_of, record1
 from minigrad.core.tensor import next_sequence_nr
+from minigrad.func.whole_ops import WHOLE_OPS
 from minigrad.ops._dispatch.op_wrappers import OPS, is_part
 from minigrad.ops.shape.join import stack
 
 __all__ = ["Enter", "Leave", "entering", "lifted", "split_by_example"]
+
+RULES.update(WHOLE_OPS)
 
 MASKED_SELECT = ("vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this "
                  "because for each batch this would return a differently shaped Tensor. Please file an issue at "

@@ -20,6 +20,7 @@ from minigrad.autograd.grad_mode import enable_grad
 from minigrad.core import Tensor, edge_target
 from minigrad.core.engine import start_grads
 from minigrad.ops.factory import zeros_like
+from minigrad.ops.shape.views import View
 
 __all__ = ["grad", "grad_and_value", "jvp", "linearize", "vjp"]
 
@@ -139,7 +140,7 @@ class Reverse:
         only_tensors(tree)
 
         def alias(tensor: Tensor) -> Tensor:
-            made: Tensor = tensor.view_as(tensor)
+            made: Tensor = View.forward(tensor, tensor.array.shape)
             if not tensor._requires_grad:
                 keep(OWNERS, id(made), note_birth(made.requires_grad_()), self)
             self.inputs.append(made)

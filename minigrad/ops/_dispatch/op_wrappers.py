@@ -46,6 +46,7 @@ class OpWrappers:
         self.applied: tuple[Wrapper, ...] | None = ()  # those that all ops have; None while that changes
         self.written: dict[type[Node], Any] = {}  # the forward of each class as it was written
         self.wrapped: dict[tuple[Any, ...], Any] = {}  # by class and wrappers: its forward inside these
+        self.tables: dict[tuple[Wrapper, ...], list[tuple[type[Node], Any]]] = {}  # the same of all classes
         self.classes: list[type[Node]] = []  # those that have a forward, found when it is first needed
         self.bound: list[Bound] = []
         self.after: list[Callable[[], None]] = []  # called when methods of Tensor were bound again
@@ -71,8 +72,12 @@ class OpWrappers:
         if not self.classes:
             self.classes = [cls for cls in op_nodes() if isinstance(
                 self.written.setdefault(cls, vars(cls).get("forward")), (staticmethod, classmethod))]
-        for cls in self.classes:
-            setattr(cls, "forward", self.inside(cls, self.written[cls]))  # noqa: B010 (as of a Node, mypy knows none)
+            self.tables = {}
+        installed = tuple(self.installed)
+        if installed not in self.tables:  # `vmap` and `jvp` come here at each call
+            self.tables[installed] = [(cls, self.inside(cls, self.written[cls])) for cls in self.classes]
+        for cls, forward in self.tables[installed]:
+            setattr(cls, "forward", forward)  # noqa: B010 (as of a Node, mypy knows none)
         for owner, name, cls in self.bound:
             function = getattr(cls, "forward")  # noqa: B009 (as above)
             setattr(owner, name, function if owner is Tensor else staticmethod(function))
