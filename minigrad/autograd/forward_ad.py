@@ -14,8 +14,8 @@ that of an input: Jᵀg. In `g` it is linear, always. So it holds the other dire
 Four rules follow, and docs/ops.md says which one an op uses:
 
 - The *formula* itself, for elementwise ops: J is diagonal, and Jᵀ = J. The tangent goes in where the gradient would.
-- The *op* itself, for linear ops: J is the op. So a view of a dual has a view of its tangent, and what is written to one
-  is written to the other.
+- The *op* itself, for linear ops: J is the op. So a view of a dual has a view of its tangent, and what is written to
+  one is written to the other.
 - The *product* rule, for ops that are linear in each of two arguments: the op with each of the two replaced by its
   tangent, added up. (The transpose would do, in three times the time.)
 - Its *transpose* for all others: the formula is run on a `g` of zeros, recorded, and then differentiated by `g`.
@@ -48,7 +48,7 @@ from minigrad.core.input_buffer import GraphTask
 from minigrad.core.saved import versions_of
 from minigrad.core.tensor import next_sequence_nr
 from minigrad.ops._dispatch.elementwise import ByNumber, OfNumber, OfOne, OfTwo
-from minigrad.ops._dispatch.op_wrappers import OPS, is_part
+from minigrad.ops._dispatch.op_wrappers import Lingering, is_part
 from minigrad.ops.factory import zeros_like
 from minigrad.ops.shape.views import Alias
 
@@ -189,10 +189,13 @@ def carrying(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[..
     def carry(*args: Any, **options: Any) -> Any:
         levels = STATE.levels
         if not levels:
+            if not CARRYING.count:
+                CARRYING.leave()
             return forward(*args, **options)
         tangents = {id(each): tangent for each in tensors_in(*args, *options.values())
                     if (tangent := levels[-1].get(each)) is not None}
-        with within(levels[:-1]):
+        STATE.levels = levels[:-1]  # `within`, without the grad mode
+        try:
             if not tangents:
                 return carry(*args, **options)
             op = args[0] if cls is None else cls
@@ -205,8 +208,13 @@ def carrying(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[..
                                                      PRODUCTS[op.__name__]))
                 return result
             return Push(carry, (args, options), tangents, levels).results()
+        finally:
+            STATE.levels = levels
 
     return carry
+
+
+CARRYING = Lingering(carrying)
 
 
 def moved_itself(call: Callable[..., Any], args: tuple[Any, ...], tangents: dict[int, Tensor],
@@ -234,7 +242,7 @@ def moved_product(call: Callable[..., Any], args: tuple[Any, ...], tangents: dic
         total = part if total is None else total + part
         if addend is not None:
             rest[addend] = zeros_like(args[addend])
-    assert total is not None
+    assert isinstance(total, Tensor)
     return total
 
 
@@ -459,16 +467,14 @@ def applied(cls: type[Function], *args: Any, **kwargs: Any) -> Any:
 
 
 class AllLevels:
-    """The levels that are on in the process: the first wraps all ops, the last unwraps them."""
-
-    count = 0
+    """The levels that are on in the process: the first wraps all ops; the first op after the last unwraps them."""
 
     @classmethod
     def push(cls) -> Tangents:
         """Enter one more level in this thread."""
         level = Tangents()
         STATE.levels = (*STATE.levels, level)
-        cls.count += 1
+        CARRYING.need(1)
         cls.update()
         return level
 
@@ -476,14 +482,13 @@ class AllLevels:
     def pop(cls) -> None:
         """Leave the innermost level of this thread."""
         STATE.levels = STATE.levels[:-1]
-        cls.count -= 1
+        CARRYING.need(-1)
         cls.update()
 
     @classmethod
     def update(cls) -> None:
-        """Install what a level needs, or remove it."""
-        on = cls.count > 0
-        OPS.wrap(carrying, on=on)
+        """Install what a level needs besides, or remove it."""
+        on = CARRYING.count > 0
         UNUSUAL.set("dual levels", on)
         UNUSUAL.tangents = Following if on else None
         SUFFIXES[:] = [shown] if on else []

@@ -554,7 +554,9 @@ def advanced(x: Any, index: Any, level: Any, writing: bool = False) -> Place:
     dims = max([np.ndim(parts[i]) for i in arrays], default=0)
     chosen = [aligned(parts[i], dims, level) for i in arrays]
     examples = np.arange(level.size).reshape(-1, *(1,) * dims)
-    front = np.moveaxis(view, [i + 1 for i in arrays], range(1, 1 + len(arrays)))
+    front = view
+    if arrays != list(range(len(arrays))):
+        front = np.moveaxis(view, [i + 1 for i in arrays], range(1, 1 + len(arrays)))
     adjacent = bool(arrays) and arrays == list(range(arrays[0], arrays[-1] + 1))
     return Place(front, (examples, *chosen), dims, arrays[0] if adjacent else 0, level)
 

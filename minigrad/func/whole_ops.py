@@ -9,16 +9,19 @@ channels.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import as_dtype
 from minigrad.backends.batched import Batched, Level, batched_at, innermost
 from minigrad.backends.batched_rules import whole
 from minigrad.backends.registry import is_array
+from minigrad.ops._dispatch import widened
 from minigrad.ops.nn.conv import Convolve, ConvolveInput, ConvolveWeight
-from minigrad.ops.nn.fold import Window
+from minigrad.ops.nn.fold import Window, columns
 from minigrad.ops.nn.pooling import MaxPoolBackward, Taken, greatest
 
 __all__ = ["WHOLE_OPS"]
@@ -39,9 +42,9 @@ def merged(x: Any) -> Any:
     return x.reshape((x.shape[0] * x.shape[1], *x.shape[2:]))
 
 
-def grouped(x: Any, level: Level) -> Any:
+def grouped(x: Any) -> Any:
     """(B, N, C, …) as (N, B C, …)."""
-    value = np.moveaxis(whole(x, level), 0, 1)
+    value = np.moveaxis(x, 0, 1)
     return value.reshape((len(value), value.shape[1] * value.shape[2], *value.shape[3:]))
 
 
@@ -58,7 +61,7 @@ def by_weights(function: Callable[..., Any], x: Any, w: Any, window: Window, *si
         return None
     if batched_at(w, level):
         lengths = [(n, level.size * c, *rest) for n, c, *rest in size]
-        return apart(function(grouped(x, level), merged(w.value), many(window, level), *lengths), level)
+        return apart(function(grouped(whole(x, level)), merged(w.value), many(window, level), *lengths), level)
     lengths = [(level.size * n, *rest) for n, *rest in size]
     y = function(merged(x.value), w, window, *lengths)
     return Batched(y.reshape((level.size, len(y) // level.size, *y.shape[1:])), level)
@@ -70,7 +73,15 @@ def of_weights(g: Any, x: Any, window: Window, size: Shape) -> Any:
     assert level is not None
     if not level.size:
         return None
-    y = ConvolveWeight.values(grouped(g, level), grouped(x, level), many(window, level), (level.size * size[0], *size[1:]))
+    g, x = whole(g, level), whole(x, level)
+    if g.shape[1] == 1:  # one picture in each example: its windows times its gradient, without a detour
+        groups, channels, outputs = level.size * window.groups, size[1:], size[0] // window.groups
+        count = math.prod(g.shape[3:])
+        windows = columns(widened(x[:, 0]), window).reshape((groups, math.prod(channels), count))
+        y = np.matmul(widened(g[:, 0]).reshape((groups, outputs, count)), windows.swapaxes(1, 2))
+        return Batched(as_dtype(y.reshape((level.size, *size)), g.dtype, copy=False), level)
+    lengths = (level.size * size[0], *size[1:])
+    y = ConvolveWeight.values(grouped(g), grouped(x), many(window, level), lengths)
     return Batched(y.reshape((level.size, *size)), level)
 
 
