@@ -50,7 +50,7 @@ def without_a_loop(batch: int, repeats: int) -> Figures:
     """What gradients for each example take by `vmap(grad(f))`, of the time of a loop."""
     ways = {"vmap": per_example(minigrad, batch, 8), "loop": per_example(minigrad, batch, 8, loop=True)}
     medians, ratios = interleaved({name: functools.partial(timed, run) for name, run in ways.items()}, repeats)
-    return {"group": "functions of functions", "name": "vmap(grad(f)), against a loop of grad(f)", "threads": 1,
+    return {"group": "vmap against a loop", "name": "vmap(grad(f)), against a loop of grad(f)", "threads": 1,
             "unit": "ms", "ratio": ratios["vmap"], "limit": 0.1,
             "times": {name: seconds * 1e3 for name, seconds in medians.items()}}
 
@@ -68,7 +68,7 @@ def figures(quick: bool, only: str) -> Iterator[Figures]:
     if only in "recording":
         for length, repeats in ((30, 2), (60, 2)) if quick else ((1_000, 15), (10_000, 5)):
             yield from recording(length, repeats)
-    if only in "functions of functions":
+    if only in "vmap against a loop":
         yield without_a_loop(*(2, 1) if quick else (64, 15))
     if only in "import":
         yield importing(1 if quick else 11)
