@@ -25,7 +25,7 @@ Try it: press → below, or open **numbers** and drag one of them, and every gra
 - **Look into your own model.** [Five steps](your_own_model.md) from a PyTorch model to the layer where its gradient
   is lost. [The gallery](gallery.md) shows every inspector.
 
-To run the lessons yourself:
+{lab}To install the lessons:
 
 ```sh
 git clone {repository} && cd minigrad
@@ -69,6 +69,13 @@ api/index
 """
 
 
+LAB = """To run the lessons yourself, with nothing to install:
+<a href="lab/lab/index.html?path=00_build_it_yourself.ipynb">open a lesson in your browser</a>. In a copy of this site,
+without a network, `python -m http.server` serves them.
+
+"""
+
+
 def recorded() -> Trace:
     """What program.py does."""
     with record() as trace:
@@ -78,8 +85,9 @@ def recorded() -> Trace:
     return trace
 
 
-def front_page() -> str:
-    """The page in Markdown."""
+def front_page(lab: bool) -> str:
+    """The page in Markdown. `lab`: whether the site has one, in which the lessons run."""
     inspector = Inspector(recorded())
     state = {name: getattr(inspector, name) for name in Inspector.STATE}
-    return TEXT.format(repository=REPOSITORY, inspector=live("front", state, inspector.text), player=player("_static/"))
+    return TEXT.format(repository=REPOSITORY, lab=LAB if lab else "", player=player("_static/"),
+                       inspector=live("front", state, inspector.text))
