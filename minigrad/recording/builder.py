@@ -17,7 +17,8 @@ from minigrad.trace.schema import Parts
 
 __all__ = ["CELL", "LIBRARIES", "Builder", "Kept", "Large", "Whole", "in_libraries"]
 
-LIBRARIES = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep]  # their lines are not the user's
+LIBRARIES = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep,
+             "<frozen importlib"]  # whose lines are not the user's, as those that import a module
 STRIPPED: dict[str, tuple[list[str], list[str]]] = {}  # by path: the lines as `linecache` has them, and stripped
 CELL = "cell "  # the names of a notebook's cells begin like this
 PIECE = 1 << 16  # how many numbers of a large array are read at a time

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from minigrad._base.files import read_json, replace_file
@@ -12,6 +12,7 @@ from minigrad.trace.frame import Fold, Frame
 from minigrad.trace.holders import Held, Holders, held_text
 from minigrad.trace.packing import unpacked, written
 from minigrad.trace.query import EVERYTHING, Index, ModuleCall, Op
+from minigrad.trace.rows import Row, Rows
 from minigrad.trace.schema import FORMAT, FORWARD, VERSION, Parts
 from minigrad.trace.simulation import Simulation, simulate
 from minigrad.trace.summary import Summary, summary_of
@@ -194,9 +195,19 @@ class Trace:
     def summary(self) -> Summary:
         """Return what each module did, as a table: output, parameters, saved bytes, times and the gradient that came.
 
-        Printed, it is what torchinfo prints of a model, and the backward pass beside it. `rows` are the same as data.
+        Printed, it is what torchinfo prints of a model, and the backward pass beside it. `rows` are the same as data,
+        `total` what all did together.
         """
-        return summary_of(self._encoded())
+        return summary_of(Rows(self._indexed()))
+
+    def rows(self, groups: Iterable[tuple[Collection[int], int | None]]) -> list[Row]:
+        """Return what groups of nodes did, in the columns of `summary`: `trace.rows([([3, 4], None)])`.
+
+        The second of each pair is the call of a module that the nodes are, an index into `scopes`: its output is known.
+        Of other groups it is that of the last op. A parameter counts in the module that its name says, if that used it.
+        """
+        rows = Rows(self._indexed())
+        return [rows.of_nodes(nodes, call) for nodes, call in groups]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole trace as a dict that JSON can hold. Its lists are copies, their records the trace's own."""

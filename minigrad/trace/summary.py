@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from math import prod
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from minigrad.trace.format import listed, shape_text
-from minigrad.trace.query import Index, TracedTensor, around
+from minigrad.trace.query import around
+from minigrad.trace.rows import Rows
 from minigrad.trace.schema import Parts
 
 __all__ = ["ModuleRow", "Summary", "summary_of"]
 
-OUTSIDE = "(outside modules)"
+OUTSIDE, TOTAL = "(outside modules)", "total"
 UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6))
 
 
@@ -34,25 +34,26 @@ class ModuleRow(NamedTuple):
     outputs: tuple[tuple[int, ...], ...]
     """The shapes of all tensors that it returned, such as the three of an LSTM."""
     parameters: int
-    """The number of elements of the parameters that were used; a shared one counts where it belongs."""
+    """This and what follows: as in `minigrad.trace.rows.Row`."""
     saved: int
-    """The bytes that were kept for the backward pass. A storage counts once; parameters do not."""
+    flops: int
     forward_seconds: float | None
-    """The time of its ops; None without `record(times=True)`."""
     backward_seconds: float | None
-    """The time of their derivatives, in all passes."""
     gradient: float | None
-    """The norm of the first gradient that reached its output; None if none came or its values were not kept."""
 
 
 class Summary:
     """The modules of a trace as rows, the outermost first; printed, they are a table.
 
     `pandas.DataFrame(summary.rows)` and `polars.DataFrame(summary.rows)` give the same as a data frame.
+
+    Attributes:
+        rows: a row for each module, and one for the ops outside all modules.
+        total: what all of them did together; a parameter or a storage that several use counts once.
     """
 
-    def __init__(self, rows: list[ModuleRow]) -> None:
-        self.rows = rows
+    def __init__(self, rows: list[ModuleRow], total: ModuleRow) -> None:
+        self.rows, self.total = rows, total
 
     def __iter__(self) -> Iterator[ModuleRow]:
         return iter(self.rows)
@@ -72,7 +73,7 @@ class Summary:
         raise KeyError(f"no module {name!r} was called; called were {', '.join(row.name for row in self.rows)}")
 
     def __repr__(self) -> str:
-        return "\n".join(_table(self.rows))
+        return "\n".join(_table([*self.rows, self.total] if len(self.rows) > 1 else self.rows))
 
 
 class _Calls:
@@ -81,50 +82,46 @@ class _Calls:
     def __init__(self, module: str, depth: int, parent: str | None) -> None:
         self.module, self.depth, self.parent = module, depth, parent
         self.called: set[int] = set()
+        self.steps: list[int] = []  # of its ops
         self.nodes: set[int] = set()
-        self.parameters: set[int] = set()
         self.outputs: list[int] = []
-        self.step = -1  # of its last op
+
+    def row(self, name: str, rows: Rows) -> ModuleRow:
+        last = self.steps[-1] if self.steps else -1
+        row = rows.row(self.nodes, self.steps, self.outputs, last)
+        return ModuleRow(name, self.module, self.depth, len(self.called), *row)
 
 
-def summary_of(parts: Parts) -> Summary:
-    """Return what each module of a trace did, by its lists."""
-    index = Index(parts)
-    paths = index.paths
+def summary_of(rows: Rows) -> Summary:
+    """Return what each module of a trace did."""
+    parts, paths = rows.parts, rows.index.paths
     found: dict[str, _Calls] = {}
     for scope, path in enumerate(paths):
         parent = parts.scopes[scope]["parent"]
         inside = None if parent is None else paths[parent]
         found.setdefault(path, _Calls(parts.scopes[scope]["module"], _depth(parts, scope), inside))
-    outside = _Calls("", 0, None)
-    owned: set[int] = set()
+    outside, total = _Calls("", 0, None), _Calls("", 0, None)
     for step, event in enumerate(parts.events):
         if event["kind"] != "forward" or event.get("depth"):
             continue
-        node = event.get("node")
-        scope = event.get("scope") if node is None else parts.nodes[node].get("scope", event.get("scope"))
-        inside_of = list(around(parts, scope))
-        for calls in [found[paths[each]] for each in inside_of] or [outside]:
+        node, inside_of = event["node"], rows.scopes_of(step)
+        for calls in [*([found[paths[each]] for each in inside_of] or [outside]), total]:
             if event["outputs"] and (node is not None or not calls.nodes):  # not a statistic's update after the result
                 calls.outputs = event["outputs"][:1]
-            calls.step = step
+            calls.steps.append(step)
             if node is not None:
                 calls.nodes.add(node)
         for each in inside_of:
             found[paths[each]].called.add(each)
-        innermost = paths[inside_of[0]] if inside_of else None
-        for tensor in event["inputs"]:
-            if tensor is not None and parts.tensors[tensor]["parameter"] and tensor not in owned:
-                owned.add(tensor)
-                _give(found, _owner(found, parts.tensors[tensor]["name"], innermost), tensor)
-    for call in index.calls:
+    for call in rows.index.calls:
         record = parts.scopes[call.scope]
         if "inputs" in record:  # an older trace does not know what its modules returned
             found[call.name].outputs = record.get("outputs", [])
     found = dict(_nested(found))
     if outside.outputs:
         found[OUTSIDE] = outside
-    return Summary([_row(index, name, calls) for name, calls in found.items()])
+    return Summary([calls.row(name, rows) for name, calls in found.items()],
+                   total.row(TOTAL, rows)._replace(output=None, outputs=(), gradient=None))
 
 
 def _depth(parts: Parts, scope: int) -> int:
@@ -141,30 +138,6 @@ def _nested(found: dict[str, _Calls]) -> Iterator[tuple[str, _Calls]]:
         path = waiting.pop()
         yield path, found[path]
         waiting += inside[path][::-1]
-
-
-def _owner(found: Iterable[str], parameter: str | None, user: str | None) -> str | None:
-    """The module that has a parameter, by its name; where no call has that name, the one that used it first."""
-    path = (parameter or "").rpartition(".")[0]
-    return path if path in found else user
-
-
-def _give(found: dict[str, _Calls], path: str | None, tensor: int) -> None:
-    """Count a parameter for a module and for those around it."""
-    while path is not None:
-        found[path].parameters.add(tensor)
-        path = found[path].parent
-
-
-def _row(index: Index, name: str, calls: _Calls) -> ModuleRow:
-    parts = index.parts
-    forward, backward = index.seconds(calls.nodes)
-    shapes = tuple(tuple(parts.tensors[each]["shape"]) for each in calls.outputs)
-    gradient = index.gradient(calls.outputs[0], calls.step) if shapes else None
-    return ModuleRow(
-        name, calls.module, calls.depth, len(calls.called), shapes[0] if shapes else None, shapes,
-        sum(prod(parts.tensors[tensor]["shape"]) for tensor in calls.parameters), index.saved_bytes(calls.nodes),
-        forward, backward, None if gradient is None else TracedTensor(index, gradient).norm)
 
 
 def _table(rows: list[ModuleRow]) -> Iterator[str]:

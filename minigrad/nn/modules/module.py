@@ -221,6 +221,23 @@ def snapshot(module: Module) -> Callable[[], None]:
     return restore
 
 
+def load_below(module: Module, state: dict[str, Any], prefix: str, metadata: Any, assign: bool,
+               incompatible_keys: _IncompatibleKeys, error_msgs: list[str]) -> None:
+    """Load the part of a state dict below `prefix` into a module and all in it; list what does not fit."""
+    local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
+    if assign:
+        local_metadata["assign_to_params_buffers"] = True
+    module._load_from_state_dict(state, prefix, local_metadata, True, *incompatible_keys, error_msgs)
+    for name, child in module._modules.items():
+        if child is not None:
+            below = f"{prefix}{name}."
+            inner = {k: v for k, v in state.items() if k.startswith(below)}
+            load_below(child, inner, below, metadata, assign, incompatible_keys, error_msgs)
+    for hook in module._load_state_dict_post_hooks.values():
+        if hook(module, incompatible_keys) is not None:
+            raise AssertionError(POST_HOOK_RESULT)
+
+
 class Module:
     """A layer or a model: derive from this class, call `super().__init__()`, assign parameters and modules, and write
     `forward`.
@@ -838,24 +855,11 @@ class Module:
         metadata = getattr(state_dict, "_metadata", None)
         incompatible_keys, error_msgs, restore = _IncompatibleKeys([], []), list[str](), snapshot(self)
 
-        def load(module: Module, state: dict[str, Any], prefix: str = "") -> None:
-            local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
-            if assign:
-                local_metadata["assign_to_params_buffers"] = True
-            module._load_from_state_dict(state, prefix, local_metadata, True, *incompatible_keys, error_msgs)
-            for name, child in module._modules.items():
-                if child is not None:
-                    below = f"{prefix}{name}."
-                    load(child, {k: v for k, v in state.items() if k.startswith(below)}, below)
-            for hook in module._load_state_dict_post_hooks.values():
-                if hook(module, incompatible_keys) is not None:
-                    raise AssertionError(POST_HOOK_RESULT)
-
         state: Any = OrderedDict(state_dict)
         if metadata is not None:
             state._metadata = metadata
         try:
-            load(self, state)
+            load_below(self, state, "", metadata, assign, incompatible_keys, error_msgs)
             if strict:
                 for kind, keys in zip(("Unexpected", "Missing"), reversed(incompatible_keys), strict=True):
                     if keys:

@@ -17,6 +17,7 @@ import pytest
 
 import minigrad
 from minigrad import recorder
+from minigrad.recording import builder
 from tests.parity.trace.programs_traced import PROGRAMS
 
 pytestmark = pytest.mark.torch
@@ -366,6 +367,38 @@ def test_a_recording_that_begins_inside_of_a_module(torch, reader):
     assert [scope["module"] for scope in traces[0].scopes] == ["Tanh"]
     names = {node["name"]: node.get("scope") for node in traces[0].nodes}
     assert names["AddmmBackward0"] is None and names["TanhBackward0"] == 0
+
+
+LOADED = """import torch
+doubled = torch.ones(2) * 2
+linear = torch.nn.Linear(2, 2)
+linear(doubled).sum().backward()
+made = torch.utils.checkpoint.checkpoint(torch.exp, doubled, use_reentrant=False)
+"""
+
+
+@pytest.mark.parametrize("detail", ["values", "modules"])
+def test_what_a_library_does_while_it_is_imported_is_not_the_programs(torch, reader, tmp_path, monkeypatch, detail):
+    """As when the first checkpoint loads PyTorch's compiler; a module of the user's is the program's own."""
+    for name in ("library", "own"):
+        (tmp_path / f"{name}_{detail}.py").write_text(LOADED, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(builder, "LIBRARIES", [*builder.LIBRARIES, str(tmp_path / "library")])
+
+    class Late(torch.nn.Module):
+        def forward(self, x):
+            importlib.import_module(f"library_{detail}")
+            return x.exp()
+
+    x = torch.ones(2, requires_grad=True)
+    with reader.record(detail=detail) as trace:
+        Late()(x).sum().backward()
+    assert [event["op"] for event in trace.events if event["kind"] == "forward"] == ["exp", "sum"]
+    assert [event["kind"] for event in trace.events].count("backward_start") == 1
+    with reader.record(detail=detail) as trace:
+        importlib.import_module(f"own_{detail}")
+    files = {trace.files[event["file"]]["name"] for event in trace.events if event["kind"] == "forward"}
+    assert files == {f"own_{detail}.py"}
 
 
 def test_under_a_profiler_in_c(torch, reader):

@@ -44,7 +44,8 @@ net                Net         [4, 3]          24  176 B      3.28
   last             Sequential  [4, 3]           3   48 B      3.28
     0              Tanh        [4, 3]               48 B       2.3
     1              Linear      [4, 3]           3   48 B      3.28
-(outside modules)              scalar               48 B         1"""
+(outside modules)              scalar               48 B         1
+total                                          24  224 B"""
 
 
 def test_a_shared_parameter_counts_where_it_belongs() -> None:
@@ -56,6 +57,30 @@ def test_a_shared_parameter_counts_where_it_belongs() -> None:
 def test_what_is_not_known_has_no_column() -> None:
     first = repr(summary(train=False)).splitlines()[0].split()
     assert first == ["module", "class", "output", "parameters"]
+
+
+def test_the_total_counts_what_is_shared_once() -> None:
+    found = summary()
+    assert found.total.saved == 224 <= sum(row.saved for row in found if row.depth == 0)
+    assert found.total.parameters == found["net"].parameters and found.total.output is None
+    assert found["net"].flops == 2 * 4 * (2 * 3 + 3 * 3 + 3 * 3 + 3 * 3) + 4 * 3
+    assert found.total.flops == found["net"].flops + found["(outside modules)"].flops
+
+
+def test_rows_of_groups_of_nodes() -> None:
+    torch.manual_seed(0)
+    net = Net()
+    with record() as trace:
+        net(torch.ones(4, 2)).square().sum().backward()
+    scope = next(at for at, each in enumerate(trace.scopes) if each["name"] == "last")
+    inside = [at for at, each in enumerate(trace.scopes) if at == scope or each["parent"] == scope]
+    nodes = [at for at, each in enumerate(trace.nodes) if each.get("scope") in inside]
+    leaf = next(at for at, each in enumerate(trace.nodes) if "variable" in each
+                and trace.tensors[each["variable"]]["name"] == "net.again.weight")
+    of_module, of_ops, of_leaf = trace.rows([(nodes, scope), (nodes, None), ([leaf], None)])
+    assert of_module == of_ops == summary()["net.last"][4:]
+    assert (of_leaf.output, of_leaf.parameters, of_leaf.saved) == ((3, 3), 9, 0)
+    assert of_leaf.gradient == pytest.approx(float(net.again.weight.grad.norm()))  # type: ignore[union-attr]  # it came
 
 
 def test_times() -> None:

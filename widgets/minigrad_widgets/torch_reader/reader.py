@@ -306,7 +306,7 @@ class Reader:
         self.seen.drop_copies()
         self.passes.leave_broken(PRIVATE.running_pass())
         roots = frame.f_locals["t_outputs"]
-        if any(isinstance(root, torch.Tensor) and is_jagged(root) for root in roots):
+        if self.stack.is_loading(3) or any(isinstance(root, torch.Tensor) and is_jagged(root) for root in roots):
             return
         self.meet([t for t in roots if isinstance(t, torch.Tensor)])
         for root in roots:

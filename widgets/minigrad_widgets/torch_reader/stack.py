@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterator
+from importlib import _bootstrap
 from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -17,6 +18,8 @@ from minigrad.recorder import NOWHERE, Builder
 from minigrad_widgets.torch_reader.private import PRIVATE
 
 __all__ = ["Asked", "Call", "Look", "Stack", "caller"]
+
+LOADING: CodeType = vars(_bootstrap)["_load_unlocked"].__code__  # runs the code of a module that is imported
 
 
 class Call(NamedTuple):
@@ -30,8 +33,8 @@ class Call(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What one look at the stack found: the user's line; the special frame whose own work this is, None if it is the
-    user's or a module's; the calls, outermost first."""
+    """What one look at the stack found: the user's line; the special frame whose own work this is (PyTorch's, or that
+    of an import of a library), None if it is the user's or a module's; the calls, outermost first."""
 
     at: Any
     inside: FrameType | None
@@ -61,7 +64,7 @@ class Stack:
         self.builder, self.base = builder, base
         known = PRIVATE
         special = (known.apply, known.engine, known.first_run, known.first_run_reentrant, known.again,
-                   known.again_reentrant, known.pack)
+                   known.again_reentrant, known.pack, LOADING)
         self.special = frozenset(map(id, special))  # the hash of a code would be computed from all it has
         self.running = frozenset({known.first_run, known.first_run_reentrant, known.again_reentrant,
                                   known.recompute})  # they call the function
@@ -86,7 +89,7 @@ class Stack:
             if id(code) in special:
                 if code is apply:
                     function = frame.f_locals["cls"]
-                elif at is NOWHERE and inside is None and not theirs:
+                elif at is NOWHERE and inside is None and (code is LOADING or not theirs):
                     inside = frame
                 call = call_of(code, frame)
                 calls += [] if call is None else [call]
@@ -111,6 +114,11 @@ class Stack:
             if frame is None and self.asked:
                 frame = next(elsewhere := elsewhere or self.waiting(outermost), None)
         return Look(at, inside, calls[::-1])
+
+    def is_loading(self, depth: int) -> bool:
+        """Return whether this is the work of an import of a library; `depth`: as in `look`."""
+        inside = self.look(depth + 1).inside
+        return inside is not None and inside.f_code is LOADING
 
     def waiting(self, outermost: FrameType | None) -> Iterator[FrameType]:
         """Yield the frames in other threads that wait for the pass that is running here, the innermost first."""
