@@ -79,10 +79,14 @@ class Lite:
         """The bytes of all files that were asked for so far, as a host sends them: compressed by gzip."""
         return sum(len(gzip.compress(file.read_bytes(), 6)) for file in self.files if file.is_file())
 
+    def show(self, lesson: str) -> None:
+        """Show a lesson."""
+        self.page.goto(f"{self.address}/lab/index.html?path={lesson}.ipynb")
+
     def open(self, lesson: str) -> None:
         """Open a lesson and run its first cell, until an inspector is drawn."""
         start = time.monotonic()
-        self.page.goto(f"{self.address}/lab/index.html?path={lesson}.ipynb")
+        self.show(lesson)
         expect(self.page.locator(".jp-Toolbar-kernelName")).to_have_text("Python (Pyodide)", timeout=PATIENCE)
         cell = self.page.locator(".jp-Notebook .jp-CodeCell").first
         cell.locator(".cm-content").click(timeout=PATIENCE)

@@ -13,7 +13,7 @@ from tests.groups import has_browser, installed, require
 pytestmark = pytest.mark.browser
 require("wasm", has_browser() and installed("jupyterlite-core"), "chromium, playwright or jupyterlite is not installed")
 
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.wasm import pyodide
 from tests.wasm.lab.lite import FIRST, PATIENCE, SECOND, Lite, keep_all_cells, opened
@@ -69,12 +69,18 @@ def test_another_lesson_and_what_was_changed_is_kept(lite: Lite) -> None:
     card.locator(".mg-field").fill("(2, 3)")
     card.locator(".mg-answer").click()
     expect(card).to_contain_text("(2, 3): right.", timeout=PATIENCE)
-    cell = lite.page.locator(".jp-Notebook .jp-MarkdownCell").first
-    cell.dblclick()
-    cell.locator(".cm-content").press("ControlOrMeta+End")
-    lite.page.keyboard.type(" my note")
-    lite.page.keyboard.press("ControlOrMeta+s")
-    expect(lite.page.locator(".lm-TabBar-tab.jp-mod-current.jp-mod-dirty")).to_have_count(0)
-    lite.page.reload()
+    write_note(lite.page)
+    lite.show(SECOND)
     expect(lite.page.locator(".jp-Notebook .jp-MarkdownCell").first).to_contain_text("my note", timeout=PATIENCE)
     assert lite.wrong == []
+
+
+def write_note(page: Page) -> None:
+    """Write into the first cell of a notebook, and save it."""
+    cell, unsaved = page.locator(".jp-Notebook .jp-MarkdownCell").first, page.locator(".lm-TabBar-tab.jp-mod-dirty")
+    cell.dblclick()
+    cell.locator(".cm-content").press("ControlOrMeta+End")
+    page.keyboard.type(" my note")
+    expect(unsaved).to_have_count(1)
+    page.keyboard.press("ControlOrMeta+s")
+    expect(unsaved).to_have_count(0)
