@@ -121,6 +121,8 @@ def keep(table: dict[Any, Any], key: Any, owner: Any, value: Any) -> None:
 
 BORN: dict[int, tuple[Any, int]] = {}  # when a level made a leaf, as a sequence number: by id, as in `of_tensors`
 
+STAND_INS: dict[int, Any] = {}  # the leaves by which nobody differentiates but a level for itself, as in `of_tensors`
+
 
 def note_birth(leaf: Tensor) -> Tensor:
     """Return a new leaf, noted as one that was made now: inside of the levels of `vmap` that are on."""
@@ -228,6 +230,7 @@ class Push:
     def stand_in(self, dual: Tensor) -> Tensor:
         """Return a tensor that requires grad in place of a dual: part of its graph, or a leaf if it has none."""
         stand_in = note_birth(plain(dual.array, requires_grad=True))
+        keep(STAND_INS, id(stand_in), stand_in, None)
         if dual._requires_grad:
             node = stand_in._grad_fn = Alias()
             node.fill((edge_target(dual),), next_output_nrs=(dual._output_nr,))
@@ -286,6 +289,7 @@ class Push:
         """Differentiate Jᵀg, which is linear in `g`, by `g`."""
         gradient = note_birth(zeros_like(result))
         gradient._requires_grad = True
+        keep(STAND_INS, id(gradient), gradient, None)
         duals = list(self.stand_ins.values())
         columns = execute([result], [gradient], True, True, duals, accumulate_grad=False)
         rows = [(column, tangent) for column, tangent in zip(columns, self.tangents.values(), strict=True)
@@ -565,11 +569,12 @@ def cut_loose(tensor: Tensor) -> Tensor:
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """Return the value of a tensor, without its tangent, and the tangent, or None. Outside of a level: the tensor."""
+    """Return the value of a tensor, without its tangent, and the tangent, or None; None in inference mode. Outside of a
+    level: the tensor."""
     current = Current.level
     if current is None or (level is not None and level < 0):
         return UnpackedDualTensor(tensor, None)
-    tangent = current.get(tensor) if current in STATE.levels else None
+    tangent = current.get(tensor) if current in STATE.levels and not LOCAL.inference else None
     with within(()):
         primal = tensor.view_as(tensor)
     current.set(primal, None)

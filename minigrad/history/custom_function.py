@@ -354,7 +354,7 @@ class Error(Node, number=None):
 
 def delayed_error(values: Sequence[Any], message: str) -> list[Any]:
     """Return the same tensors (or None) as results of an op whose derivative raises `message`."""
-    node = Error([None if t is None else t.detach().requires_grad_() for t in values], message)
+    node = Error([None if t is None else plain(t.array, requires_grad=True) for t in values], message)
     made = [None if t is None else plain(t.array) for t in values]
     for nr, t in enumerate(made):
         if t is not None:
