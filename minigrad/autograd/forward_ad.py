@@ -135,6 +135,7 @@ class ThreadLevels(threading.local):
 
     levels: tuple[Tangents, ...] = ()  # the innermost last; an op's tangents are computed in the levels around its own
     kept: tuple[Any, ...] | None = None  # what the last custom Function saved for its `jvp`
+    plain_call: bool = False  # whether the next `Function.apply` is what its wrappers call
     call: FunctionCall  # the last call of a custom Function
 
 
@@ -421,10 +422,26 @@ def wrap_apply(wrapper: Callable[..., Any], on: bool) -> None:
     if (wrapper in APPLY_WRAPPERS) == on:
         return
     (APPLY_WRAPPERS.append if on else APPLY_WRAPPERS.remove)(wrapper)
-    apply = vars(Function)["_apply"].__func__
+    apply: Callable[..., Any] = plainly
     for each in sorted(APPLY_WRAPPERS, key=lambda each: not hasattr(each, "innermost")):
         apply = each(apply)
-    Function._transformed = apply if APPLY_WRAPPERS else None
+
+    def decide(cls: type[Function], args: Any, kwargs: Any) -> list[Any] | None:
+        if STATE.plain_call:
+            STATE.plain_call = False
+            return None
+        return [apply(cls, *args, **kwargs)]
+
+    Function._transformed = decide if APPLY_WRAPPERS else None
+
+
+def plainly(cls: type[Function], *args: Any, **kwargs: Any) -> Any:
+    """`Function.apply` without the wrappers."""
+    STATE.plain_call = Function._transformed is not None
+    try:
+        return cls.apply(*args, **kwargs)
+    finally:
+        STATE.plain_call = False  # also if the last transform of another thread has just ended
 
 
 def applied(apply: Callable[..., Any]) -> Callable[..., Any]:
