@@ -21,6 +21,7 @@ from minigrad.autograd.grad_mode import no_grad
 from minigrad.core import LOCAL, Tensor
 from minigrad.nn.modules._backward_hook import BackwardHook
 from minigrad.nn.parameter import Buffer, Parameter
+from minigrad.ops._dispatch.torch_function import DisableTorchFunctionSubclass
 from minigrad.ops.factory import empty_like
 from minigrad.ops.tensor.copy import parse_to
 from minigrad.ops.tensor.properties import typename
@@ -209,12 +210,13 @@ def snapshot(module: Module) -> Callable[[], None]:
     """Copy the tensors of a module and of all its submodules; the returned function restores them."""
     dicts = [tensors for m in module.modules() for tensors in (m._parameters, m._buffers)]
     entries: list[tuple[dict[str, Any], dict[str, Any]]] = [(tensors, dict(tensors)) for tensors in dicts]
-    copies = {t: t.detach().clone() for _, tensors in entries for t in tensors.values() if t is not None}
+    with DisableTorchFunctionSubclass():  # parameters without a shape are copied too
+        copies = {t: t.detach().clone() for _, tensors in entries for t in tensors.values() if t is not None}
 
     def restore() -> None:
         for tensors, before in entries:
             tensors.update(before)
-        with no_grad():
+        with no_grad(), DisableTorchFunctionSubclass():
             for tensor, copy in copies.items():
                 tensor.copy_(copy)
 
