@@ -504,11 +504,18 @@ applied.innermost = True  # type: ignore[attr-defined]  # transforms decide firs
 
 
 class AllLevels:
-    """The levels that are on in the process: the first wraps all ops; the first op after the last unwraps them."""
+    """The levels that are on in the process: the first wraps all ops; the first op after the last unwraps them.
+
+    `refused` says why no level can be entered now, if none can.
+    """
+
+    refused: str | None = None
 
     @classmethod
     def push(cls) -> Tangents:
-        """Enter one more level in this thread."""
+        """Enter one more level in this thread. Raises RuntimeError while `minigrad.compile` traces a step."""
+        if cls.refused is not None:
+            raise RuntimeError(cls.refused)
         level = Tangents()
         STATE.levels = (*STATE.levels, level)
         CARRYING.need(1)
