@@ -409,18 +409,34 @@ class FunctionCall(NamedTuple):
                     level.set(output, checked(output, tangent))
 
 
-APPLY = vars(Function)["apply"]
+APPLY_WRAPPERS: list[Callable[..., Any]] = []  # the innermost first
 
 
-@functools.wraps(APPLY.__func__)
-def applied(cls: type[Function], *args: Any, **kwargs: Any) -> Any:
-    """`Function.apply` while a level is on: what runs inside `forward` sees no level."""
-    if not STATE.levels:
-        return APPLY.__func__(cls, *args, **kwargs)
-    with within(()):
-        result = APPLY.__func__(cls, *args, **kwargs)
-    STATE.call.push()
-    return result
+def wrap_apply(wrapper: Callable[..., Any], on: bool) -> None:
+    """Put a wrapper around what `Function.apply` does, or remove it. One with an attribute `innermost` stays inside."""
+    if (wrapper in APPLY_WRAPPERS) == on:
+        return
+    (APPLY_WRAPPERS.append if on else APPLY_WRAPPERS.remove)(wrapper)
+    apply = vars(Function)["_apply"].__func__
+    for each in sorted(APPLY_WRAPPERS, key=lambda each: not hasattr(each, "innermost")):
+        apply = each(apply)
+    Function._transformed = apply if APPLY_WRAPPERS else None
+
+
+def applied(apply: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap `Function.apply` while a level is on: what runs inside `forward` sees no level."""
+    def call(cls: type[Function], *args: Any, **kwargs: Any) -> Any:
+        if not STATE.levels:
+            return apply(cls, *args, **kwargs)
+        with within(()):
+            result = apply(cls, *args, **kwargs)
+        STATE.call.push()
+        return result
+
+    return call
+
+
+applied.innermost = True  # type: ignore[attr-defined]  # transforms decide first which levels there are
 
 
 class AllLevels:
@@ -452,7 +468,7 @@ class AllLevels:
         UNUSUAL.set("dual levels", on)
         UNUSUAL.tangents = Following if on else None
         SUFFIXES[:] = [shown] if on else []
-        Function.apply = classmethod(applied) if on else APPLY  # type: ignore[method-assign, assignment]  # for a while
+        wrap_apply(applied, on)
         if on != (Following.new_pass in UNUSUAL.pass_wrappers):
             (UNUSUAL.pass_wrappers.append if on else UNUSUAL.pass_wrappers.remove)(Following.new_pass)
 

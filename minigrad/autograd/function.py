@@ -106,13 +106,20 @@ class Function(FunctionCtx):
     `clear_saved_tensors_on_access`: `ctx.saved_tensors` can be read only once, which frees them.
     `boxed_grads_call`: `backward(ctx, grads)` gets a list, which it may empty to free gradients early.
     `jvp(ctx, *tangents)` returns the tangents of the outputs, for forward mode; it finds in `ctx.saved_tensors` what
-    `save_for_forward` kept. `vmap` is not called: `generate_vmap_rule = True` is refused.
+    `save_for_forward` kept.
+
+    Inside of transforms, such as `minigrad.func.grad`, a Function needs `setup_context`, and for `minigrad.vmap` a rule
+    of its own: `vmap(info, in_dims, *args)` gets whole batches and returns `(output, out_dims)`; `info` has
+    `batch_size` and `randomness`, and `in_dims` says which dimension of each argument has the examples, None for one
+    that is the same for all. With `generate_vmap_rule = True`, `forward` and `backward` run on tensors of one example.
     """
 
     generate_vmap_rule: ClassVar[bool] = False
     clear_saved_tensors_on_access: ClassVar[bool] = False
     boxed_grads_call: ClassVar[bool] = False
     _backward_cls: ClassVar[type[BackwardCFunction]]
+    _generated: ClassVar["type[Function]"]
+    _transformed: ClassVar[Callable[..., Any] | None] = None  # what `apply` does while a transform is on
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -165,19 +172,24 @@ class Function(FunctionCtx):
         return cls.setup_context is not Function.setup_context
 
     @classmethod
-    def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Run `forward` and record one node for it. Raises NotImplementedError for a class that asks for a generated
-        vmap rule."""
-        if cls.generate_vmap_rule:
-            raise NotImplementedError(f"{cls.__name__}.generate_vmap_rule is True, but minigrad has no vmap to make a "
-                                      "rule for.\n\nLeave it False, and call the Function once for each example.")
+    def _bound(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Return all arguments of `forward` by position. Raises TypeError if they do not fit."""
         own_setup = cls._has_setup()
         if own_setup:
             bound = inspect.signature(cls.forward).bind(*args, **kwargs)
             bound.apply_defaults()
             args, kwargs = bound.args, bound.kwargs
-        if kwargs:
-            args = positional(cls.forward, args, kwargs, skip=not own_setup)
+        return positional(cls.forward, args, kwargs, skip=not own_setup) if kwargs else args
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run `forward` and record one node for it. Inside of a transform of `minigrad.func` the transform decides."""
+        transformed = Function._transformed
+        return cls._apply(*args, **kwargs) if transformed is None else transformed(cls, *args, **kwargs)
+
+    @classmethod
+    def _apply(cls, *args: Any, **kwargs: Any) -> Any:
+        own_setup, args = cls._has_setup(), cls._bound(args, kwargs)
         for flag in ("clear_saved_tensors_on_access", "boxed_grads_call"):
             if not isinstance(getattr(cls, flag), bool):
                 raise RuntimeError(f"{flag} must be a bool, got {type(getattr(cls, flag)).__name__}")

@@ -9,6 +9,7 @@ from typing import Any
 from minigrad.core.grad_mode import LOCAL
 from minigrad.core.graph import AccumulateGrad, GradientEdge, Node, edge_target, target_of
 from minigrad.core.input_buffer import GraphTask
+from minigrad.core.tensor import Tensor
 
 __all__ = ["inside_full_passes", "is_left_out", "select_nodes_to_run", "will_run"]
 
@@ -19,7 +20,9 @@ def select_nodes_to_run(task: GraphTask, root: Node, inputs: Sequence[Any], accu
     As in PyTorch a sole root is visited even if it leads to none of them: it does not run, but its tensor's hooks do.
     """
     edges = [target_and_output_nr(tensor) for tensor in inputs]
-    targets = {target for target, _ in edges}
+    leading = nodes_leading_to({target for target, _ in edges}, root)
+    edges = [(None, 0) if is_replaced(tensor, leading, root) else edge for tensor, edge in zip(inputs, edges)]
+    targets = {target for target, _ in edges} - {None}
     task.fast_path, task.inputs, task.nodes_to_run = False, inputs, nodes_leading_to(targets, root)
     task.left_out, task.captures = set(), {}
     if accumulate_grad:
@@ -41,6 +44,13 @@ def target_and_output_nr(tensor: Any) -> tuple[Any, int]:
         return target_of(tensor.node), tensor.output_nr
     target = edge_target(tensor)
     return tensor if target is None else target, tensor._output_nr
+
+
+def is_replaced(tensor: Any, leading: set[Any], root: Node) -> bool:
+    """Return whether all edges to a leaf are older than its AccumulateGrad, as after `set_`: no gradient goes there."""
+    replaced_at = tensor._extras.replaced_at if isinstance(tensor, Tensor) and tensor._extras is not None else 0
+    return replaced_at > 0 and tensor.is_leaf and not any(
+        target is tensor for node in leading if node is root or node.sequence_nr > replaced_at for target in node.next)
 
 
 def nodes_leading_to(targets: Container[Any], root: Node) -> set[Any]:

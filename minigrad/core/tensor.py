@@ -44,7 +44,7 @@ class TensorExtras:
     """Rarely used facts about a tensor, allocated on demand."""
 
     __slots__ = ("accumulator", "accumulator_hooks", "detached_at", "hooked_at", "hooks", "inference", "output_nr",
-                 "post_accumulate", "retained", "version_counter", "view")
+                 "post_accumulate", "replaced_at", "retained", "version_counter", "view")
 
     def __init__(self) -> None:
         self.output_nr = 0  # which output of `grad_fn` this tensor is
@@ -54,6 +54,7 @@ class TensorExtras:
         self.accumulator: Callable[[], Any] | None = None  # returns the AccumulateGrad of a leaf (a weak reference)
         self.accumulator_hooks: NodeHooks | None = None  # of the AccumulateGrad of a leaf (NOTE 6 in graph.py)
         self.hooked_at = 0  # the sequence number when the first of the accumulator_hooks was registered
+        self.replaced_at = 0  # the sequence number when `set_` or `.data` gave this leaf another AccumulateGrad
         self.view: Any = None  # a View (history/views.py), if this tensor is one
         self.detached_at = 0  # the sequence number at which detach_() took this tensor out of its graph
         self.retained = False  # retain_grad() was called, and `retains` of the present node does not show it
@@ -384,6 +385,7 @@ def forget_accumulator(leaf: Tensor) -> None:
     extras = leaf._extras
     if extras is not None:
         extras.accumulator, extras.hooked_at = None, next_sequence_nr()
+        extras.replaced_at = extras.hooked_at
 
 
 def set_requires_grad(tensor: Tensor, on: bool = True) -> None:

@@ -1,6 +1,6 @@
 """Distributions made of gamma-distributed numbers, with their implicit reparameterised gradients."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from minigrad.autograd.function import Function, once_differentiable
@@ -15,19 +15,25 @@ from minigrad.ops.tensor.properties import finfo
 __all__ = ["Beta", "Chi2", "Dirichlet", "Exponential", "Gamma"]
 
 
-def drawn(ctx: Any, concentration: Any, draw: Callable[[Any, Any], Any]) -> Any:
+class _Drawn(Function):
     """Numbers for a tensor of concentrations, which are saved with them."""
-    x = plain(draw(stream_beside(concentration.array), concentration.array))
-    ctx.save_for_backward(x, concentration)
-    return x
 
+    generate_vmap_rule = True
+    draw: ClassVar[Any]  # a function of a stream and an array of concentrations
 
-class _StandardGamma(Function):
-    """Gamma-distributed numbers of rate 1. A sample x of concentration a has the derivative -(dF/da) / p(x)."""
+    @classmethod
+    def forward(cls, concentration: Any) -> Any:
+        return plain(cls.draw(stream_beside(concentration.array), concentration.array))
 
     @staticmethod
-    def forward(ctx: Any, concentration: Any) -> Any:
-        return drawn(ctx, concentration, implicit.standard_gamma)
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.save_for_backward(output, *inputs)
+
+
+class _StandardGamma(_Drawn):
+    """Gamma-distributed numbers of rate 1. A sample x of concentration a has the derivative -(dF/da) / p(x)."""
+
+    draw = staticmethod(implicit.standard_gamma)
 
     @staticmethod
     @once_differentiable
@@ -36,13 +42,11 @@ class _StandardGamma(Function):
         return grad * plain(implicit.gamma_gradient(x.array, a.array))
 
 
-class _Dirichlet(Function):
+class _Dirichlet(_Drawn):
     """Vectors of a Dirichlet distribution. Its parts are beta-distributed, and if one moves, the others share what
     remains in their proportions."""
 
-    @staticmethod
-    def forward(ctx: Any, concentration: Any) -> Any:
-        return drawn(ctx, concentration, implicit.dirichlet)
+    draw = staticmethod(implicit.dirichlet)
 
     @staticmethod
     @once_differentiable
@@ -55,10 +59,15 @@ class _GammaProbability(Function):
     """The probability that a gamma-distributed number of rate 1 is at most x, whose derivative is the density. As in
     PyTorch, there is none with respect to the concentration."""
 
+    generate_vmap_rule = True
+
     @staticmethod
-    def forward(ctx: Any, concentration: Any, x: Any) -> Any:
-        ctx.save_for_backward(concentration, x)
+    def forward(concentration: Any, x: Any) -> Any:
         return plain(implicit.gamma_probability(x.array, concentration.array))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.save_for_backward(*inputs)
 
     @staticmethod
     @once_differentiable

@@ -27,6 +27,7 @@ from minigrad.backends import batched_rules
 from minigrad.backends.batched import CURRENT, Batched, Level, NoRule, batched_at, innermost, make_ready
 from minigrad.core import LOCAL, Node, Tensor, counter_of, record1
 from minigrad.core.tensor import next_sequence_nr
+from minigrad.func.levels import entered_on_stack
 from minigrad.ops._dispatch.op_wrappers import OPS, is_part
 from minigrad.ops.shape.join import stack
 
@@ -150,7 +151,8 @@ def entering(size: int, randomness: str) -> Iterator[Level]:
     AllLevels.add(1)
     CURRENT.inside = (*before, level)
     try:
-        yield level
+        with entered_on_stack(level):
+            yield level
     finally:
         CURRENT.inside = before
         AllLevels.add(-1)

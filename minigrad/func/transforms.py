@@ -19,6 +19,7 @@ from minigrad.autograd.forward_ad import AllLevels, Tangents, checked, cut_loose
 from minigrad.autograd.grad_mode import enable_grad
 from minigrad.core import Tensor, edge_target
 from minigrad.core.engine import start_grads
+from minigrad.func.levels import entered_on_stack
 from minigrad.ops.factory import zeros_like
 
 __all__ = ["grad", "grad_and_value", "jvp", "linearize", "vjp"]
@@ -122,7 +123,7 @@ class Reverse:
         """A block in which the function runs: recorded, and with the levels that it enters inside of this one."""
         before, STATE.level = STATE.level, self
         try:
-            with enable_grad():
+            with entered_on_stack(self), enable_grad():
                 yield
         finally:
             STATE.level = before
@@ -277,7 +278,8 @@ def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, ha
     try:
         moving = leaves(tangents)
         duals = mapped(lambda each: dual_of(level, each, checked(each, next(moving))), primals)
-        output, aux = with_aux(func(*duals), has_aux, JVP)
+        with entered_on_stack(level):
+            output, aux = with_aux(func(*duals), has_aux, JVP)
         outputs_of(output, JVP)
         pushed = mapped(lambda each: tangent_of(level, each, strict), output)
     finally:

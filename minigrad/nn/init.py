@@ -151,10 +151,13 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 def fans(tensor: Tensor) -> tuple[int, int]:
     """Return how many inputs each output has, and how many outputs each input has."""
-    if tensor.ndim < 2:
+    if tensor.dim() < 2:
         raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
     field = math.prod(tensor.shape[2:])
     return tensor.shape[1] * field, tensor.shape[0] * field
+
+
+_calculate_fan_in_and_fan_out = fans  # PyTorch's name, which programs call though it is private
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
@@ -173,7 +176,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | Non
 def he_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | None:
     """Return gain / √fan; None, with a warning, if there is nothing to fill. Raises ValueError for a tensor of fewer
     than two dimensions, or another mode."""
-    if 0 in tensor.shape:
+    if tensor.numel() == 0:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
         return None
     mode = mode.lower()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, cast
 
 import numpy as np
 
+from minigrad._base.dtype import Size
 from minigrad.core import Tensor, plain
-from minigrad.ops._dispatch.torch_function import disabled
+from minigrad.ops._dispatch.torch_function import Overriding, disabled
 from minigrad.ops.factory import empty
 from minigrad.ops.tensor.properties import make_subclass
 from minigrad.ops.tensor.storage import rebuild, rebuild_args
@@ -21,6 +23,12 @@ NO_SHAPE = (
 NOT_SHARED = (
     "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters before "
     "calling `module.share_memory()`.")
+UNINITIALIZED = (
+    "Attempted to use an uninitialized parameter in {}. This error happens when you are using a `LazyModule` or "
+    "explicitly manipulating `torch.nn.parameter.{}` objects. When using LazyModules Call `forward` with a dummy batch "
+    "to initialize the parameters before calling torch functions")
+ALLOWED = frozenset({"__hash__", "char", "copy_", "cpu", "cuda", "double", "float", "get_device", "half", "int",
+                     "is_complex", "is_floating_point", "long", "short", "size", "to"})
 
 
 class Parameter(Tensor):
@@ -70,14 +78,29 @@ class Buffer(Tensor):
 
 
 class Uninitialized:
-    """A parameter or buffer whose shape is not known yet: what a lazy module holds before its first input."""
+    """A parameter or buffer whose shape is not known yet: what a lazy module holds before its first input.
+
+    While one exists, public functions ask for `__torch_function__`, which refuses all but conversions and properties.
+    """
 
     cls_to_become: type[Tensor]
+
+    def wait(self: Any) -> Any:
+        """Let public functions ask, until this has a shape or is gone."""
+        Overriding.add(1)
+        self._done_waiting = weakref.finalize(self, Overriding.add, -1)
+        self._done_waiting.atexit = False
+        return self
 
     def materialize(self: Any, shape: Any, device: Any = None, dtype: Any = None) -> None:
         """Give it this shape, with unspecified values: from now on it is a plain parameter or buffer."""
         self.data = empty(shape, device=device or self.data.device, dtype=dtype or self.data.dtype)
         self.__class__ = self.cls_to_become
+        self.__dict__.pop("_done_waiting", int)()
+
+    def size(self: Any, dim: int | None = None) -> Any:
+        """The size of no elements, as in PyTorch."""
+        return Size(self.array.shape) if dim is None else self.array.shape[dim]
 
     @property
     def shape(self) -> Any:
@@ -98,6 +121,14 @@ class Uninitialized:
         return memo[id(self)]
 
 
+def refuse_uninitialized(weight: Any, what: str) -> None:
+    """Raise PyTorch's ValueError for a weight without a shape; `what` is to be applied to it."""
+    if isinstance(weight, Uninitialized):
+        of_what = "weight" if what == "WeightNorm" else "spectral"
+        raise ValueError(f"The module passed to `{what}` can't have uninitialized parameters. Make sure to run the "
+                         f"dummy forward before applying {of_what} normalization")
+
+
 class UninitializedParameter(Uninitialized, Parameter):
     """A Parameter without a shape."""
 
@@ -105,7 +136,7 @@ class UninitializedParameter(Uninitialized, Parameter):
 
     def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> UninitializedParameter:
         made = make_subclass(cls, empty(0, device=device, dtype=dtype), requires_grad)
-        return cast(UninitializedParameter, made)
+        return cast(UninitializedParameter, made.wait())
 
 
 class UninitializedBuffer(Uninitialized, Tensor):
@@ -119,7 +150,20 @@ class UninitializedBuffer(Uninitialized, Tensor):
                 persistent: bool = True) -> UninitializedBuffer:
         buffer = cast(UninitializedBuffer, make_subclass(cls, empty(0, device=device, dtype=dtype), requires_grad))
         buffer.persistent = persistent
-        return buffer
+        return cast(UninitializedBuffer, buffer.wait())
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Everything is done in `__new__`."""
+
+
+def refuse(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """The `__torch_function__` of what has no shape yet."""
+    if isinstance(getattr(func, "__self__", None), property) or (
+            func.__name__ in ALLOWED and func is getattr(Tensor, func.__name__)):
+        return super(Uninitialized, cls).__torch_function__(func, types, args, kwargs)
+    raise ValueError(UNINITIALIZED.format(func, cls.__name__))
+
+
+# Set after the classes: one that has it from the start puts wrappers around all functions for good.
+del UninitializedBuffer.__torch_function__
+setattr(Uninitialized, "__torch_function__", classmethod(refuse))  # noqa: B010 (mypy lets nobody assign a method)

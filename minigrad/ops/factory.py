@@ -35,7 +35,7 @@ from minigrad.backends.registry import HOST, as_strided, device_handle, device_l
 from minigrad.core import Tensor, constant, materialized, observed
 from minigrad.ops._dispatch import number_in, op, refuse, tensor_method
 from minigrad.ops._dispatch.memory_order import in_dense_order, in_format
-from minigrad.ops.shape.views import Alias
+from minigrad.ops.shape.views import Alias, check_numel
 from minigrad.ops.tensor.copy import clone, to
 from minigrad.ops.tensor.properties import make_subclass
 from minigrad.ops.tensor.storage import checked, from_numpy
@@ -312,7 +312,12 @@ def sized(name: str, make: Maker, make_like: Maker, what: str,
     replaces the first form if it takes more arguments."""
     def plain_create(*size: Any, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
         kind = numpy_dtype(dtype, what=name)
-        return new_leaf(make(size_of(size, name), kind, like=device_handle(device, kind)), requires_grad, name)
+        shape = size_of(size, name)
+        try:
+            return new_leaf(make(shape, kind, like=device_handle(device, kind)), requires_grad, name)
+        except ValueError:
+            check_numel(shape, kind.itemsize, storage=True)
+            raise
 
     def like(input: Tensor, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False,
              memory_format: memory_format | None = None) -> Tensor:
@@ -548,6 +553,9 @@ def new_empty_strided(self: Tensor, size: Any, stride: Any, dtype: Dtype = None,
 
 
 @tensor_method
-def new(self: Tensor, *data: Any, device: Any = PLACED) -> Tensor:
-    """Early PyTorch's constructor: zeros of a size, or values, in this tensor's dtype."""
-    return legacy_tensor(self.dtype, data, device)
+def new(self: Tensor, *data: Any, device: Any = PLACED, **names: Any) -> Tensor:
+    """Early PyTorch's constructor: zeros of a size, or values, in this tensor's dtype. A size may be given as `size=`,
+    values as `data=`."""
+    if names and (data or len(names) > 1 or not names.keys() <= {"data", "size"}):
+        raise TypeError("new() received an invalid combination of arguments")
+    return legacy_tensor(self.dtype, data or tuple([Size(v) if k == "size" else v for k, v in names.items()]), device)

@@ -29,6 +29,7 @@ class Adagrad(ElementwiseOptimizer):
             "differentiable": differentiable, "fused": fused})
         for group in self.param_groups:
             for p in group["params"]:
+                p.dim()  # refused while a lazy module has not set the shape
                 with device_guard(p.array):
                     self.state_of(p, group)
 

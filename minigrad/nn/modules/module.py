@@ -21,6 +21,7 @@ from minigrad.autograd.grad_mode import no_grad
 from minigrad.core import LOCAL, Tensor
 from minigrad.nn.modules._backward_hook import BackwardHook
 from minigrad.nn.parameter import Buffer, Parameter
+from minigrad.ops._dispatch.torch_function import DisableTorchFunctionSubclass
 from minigrad.ops.factory import empty_like
 from minigrad.ops.tensor.copy import parse_to
 from minigrad.ops.tensor.properties import typename
@@ -209,16 +210,34 @@ def snapshot(module: Module) -> Callable[[], None]:
     """Copy the tensors of a module and of all its submodules; the returned function restores them."""
     dicts = [tensors for m in module.modules() for tensors in (m._parameters, m._buffers)]
     entries: list[tuple[dict[str, Any], dict[str, Any]]] = [(tensors, dict(tensors)) for tensors in dicts]
-    copies = {t: t.detach().clone() for _, tensors in entries for t in tensors.values() if t is not None}
+    with DisableTorchFunctionSubclass():  # parameters without a shape are copied too
+        copies = {t: t.detach().clone() for _, tensors in entries for t in tensors.values() if t is not None}
 
     def restore() -> None:
         for tensors, before in entries:
             tensors.update(before)
-        with no_grad():
+        with no_grad(), DisableTorchFunctionSubclass():
             for tensor, copy in copies.items():
                 tensor.copy_(copy)
 
     return restore
+
+
+def load_below(module: Module, state: dict[str, Any], prefix: str, metadata: Any, assign: bool,
+               incompatible_keys: _IncompatibleKeys, error_msgs: list[str]) -> None:
+    """Load the part of a state dict below `prefix` into a module and all in it; list what does not fit."""
+    local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
+    if assign:
+        local_metadata["assign_to_params_buffers"] = True
+    module._load_from_state_dict(state, prefix, local_metadata, True, *incompatible_keys, error_msgs)
+    for name, child in module._modules.items():
+        if child is not None:
+            below = f"{prefix}{name}."
+            inner = {k: v for k, v in state.items() if k.startswith(below)}
+            load_below(child, inner, below, metadata, assign, incompatible_keys, error_msgs)
+    for hook in module._load_state_dict_post_hooks.values():
+        if hook(module, incompatible_keys) is not None:
+            raise AssertionError(POST_HOOK_RESULT)
 
 
 class Module:
@@ -838,24 +857,11 @@ class Module:
         metadata = getattr(state_dict, "_metadata", None)
         incompatible_keys, error_msgs, restore = _IncompatibleKeys([], []), list[str](), snapshot(self)
 
-        def load(module: Module, state: dict[str, Any], prefix: str = "") -> None:
-            local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
-            if assign:
-                local_metadata["assign_to_params_buffers"] = True
-            module._load_from_state_dict(state, prefix, local_metadata, True, *incompatible_keys, error_msgs)
-            for name, child in module._modules.items():
-                if child is not None:
-                    below = f"{prefix}{name}."
-                    load(child, {k: v for k, v in state.items() if k.startswith(below)}, below)
-            for hook in module._load_state_dict_post_hooks.values():
-                if hook(module, incompatible_keys) is not None:
-                    raise AssertionError(POST_HOOK_RESULT)
-
         state: Any = OrderedDict(state_dict)
         if metadata is not None:
             state._metadata = metadata
         try:
-            load(self, state)
+            load_below(self, state, "", metadata, assign, incompatible_keys, error_msgs)
             if strict:
                 for kind, keys in zip(("Unexpected", "Missing"), reversed(incompatible_keys), strict=True):
                     if keys:

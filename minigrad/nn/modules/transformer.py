@@ -8,6 +8,7 @@ import copy
 import math
 import warnings
 from collections.abc import Callable
+from inspect import unwrap
 from typing import Any
 
 import numpy as np
@@ -72,8 +73,9 @@ class _TransformerLayer(Family):
                 raise RuntimeError(f"activation should be relu/gelu, not {activation}")
             activation = F.relu if activation == "relu" else F.gelu
         self.activation = activation
-        is_relu = self.activation is F.relu or isinstance(self.activation, ReLU)
-        is_gelu = self.activation is F.gelu or isinstance(self.activation, GELU)
+        plain = unwrap(activation)  # any of them may be wrapped (`Overriding`)
+        is_relu = plain is unwrap(F.relu) or isinstance(self.activation, ReLU)
+        is_gelu = plain is unwrap(F.gelu) or isinstance(self.activation, GELU)
         self.activation_relu_or_gelu = 1 if is_relu else 2 if is_gelu else 0
 
     def _run(self, x: Tensor, *steps: Callable[[Tensor], Any]) -> Tensor:

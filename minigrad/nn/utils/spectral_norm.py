@@ -10,7 +10,7 @@ from minigrad.core import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn.modules.conv import _ConvTransposeNd
 from minigrad.nn.modules.module import Module
-from minigrad.nn.parameter import Parameter
+from minigrad.nn.parameter import Parameter, refuse_uninitialized
 from minigrad.nn.utils.weight_norm import remove_hook
 
 __all__ = ["SpectralNorm", "remove_spectral_norm", "spectral_norm"]
@@ -72,7 +72,7 @@ def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, 
 
     `n_power_iterations`: by how many steps of the power method each call in training improves the estimate. `eps`:
     keeps norms from being 0. `dim`: the dimension of outputs; by default 0, or 1 for a transposed convolution. Raises
-    RuntimeError if this parameter is already normalised; ValueError if it is None.
+    RuntimeError if this parameter is already normalised; ValueError if it is None or has no shape yet.
     """
     dim = int(isinstance(module, _ConvTransposeNd)) if dim is None else dim
     hook = SpectralNorm(name, n_power_iterations, dim, eps)
@@ -81,6 +81,7 @@ def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, 
     weight = module._parameters[name]
     if weight is None:
         raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
+    refuse_uninitialized(weight, "SpectralNorm")
     with no_grad():
         u, v = [F.normalize(weight.new_empty(size).normal_(0, 1), dim=0, eps=eps)
                 for size in hook.reshape_weight_to_matrix(weight).shape]

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from minigrad.core import Tensor
 from minigrad.nn.modules.module import Module
-from minigrad.nn.parameter import Parameter
+from minigrad.nn.parameter import Parameter, refuse_uninitialized
 from minigrad.ops.nn.normalization import lengths, normalised
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
@@ -37,12 +37,13 @@ class WeightNorm:
 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """Replace a parameter by two: the lengths `name_g` along `dim` (None: one length), and the direction `name_v`.
-    Raises RuntimeError if this parameter is already normalised."""
+    Raises RuntimeError if this parameter is already normalised, and ValueError if it has no shape yet."""
     warnings.warn(DEPRECATED, FutureWarning, stacklevel=2)
     if any(isinstance(hook, WeightNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
         raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
     hook = WeightNorm(name, dim)
     weight = getattr(module, name)
+    refuse_uninitialized(weight, "WeightNorm")
     del module._parameters[name]
     module.register_parameter(f"{name}_g", Parameter(lengths(weight, hook.dim).data))
     module.register_parameter(f"{name}_v", Parameter(weight.data))

@@ -73,10 +73,10 @@ def inverse(axes: list[int]) -> list[int]:
 
 
 def strides_of(x: Any) -> list[int]:
-    """The strides of an array, in elements: PyTorch's for empty arrays and for dimensions of size 1 with stride 0."""
+    """The strides of an array, in elements: PyTorch's where NumPy's are 0 without repeating an element."""
     steps, after = [s // x.itemsize for s in x.strides], 1
     for i in reversed(range(x.ndim)):
-        if x.size == 0 or (x.shape[i] == 1 and steps[i] == 0):
+        if steps[i] == 0 and (x.shape[i] == 1 or x.size == 0):  # NumPy gives new empty arrays strides of 0
             steps[i] = after
         after = steps[i] * max(x.shape[i], 1)
     return steps

@@ -144,7 +144,7 @@ def as_array(part: Any) -> Any:
             if array.ndim:
                 warn(OLD_MASK)
             array = array.astype(bool)
-        elif not (kind == "b" or (kind == "i" and size > 2)):
+        elif not (kind == "b" or (kind == "i" and (size > 2 or not array.ndim))):
             raise IndexError(NO_TENSOR)
         if not array.ndim and isinstance(part, Tensor):
             note_read(part)

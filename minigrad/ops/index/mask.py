@@ -167,7 +167,9 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
 @op
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """Flat indices into a tensor of `shape` as one index tensor for each dimension. Raises TypeError if the indices are
-    not of an integer dtype, and ValueError for a negative size."""
+    not of an integer dtype or the shape is neither a number nor a list or tuple, and ValueError for a negative size."""
+    if not isinstance(shape, (int, list, tuple)):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
     sizes = [shape] if isinstance(shape, int) else [int(n) for n in shape]
     if indices.array.dtype.kind not in "iu":
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")

@@ -144,8 +144,11 @@ class Convolution(Node):
     def forward(a: Tensor, w: Tensor, bias: Tensor | None, window: Window, size: Shape | None,
                 output_padding: Shape) -> Tensor:
         x, weights = a.array, w.array
-        y = Convolve.values(x, weights, window) if size is None else ConvolveInput.values(x, weights, window, size)
-        if bias is not None:
+        if size is None and not x.shape[1]:  # PyTorch's result has no channels either
+            y = np.empty((len(x), 0, *window.out(x.shape[2:])), x.dtype, like=x)
+        else:
+            y = Convolve.values(x, weights, window) if size is None else ConvolveInput.values(x, weights, window, size)
+        if bias is not None and y.size:
             y += bias.array.reshape(-1, *(1,) * (y.ndim - 2))
         if y.ndim == 4 or x.dtype is FLOAT32:
             y = in_format_of(y, x, weights)
@@ -155,6 +158,8 @@ class Convolution(Node):
 
     def backward(self, xp: Any, g: Any, a: Any, w: Any, window: Window, transposed: bool, *_: Any) -> tuple[Any, ...]:
         for_a, for_w, for_bias = [edge is not None for edge in self.next]
+        if not transposed and not a.shape[1]:
+            return tuple([xp.zeros(shape, g) for shape in (a.shape, w.shape, w.shape[:1])])
         of_bias = xp.sum(g, (0, *range(2, g.ndim)), False) if for_bias else None
         result, input = (a, g) if transposed else (g, a)  # of the convolution that is not transposed
         of_a = None

@@ -372,9 +372,17 @@ def avg_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
     return from_row(avg_pool2d(row, (1, k), (1, step), (0, single(padding)), ceil_mode, count_include_pad))
 
 
-AdaptiveAvgPool2D = resampling(__name__, "AdaptiveAvgPool2D", "adaptive_avg_pool2d", saved=("self",))
-AdaptiveAvgPool3D = resampling(__name__, "AdaptiveAvgPool3D", "adaptive_avg_pool3d_cpu", keeps_format=False,
-                               saved=("self",))
+class AdaptiveAvgPool2D(Resample):
+    saves, constants = ("self",), ("",)
+    kernel = "adaptive_avg_pool2d"
+
+    def backward(self, xp: Any, g: Any, *saved: Any) -> Any:
+        check_filled(g.shape, f"{self.kernel.removesuffix('_cpu')}_backward", what="grad_output")
+        return super().backward(xp, g, *saved)
+
+
+class AdaptiveAvgPool3D(AdaptiveAvgPool2D):
+    kernel, keeps_format = "adaptive_avg_pool3d_cpu", False
 
 
 class AdaptiveMaxPool(Node, number=None):
@@ -397,6 +405,7 @@ class AdaptiveMaxPool(Node, number=None):
         return record1(cls, y, a, (a,), (positions, x.shape)), plain(indices)
 
     def backward(self, xp: Any, g: Any, a: Any, positions: Any, shape: Shape) -> Any:
+        check_filled(g.shape, f"adaptive_max_pool{self.dims}d_backward", what="grad_output")
         return scatter_into(xp, g, positions, shape)
 
 
@@ -424,11 +433,11 @@ def adaptive_argmax(planes: Any, size: Shape, sizes: Shape) -> Any:
     return indices
 
 
-def check_filled(shape: Shape, name: str, first: int = 1) -> None:
+def check_filled(shape: Shape, name: str, first: int = 1, what: str = "input") -> None:
     """Raise PyTorch's error for an empty dimension from `first` on."""
     for dim in range(first, len(shape)):
         if not shape[dim]:
-            raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input "
+            raise RuntimeError(f"{name}(): Expected {what} to have non-zero size for non-batch dimensions, but {what} "
                                f"has sizes {list(shape)} with dimension {dim} being empty")
 
 

@@ -46,6 +46,15 @@ def shape_of(sizes: tuple[Any, ...]) -> Shape:
     return tuple([operator.index(n) for n in sizes])
 
 
+def check_numel(shape: Shape, itemsize: int = 1, storage: bool = False) -> None:
+    """Raise PyTorch's RuntimeError for more elements, or bytes of elements of this size, than 64 bits can count;
+    `storage`: name the bytes for too many elements too."""
+    if (numel := math.prod(shape)) >= 2 ** 64 and not storage:
+        raise RuntimeError("numel: integer multiplication overflow")
+    if numel * itemsize >= 2 ** 64:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+
+
 def dim_of(dim: int, ndim: int) -> int:
     """One dimension as a non-negative number; an IndexError if it is out of range."""
     if type(dim) is int and -ndim <= dim < ndim:
@@ -384,7 +393,11 @@ def expand(input: Tensor, *sizes: Any) -> Tensor:
             raise RuntimeError(f"The expanded size of the tensor ({full[lead + i]}) must match the existing size ({n}) "
                                f"at non-singleton dimension {lead + i}.  Target sizes: {list(new)}.  Tensor sizes: "
                                f"{list(shape)}")
-    return Expand.forward(input, full)
+    try:
+        return Expand.forward(input, full)
+    except ValueError:
+        check_numel(full)
+        raise
 
 
 @tensor_method

@@ -45,7 +45,7 @@ from minigrad.history.views import address
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops._dispatch.memory_order import strides_of
 from minigrad.ops.reduce.sums import one_of
-from minigrad.ops.shape.views import expand_as, shape_of
+from minigrad.ops.shape.views import check_numel, expand_as, shape_of
 from minigrad.ops.tensor.copy import lies_in
 
 __all__ = ["TypedStorage", "UntypedStorage", "from_numpy", "resize_as_"]
@@ -188,6 +188,9 @@ def is_shared(self: Tensor) -> bool:
 @tensor_method
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both are the same view of the same memory."""
+    one, other = materialized(self), materialized(tensor)
+    if not one.size and root_of(one) is not root_of(other):
+        return False
     return (data_ptr(self), self.shape, stride(self)) == (data_ptr(tensor), tensor.shape, stride(tensor))
 
 
@@ -424,13 +427,17 @@ def resize_(self: Tensor, *size: Any) -> Tensor:
     """Change the size, row-major, over the same memory; if that is too small, over new memory that begins with the same
     elements, the others being unspecified. Views keep their memory.
 
-    Raises RuntimeError on a tensor that requires grad.
+    Raises RuntimeError on a tensor that requires grad, outside inference mode, and if there are too many elements.
     """
-    if self._requires_grad:
+    if self._requires_grad and not LOCAL.inference:
+        check_inplace(self, False)
         raise RuntimeError("cannot resize variables that require grad")
     shape = shape_of(size)
     if any(n < 0 for n in shape):
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+    if shape == self.array.shape:
+        return self
+    check_numel(shape, self.array.itemsize)
     storage, dtype, offset = untyped_storage(self), self.array.dtype, storage_offset(self)
     if (offset + math.prod(shape)) * dtype.itemsize > storage.nbytes():
         memory = np.empty(math.prod(shape), dtype, like=device_like(self.array))

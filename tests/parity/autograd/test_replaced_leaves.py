@@ -50,6 +50,24 @@ def test_hooks_of_a_leaf_with_new_memory(torch, replace, new):
     alike(torch, lambda m: hooks(m, replace, NEW[new]))
 
 
+def gradients(m, replace, new):
+    """What `grad` finds in a graph from before and in one from after."""
+    x = leaf(m, 3)
+    edge, old = m.autograd.graph.get_gradient_edge(x), x * 2
+    replace(m, x, new(m))
+    grad = m.autograd.grad
+    return (grad(old.sum(), x, retain_graph=True, allow_unused=True), grad(old.sum(), edge, retain_graph=True)[0].shape,
+            grad(x.sum(), x)[0].shape, grad(x, x, x)[0].shape,
+            (old.sum().backward(inputs=[x], retain_graph=True), x.grad),
+            grad(old.sum(), x))
+
+
+@pytest.mark.parametrize("replace", [by_data, by_set])
+@pytest.mark.parametrize("new", NEW)
+def test_gradients_of_a_leaf_with_new_memory(torch, replace, new):
+    alike(torch, lambda m: gradients(m, replace, NEW[new]))
+
+
 def swapped(m):
     """What two tensors are after a swap, and what a graph of before does."""
     x, y = leaf(m, 2), m.nn.Parameter(m.zeros(3))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import copy
+import gc
 import pickle
 
 import pytest
@@ -278,6 +279,17 @@ def copies_of_a_state(m):
     state = model(m).state_dict()
     return [[list(other.items()), other._metadata] for other in (
         copy.deepcopy(state), copy.copy(state), pickle.loads(pickle.dumps(state)))]
+
+
+def test_loading_leaves_no_cycle_of_references():
+    net = minigrad.nn.LSTM(4, 4, bidirectional=True)
+    state = copy.deepcopy(net).state_dict()
+    while gc.collect():  # what goes may leave more behind
+        pass
+    net.load_state_dict(state)
+    with pytest.raises(RuntimeError):
+        net.load_state_dict({})
+    assert not gc.collect()
 
 
 @pytest.mark.parametrize("name", programs)

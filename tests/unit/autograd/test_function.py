@@ -314,26 +314,6 @@ def test_a_trace_tells_of_what_was_written_to():
     assert [e["version"] for e in trace.events if e["kind"] == "version"][-1] == y._version == 2
 
 
-def test_a_generated_vmap_rule_is_refused():
-    class Asks(minigrad.autograd.Function):
-        generate_vmap_rule = True
-
-        @staticmethod
-        def forward(x):
-            return x * 2
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            pass
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2
-
-    with pytest.raises(NotImplementedError, match="Asks.generate_vmap_rule is True, but minigrad has no vmap"):
-        Asks.apply(minigrad.ones(2, requires_grad=True))
-
-
 @pytest.mark.parametrize("view", [True, False])
 def test_a_forward_that_may_not_write_leaves_all_its_inputs_without_the_node(view):
     """PyTorch gives the first output its node before it looks at the second, and may crash in a pass over it."""
