@@ -172,7 +172,8 @@ export class GraphPane {
   #tell({ row, lines, group, word }: NodeParts, room: number): void {
     if (!row) return;
     const letter = (NARROW / 11) * this.#letters;
-    const free = (room - (this.#brief ? 0 : WIDE * (word.textContent ?? "").length)) / letter;
+    const told = (word.textContent ?? "").length;
+    const free = (room - (told === 0 ? 0 : WIDE * (told + 3))) / letter;
     const shown = this.#recorded ? row : { ...row, gradient: null };
     const texts = inLines(shown, this.#brief ? [this.#letters > LARGEST ? 0 : room / letter] : [room / letter, free], this.#measure);
     lines.slice(0, 2).forEach((line, at) => write(line, texts[at] ?? ""));
@@ -345,9 +346,9 @@ export class GraphPane {
     const version = svg("g", { class: "mg-version", transform: `translate(${left - 12}, ${top})` });
     const failed = failureAt(this.groups, id);
     const row = this.viewport.isMap && !leaf && !failed ? this.#rows.of(id) : null;
-    const caption = svg("text", { class: "mg-caption", x: left + 32, y: row ? 4 : 14 }, box.caption);
-    const more = row ? [svg("text", { class: "mg-told", x: left + 32, y: 17 }), svg("text", { class: "mg-class", x: box.width / 2 - 12, y: -9, "text-anchor": "end" })] : [];
-    if (row) word.setAttribute("y", "17");
+    const caption = svg("text", { class: "mg-caption", x: left + 32, y: row ? 4.4 : 14 }, box.caption);
+    const more = row ? [svg("text", { class: "mg-told", x: left + 32, y: 18.8 }), svg("text", { class: "mg-class", x: box.width / 2 - 12, y: -9.3, "text-anchor": "end" })] : [];
+    if (row) word.setAttribute("y", "18.8");
     const group = svg(
       "g",
       { class: leaf ? "mg-node mg-leaf" : "mg-node", transform: `translate(${box.x}, ${box.y})`, ...folds },
