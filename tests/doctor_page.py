@@ -94,9 +94,10 @@ which raised an error. It runs that cell again; if the cell changes variables th
 `explain(rerun=True)`. The answer is a card with a button that opens the inspector at the line that is to blame.
 
 `model` and `optimizer` may be lists. If you leave them out, they are those that `step` refers to by name. After a
-checkup, parameters, buffers, gradients, the optimizer, random states, `requires_grad` and the modes of modules are as
-they were, unless you pass `keep=True`. Anything else that the step changes stays changed: a list that it appends to, an
-iterator that it advances.
+checkup, all modules, optimizers, learning rate schedules and gradient scalers that the step can reach are as they were,
+with their hooks, buffers and modes, and so are tensors with their gradients, averages of the weights, and random
+states; also if the step failed, unless you pass `keep=True`. Anything else that the step changes stays changed: a list
+of losses that it appends to, an iterator that it advances.
 
 - An error of the step that `explain` knows becomes a finding. Any other error propagates, with the report so far as its
   attribute `report`.

@@ -24,8 +24,8 @@ Hooks = OrderedDict[int, Callable[..., Any]]
 Group = dict[str, Any]
 State = dict[str, Any]
 
-BEFORE_ALL: Hooks = OrderedDict()
-AFTER_ALL: Hooks = OrderedDict()
+_global_optimizer_pre_hooks: Hooks = OrderedDict()
+_global_optimizer_post_hooks: Hooks = OrderedDict()
 KINDS = ("step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_state_dict_pre", "load_state_dict_post")
 DUPLICATES = ("optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
               "see github.com/pytorch/pytorch/issues/40967 for more information")
@@ -47,12 +47,12 @@ required = Required()
 
 def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(optimizer, args, kwargs)` before the steps of all optimisers; it may return other `(args, kwargs)`."""
-    return add_hook(BEFORE_ALL, hook)
+    return add_hook(_global_optimizer_pre_hooks, hook)
 
 
 def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(optimizer, args, kwargs)` after the steps of all optimisers."""
-    return add_hook(AFTER_ALL, hook)
+    return add_hook(_global_optimizer_post_hooks, hook)
 
 
 def between_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -61,7 +61,7 @@ def between_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(step)
     def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
         step_args = (self, *args)
-        for hook in (*BEFORE_ALL.values(), *self._optimizer_step_pre_hooks.values()):
+        for hook in (*_global_optimizer_pre_hooks.values(), *self._optimizer_step_pre_hooks.values()):
             changed = hook(self, step_args, kwargs)
             if changed is not None:
                 if not isinstance(changed, tuple) or len(changed) != 2:
@@ -72,7 +72,7 @@ def between_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
         with ignore_numpy_warnings():
             result = step(*step_args, **kwargs)
         tell_state(self)
-        for hook in (*self._optimizer_step_post_hooks.values(), *AFTER_ALL.values()):
+        for hook in (*self._optimizer_step_post_hooks.values(), *_global_optimizer_post_hooks.values()):
             hook(self, step_args, kwargs)
         return result
 

@@ -173,9 +173,10 @@ class Tracker:
 
     def tensor_gone(self, ref: TrackedRef) -> None:
         key = ref.key
-        for table in (self.tensors, self.numbers):
-            if key in table:  # without calls: a profile function would be told of each
-                del table[key]
+        if key in self.tensors:  # without calls: a profile function would be told of each
+            del self.tensors[key]
+        if key in self.numbers:
+            del self.numbers[key]
         self.log.append(("gone", ref.number))
 
     def grad_gone(self, ref: TrackedRef) -> None:

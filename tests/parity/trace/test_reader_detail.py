@@ -101,3 +101,57 @@ def test_a_compiled_function_runs_eagerly_and_the_trace_says_so(torch, reader) -
         "Note: what torch.compile was given runs eagerly while it is recorded (torch.compile)")
     twice(x)
     assert len(compiled) == 1  # from now on it is compiled as before
+
+
+def test_ops_that_are_not_the_engines_own_are_seen_in_a_pass_whatever_the_detail(torch, reader):
+    """While a node runs nothing of the user's, the reader does not see its ops: there are more of them than others."""
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, t):
+            return t * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g.neg() * -2
+
+    def fail(made, received):
+        raise RuntimeError("by the test")
+
+    def step() -> None:
+        x = torch.ones(3, requires_grad=True)
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t.sin()):
+            packed = x.exp()
+        y = Twice.apply(packed).tanh()
+        y.register_hook(lambda g: g.cos())
+        y.grad_fn.register_hook(lambda made, received: (made[0].tan(),))
+        y.sum().backward(retain_graph=True)
+        y.grad_fn.register_hook(fail)
+        with pytest.raises(RuntimeError, match="by the test"):
+            y.sum().backward()
+        y.detach().sqrt()
+        torch.autograd.grad((x ** 3).sum(), x, create_graph=True)[0].sum().backward()
+
+    told = {}
+    for detail in ("values", "ops", "modules"):
+        with reader.record(detail=detail) as trace:
+            step()
+        told[detail] = [event["op"] for event in trace.events if event["kind"] == "forward"]
+        assert trace.notes == []
+    assert told["values"] == told["ops"] == told["modules"]
+    assert {"sin", "neg", "cos", "tan", "sqrt"} <= set(told["ops"])
+
+
+def test_few_ops_of_a_pass_are_looked_at(torch, reader, monkeypatch):
+    if importlib.import_module("minigrad_widgets.torch_reader.private").PRIVATE.stored is None:
+        pytest.skip("this PyTorch does not show whether the user's hooks would run")
+    kind, seen = reader.Reader, []
+    dispatched = kind.dispatched
+    monkeypatch.setattr(kind, "dispatched", lambda self, op: (seen.append(op.func), dispatched(self, op))[1])
+    counts = {}
+    for detail in ("values", "modules"):
+        with reader.record(detail=detail):
+            loss = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Tanh())(torch.ones(2, 3)).square().mean()
+            seen.clear()
+            loss.backward()
+            counts[detail] = len(seen)
+    assert counts["modules"] <= 4 < counts["values"]

@@ -16,8 +16,6 @@ from minigrad_widgets.doctor.library import (
     Named,
     check_call,
     found_in,
-    held_tensors,
-    is_helper,
     is_module,
     is_optimizer,
     library_of,
@@ -39,9 +37,9 @@ def checkup(step: Callable[[], Any], *, model: Any = None, optimizer: Any = None
     report = checkup(step, model=model, optimizer=optimizer)
     assert report.ok, str(report)
 
-    `step` is any code that does one iteration, in PyTorch or minigrad. Parameters, buffers, gradients, optimizers,
-    random states and flags are restored afterwards, unless `keep`; anything else that the step changes (a list, an
-    iterator) stays changed.
+    `step` is any code that does one iteration, in PyTorch or minigrad. Modules, optimizers, schedules, gradient
+    scalers, tensors, hooks, random states and flags are afterwards as they were, also if the step fails, unless `keep`;
+    anything else that the step changes (a list of losses, an iterator) stays changed.
 
     Args:
         step: one iteration: forward pass, backward pass, update.
@@ -61,13 +59,12 @@ def checkup(step: Callable[[], Any], *, model: Any = None, optimizer: Any = None
     models = named_objects(model, "model", is_module, names)
     optimizers = named_objects(optimizer, "optimizer", is_optimizer, names)
     library = library_of([*names.values(), *[each.value for each in (*models, *optimizers)], step])
-    tensors = [each.value for each in held_tensors(names)]
-    state = State(library, models, optimizers, tensors, [each.value for each in found_in(names, is_helper)])
+    state = State(library, optimizers, [*(each.value for each in (*models, *optimizers)), step])
     try:
         recording = recorded(library, step, steps, models, optimizers, names, state)
         facts = Facts(recording, models, optimizers, surroundings(step), step)  # the step may have bound new names
         facts.moved = state.moved()
-        facts.required = {key: kept[4] for key, kept in state.tensors.items()}
+        facts.required = {key: kept.requires_grad for key, kept in state.tensors.items()}
         report = examined(facts)
     finally:
         if not keep:
@@ -139,7 +136,7 @@ def recorded(library: Library, step: Callable[[], Any], steps: int, models: Sequ
         return parameters + [p for _, each in optimizers for group in each.param_groups for p in group["params"]]
 
     return run(library, step, variables, steps, watched, lambda optimizer: update_of(
-        library.array, optimizer, {key: kept[1] for key, kept in state.tensors.items()}))
+        library.array, optimizer, {key: kept.values for key, kept in state.tensors.items()}))
 
 
 def examined(facts: Facts) -> Report:

@@ -151,6 +151,15 @@ class Library:
         array = tensor.array
         return array.get() if hasattr(array, "get") else array
 
+    def hooks_of(self, tensor: Any) -> tuple[Any, ...]:
+        """Return the dicts of a tensor's hooks; None for one that does not exist yet."""
+        if self.name == "torch":
+            return tensor._backward_hooks, tensor._post_accumulate_grad_hooks
+        extras = tensor._extras
+        after = None if extras is None else extras.accumulator_hooks
+        return (tensor._backward_hooks, None if extras is None else extras.post_accumulate,
+                None if after is None else after.pre, None if after is None else after.post)
+
     @contextmanager
     def every_warning(self) -> Iterator[None]:
         """A block in which warnings that are issued once per program are issued again, whatever ran before."""

@@ -73,14 +73,13 @@ class Once:
     """An op that is to be run once, whatever becomes of the reader. `lock`: what the reader holds, if it does: the op
     may wait for a thread that waits for it. `profiled`: whether the reader's profile function was on."""
 
-    __slots__ = ("args", "error", "func", "kwargs", "lock", "profiled", "ran", "result")
+    ran = False
+    error: BaseException | None = None
+    result: Any = None
+    lock: Any = None
 
     def __init__(self, func: Any, args: Any, kwargs: Any, profiled: bool) -> None:
         self.func, self.args, self.kwargs, self.profiled = func, args, kwargs, profiled
-        self.ran = False
-        self.error: BaseException | None = None
-        self.result: Any = None
-        self.lock: Any = None
 
     def __call__(self) -> Any:
         self.ran = True

@@ -35,13 +35,14 @@ READING = frozenset({"_local_scalar_dense", "equal", "is_nonzero"})  # they retu
 
 class Facts(NamedTuple):
     """What is known of an operator: its name; which arguments it writes to, by position and name; whether it writes to
-    any memory; whether several ranks do it."""
+    any memory; whether several ranks do it; whether it is told otherwise than most, or not at all."""
 
     func: Any
     name: str
     places: list[tuple[int, str]]
     mutable: bool
     collective: bool
+    special: bool
 
 
 class Written(NamedTuple):
@@ -102,11 +103,11 @@ class Ops:
         if self.waiting is not None and not own:
             self.settle()
         seen.at = at
-        if name in READING:
-            self.read(operands)
-        if name in EMPTY:
-            return self.empty(op())
-        if not operands or name in UNTOLD:
+        if facts.special:
+            if name in READING:
+                self.read(operands)
+            return self.empty(op()) if name in EMPTY else op()
+        if not operands:
             return op()
         if torch.is_grad_enabled():
             self.find_functions(operands, at, depth)
@@ -116,11 +117,14 @@ class Ops:
         given: list[Any] = [None if fresh and any(t is f for f in fresh) else seen.operand(t) for t in operands]
         if seen.unnamed:
             seen.name_leaves()
-        seen.look_at_names(sys._getframe(1))
-        seen.drop_copies()
-        began = perf_counter()
+        if seen.bindings.files:
+            seen.look_at_names(sys._getframe(1))
+        if seen.copies:
+            seen.drop_copies()
+        began = perf_counter() if self.times else 0
         result = op()
-        self.seconds = perf_counter() - began
+        if self.times:
+            self.seconds = perf_counter() - began
         outputs = tensors_in(result if isinstance(result, (tuple, list)) else (result,))
         if not any_jagged(outputs):
             call = self.call_of(name, args, kwargs, operands, outputs)
@@ -228,9 +232,11 @@ class Ops:
             self.log.append(("took", number, False, self.seconds))
         if name == "CopySlices":  # it hides what is saved
             return len(self.detached), made
+        packed = saved is not None and any(copy is None for _, _, copy in saved[0])
+        if not packed and not isinstance(node, BackwardCFunction) and PRIVATE.stored is not None:
+            seen.silent.add(number)
         if saved is None:
             return 0, made
-        packed = any(copy is None for _, _, copy in saved[0])
         return len(self.detached) if packed else sum(number in made for _, number, _ in saved[0]), made
 
     def call_of(self, *call: Any) -> Any:
@@ -308,7 +314,7 @@ def packing() -> bool:
 
 def any_jagged(tensors: list[Tensor]) -> bool:
     """Return whether one of these tensors is a jagged one."""
-    return any(type(t) not in PLAIN for t in tensors) and any(map(is_jagged, tensors))
+    return not PLAIN.issuperset(map(type, tensors)) and any(map(is_jagged, tensors))
 
 
 def word(name: str) -> str:
@@ -320,7 +326,7 @@ def tensors_in(values: Iterable[Any]) -> list[Tensor]:
     """Return the tensors among an op's operands, and in lists of them."""
     found: list[Tensor] = []
     for value in values:
-        if isinstance(value, Tensor):
+        if type(value) in PLAIN or isinstance(value, Tensor):
             found.append(value)
         elif isinstance(value, (list, tuple)):
             found += [v for v in value if isinstance(v, Tensor)]
@@ -337,8 +343,9 @@ def facts_of(func: Any) -> Facts:
         schema = func._schema
         places = [(i, a.name) for i, a in enumerate(schema.arguments) if schema.is_mutable
                   and a.alias_info is not None and a.alias_info.is_write]
-        known = KNOWN[id(func)] = Facts(func, func.overloadpacket.__name__, places, schema.is_mutable,
-                                        func.namespace == "c10d")
+        name = func.overloadpacket.__name__
+        known = KNOWN[id(func)] = Facts(func, name, places, schema.is_mutable, func.namespace == "c10d",
+                                        name in READING or name in EMPTY or name in UNTOLD)
     return known
 
 

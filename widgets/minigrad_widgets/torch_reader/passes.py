@@ -20,7 +20,7 @@ from minigrad_widgets.torch_reader.count import Plan
 from minigrad_widgets.torch_reader.guard import guarded
 from minigrad_widgets.torch_reader.private import PRIVATE
 from minigrad_widgets.torch_reader.probes import put_among, take_out
-from minigrad_widgets.torch_reader.seen import Seen, known_by, memory
+from minigrad_widgets.torch_reader.seen import Hooked, Seen, known_by, memory
 
 __all__ = ["Pass", "Passes"]
 
@@ -278,6 +278,14 @@ class Passes:
                           front=partial(self.accumulated, node))
         if self.times:
             self.begun.append((node, perf_counter()))
+        elif leaf is None and self.is_silent(task, node, hooked):
+            PRIVATE.take_off(self.level.mode)  # the engine puts it back when the node has run, also if that fails
+
+    def is_silent(self, task: Pass, node: int, hooked: Hooked) -> bool:
+        """Return whether all ops of a node that runs now are the engine's own, which are of no interest. If values are
+        kept, an op that writes to memory is of interest."""
+        return (node in self.seen.silent and self.seen.previews.most is not None and not task.create
+                and not self.collectives.open and len(hooked.pre() or ()) == len(hooked.post() or ()) == 1)
 
     @guarded
     @alone

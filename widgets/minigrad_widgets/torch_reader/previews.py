@@ -45,6 +45,7 @@ class Previews:
     def __init__(self, copy: Callable[[Any], Any], detail: str, whole: Callable[[Any, Any], Any]) -> None:
         self.copy, self.whole, self.most, self.shared = copy, whole, DETAILS[detail], detail != "arrays"
         self.arrivals = Arrivals()
+        self.unread: dict[Any, Unreadable] = {}  # by dtype and shape: what stands for values that are not read
         self.recent: dict[int, tuple[Any, Any]] = {}  # by storage: itself, to keep it alive, and its statistics
 
     def forget(self) -> None:
@@ -61,7 +62,8 @@ class Previews:
         """Return what is kept of a tensor's values. `entire`: all of them, if they are late and not too many."""
         if self.most is not None and type(t) in PLAIN and t.layout is STRIDED and not t.is_nested:
             if t.numel() > self.most and not t.is_meta:
-                return Unreadable(t.dtype, tuple(t.shape))
+                key = t.dtype, t.shape
+                return self.unread.get(key) or self.unread.setdefault(key, Unreadable(t.dtype, tuple(t.shape)))
         size = LARGEST + 1 if t.is_nested else t.numel()
         if self.most is not None and size > self.most or t.layout is not torch.strided and size > LARGEST:
             return Unreadable(described(t), shape_of(t))
@@ -146,7 +148,7 @@ def is_jagged(t: Any) -> bool:
 def bytes_of(t: Any) -> int:
     """Return how many bytes the numbers of a tensor take; of a sparse one, those that it stores."""
     if type(t) in PLAIN and t.layout is torch.strided and not t.is_nested:
-        return int(t.element_size() * t.numel())
+        return int(t.nbytes)
     if t.layout in PARTS:
         return sum(bytes_of(getattr(t, part)()) for part in PARTS[t.layout])
     return int(t.element_size() * prod(shape_of(t)))

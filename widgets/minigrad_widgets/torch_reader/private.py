@@ -166,6 +166,19 @@ class Names:
         """`_C._DisableTorchDispatch`: a block in which the reader does not see its own copies."""
         return torch._C._DisableTorchDispatch
 
+    @name("nothing: a recording only costs a little more", lambda mode: None)
+    def take_off(self) -> Callable[[Any], None]:
+        """`_C._pop_torch_dispatch_stack`, `_get_dispatch_stack_at`, `_len_…`: takes off a mode that is the last one."""
+        pop, at, count = (torch._C._pop_torch_dispatch_stack, torch._C._get_dispatch_stack_at,
+                          torch._C._len_torch_dispatch_stack)
+
+        def take(mode: Any) -> None:
+            number = count()
+            if number and at(number - 1) is mode:
+                pop(None)
+
+        return take
+
     @name("the values of tensors under torch.func are not read", lambda t: t)
     def unwrapped(self) -> Callable[[Any], Any]:
         """`_C._functorch.is_functorch_wrapped_tensor`, `get_unwrapped`: the tensor in the wrappers of torch.func."""

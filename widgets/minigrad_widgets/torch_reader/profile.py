@@ -65,19 +65,18 @@ def profile_function(role_of: Callable[[CodeType], tuple[Handler | None, Handler
             if event == "c_return":
                 return
             if event == "call":
-                code = frame.f_code
-                if id(code) not in calls:
-                    meet(code)
-                act = calls[id(code)]
+                roles = calls
             elif event == "return":
-                code = frame.f_code
-                if id(code) not in calls:
-                    meet(code)
-                act = returns[id(code)]
-            elif event == "c_call" and arg.__name__ in names:
-                act = called
+                roles = returns
             else:
+                if event == "c_call" and arg.__name__ in names:
+                    called(frame, arg)
                 return
+            try:
+                act = roles[id(frame.f_code)]
+            except KeyError:
+                meet(frame.f_code)
+                act = roles[id(frame.f_code)]
             if act is not None:
                 act(frame, arg)
         except Exception as error:  # noqa: BLE001 - none may reach the program

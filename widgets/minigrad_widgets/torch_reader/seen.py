@@ -90,6 +90,7 @@ class Seen(Tracker):
         self.saving: dict[type, list[tuple[str, str]]] = {}  # by class of nodes, the names of what they save
         self.names: dict[type, str] = {}  # of classes of nodes
         self.classes: dict[str, type] = {}
+        self.silent: set[int] = set()  # nodes that run no code of the user's: C++, with nothing packed by hooks
         self.unlinked: list[tuple[Any, int]] = []
         self.linking = False
         self.several = False  # whether several threads have made nodes
@@ -334,6 +335,7 @@ class Seen(Tracker):
         self.nodes.pop(number, None)
         self.hooked.pop(number, None)
         self.order.pop(number, None)
+        self.silent.discard(number)
         self.metas.known.pop(number, None)
         if ref.key < 0:  # not a leaf: the number of a leaf stays
             self.numbers.pop(ref.key, None)
@@ -404,7 +406,8 @@ class Seen(Tracker):
             hooked.remove()
         super().forget()
         self.previews.forget()
-        for table in (self.next, self.made, self.leaves, self.order, self.hooked, self.without_node, self.metas.known):
+        for table in (self.next, self.made, self.leaves, self.order, self.hooked, self.without_node, self.metas.known,
+                      self.silent):
             table.clear()
 
 
