@@ -12,9 +12,9 @@ from minigrad._base.device import NO_GPU, device
 from minigrad._base.device import device as torch_device
 from minigrad.cuda import device_count, is_available
 
-__all__ = ["current_accelerator", "current_device_index", "device_count", "empty_cache", "get_device_module",
-           "get_memory_info", "is_available", "max_memory_allocated", "max_memory_reserved", "memory_allocated",
-           "memory_reserved", "reset_peak_memory_stats", "set_device_index", "synchronize"]
+__all__ = ["current_accelerator", "current_device_index", "device_count", "empty_cache", "get_memory_info",
+           "is_available", "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved",
+           "reset_peak_memory_stats", "set_device_index", "synchronize"]
 
 Where = device | str | int | None
 

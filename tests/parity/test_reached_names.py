@@ -192,7 +192,6 @@ PROGRAMS = {
                            m.multiprocessing.set_sharing_strategy("file_descriptor")),
     "device modules": lambda m: m.get_device_module("cpu") is m.cpu,
     "fans": lambda m: m.nn.init._calculate_fan_in_and_fan_out(m.ones(2, 3, 4)),
-    "profile": lambda m: m.autograd.profiler.profile(use_cuda=False).__enter__() is not None,
 }
 
 
