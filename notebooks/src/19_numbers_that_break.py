@@ -86,7 +86,7 @@ for loss in (-torch.softmax(x, 0)[1].log(), -torch.log_softmax(x, 0)[1]):
 # > "In `float16` a gradient is a little less exact, and that is all."
 
 # %% id=belief-digits-run tags=refutation
-for dtype in (torch.float32, torch.float16, torch.bfloat16):
+for dtype in (torch.float32, torch.float16):
     x = torch.tensor(1.0, dtype=dtype, requires_grad=True)
     (x * 1e-4 * 1e-4).backward()
     state = "lost" if x.grad.item() == 0 else "there"

@@ -117,14 +117,15 @@ PREDICTIONS = (
         "19.4",
         (Belief("what is too small for float16 is lost, whatever comes after", lambda: kept("float16", 1.0)),),
         Why("When is the gradient lost?", _names,
-            ('kept("float16", 1.0)', 'kept("float16", 1024.0)', 'kept("bfloat16", 1.0)', 'kept("float32", 1.0)'),
+            ('kept("float16", 1.0)', 'kept("float16", 1024.0)', 'kept("float32", 1.0)', 'kept("float16", 2.0)'),
             lambda value: value, {
                 "a": Reason("in float16, always: the loss itself is 0 there",
                             lambda case: case.arguments()[0] != "float16"),
-                "b": Reason("in 16 bits without a scale",
-                            lambda case: case.arguments()[0] == "float32" or case.arguments()[1] != 1.0),
-                "c": Reason("in float16 without a scale: backward starts at the scale, so every gradient is larger",
-                            lambda case: case.arguments() != ["float16", 1.0])}),
+                "b": Reason("in float16 without a scale; with one, every gradient is kept",
+                            lambda case: case.arguments() != ["float16", 1.0]),
+                "c": Reason("in float16, where even the scaled gradient is below 0.00000003: backward starts at the "
+                            "scale, not at the loss", lambda case: case.arguments()[0] != "float16"
+                            or 1e-8 * float(str(case.arguments()[1])) > 3e-8)}),
         look="Print the loss and x.grad: backward does not start from the loss, but from 1."),
     Prediction(
         "19.5",
