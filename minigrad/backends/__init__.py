@@ -4,10 +4,9 @@
 `backends`.
 """
 
+from minigrad._base.optional import module_getattr
 from minigrad.backends import cuda as cuda
 from minigrad.backends import cudnn as cudnn
-from minigrad.backends import mkl as mkl
-from minigrad.backends import mkldnn as mkldnn
 from minigrad.backends import mps as mps
-from minigrad.backends import openmp as openmp
-from minigrad.backends import quantized as quantized
+
+__getattr__ = module_getattr(__name__)
