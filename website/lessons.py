@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import nbformat
 from nbclient import NotebookClient
@@ -23,6 +24,7 @@ TO_BINDER = '<p class="needs-python">This needs Python: <a href="{launch}">solve
 STILL_NOTE = "*If nothing runs where you read this"  # it stands above the still picture of a lesson
 RUN_AND_CLICK = re.compile(r"Run the next cell \(Shift\+Enter\),\s+click the picture")
 CLICK = "Click the picture below"  # what has been run needs no Shift+Enter
+LESSON = re.compile(r'href="(?P<lesson>\d\d_\w+)\.ipynb#(?P<heading>[^"]*)"')
 MOST_BYTES = 3_000_000  # of a lesson that is saved with the state of its widgets
 Notebook = Any  # nbformat has no types
 
@@ -77,7 +79,16 @@ def run(notebook: Notebook, folder: Path) -> Notebook:
         for output in cell.get("outputs", []):
             if output.output_type == "error":
                 output.traceback = [line.replace(f"{ROOT}/", "") for line in output.traceback]
+            data = output.get("data", {})
+            if "text/html" in data:
+                data["text/html"] = LESSON.sub(page_of, data["text/html"])
     return notebook
+
+
+def page_of(link: re.Match[str]) -> str:
+    """A link from an output to a part of another lesson, as the pages name their parts."""
+    words = re.sub(r"[^a-z0-9]+", "-", unquote(link["heading"]).lower()).strip("-")
+    return f'href="{link["lesson"]}.html#{words}"'
 
 
 def make_live(notebook: Notebook, lesson: str) -> None:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from minigrad.recorder import Trace
+from minigrad_widgets.doctor.teaching import TAUGHT, file_of
 
 __all__ = ["SEVERITIES", "Finding", "Mend", "Place", "details", "in_own_names", "indented", "lesson_text", "line_at",
-           "number", "with_effects"]
+           "number", "taught", "with_effects"]
 
 SEVERITIES = ("error", "warning", "note")
 EFFECTS = {  # what a fault brings with it on the same line; the nearest cause comes first
@@ -106,6 +107,11 @@ def joined(head: Finding, effects: list[Finding]) -> Finding:
     return replace(head, also=told[1:], severity=severity) if effects else head
 
 
+def taught(finding: Finding) -> Finding:
+    """Return a finding with the lesson that teaches its rule, if the rule has named none."""
+    return finding if finding.lesson is not None else replace(finding, lesson=TAUGHT.get(finding.rule))
+
+
 def in_own_names(finding: Finding, names: Mapping[str, str]) -> Finding:
     """Return a finding whose snippets use the program's names: `names` maps the usual name to the program's."""
     def own(code: str) -> str:
@@ -127,7 +133,7 @@ def details(told: Any) -> list[str]:
 
 def lesson_text(lesson: tuple[int, str]) -> str:
     """Return the text that says which lesson teaches it."""
-    return f"Lesson {lesson[0]} teaches it, under “{lesson[1]}”."
+    return f"Lesson {lesson[0]} teaches it, under “{lesson[1]}”: {file_of(lesson)}."
 
 
 def number(value: Any) -> str:
