@@ -1,12 +1,14 @@
-"""What minigrad costs that PyTorch has no row for: recording a trace, its size, the time to import."""
+"""What minigrad costs that PyTorch has no row for: recording a trace, its size, the time to import, a loop's."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import minigrad
 from benchmarks.timing import import_times, interleaved, timed
+from benchmarks.transforms import per_example
 from benchmarks.workloads import chain
 from minigrad.recorder import Trace, record
 
@@ -44,6 +46,15 @@ def recording(length: int, repeats: int) -> Iterator[Figures]:
            "limit": 1_000, "times": {"bytes": size}}
 
 
+def without_a_loop(batch: int, repeats: int) -> Figures:
+    """What gradients for each example take by `vmap(grad(f))`, of the time of a loop."""
+    ways = {"vmap": per_example(minigrad, batch, 8), "loop": per_example(minigrad, batch, 8, loop=True)}
+    medians, ratios = interleaved({name: functools.partial(timed, run) for name, run in ways.items()}, repeats)
+    return {"group": "vmap against a loop", "name": "vmap(grad(f)), against a loop of grad(f)", "threads": 1,
+            "unit": "ms", "ratio": ratios["vmap"], "limit": 0.1,
+            "times": {name: seconds * 1e3 for name, seconds in medians.items()}}
+
+
 def importing(repeats: int) -> Figures:
     """The time to import minigrad on top of NumPy, which it needs, in ms."""
     medians, _ = import_times(("minigrad", "numpy"), repeats)
@@ -57,5 +68,7 @@ def figures(quick: bool, only: str) -> Iterator[Figures]:
     if only in "recording":
         for length, repeats in ((30, 2), (60, 2)) if quick else ((1_000, 15), (10_000, 5)):
             yield from recording(length, repeats)
+    if only in "vmap against a loop":
+        yield without_a_loop(*(2, 1) if quick else (64, 15))
     if only in "import":
         yield importing(1 if quick else 11)

@@ -267,7 +267,7 @@ def plot_ratios(rows: Sequence[Figures], path: Path) -> None:
     axes.axvline(1, color="#5b626d", linewidth=1, linestyle="dashed", label="PyTorch")
     axes.set_yticks(list(places), [row["name"].partition(", forward")[0] for row in shown], fontsize=8)
     finish(axes, "time over PyTorch's, one thread")
-    drawing.savefig(path, dpi=90)
+    drawing.savefig(path, dpi=85)
 
 
 def plot_peers(rows: Sequence[Figures], path: Path) -> None:

@@ -99,6 +99,15 @@ def compiled(quick: bool) -> Iterator[Row]:
                       times=1 if quick else times, ours=ours)
 
 
+def transforms(quick: bool) -> Iterator[Row]:
+    """Derivatives as functions."""
+    group, many, batch = "functions of functions", 1 if quick else 25, 2 if quick else 64
+    yield Row(group, "gradients of the CNN, 8 × 8, for each of 64 pictures", "per-example gradients",
+              {"batch": batch, "side": 8}, many, 1.2, times=1 if quick else 8)
+    yield Row(group, "Hessian of an MLP's loss, 161 parameters", "hessian", {"batch": batch // 2, "inputs": 8}, many,
+              1.5, times=1 if quick else 8)
+
+
 def others(quick: bool) -> Iterator[Row]:
     """What has a limit of its own, or none."""
     group, many, batch = "other work", 1 if quick else 15, 1 if quick else 16
@@ -121,7 +130,7 @@ def rows(quick: bool = False) -> list[Row]:
     """All rows; `quick`: tiny, and without limits."""
     trained = list(training(quick))
     small = single_ops(*((50, 2) if quick else (5_000, 21)))
-    found = [*small, *graphs(quick), *trained, *compiled(quick), *others(quick)]
+    found = [*small, *graphs(quick), *trained, *compiled(quick), *transforms(quick), *others(quick)]
     for row in trained:
         found.append(replace(row, group="with two threads each", limit=1.1, by_hand=None, threads=2, peers=False,
                              times=1, repeats=4 * row.repeats))  # a short turn may keep both cores

@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks import drawn
 
-__all__ = ["TRAINING", "WARM", "compiled"]
+__all__ = ["TRAINING", "WARM", "cnn_model", "compiled", "filled"]
 
 Run = Callable[[], Sequence[Any]]
 Step = Callable[..., Any]
@@ -86,14 +86,18 @@ def mlp(library: Any, batch: int) -> tuple[Step, list[Any], list[Any]]:
     return learning(library, filled(library, model, arrays), x, y)
 
 
-def cnn(library: Any, batch: int, side: int) -> tuple[Step, list[Any], list[Any]]:
+def cnn_model(library: Any, side: int) -> Any:
     """Two convolutions with relu and pool, and a linear layer."""
-    nn, (x, y, arrays) = library.nn, drawn.cnn(batch, side)
-    a, b, c = drawn.CNN_CHANNELS
-    model = nn.Sequential(nn.Conv2d(a, b, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-                          nn.Conv2d(b, c, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-                          nn.Flatten(), nn.Linear(c * (side // 4) ** 2, 10))
-    return learning(library, filled(library, model, arrays), x, y)
+    nn, (a, b, c) = library.nn, drawn.CNN_CHANNELS
+    return nn.Sequential(nn.Conv2d(a, b, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+                         nn.Conv2d(b, c, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+                         nn.Flatten(), nn.Linear(c * (side // 4) ** 2, 10))
+
+
+def cnn(library: Any, batch: int, side: int) -> tuple[Step, list[Any], list[Any]]:
+    """The CNN, trained."""
+    x, y, arrays = drawn.cnn(batch, side)
+    return learning(library, filled(library, cnn_model(library, side), arrays), x, y)
 
 
 def wide_conv(library: Any, batch: int) -> Run:

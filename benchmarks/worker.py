@@ -21,6 +21,7 @@ import numpy as np
 from benchmarks.by_hand import BY_HAND
 from benchmarks.peers import PEERS
 from benchmarks.training import TRAINING, compiled
+from benchmarks.transforms import TRANSFORMS
 from benchmarks.workloads import WORKLOADS
 
 __all__ = ["serve", "summary"]
@@ -61,7 +62,7 @@ def table_of(name: str, threads: int) -> tuple[Table, dict[str, str]]:
             ", oneDNN" if library.backends.mkldnn.is_available() else "")
         about |= {"threads": str(library.get_num_threads()), "kernels": str(library.backends.cpu.get_cpu_capability()),
                   "blas": blas}
-    every = {key: functools.partial(make, library) for key, make in {**WORKLOADS, **TRAINING}.items()}
+    every = {key: functools.partial(make, library) for key, make in {**WORKLOADS, **TRAINING, **TRANSFORMS}.items()}
     return {**every, **compiled(library, lambda step: step)}, about
 
 

@@ -13,7 +13,7 @@ from sphinx.cmd.build import build_main
 
 from minigrad import __version__
 from minigrad_widgets.widget.page import player_page
-from website import api, pages
+from website import api, course, pages
 from website.cheatsheet import write_sheet
 from website.front import front_page
 from website.gallery import live_gallery
@@ -46,6 +46,7 @@ def main() -> int:
     failed = build_main(["-b", "html", "-c", str(HERE), "-W", "--keep-going", "-q", "-j", "2",
                        "-d", str(target.with_name(f"{target.name}-doctrees")), str(gathered), str(target)])
     if not failed:
+        course.write_pictures(target)
         (target / "play.html").write_text(player_page(), encoding="utf-8")
         print(f"The site is in {target}: open {target / 'index.html'}")
     return failed

@@ -4,55 +4,67 @@ import runpy
 from pathlib import Path
 
 from minigrad.recorder import Trace, record
+from minigrad_lessons.teaching.course import lessons
 from minigrad_widgets import Inspector
+from website.course import course_map
 from website.lessons import live, player
 from website.pages import REPOSITORY
 
 PROGRAM = Path(__file__).with_name("program.py")
-TEXT = """# minigrad
+TEXT = """---
+hide-toc: true
+---
 
-Step through a backward pass, forwards and backwards in time. minigrad is PyTorch's autograd, small enough to read:
-`import minigrad as torch`, and your program runs on NumPy with the same numbers, the same graph and the same errors.
-Try it: press → below, or open **numbers** and drag one of them, and every gradient follows.
+# See how PyTorch computes gradients
+
+**Drag a number**, and every gradient follows. minigrad is PyTorch's autograd, small enough to read: the same numbers,
+the same graph and the same errors, on NumPy.
 
 {inspector}
 
-- **Learn.** Never seen autograd? [Build it yourself](lessons/00_build_it_yourself) in 40 lines. If you have called
-  `backward()` before, start with [tensors and leaves](lessons/01_tensors_and_leaves). You predict, run, and see where
-  your idea and the engine disagree. Afterwards: [21 puzzles](lessons/21_puzzles), one line each.
-- **Teach.** [What to hand out, how long it takes, which wrong answers to expect](teaching.md), with nbgrader and
-  [JupyterHub](jupyterhub.md). What students install contains no answers.
-- **Look into your own model.** [Five steps](your_own_model.md) from a PyTorch model to the layer where its gradient
-  is lost. [The gallery](gallery.md) shows every inspector.
+<ul class="ways">
+<li><a href="#the-lessons"><strong>Learn</strong></a> Never seen a gradient? Build autograd in 40 lines. Called
+<code>backward()</code> before? Predict, run, and see where your idea and the engine disagree.</li>
+<li><a href="teaching.html"><strong>Teach</strong></a> What to hand out, how long it takes, which wrong answers to
+expect. Exercises check themselves and can be graded. What students install holds no answers.</li>
+<li><a href="your_own_model.html"><strong>Look into your own model</strong></a> Five steps from a PyTorch model to the
+layer where its gradient is lost. <a href="gallery.html">The gallery</a> shows every inspector.</li>
+</ul>
 
-To run the lessons yourself:
+## The lessons
+
+{course}
+
+## Run them yourself
 
 ```sh
 git clone {repository} && cd minigrad
 python3 -m venv .venv && .venv/bin/pip install ".[lessons]" && .venv/bin/minigrad lab
 ```
 
+To print: the cheat sheet as {{download}}`SVG <print/cheatsheet.svg>` or {{download}}`PDF <print/cheatsheet.pdf>`.
+
 ```{{toctree}}
 :caption: Lessons
-:glob:
+:hidden:
 :maxdepth: 1
 
-lessons/*
+{lessons}
 ```
 
 ```{{toctree}}
 :caption: Reading
 :glob:
+:hidden:
 :maxdepth: 1
 
 *
 ```
 
-To print: the cheat sheet as {{download}}`SVG <print/cheatsheet.svg>` or {{download}}`PDF <print/cheatsheet.pdf>`.
-
 ```{{toctree}}
 :caption: Teaching
 :glob:
+:hidden:
 :maxdepth: 1
 
 teaching/*
@@ -60,6 +72,7 @@ teaching/*
 
 ```{{toctree}}
 :caption: Reference
+:hidden:
 :maxdepth: 2
 
 api/index
@@ -74,12 +87,14 @@ def recorded() -> Trace:
     with record() as trace:
         made = runpy.run_path(str(PROGRAM))
         # The recorder names tensors by the variables around it.
-        x, w, h, loss = (made[name] for name in ("x", "w", "h", "loss"))  # noqa: RUF059 (named for the recorder)
+        x, y, w, error, loss = (made[name] for name in ("x", "y", "w", "error", "loss"))  # noqa: RUF059 (named for the recorder)
     return trace
 
 
 def front_page() -> str:
     """The page in Markdown."""
-    inspector = Inspector(recorded())
+    inspector = Inspector(recorded(), lens="values", parts=[])
     state = {name: getattr(inspector, name) for name in Inspector.STATE}
-    return TEXT.format(repository=REPOSITORY, inspector=live("front", state, inspector.text), player=player("_static/"))
+    return TEXT.format(repository=REPOSITORY, inspector=live("front", state, inspector.text, plays=True),
+                       course=course_map(), player=player("_static/"),
+                       lessons="\n".join(f"lessons/{lesson.name}" for lesson in lessons().values()))

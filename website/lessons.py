@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import nbformat
+from mdit_py_plugins.anchors.index import slugify
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
@@ -25,6 +26,7 @@ STILL_NOTE = "*If nothing runs where you read this"  # it stands above the still
 RUN_AND_CLICK = re.compile(r"Run the next cell \(Shift\+Enter\),\s+click the picture")
 CLICK = "Click the picture below"  # what has been run needs no Shift+Enter
 LESSON = re.compile(r'href="(?P<lesson>\d\d_\w+)\.ipynb#(?P<heading>[^"]*)"')
+TO_HEADING = re.compile(r"(\]\([\w.]*#)(\S+)(\)(?:[.,]|$))", re.MULTILINE)  # a link to a heading, as JupyterLab has it
 MOST_BYTES = 3_000_000  # of a lesson that is saved with the state of its widgets
 Notebook = Any  # nbformat has no types
 
@@ -55,6 +57,7 @@ def _run_lesson(path: Path) -> Notebook:
             cell.source = cell.source.partition(STILL_NOTE)[0].rstrip()
         if cell.cell_type == "markdown":
             cell.source = RUN_AND_CLICK.sub(CLICK, cell.source)
+            cell.source = TO_HEADING.sub(lambda link: link[1] + slugify(link[2]) + link[3], cell.source)
     notebook.cells.append(new_code_cell(ASK_FOR_SHEETS))
     return run(notebook, path.parent)
 
@@ -107,11 +110,15 @@ def make_live(notebook: Notebook, lesson: str) -> None:
         notebook.cells.append(new_markdown_cell(player("../_static/")))
 
 
-def live(place: str, state: dict[str, Any], text: str) -> str:
-    """A place for an inspector in a page, with the state that it starts from, and its text where no script runs."""
+def live(place: str, state: dict[str, Any], text: str, *, plays: bool = False) -> str:
+    """A place for an inspector in a page, with the state that it starts from, and its text where no script runs.
+
+    With `plays` it steps by itself until somebody touches it.
+    """
     plain = {name: value for name, value in state.items() if not name.startswith("_") and name != "layout"}
     written = json.dumps(plain).replace("<", "\\u003c")
-    return (f'<div class="live" data-minigrad="state-{place}"></div>'
+    unattended = " data-minigrad-plays" if plays else ""
+    return (f'<div class="live" data-minigrad="state-{place}"{unattended}></div>'
             f'<script type="application/json" id="state-{place}">{written}</script>'
             f"<noscript><pre>{escape(text)}</pre></noscript>")
 

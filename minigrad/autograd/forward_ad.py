@@ -11,11 +11,13 @@ of gradients. `minigrad.func.jvp` is the same as a function, and nests.
 
 NOTE 12 (one formula for both directions). A formula of a backward pass takes the gradient `g` of a result and returns
 that of an input: Jᵀg. In `g` it is linear, always. So it holds the other direction too, and no op has a second formula.
-Three rules follow, and docs/ops.md says which one an op uses:
+Four rules follow, and docs/ops.md says which one an op uses:
 
 - The *formula* itself, for elementwise ops: J is diagonal, and Jᵀ = J. The tangent goes in where the gradient would.
-- The *op* itself, for ops that are linear in each argument: J is the op. So a view of a dual has a view of its tangent,
-  and what is written to one is written to the other.
+- The *op* itself, for linear ops: J is the op. So a view of a dual has a view of its tangent, and what is written to
+  one is written to the other.
+- The *product* rule, for ops that are linear in each of two arguments: the op with each of the two replaced by its
+  tangent, added up. (The transpose would do, in three times the time.)
 - Its *transpose* for all others: the formula is run on a `g` of zeros, recorded, and then differentiated by `g`.
 
 A level sees each op through a wrapper around its `forward` (`ops/_dispatch/op_wrappers.py`), which is installed while
@@ -46,7 +48,7 @@ from minigrad.core.input_buffer import GraphTask
 from minigrad.core.saved import versions_of
 from minigrad.core.tensor import next_sequence_nr
 from minigrad.ops._dispatch.elementwise import ByNumber, OfNumber, OfOne, OfTwo
-from minigrad.ops._dispatch.op_wrappers import OPS, is_part
+from minigrad.ops._dispatch.op_wrappers import Lingering, is_part
 from minigrad.ops.factory import zeros_like
 from minigrad.ops.shape.views import Alias
 
@@ -72,10 +74,18 @@ NOT_POINTWISE = {"GluBackward0", "PreluKernelBackward0"}
 LINEAR = ("minigrad.ops.shape.", "minigrad.func.batching")
 LINEAR_OPS = {"CloneBackward0", "ToCopyBackward0", "CopyBackwards", "SumBackward0", "SumBackward1", "MeanBackward0",
               "MeanBackward1"}
+PRODUCTS = {  # by name: which of the op's tensors is added to the product, None: none
+    **dict.fromkeys(("MmBackward0", "BmmBackward0", "MvBackward0", "DotBackward0", "VdotBackward0", "ConvolveBackward0",
+                     "ConvolveInputBackward0", "ConvolveWeightBackward0")),
+    **dict.fromkeys(("AddmmBackward0", "AddmvBackward0", "AddrBackward0", "BaddbmmBackward0", "AddbmmBackward0"), 0),
+    "ConvolutionBackward0": 2}
 
 
 def rule_of(cls: type[Node]) -> str:
-    """Where the tangent of an op comes from: its `"formula"`, the `"op"` itself, or the formula's `"transpose"`."""
+    """Where the tangent of an op comes from: its `"formula"`, the `"op"` itself, the `"product"` rule, or the formula's
+    `"transpose"`."""
+    if cls.__name__ in PRODUCTS:
+        return "product"
     if cls.__name__ in LINEAR_OPS or cls.__module__.startswith(LINEAR):
         return "op"
     pointwise = issubclass(cls, ELEMENTWISE) or cls.__module__.startswith(POINTWISE)
@@ -179,17 +189,32 @@ def carrying(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[..
     def carry(*args: Any, **options: Any) -> Any:
         levels = STATE.levels
         if not levels:
+            if not CARRYING.count:
+                CARRYING.leave()
             return forward(*args, **options)
         tangents = {id(each): tangent for each in tensors_in(*args, *options.values())
                     if (tangent := levels[-1].get(each)) is not None}
-        with within(levels[:-1]):
+        STATE.levels = levels[:-1]  # `within`, without the grad mode
+        try:
             if not tangents:
                 return carry(*args, **options)
-            if rule_of(args[0] if cls is None else cls) == "op":
+            op = args[0] if cls is None else cls
+            rule = rule_of(op)
+            if rule == "op":
                 return moved_itself(functools.partial(carry, **options), args, tangents, levels)
+            if rule == "product":
+                result = carry(*args, **options)
+                levels[-1].set(result, moved_product(functools.partial(carry, **options), args, tangents,
+                                                     PRODUCTS[op.__name__]))
+                return result
             return Push(carry, (args, options), tangents, levels).results()
+        finally:
+            STATE.levels = levels
 
     return carry
+
+
+CARRYING = Lingering(carrying)
 
 
 def moved_itself(call: Callable[..., Any], args: tuple[Any, ...], tangents: dict[int, Tensor],
@@ -201,6 +226,24 @@ def moved_itself(call: Callable[..., Any], args: tuple[Any, ...], tangents: dict
         if each.array.dtype.kind == "f" and id(each) not in tangents:
             levels[-1].set(each, tangent)
     return result
+
+
+def moved_product(call: Callable[..., Any], args: tuple[Any, ...], tangents: dict[int, Tensor],
+                  added: int | None) -> Tensor:
+    """Return the tangent of a product: the op with each factor replaced by its tangent, added up."""
+    factors = [i for i, each in enumerate(args) if isinstance(each, Tensor)]
+    addend = None if added is None or added >= len(factors) else factors.pop(added)
+    rest, total = list(args), None
+    if addend is not None:
+        rest[addend] = tangents.get(id(args[addend]), zeros_like(args[addend]))
+    for i in [i for i in factors if id(args[i]) in tangents] or factors[:1]:
+        moved = tangents.get(id(args[i]))
+        part = call(*rest[:i], zeros_like(args[i]) if moved is None else moved, *rest[i + 1:])
+        total = part if total is None else total + part
+        if addend is not None:
+            rest[addend] = zeros_like(args[addend])
+    assert isinstance(total, Tensor)
+    return total
 
 
 def without_graph(tensor: Tensor, levels: tuple[Tangents, ...]) -> Tensor:
@@ -440,16 +483,14 @@ applied.innermost = True  # type: ignore[attr-defined]  # transforms decide firs
 
 
 class AllLevels:
-    """The levels that are on in the process: the first wraps all ops, the last unwraps them."""
-
-    count = 0
+    """The levels that are on in the process: the first wraps all ops; the first op after the last unwraps them."""
 
     @classmethod
     def push(cls) -> Tangents:
         """Enter one more level in this thread."""
         level = Tangents()
         STATE.levels = (*STATE.levels, level)
-        cls.count += 1
+        CARRYING.need(1)
         cls.update()
         return level
 
@@ -457,14 +498,13 @@ class AllLevels:
     def pop(cls) -> None:
         """Leave the innermost level of this thread."""
         STATE.levels = STATE.levels[:-1]
-        cls.count -= 1
+        CARRYING.need(-1)
         cls.update()
 
     @classmethod
     def update(cls) -> None:
-        """Install what a level needs, or remove it."""
-        on = cls.count > 0
-        OPS.wrap(carrying, on=on)
+        """Install what a level needs besides, or remove it."""
+        on = CARRYING.count > 0
         UNUSUAL.set("dual levels", on)
         UNUSUAL.tangents = Following if on else None
         SUFFIXES[:] = [shown] if on else []

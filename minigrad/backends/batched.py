@@ -392,8 +392,9 @@ class BatchBackend:
 
     fused_rows = fused
 
-    def composite(self, function: Callable[..., Any], *args: Any) -> None:
-        return None
+    def composite(self, function: Callable[..., Any], *args: Any) -> Any:
+        rule = RULES.get(function)
+        return None if rule is None else rule(*args)
 
     def capturing(self) -> bool:
         return False

@@ -96,6 +96,8 @@ for each in (np.isclose, np.nan_to_num, np.round, np.real, np.imag, np.isposinf,
 @rule("ufunc")
 def ufunc_called(ufunc: Any, method: str, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """All of NumPy's ufuncs, and the other things that a ufunc can do."""
+    if not options and method == "__call__" and (result := of_alike(ufunc, *args)) is not None:
+        return result
     if method != "__call__":
         return UFUNC_METHODS[method](ufunc, *args, **options)
     out = options.pop("out", None) or tuple(args[ufunc.nin:])
@@ -116,6 +118,20 @@ def ufunc_called(ufunc: Any, method: str, args: Sequence[Any], options: dict[str
     ndim = max([x.ndim for x in (*args, out[0]) if is_array(x)])
     ufunc(*[aligned(x, ndim, level) for x in args], out=out[0].value, **options)
     return out[0]
+
+
+def of_alike(ufunc: Any, x: Any, y: Any = None, *more: Any) -> Batched | None:
+    """A ufunc of one or two arguments whose dimensions need no alignment, as most have; None for any other."""
+    if more or ufunc.nargs != 2 + (y is not None) or ufunc.signature is not None:
+        return None
+    if y is None:
+        return Batched(ufunc(x.value), x.level)
+    if type(x) is Batched and type(y) is Batched:
+        return Batched(ufunc(x.value, y.value), x.level) if x.level is y.level and x.ndim == y.ndim else None
+    batch, other = (x, y) if type(x) is Batched else (y, x)
+    if not isinstance(other, (np.ndarray, np.generic, float, int)) or getattr(other, "ndim", 0) > batch.ndim:
+        return None
+    return Batched(ufunc(x.value, y) if batch is x else ufunc(x, y.value), batch.level)
 
 
 def written(out: Any, result: Any) -> Any:
@@ -538,7 +554,9 @@ def advanced(x: Any, index: Any, level: Any, writing: bool = False) -> Place:
     dims = max([np.ndim(parts[i]) for i in arrays], default=0)
     chosen = [aligned(parts[i], dims, level) for i in arrays]
     examples = np.arange(level.size).reshape(-1, *(1,) * dims)
-    front = np.moveaxis(view, [i + 1 for i in arrays], range(1, 1 + len(arrays)))
+    front = view
+    if arrays != list(range(len(arrays))):
+        front = np.moveaxis(view, [i + 1 for i in arrays], range(1, 1 + len(arrays)))
     adjacent = bool(arrays) and arrays == list(range(arrays[0], arrays[-1] + 1))
     return Place(front, (examples, *chosen), dims, arrays[0] if adjacent else 0, level)
 

@@ -392,11 +392,11 @@ def by_row_kernel(name: str, dim: int, *arrays: Any) -> Any:
     return result if result.flags.c_contiguous else result.copy()
 
 
-def composite(function: Callable[..., Any], x: Any, *others: Any) -> Any:
+def composite(function: Callable[..., Any], x: Any, y: Any, *others: Any) -> Any:
     """The result of a backend that replaces the whole of `function`, as the compiler does for convolutions; None if it
-    runs the array code that calls this."""
-    backend = BACKEND_OF.get(type(x))
-    return None if backend is None else backend.composite(function, x, *others)
+    runs the array code that calls this. The backend is that of the first array, or of the second if that has none."""
+    backend = BACKEND_OF.get(type(x)) or BACKEND_OF.get(type(y))
+    return None if backend is None else backend.composite(function, x, y, *others)
 
 
 def alike(x: Any, other: Any) -> bool:

@@ -7,8 +7,8 @@ over the examples: so each op gets it through a `Lift`, which is nothing but the
 made inside, even if it does not depend on the examples, keeps a gradient for each: an inner `grad` may ask for it.
 
 A wrapper around the ops, installed while a level is on, lifts. It also runs an op for each example if the op had to
-know a number (`NoRule`), with PyTorch's warning. Without a level there is no wrapper, and ops cost what they cost
-before.
+know a number (`NoRule`), with PyTorch's warning. The first op after the last level takes the wrapper off again, and
+from then on ops cost what they cost before.
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ from minigrad._base.nested import mapped
 from minigrad._base.warnings import warn
 from minigrad.autograd.forward_ad import BORN, carrying, replaced, tensors_in
 from minigrad.backends import batched_rules
-from minigrad.backends.batched import CURRENT, Batched, Level, NoRule, batched_at, innermost, make_ready
+from minigrad.backends.batched import CURRENT, RULES, Batched, Level, NoRule, batched_at, innermost, make_ready
 from minigrad.core import LOCAL, Node, Tensor, counter_of, record1
 from minigrad.core.tensor import next_sequence_nr
 from minigrad.func.levels import entered_on_stack
-from minigrad.ops._dispatch.op_wrappers import OPS, is_part
+from minigrad.func.whole_ops import WHOLE_OPS
+from minigrad.ops._dispatch.op_wrappers import Lingering, is_part
 from minigrad.ops.shape.join import stack
 
 __all__ = ["Enter", "Leave", "entering", "lifted", "split_by_example"]
+
+RULES.update(WHOLE_OPS)
 
 MASKED_SELECT = ("vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this "
                  "because for each batch this would return a differently shaped Tensor. Please file an issue at "
@@ -64,7 +67,7 @@ class Enter(Node):
     def values(x: Any, level: Level, dim: int) -> Any:
         if is_further_in(x, level):
             return x.like(Enter.values(x.value, level, dim + 1))
-        return Batched(np.moveaxis(x, dim, 0), level)
+        return Batched(np.moveaxis(x, dim, 0) if dim else x, level)
 
     def backward(self, xp: Any, g: Any, level: Level, dim: int) -> Any:
         return xp.apply(Leave, g, level, dim)
@@ -83,7 +86,8 @@ class Leave(Node):
     def values(x: Any, level: Level, dim: int) -> Any:
         if is_further_in(x, level):
             return x.like(Leave.values(x.value, level, dim + 1))
-        return np.moveaxis(batched_rules.whole(x, level), 0, dim)
+        array = batched_rules.whole(x, level)
+        return np.moveaxis(array, 0, dim) if dim else array
 
     def backward(self, xp: Any, g: Any, level: Level, dim: int) -> Any:
         return xp.apply(Enter, g, level, dim)
@@ -131,31 +135,20 @@ def seen_through(a: Tensor, result: Tensor) -> Tensor:
 
 
 # ---- Levels.
-class AllLevels:
-    """The levels that are on in the process: the first wraps all ops, the last unwraps them."""
-
-    count = 0
-
-    @classmethod
-    def add(cls, number: int) -> None:
-        cls.count += number
-        OPS.wrap(lifting, on=cls.count > 0)
-
-
 @contextmanager
 def entering(size: int, randomness: str) -> Iterator[Level]:
     """A block that is one more level, of so many examples."""
     make_ready()
     before = CURRENT.inside
     level = Level(size, before[-1] if before else None, randomness, next_sequence_nr())
-    AllLevels.add(1)
+    LIFTING.need(1)
     CURRENT.inside = (*before, level)
     try:
         with entered_on_stack(level):
             yield level
     finally:
         CURRENT.inside = before
-        AllLevels.add(-1)
+        LIFTING.need(-1)
 
 
 def is_inside(tensor: Tensor, level: Level) -> bool:
@@ -183,8 +176,10 @@ def lifting(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[...
     @functools.wraps(forward)
     def call(*args: Any, **options: Any) -> Any:
         if not CURRENT.inside:
+            if not LIFTING.count:
+                LIFTING.leave()
             return forward(*args, **options)
-        if any(each._requires_grad for each in tensors_in(*args, *options.values())):
+        if [each for each in tensors_in(*args, *options.values()) if each._requires_grad]:
             args = tuple([replaced(each, lifted) for each in args])
             options = {name: replaced(each, lifted) for name, each in options.items()}
         try:
@@ -202,6 +197,7 @@ def lifting(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[...
 
 
 lifting.outermost = True  # type: ignore[attr-defined]  # what a level lifts carries its tangents along
+LIFTING = Lingering(lifting)
 
 
 def for_each(level: Level, name: str, call: Callable[..., Any], args: Any, options: dict[str, Any]) -> Any:

@@ -1,6 +1,7 @@
 """Whole Jacobians: `jacrev` collects their rows, `jacfwd` their columns; `hessian` is one around the other.
 
-All rows are one backward pass, and all columns one run of the function, of a batch of unit vectors (`vmap`). Which is
+All rows are one backward pass, and all columns one run of the function, of a batch of unit vectors (`vmap`; a single
+row, as of a loss, is a plain backward pass). Which is
 cheaper depends on the shape: with few inputs and many outputs take `jacfwd`, with many inputs and few outputs `jacrev`;
 a Hessian is square, and columns of rows need no graph of a graph.
 """
@@ -38,16 +39,20 @@ def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk
                                    has_aux=has_aux)
         outputs, inputs = list(leaves(output)), only_tensors([args[each] for each in places])
         units = unit_vectors(outputs)
-        rows = list(leaves(vmap(lambda *each: vjp_fn(refilled(output, iter(each))), chunk_size=chunk_size)(
-            *units))) if len(units[0]) else [each.new_zeros((0, *each.shape)) for each in inputs]
 
-        def of(index: int) -> Any:
-            start, count, shape = first_of(outputs, index), outputs[index].numel(), outputs[index].shape
-            return arranged(args, argnums, places, iter([
-                row.narrow(0, start, count).reshape((*shape, *given.shape))
-                for row, given in zip(rows, inputs, strict=True)]))
+        def pulled(*cotangents: Any) -> Any:
+            return list(leaves(vjp_fn(refilled(output, iter(cotangents)))))
 
-        jacobian = refilled(output, iter([of(index) for index in range(len(outputs))]))
+        if not len(units[0]):
+            rows = [each.new_zeros((0, *each.shape)) for each in inputs]
+        elif len(outputs) == len(units[0]) == 1:  # one row, as of a loss: a gradient
+            rows = pulled(units[0].reshape(outputs[0].shape))
+        else:
+            rows = vmap(pulled, chunk_size=chunk_size)(*units)
+        parts = [split(row, outputs, 0) for row in rows]  # for each input, those of all outputs
+        jacobian = refilled(output, iter([arranged(args, argnums, places, iter([
+            of_shape(part[index], (*each.shape, *given.shape)) for part, given in zip(parts, inputs, strict=True)]))
+            for index, each in enumerate(outputs)]))
         return (jacobian, aux[0]) if has_aux else jacobian
 
     return transformed
@@ -75,8 +80,8 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, rando
 
         columns, aux = vmap(pushed, randomness=randomness, chunk_size=chunk_size)(*unit_vectors(inputs))
         parts = [arranged(args, argnums, places, iter([
-            column.narrow(0, first_of(inputs, index), given.numel()).movedim(0, -1).reshape(
-                (*column.shape[1:], *given.shape)) for index, given in enumerate(inputs)])) for column in columns]
+            of_shape(part, (*column.shape[1:], *given.shape)) for part, given in zip(
+                split(column.movedim(0, -1), inputs, -1), inputs, strict=True)])) for column in columns]
         jacobian = refilled(form[0], iter(parts))
         return (jacobian, refilled(aux[0], iter([each[0] for each in leaves(aux[0])]))) if has_aux else jacobian
 
@@ -102,6 +107,16 @@ def by_chosen(func: Function, args: Sequence[Any], kwargs: dict[str, Any], place
 def first_of(tensors: Sequence[Tensor], index: int) -> int:
     """Which unit vector is the first of one of some tensors."""
     return sum([each.numel() for each in tensors[:index]])
+
+
+def split(tensor: Tensor, by: Sequence[Tensor], dim: int) -> Sequence[Tensor]:
+    """The parts of a tensor along a dimension that has the unit vectors of some tensors, for each of these."""
+    return [tensor] if len(by) == 1 else tensor.split([each.numel() for each in by], dim)
+
+
+def of_shape(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The tensor in this shape, itself if it has it."""
+    return tensor if tensor.array.shape == shape else tensor.reshape(shape)
 
 
 def unit_vectors(tensors: Sequence[Tensor]) -> list[Tensor]:

@@ -21,6 +21,7 @@ from minigrad.core import Tensor, edge_target
 from minigrad.core.engine import start_grads
 from minigrad.func.levels import entered_on_stack
 from minigrad.ops.factory import zeros_like
+from minigrad.ops.shape.views import View
 
 __all__ = ["grad", "grad_and_value", "jvp", "linearize", "vjp"]
 
@@ -140,7 +141,7 @@ class Reverse:
         only_tensors(tree)
 
         def alias(tensor: Tensor) -> Tensor:
-            made: Tensor = tensor.view_as(tensor)
+            made: Tensor = View.forward(tensor, tensor.array.shape)
             if not tensor._requires_grad:
                 keep(OWNERS, id(made), note_birth(made.requires_grad_()), self)
             self.inputs.append(made)

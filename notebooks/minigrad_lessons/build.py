@@ -6,7 +6,8 @@ with text in comments. What stands before the first cell is for readers of the s
 Each lesson is run in a fresh kernel, and two notebooks are written. The one in `notebooks/` is what a student opens:
 it has no outputs, so nothing looks already run. The one in `tests/lessons/executed/` has the outputs, for the tests to
 compare with: their texts and pictures, without the views of widgets, which differ from run to run. The picture of the
-first inspector also goes into the lesson's cell `still`, for readers on a site that shows notebooks and runs none.
+first inspector also goes into the lesson's cell `still`, for readers on a site that shows notebooks and runs none. A
+last cell leads on, to the next lesson and to what belongs to this one.
 """
 
 import copy
@@ -15,6 +16,7 @@ import linecache
 import re
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,6 +27,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from minigrad_lessons.bank import beliefs
 from minigrad_lessons.folder import LessonError
+from minigrad_lessons.path import PUZZLES, Course, with_way_on
 from minigrad_lessons.processes.ranks import ranks
 from minigrad_lessons.same_in_torch import TRANSCRIPTS, fingerprint, printed, pytorch
 
@@ -106,9 +109,18 @@ def without_outputs(notebook: NotebookNode) -> NotebookNode:
     return given
 
 
+@cache
+def course() -> Course:
+    """What the lessons can lead to."""
+    cells = {source.stem: read_source(source.read_text(encoding="utf-8")).cells for source in SOURCES.glob("*.py")}
+    titles = {name: str(lesson[0].source).partition("\n")[0].removeprefix("# ") for name, lesson in cells.items()}
+    puzzles = "\n\n".join(cell.source for name, lesson in cells.items() if int(name[:2]) == PUZZLES for cell in lesson)
+    return Course(titles, puzzles, (NOTEBOOKS.parent / "docs" / "glossary.md").read_text(encoding="utf-8"))
+
+
 def build(source: Path) -> None:
     """Build one lesson: the notebook that students open, and the executed one that tests compare with."""
-    notebook = with_still(run(read_source(source.read_text(encoding="utf-8"))))
+    notebook = with_way_on(with_still(run(read_source(source.read_text(encoding="utf-8")))), source.stem, course())
     for made, folder in ((without_outputs(notebook), NOTEBOOKS), (notebook, EXECUTED)):
         nbformat.validate(made)
         nbformat.write(made, folder / f"{source.stem}.ipynb")

@@ -14,14 +14,15 @@ from collections.abc import Callable, Iterator
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import nbformat
 from matplotlib.image import imread
 
 from minigrad_lessons.bank import PREDICTIONS, QUESTIONS, lesson_of
-from minigrad_lessons.build import EXECUTED, KEPT, without_outputs
-from minigrad_lessons.path import place
+from minigrad_lessons.build import EXECUTED, KEPT, course, without_outputs
+from minigrad_lessons.path import LEADS_ON, place, with_way_on
 from minigrad_lessons.questions import ANSWERS, CLAIMS, CONTRADICTS
 from minigrad_lessons.questions import QUESTIONS as ASKED
 
@@ -146,7 +147,8 @@ def recall_spaced(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
 
 
 def short(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
-    """Short cells of short lines, not many of them, not many words."""
+    """Short cells of short lines, not many of them, not many words, but for the cell that leads on."""
+    cells = [cell for cell in cells if cell.id != LEADS_ON]
     for cell in _code(cells):
         lines = cell.source.splitlines()
         if len(lines) > MOST_LINES and "answer" not in tags(cell):
@@ -160,6 +162,14 @@ def short(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
                 for id, count in words.items() if count > MOST_WORDS_OF_A_CELL)
     if sum(words.values()) > MOST_WORDS:
         yield f"{sum(words.values())} words; a lesson has at most {MOST_WORDS}"
+
+
+def leads_on(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
+    """The last cell leads to other lessons, and says what is said elsewhere of what belongs to this one."""
+    name = next(name for name in course().titles if int(name[:2]) == lesson)
+    wanted = with_way_on(SimpleNamespace(cells=list(cells)), name, course()).cells[-1]
+    if cells[-1].source != wanted.source:
+        yield f"{cells[-1].id}: it does not lead on as it should; build the lesson again"
 
 
 def _digits(number: str) -> int:
@@ -243,9 +253,9 @@ def one_line_each(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
 
 
 RULES: tuple[Rule, ...] = (parts_in_order, picture_first, predictions_above_reveals, beliefs_refuted, recall_spaced,
-                           short, outputs_keep, errors_meant, checks_open, questions_named, ids_stable)
+                           short, outputs_keep, errors_meant, checks_open, questions_named, ids_stable, leads_on)
 WORKSHOP_RULES: tuple[Rule, ...] = (picture_first, builds, short, outputs_keep, errors_meant, checks_open,
-                                    questions_named, ids_stable)
+                                    questions_named, ids_stable, leads_on)
 PUZZLE_RULES: tuple[Rule, ...] = (*WORKSHOP_RULES, one_line_each)
 
 

@@ -383,4 +383,4 @@ table(["assigned", "parameters", "in the state dict"],
 # A module is a list of leaves that it registered on assignment. An optimizer is a rule that changes leaves in place
 # using their `.grad`. Neither knows the loss.
 #
-# Next, lesson 12: gradients of gradients.
+# Next, lesson 19: what a loss of NaN comes from, and training in 16 bits. Then lesson 12: gradients of gradients.

@@ -85,34 +85,58 @@ def test_the_gallery_is_live(site: Path, offline: tuple[Page, list[str]]) -> Non
     assert page.locator("article img").count() and wrong == []
 
 
-def test_an_inspector_is_within_the_first_screen(site: Path, offline: tuple[Page, list[str]]) -> None:
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1280, 800), (390, 844)])
+def test_a_number_is_dragged_in_the_first_screen(site: Path, offline: tuple[Page, list[str]],
+                                                 width: int, height: int) -> None:
     page, wrong = offline
-    page.set_viewport_size({"width": 1280, "height": 800})
+    page.set_viewport_size({"width": width, "height": height})
     page.goto((site / "index.html").as_uri(), wait_until="load")
     root = page.locator(".live .mg-root").first
-    box = root.bounding_box()
-    assert box is not None and box["y"] + box["height"] <= 800, box
-    shown = root.text_content() or ""
-    assert "x · [2]" in shown and "w · [2]" in shown, shown  # the leaves have their names
-    assert wrong == []
-
-
-def test_a_number_is_dragged_on_the_first_page(site: Path, offline: tuple[Page, list[str]]) -> None:
-    page, wrong = offline
-    page.set_viewport_size({"width": 1280, "height": 800})
-    page.goto((site / "index.html").as_uri(), wait_until="load")
-    root = page.locator(".live .mg-root").first
-    root.locator(".mg-numbers summary").click()
-    field, handle = root.get_by_label("w[0]", exact=True), root.locator(".mg-handle", has_text="w[0]").bounding_box()
-    assert handle is not None and handle["y"] + handle["height"] <= 800 and field.input_value() == "3"
-    page.mouse.move(handle["x"] + 5, handle["y"] + 5)
+    w, loss = root.locator("svg [aria-label=w]"), root.locator(".mg-result")
+    expect(loss).to_have_text("loss = 4")
+    for seen in (w, loss):
+        place = seen.bounding_box()
+        assert place is not None and place["y"] + place["height"] <= height, place
+        assert place["x"] + place["width"] <= width, place
+    place = w.bounding_box()
+    assert place is not None
+    page.mouse.move(place["x"] + 30, place["y"] + 20)
     page.mouse.down()
-    page.mouse.move(handle["x"] + 25, handle["y"] + 5, steps=4)
+    page.mouse.move(place["x"] + 50, place["y"] + 20, steps=4)
     page.mouse.up()
-    assert field.input_value() == "4"
+    expect(loss).not_to_have_text("loss = 4")
+    moved = float(w.get_attribute("aria-valuenow") or "nan")
     root.focus()
     page.keyboard.press("End")
-    expect(root.locator(".mg-graph")).to_contain_text("x.grad: [32., 64.]")  # 2 * x * w * w; recorded was [18., 64.]
+    expect(w).to_contain_text(f"{4 * (2 * moved - 1):g}".replace("-", "−"))  # its gradient, 2 * error * x
+    assert moved > 1.5 and wrong == []
+
+
+def test_the_first_page_plays_until_it_is_touched(site: Path, offline: tuple[Page, list[str]]) -> None:
+    page, wrong = offline
+    page.clock.install()
+    page.goto((site / "index.html").as_uri(), wait_until="load")
+    root = page.locator(".live .mg-root").first
+    steps = {root.get_attribute("data-step")}
+    for _ in range(2):
+        page.clock.run_for(1500)
+        steps.add(root.get_attribute("data-step"))
+    assert len(steps) == 3, steps
+    root.locator(".mg-result").click()
+    touched = root.get_attribute("data-step")
+    page.clock.run_for(10_000)
+    assert root.get_attribute("data-step") == touched and wrong == []
+
+
+def test_the_first_page_has_each_lesson_once_with_its_picture(site: Path, offline: tuple[Page, list[str]]) -> None:
+    page, wrong = offline
+    page.goto((site / "index.html").as_uri(), wait_until="load")
+    links = [link.get_attribute("href") or "" for link in page.locator(".lessons a").all()]
+    assert sorted(links) == [f"lessons/{name}.html" for name in LESSONS]
+    for picture in page.locator(".lessons img").all():
+        picture.scroll_into_view_if_needed()
+        expect(picture).to_have_js_property("complete", True)
+        assert picture.evaluate("picture => picture.naturalWidth") > 0
     assert wrong == []
 
 

@@ -112,6 +112,8 @@ PROJECTS = {
         "tells views from copies, and mends the loop that reads what it writes.",
     21: "Afterwards a student has used 21 facts of autograd, each in a line of their own: what makes a gradient zero, "
         "NaN or None, in which order nodes run, what keeps memory, and what raises which error.",
+    19: "Afterwards a student can say why a branch that was not chosen makes a NaN, knows which formulas are safe, and "
+        "writes a training step with a loss scale and a limit on the norm, in the right order.",
     22: "Afterwards a student has built dual numbers, can say what one forward and one backward pass give of a "
         "Jacobian and which of the two takes fewer passes, and multiplies a Hessian by a vector in one forward pass.",
 }

@@ -104,6 +104,7 @@ AGAINST: dict[str, tuple[Callable[[Notebook], object], str]] = {
     "a long line": (lambda n: replace(n, "worked", "def", "#" * 111 + "\ndef"), "worked: a line of 111 characters"),
     "many cells": (lambda n: n.cells.extend(new_code_cell("1", id=f"more-{i}") for i in range(9)), "at most 48"),
     "many words": (lambda n: n.cells.append(new_markdown_cell("word " * 1500, id="words")), "at most 1500"),
+    "an end that leads nowhere": (lambda n: n.cells.pop(), "it does not lead on as it should"),
     "a long text": (lambda n: replace(n, "rule", "You may", "word " * 60 + "You may"), "words; a cell of prose has at"),
     "a long float": (lambda n: prints(n, "0.1234"), "0.1234 is printed with more than 3 digits"),
     "an address": (lambda n: prints(n, "<Node at 0x7f00450bbb20>"), "0x7f00450bbb20, which differs by machine"),

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any, NamedTuple
 
+from minigrad._base.locks import new_lock
 from minigrad.core import Node, Tensor
 
-__all__ = ["OPS", "is_part", "op_nodes"]
+__all__ = ["OPS", "Lingering", "is_part", "op_nodes"]
 
 Wrapper = Callable[[Any, type[Node] | None], Any]  # of a forward and its class; None: the class is the first argument
 
@@ -46,6 +47,7 @@ class OpWrappers:
         self.applied: tuple[Wrapper, ...] | None = ()  # those that all ops have; None while that changes
         self.written: dict[type[Node], Any] = {}  # the forward of each class as it was written
         self.wrapped: dict[tuple[Any, ...], Any] = {}  # by class and wrappers: its forward inside these
+        self.tables: dict[tuple[Wrapper, ...], list[tuple[type[Node], Any]]] = {}  # the same of all classes
         self.classes: list[type[Node]] = []  # those that have a forward, found when it is first needed
         self.bound: list[Bound] = []
         self.after: list[Callable[[], None]] = []  # called when methods of Tensor were bound again
@@ -71,8 +73,12 @@ class OpWrappers:
         if not self.classes:
             self.classes = [cls for cls in op_nodes() if isinstance(
                 self.written.setdefault(cls, vars(cls).get("forward")), (staticmethod, classmethod))]
-        for cls in self.classes:
-            setattr(cls, "forward", self.inside(cls, self.written[cls]))  # noqa: B010 (as of a Node, mypy knows none)
+            self.tables = {}
+        installed = tuple(self.installed)
+        if installed not in self.tables:  # `vmap` and `jvp` come here at each call
+            self.tables[installed] = [(cls, self.inside(cls, self.written[cls])) for cls in self.classes]
+        for cls, forward in self.tables[installed]:
+            setattr(cls, "forward", forward)  # noqa: B010 (as of a Node, mypy knows none)
         for owner, name, cls in self.bound:
             function = getattr(cls, "forward")  # noqa: B009 (as above)
             setattr(owner, name, function if owner is Tensor else staticmethod(function))
@@ -105,3 +111,27 @@ class OpWrappers:
 
 
 OPS = OpWrappers()
+
+
+class Lingering:
+    """A wrapper that is put on by whoever needs it, and stays until an op runs that nobody needs it for.
+
+    Changing all classes takes as long as a dozen ops, and Python looks up what it knew of them anew: a tenth of the
+    time of a small Hessian. So a transform that is called again and again finds it in place.
+    """
+
+    def __init__(self, wrapper: Wrapper) -> None:
+        self.wrapper, self.count, self.lock = wrapper, 0, new_lock()
+
+    def need(self, number: int) -> None:
+        """Count who needs it: 1 more, or with -1 one less."""
+        with self.lock:
+            self.count += number
+            if self.count:
+                OPS.wrap(self.wrapper, on=True)
+
+    def leave(self) -> None:
+        """Take it off, unless somebody needs it after all."""
+        with self.lock:
+            if not self.count:
+                OPS.wrap(self.wrapper, on=False)

@@ -15,6 +15,7 @@ import numpy as np
 
 from minigrad._base.contexts import errstate
 from minigrad._base.dtype import as_dtype, number_array
+from minigrad.backends.batched import in_all_examples
 from minigrad.backends.numpy import total
 from minigrad.backends.registry import backend_of, device_like, on_host
 from minigrad.core import Node, Tensor, plain, record1, record_n
@@ -65,17 +66,21 @@ class NllLoss(Node):
         x, t = a.array, target.array
         check_kind(x, "bui", cls.kernel)
         same_device(x, t, *([] if weight is None else [weight.array]))
-        count, here = x.shape[min(1, x.ndim - 1)], backend_of(t) is None  # checking a device would block
+        backend, count = backend_of(t), x.shape[min(1, x.ndim - 1)]
+        here = backend is None or on_host(backend)  # checking a device would block
+        every = t if backend is None else in_all_examples(t)
         keep: Any = None  # which targets count; None: all of them
-        if here and weight is None and t.size and t.min() >= 0 and t.max() < count and not 0 <= ignored < count:
+        if here and weight is None and every.size and every.min() >= 0 and every.max() < count and not (
+                0 <= ignored < count):
             classes, all_count = t, True
         else:
             keep = t != ignored
-            all_count = here and keep.all()
+            all_count = here and in_all_examples(keep).all()
             classes = t if all_count else np.where(keep, t, 0)
-            wrong: Any = (classes < 0) | (classes >= count) if here else None
+            used = in_all_examples(classes)
+            wrong: Any = (used < 0) | (used >= count) if here else None
             if here and wrong.any():
-                raise IndexError(f"Target {classes[wrong].flat[0]} is out of bounds.")
+                raise IndexError(f"Target {used[wrong].flat[0]} is out of bounds.")
         index = index_of(classes, x.ndim)
         picked: Any = x[index] if all_count else np.where(keep, x[index], x.dtype.type(0))
         if keep is None:

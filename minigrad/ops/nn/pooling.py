@@ -14,7 +14,7 @@ import numpy as np
 
 from minigrad._base.dtype import as_dtype
 from minigrad.backends.numpy import XP, masked
-from minigrad.backends.registry import backend_of, device_like, moved
+from minigrad.backends.registry import BACKEND_OF, backend_of, composite, device_like, moved
 from minigrad.core import Node, Tensor, attributes, plain, record1, record2, record_n
 from minigrad.ops._dispatch import check_kind, in_format_of, op
 from minigrad.ops._dispatch.arg_parser import parses_arguments
@@ -75,6 +75,8 @@ class MaxPoolBackward(ByTakers, name="MaxPool2DWithIndicesBackward"):
 
     @staticmethod
     def values(g: Any, x: Any, y: Any, window: Window) -> Any:
+        if BACKEND_OF and (part := composite(MaxPoolBackward.values, g, x, y, window)) is not None:
+            return part
         out = np.zeros(x.shape, g.dtype, like=x)
         difference = max(window.dilation) == 1 and all(k <= s for k, s in zip(window.kernel, window.stride))
         for elements, windows, taken in takers(x, y, window):
@@ -91,6 +93,8 @@ class Taken(ByTakers):
 
     @staticmethod
     def values(h: Any, x: Any, y: Any, window: Window) -> Any:
+        if BACKEND_OF and (part := composite(Taken.values, h, x, y, window)) is not None:
+            return part
         out = np.zeros(y.shape, h.dtype, like=y)
         for elements, windows, taken in takers(x, y, window):
             out[windows] += masked(taken, h[elements])
@@ -127,6 +131,8 @@ def lowest(shape: Sequence[int], x: Any) -> Any:
 
 def greatest(x: Any, window: Window, out: Shape) -> Any:
     """The maximum of each window, one dimension after the other."""
+    if BACKEND_OF and (result := composite(greatest, x, window, out)) is not None:
+        return result
     for dim in range(-1, -len(out) - 1, -1):
         rest = (slice(None),) * (-1 - dim)
         shape = [*x.shape]

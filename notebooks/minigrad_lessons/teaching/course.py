@@ -12,7 +12,7 @@ import nbformat
 
 from minigrad_lessons.folder import shipped
 from minigrad_lessons.lint import CALL, tags
-from minigrad_lessons.path import in_order
+from minigrad_lessons.path import LEADS_ON, in_order
 
 MINUTES = re.compile(r"[Aa]bout (\d+) minutes")
 OPENING = 4  # cells: how long a lesson takes stands in one of them
@@ -72,7 +72,7 @@ def lessons() -> dict[int, Lesson]:
 
 def read(path: Path) -> Lesson:
     """What stands in a notebook."""
-    cells: list[Any] = nbformat.read(path, as_version=4).cells
+    cells: list[Any] = [cell for cell in nbformat.read(path, as_version=4).cells if cell.id != LEADS_ON]
     prose = [cell.source for cell in cells if cell.cell_type == "markdown"]
     stated = MINUTES.search("\n".join(prose[:OPENING]))
     if stated is None:

@@ -23,6 +23,7 @@ from tests.lessons.answers import (
     lesson16,
     lesson17,
     lesson18,
+    lesson19,
     lesson21,
     lesson22,
 )
@@ -48,6 +49,7 @@ KEYS: dict[str, Key] = {
     "16_build_the_engine": lesson16.KEY,
     "17_broadcasting": lesson17.KEY,
     "18_writing_into_tensors": lesson18.KEY,
+    "19_numbers_that_break": lesson19.KEY,
     "21_puzzles": lesson21.KEY,
     "22_the_other_direction": lesson22.KEY,
 }

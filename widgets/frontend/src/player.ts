@@ -5,6 +5,9 @@ import { PageModel, type Model, type Program } from "./page/link";
 
 type Render = (widget: { model: Model; el: HTMLElement }) => () => void;
 
+/** Between two steps that a view takes by itself, in milliseconds. */
+const PAUSE = 1400;
+
 /** The running program, if the page contains it; a module does not know its own element. */
 const own = document.currentScript ?? document.querySelector("script[type=module]:not([src])");
 
@@ -72,6 +75,17 @@ function follow(place: HTMLElement, render: Render): void {
   void show();
 }
 
+/** Steps through a view by itself until somebody touches it; not for readers who ask for less motion. */
+function playUnattended(el: HTMLElement): void {
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+  const timer = setInterval(() => {
+    const next = el.querySelector<HTMLButtonElement>(".mg-onward");
+    if (next?.ariaDisabled === "true") clearInterval(timer);
+    else next?.click();
+  }, PAUSE);
+  for (const touch of ["pointerdown", "keydown"]) el.addEventListener(touch, () => clearInterval(timer), { once: true, capture: true });
+}
+
 /** Fills every element of the page that waits for a view. */
 export function play(render: Render, lessonAt?: (place: HTMLElement) => PageLesson): void {
   followTheme();
@@ -84,6 +98,9 @@ export function play(render: Render, lessonAt?: (place: HTMLElement) => PageLess
     return { model, el };
   });
   lesson?.open();
-  for (const each of all) render(each);
+  for (const each of all) {
+    render(each);
+    if (each.el.hasAttribute("data-minigrad-plays")) playUnattended(each.el);
+  }
   for (const place of document.querySelectorAll<HTMLElement>("[data-minigrad-link]")) follow(place, render);
 }

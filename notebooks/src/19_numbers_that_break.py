@@ -1,0 +1,288 @@
+"""The source of lesson 19. `python -m minigrad_lessons.build 19` makes the notebook."""
+
+# %% [markdown] id=title
+# # Lesson 19: Numbers that break
+#
+# A loss goes down for an hour, and then every weight is NaN. Often no value of the forward pass was ever wrong: a
+# slope was infinite where nobody looked. And in 16 bits, gradients are lost without a trace.
+#
+# Run the next cell (Shift+Enter), click the picture, and press → until the gradients arrive.
+
+# %% id=setup tags=opening
+import warnings
+
+import minigrad as torch
+from minigrad.recorder import record
+from minigrad_lessons import check, hint, predict, recall, reveal, same_in_torch, table
+from minigrad_widgets import Inspector
+
+with record() as first:
+    x = torch.tensor([4.0, 0.0], requires_grad=True)
+    root = torch.where(x > 0, x.sqrt(), 0.0)
+    root.sum().backward()
+Inspector(first)
+
+# %% [markdown] id=still
+# `root` is [2, 0]: the square root where `x` is positive, and 0 where it is not. At which node does a number appear
+# that is not a number?
+#
+# This lesson takes about 45 minutes. It is read after lesson 11.
+#
+# *If nothing runs where you read this, here is a still picture:*
+#
+# ![The inspector, before the first step](attachment:still.png)
+
+# %% [markdown] id=recall-intro tags=section:recall
+# ## Recall
+#
+# From lessons 11, 10 and 8, from memory.
+
+# %% id=recall tags=recall,answer
+recall("q11.2")
+recall("q11.4")
+recall("q10.1")
+recall("q10.3")
+recall("q8.3")
+
+# %% [markdown] id=belief-where tags=belief
+# ## A belief: what is not chosen does not count
+#
+# > "`where` takes the 0 for the second entry. The square root of 0 is not used, so its slope does not matter."
+
+# %% id=belief-where-run tags=refutation
+print("root:  ", root.tolist())
+print("x.grad:", x.grad.tolist())
+
+# %% [markdown] id=where-note
+# `where` sends the gradient 0 into the branch that was not chosen. There the formula goes on: 0 times the slope of the
+# square root at 0, which is infinite. And 0 · ∞ is NaN. So choose **before** the operation, not after it: give `sqrt`
+# only numbers that it can take.
+
+# %% id=before
+x = torch.tensor([4.0, 0.0], requires_grad=True)
+good = torch.where(x > 0, x, 1.0)
+root = torch.where(x > 0, good.sqrt(), 0.0)
+root.sum().backward()
+print("root:", root.tolist(), " x.grad:", x.grad.tolist())
+
+# %% [markdown] id=belief-formula tags=belief
+# ## A second belief: the same formula gives the same number
+#
+# > "`log_softmax(x)` is only a short way to write `log(softmax(x))`."
+
+# %% id=belief-formula-run tags=refutation
+x = torch.tensor([0.0, -200.0], requires_grad=True)
+for loss in (-torch.softmax(x, 0)[1].log(), -torch.log_softmax(x, 0)[1]):
+    print(loss.item(), torch.autograd.grad(loss, x)[0].tolist())
+
+# %% [markdown] id=formula-note
+# exp(-200) is smaller than any number that float32 has, so the probability is 0, and its logarithm -∞. One operation
+# that does both never computes exp(-200): it subtracts the largest entry first. That is why `cross_entropy` takes
+# logits, and `binary_cross_entropy_with_logits` has such a long name.
+
+# %% [markdown] id=belief-digits tags=belief
+# ## A third belief: 16 bits only have fewer digits
+#
+# > "In `float16` a gradient is a little less exact, and that is all."
+
+# %% id=belief-digits-run tags=refutation
+for dtype in (torch.float32, torch.float16):
+    x = torch.tensor(1.0, dtype=dtype, requires_grad=True)
+    (x * 1e-4 * 1e-4).backward()
+    state = "lost" if x.grad.item() == 0 else "there"
+    print(f"{dtype}: the gradient is {state}; the largest number is {torch.finfo(dtype).max:.0e}")
+
+# %% [markdown] id=digits-note
+# Below 0.00000003, `float16` has only 0, and above 65504 only ∞. `bfloat16` has the range of `float32`, with fewer
+# digits. A loss in `float16` is therefore multiplied by a large number before backward, and the gradients are divided
+# by it before the step: that is what a **GradScaler** does.
+#
+# ## Predict, then run
+#
+# Choose your answer in the first cell, run the second, then choose a reason.
+
+# %% id=p1 tags=predict,answer,section:predict
+# x is [4, 0] and requires grad. The root is multiplied by a mask, without where:
+#     y = x.sqrt() * (x > 0)
+#     y.sum().backward()
+# Is an entry of x.grad NaN?
+predict("19.1")
+
+# %% id=r1 tags=reveal,answer
+x = torch.tensor([4.0, 0.0], requires_grad=True)
+y = x.sqrt() * (x > 0)
+y.sum().backward()
+reveal("19.1", x.grad.isnan().any().item())
+
+# %% id=p2 tags=predict,answer
+# x is [1000, 0] and requires grad.
+#     torch.logsumexp(x, 0).backward()
+# Are all entries of x.grad finite?
+predict("19.2")
+
+# %% id=r2 tags=reveal,answer
+x = torch.tensor([1000.0, 0.0], requires_grad=True)
+torch.logsumexp(x, 0).backward()
+reveal("19.2", x.grad.isfinite().all().item())
+
+# %% id=p3 tags=predict,answer
+# w.grad is [3, 4], and then
+#     torch.nn.utils.clip_grad_norm_([w], 1.0)
+# What is w.grad? Give a list.
+predict("19.3")
+
+# %% id=r3 tags=reveal,answer
+w = torch.ones(2, requires_grad=True)
+w.grad = torch.tensor([3.0, 4.0])
+torch.nn.utils.clip_grad_norm_([w], 1.0)
+reveal("19.3", w.grad.tolist())
+
+# %% id=p4 tags=predict,answer
+# x is 1, in float16. The loss is scaled before backward:
+#     (x * 1e-4 * 1e-4 * 1024).backward()
+# Is x.grad different from 0?
+predict("19.4")
+
+# %% id=r4 tags=reveal,answer
+x = torch.tensor(1.0, dtype=torch.float16, requires_grad=True)
+(x * 1e-4 * 1e-4 * 1024).backward()
+reveal("19.4", x.grad.item() != 0)
+
+# %% id=p5 tags=predict,answer
+# w is 1, the scale is 1024, and the gradient of w is infinite.
+#     scaler.step(optimizer)
+#     scaler.update()
+# What is the scale now?
+predict("19.5")
+
+# %% id=r5 tags=reveal,answer
+w = torch.tensor(1.0, requires_grad=True)
+optimizer = torch.optim.SGD([w], lr=0.1)
+scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+scaler.scale(w * float("inf")).backward()
+scaler.step(optimizer)
+scaler.update()
+reveal("19.5", scaler.get_scale())
+
+# %% [markdown] id=inspector-intro tags=section:inspector
+# ## Where a NaN is born
+#
+# The length of a vector, at zero. No operation is hidden by `where`, and the loss is 0.
+#
+# - Which node turns a good gradient into an infinite one, and which makes NaN of it?
+# - What would the gradient of `(x * x).sum()` be at this point?
+
+# %% id=inspector tags=inspector
+with record() as trace:
+    x = torch.zeros(2, requires_grad=True)
+    length = (x * x).sum().sqrt()
+    length.backward()
+Inspector(trace, step=trace.steps("backward")[-1])
+
+# %% [markdown] id=worked-intro
+# ## Worked example: let PyTorch search
+#
+# In a large model you cannot look at every node. Anomaly mode looks at each gradient as it is made, and stops at the
+# first that has a NaN. (It also warns with the line of the forward pass; here that is switched off. It is slow: use it
+# to search, not to train.)
+
+# %% id=worked tags=worked,section:exercises
+x = torch.tensor([4.0, 0.0], requires_grad=True)
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    with torch.autograd.detect_anomaly():
+        try:
+            torch.where(x > 0, x.sqrt(), 0.0).sum().backward()
+        except RuntimeError as error:
+            print(error)
+
+# %% [markdown] id=faded-intro
+# ## Faded example: the entropy of probabilities, some of them 0
+#
+# `-(p * p.log()).sum()` is NaN as soon as an entry is 0, and so is its gradient. An entry that is 0 should add 0, and
+# have the gradient 0. Fill in two blanks: what the logarithm gets in the place of a 0, and what such an entry adds.
+# (`hint("entropy")` in a new cell helps.)
+
+# %% id=faded tags=faded,answer,check
+def entropy(p):
+    good = torch.where(p > 0, p, ...)
+    return -torch.where(p > 0, good * good.log(), ...).sum()
+
+
+check.entropy(entropy)
+
+# %% [markdown] id=open1-intro
+# ## Open exercise: log-sum-exp
+#
+# Return log(exp(x₁) + exp(x₂) + …) of a vector `x`, without `torch.logsumexp`. It must be right for [1000, 0] and for
+# [-1000, -1001], and so must its gradient.
+
+# %% id=open1 tags=open,answer,check
+def log_sum_exp(x):
+    return ...
+
+
+check.log_sum_exp(log_sum_exp)
+
+# %% [markdown] id=open2-intro
+# ## Open exercise: a step with a scale and a limit
+#
+# Write the training step: scale the loss, go backward, clip the gradients to the norm `limit`, step, update the scale.
+# The limit is meant for the gradients themselves, not for the scaled ones: `scaler.unscale_(optimizer)` has its place.
+# Where a gradient is infinite, the step must be left out.
+
+# %% id=open2 tags=open,answer,check
+def scaled_step(loss, parameters, optimizer, scaler, limit):
+    optimizer.zero_grad()
+    ...
+
+
+check.scaled_step(scaled_step)
+
+# %% [markdown] id=torch-intro tags=section:torch
+# ## The same thing in PyTorch
+#
+# The same NaNs, the same lost gradient, and the same scale after a step that was left out.
+
+# %% id=torch tags=torch
+@same_in_torch
+def program(torch):
+    x = torch.tensor([4.0, 0.0], requires_grad=True)
+    print(torch.autograd.grad(torch.where(x > 0, x.sqrt(), 0.0).sum(), x)[0])
+    print(torch.autograd.grad(-torch.softmax(x * 50, 0)[1].log(), x)[0])
+    print(torch.autograd.grad(-torch.log_softmax(x * 50, 0)[1], x)[0])
+    small = torch.tensor(1.0, dtype=torch.float16, requires_grad=True)
+    print(torch.autograd.grad(small * 1e-4 * 1e-4, small)[0])
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+    optimizer = torch.optim.SGD([x], lr=0.1)
+    scaler.scale(x[0] * float("inf")).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    print(x.tolist(), scaler.get_scale())
+
+# %% [markdown] id=summary-intro tags=section:summary
+# ## Summary
+#
+# Made by running each at the point where it breaks: the value, and the gradient.
+
+# %% id=summary tags=summary
+ways = {"where(x > 0, x.sqrt(), 0)": lambda x: torch.where(x > 0, x.sqrt(), 0.0),
+        "where(x > 0, x, 1).sqrt()": lambda x: torch.where(x > 0, x, 1.0).sqrt(),
+        "x.norm()": lambda x: x.norm(),
+        "softmax([x, 200]).log()": lambda x: torch.softmax(torch.stack([x, x + 200]), 0)[0].log(),
+        "log_softmax([x, 200])": lambda x: torch.log_softmax(torch.stack([x, x + 200]), 0)[0]}
+
+
+def at_zero(way):
+    x = torch.tensor(0.0, requires_grad=True)
+    value = way(x)
+    return [f"{value.item():g}", f"{torch.autograd.grad(value, x)[0].item():g}"]
+
+
+table(["at x = 0", "value", "gradient"], [[name, *at_zero(way)] for name, way in ways.items()])
+
+# %% [markdown] id=next
+# **NaN in a gradient** comes from 0 · ∞: choose before an operation, not after it. **One operation** for a logarithm of
+# exponentials. **float16** needs a scale; unscale before you clip; a step with infinite gradients is left out.
+#
+# Next, lesson 12: gradients of gradients.
