@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from html import escape
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import nbformat
 from mdit_py_plugins.anchors.index import slugify
@@ -19,20 +18,21 @@ from website.sheets import SHEETS
 VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
 LAUNCH = "https://mybinder.org/v2/gh/{project}/v{version}?urlpath=lab/tree/notebooks/{name}"
+HERE = ('<a class="run-here" href="../lab/lab/index.html?path={name}">Run this lesson here</a> (in your browser, with '
+        'nothing to install; it keeps what you save) · ')
 PROJECT = "/".join(REPOSITORY.split("/")[-2:])
 ASK_FOR_SHEETS = f"import sys\nsys.path.append({str(ROOT)!r})\nfrom website.sheets import show_sheets\nshow_sheets()"
 TO_BINDER = '<p class="needs-python">This needs Python: <a href="{launch}">solve it in Binder</a>.</p>'
 STILL_NOTE = "*If nothing runs where you read this"  # it stands above the still picture of a lesson
 RUN_AND_CLICK = re.compile(r"Run the next cell \(Shift\+Enter\),\s+click the picture")
 CLICK = "Click the picture below"  # what has been run needs no Shift+Enter
-LESSON = re.compile(r'href="(?P<lesson>\d\d_\w+)\.ipynb#(?P<heading>[^"]*)"')
 TO_HEADING = re.compile(r"(\]\([\w.]*#)(\S+)(\)(?:[.,]|$))", re.MULTILINE)  # a link to a heading, as JupyterLab has it
 MOST_BYTES = 3_000_000  # of a lesson that is saved with the state of its widgets
 Notebook = Any  # nbformat has no types
 
 
-def copy_lessons(target: Path, version: str) -> None:
-    """Run each lesson and put it into the folder, its inspectors live.
+def copy_lessons(target: Path, version: str, lab: bool) -> None:
+    """Run each lesson and put it into the folder, its inspectors live. `lab`: whether each is to lead to the lab.
 
     Raises:
         ValueError: if a lesson with the state of its widgets is too heavy to be saved and mailed.
@@ -45,7 +45,8 @@ def copy_lessons(target: Path, version: str) -> None:
             print(f"{path.stem}: {size / 1e6:.2f} MB with the state of its widgets")
             if size > MOST_BYTES:
                 raise ValueError(f"{path.name} with the state of its widgets has {size} bytes; at most {MOST_BYTES}")
-            _make_answerable(notebook, LAUNCH.format(project=PROJECT, version=version, name=path.name), path.stem)
+            launch = LAUNCH.format(project=PROJECT, version=version, name=path.name)
+            _make_answerable(notebook, launch, path.stem, HERE.format(name=path.name) if lab else "")
             make_live(notebook, path.stem)
             nbformat.write(notebook, target / path.name)
 
@@ -62,7 +63,7 @@ def _run_lesson(path: Path) -> Notebook:
     return run(notebook, path.parent)
 
 
-def _make_answerable(notebook: Notebook, launch: str, lesson: str) -> None:
+def _make_answerable(notebook: Notebook, launch: str, lesson: str, here: str) -> None:
     """Put beside each question what the page judges it by; where Python is needed, lead to Binder."""
     sheets = notebook.cells.pop().outputs[0]["data"][SHEETS]
     widgets = notebook.metadata["widgets"][STATE]["state"]
@@ -72,7 +73,7 @@ def _make_answerable(notebook: Notebook, launch: str, lesson: str) -> None:
         if "check" in cell.metadata.get("tags", ()):
             cell.outputs.append(new_output("display_data", data={"text/html": TO_BINDER.format(launch=launch)}))
     place = f'\n\n<div data-minigrad-lesson="{lesson}"></div>' if sheets else ""
-    notebook.cells[0].source += f"\n\n[Open this lesson in Binder]({launch}){place}"
+    notebook.cells[0].source += f"\n\n{here}[Open this lesson in Binder]({launch}){place}"
 
 
 def run(notebook: Notebook, folder: Path) -> Notebook:
@@ -82,16 +83,7 @@ def run(notebook: Notebook, folder: Path) -> Notebook:
         for output in cell.get("outputs", []):
             if output.output_type == "error":
                 output.traceback = [line.replace(f"{ROOT}/", "") for line in output.traceback]
-            data = output.get("data", {})
-            if "text/html" in data:
-                data["text/html"] = LESSON.sub(page_of, data["text/html"])
     return notebook
-
-
-def page_of(link: re.Match[str]) -> str:
-    """A link from an output to a part of another lesson, as the pages name their parts."""
-    words = re.sub(r"[^a-z0-9]+", "-", unquote(link["heading"]).lower()).strip("-")
-    return f'href="{link["lesson"]}.html#{words}"'
 
 
 def make_live(notebook: Notebook, lesson: str) -> None:

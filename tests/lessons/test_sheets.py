@@ -16,10 +16,8 @@ from minigrad_lessons.bank import PREDICTIONS, QUESTIONS
 from minigrad_lessons.cards import Face
 from minigrad_lessons.forms import Misfit, form_of, misfit, read
 from minigrad_lessons.values import show
-from minigrad_widgets.doctor.teaching import RETAIN, link_to
 from tests.lessons.answers import KEYS
 from tests.lessons.play import need
-from website.lessons import LESSON, page_of
 from website.sheets import SAID, digest, predict_sheet, recall_sheet, reveal_sheet
 
 predicting = importlib.import_module("minigrad_lessons.predict")  # the package has the function under that name
@@ -114,10 +112,3 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-
-
-def test_a_link_from_a_card_of_the_doctor_leads_to_a_page() -> None:
-    card = f"<a href='x.html'>x</a> <a href=\"{link_to(RETAIN)}\">lesson 4</a>"
-    assert LESSON.sub(page_of, card) == (
-        "<a href='x.html'>x</a> "
-        '<a href="04_engine.html#a-second-belief-retain-graph-true-is-the-cure">lesson 4</a>')

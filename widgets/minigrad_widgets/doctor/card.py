@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
-import re
 from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from typing import Any
 
 from minigrad_widgets.doctor.findings import lesson_text, number
-from minigrad_widgets.doctor.teaching import file_of, link_to
 
 __all__ = ["bars", "card", "page", "quiet", "styled"]
 
@@ -43,7 +40,6 @@ STYLE = """
   align-items: center; font-variant-numeric: tabular-nums; }
 .mgd-bar { height: 10px; border-radius: 2px; background: var(--mgd-bar); }
 """
-LINK = re.compile(r'<a href="[^"]*" target="_blank">(.*?)</a>')
 PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -67,8 +63,8 @@ def styled(body: str) -> str:
 
 
 def page(title: str, body: str) -> str:
-    """Return a page that requests nothing from the network, nor from the folder where it is made."""
-    return PAGE.format(title=escape(title), body=LINK.sub(r"\1", body))
+    """Return a page that requests nothing from the network."""
+    return PAGE.format(title=escape(title), body=body)
 
 
 def card(told: Any) -> str:
@@ -92,17 +88,8 @@ def card(told: Any) -> str:
         code = f"<pre>{escape(mend.code)}</pre>" if mend.code else ""
         parts.append(f"<p>{escape(mend.what)}</p>{code}")
     if told.lesson is not None:
-        parts.append(f"<p class='mgd-soft'>{lesson_link(told.lesson)}</p>")
+        parts.append(f"<p class='mgd-soft'>{escape(lesson_text(told.lesson))}</p>")
     return f"<section class='mgd-card' style='--mgd-tone: var(--mgd-{severity})'>{''.join(parts)}</section>"
-
-
-def lesson_link(lesson: tuple[int, str]) -> str:
-    """Which lesson teaches it, as HTML: with a link if its notebook is in the folder where the program runs, as in that
-    of `minigrad lab`."""
-    text, file = escape(lesson_text(lesson)), file_of(lesson)
-    if not os.path.exists(file):
-        return text
-    return text.replace(file, f'<a href="{escape(link_to(lesson))}" target="_blank">{file}</a>')
 
 
 def quiet(notes: Iterable[str]) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import quote
-
 Lesson = tuple[int, str]
 FILES = {1: "01_tensors_and_leaves", 2: "02_requires_grad", 4: "04_engine", 5: "05_accumulation", 6: "06_hooks",
          7: "07_grad_modes", 8: "08_inplace_and_versions", 9: "09_function", 10: "10_checkpoint",
@@ -54,8 +52,3 @@ UNTAUGHT: dict[str, str] = {  # why no lesson teaches it
 def file_of(lesson: Lesson) -> str:
     """The name of a lesson's notebook."""
     return f"{FILES[lesson[0]]}.ipynb"
-
-
-def link_to(lesson: Lesson) -> str:
-    """The address of a part of a lesson, from another notebook in its folder, as JupyterLab names headings."""
-    return f"{file_of(lesson)}#{quote(lesson[1].replace(' ', '-').replace('`', ''))}"
