@@ -1,7 +1,8 @@
 """Builds the site: `python -m website` writes it into website/build/html, `python -m website --to DIR` elsewhere.
 
 The pages are gathered in one folder, and Sphinx makes the site of it. Its warnings are errors: a link that leads
-nowhere stops the build.
+nowhere stops the build. Beside them, in `lab`, is JupyterLite with all lessons; where Pyodide cannot be fetched, the
+site has none, and the build says so.
 """
 
 import argparse
@@ -17,21 +18,22 @@ from website import api, course, pages
 from website.cheatsheet import write_sheet
 from website.front import front_page
 from website.gallery import live_gallery
+from website.lab import build_lab, why_no_lab
 from website.lessons import copy_lessons
 
 HERE = Path(__file__).parent
 
 
-def gather(source: Path) -> None:
-    """Put all that Sphinx reads into an empty folder."""
+def gather(source: Path, lab: bool) -> None:
+    """Put all that Sphinx reads into an empty folder. `lab`: whether the lessons can be run in the site itself."""
     source.mkdir(parents=True)
     shutil.copytree(pages.ROOT / "docs" / "images", source / "images")
-    (source / "index.md").write_text(front_page(), encoding="utf-8")
+    (source / "index.md").write_text(front_page(lab), encoding="utf-8")
     pages.copy_pages(source, {"gallery.md": live_gallery})
     (source / "print").mkdir()
     write_sheet(source / "print")
     api.write_pages(source / "api")
-    copy_lessons(source / "lessons", __version__)
+    copy_lessons(source / "lessons", __version__, lab)
 
 
 def main() -> int:
@@ -42,12 +44,17 @@ def main() -> int:
     gathered = target.with_name(f"{target.name}-source")
     for old in (gathered, target):
         shutil.rmtree(old, ignore_errors=True)
-    gather(gathered)
+    why = why_no_lab()
+    gather(gathered, not why)
     failed = build_main(["-b", "html", "-c", str(HERE), "-W", "--keep-going", "-q", "-j", "2",
                        "-d", str(target.with_name(f"{target.name}-doctrees")), str(gathered), str(target)])
     if not failed:
         course.write_pictures(target)
         (target / "play.html").write_text(player_page(), encoding="utf-8")
+        if why:
+            print(f"The site has no lab, in which lessons run in the browser: {why}.")
+        else:
+            build_lab(target / "lab")
         print(f"The site is in {target}: open {target / 'index.html'}")
     return failed
 

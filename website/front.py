@@ -37,7 +37,7 @@ layer where its gradient is lost. <a href="gallery.html">The gallery</a> shows e
 
 ## Run them yourself
 
-```sh
+{lab}```sh
 git clone {repository} && cd minigrad
 python3 -m venv .venv && .venv/bin/pip install ".[lessons]" && .venv/bin/minigrad lab
 ```
@@ -82,6 +82,12 @@ api/index
 """
 
 
+LAB = """<a href="lab/lab/index.html?path=00_build_it_yourself.ipynb">Open a lesson in your browser</a>: nothing to
+install. In a copy of this site, without a network, `python -m http.server` serves them. Or install them:
+
+"""
+
+
 def recorded() -> Trace:
     """What program.py does."""
     with record() as trace:
@@ -91,10 +97,10 @@ def recorded() -> Trace:
     return trace
 
 
-def front_page() -> str:
-    """The page in Markdown."""
+def front_page(lab: bool) -> str:
+    """The page in Markdown. `lab`: whether the site has one, in which the lessons run."""
     inspector = Inspector(recorded(), lens="values", parts=[])
     state = {name: getattr(inspector, name) for name in Inspector.STATE}
     return TEXT.format(repository=REPOSITORY, inspector=live("front", state, inspector.text, plays=True),
-                       course=course_map(), player=player("_static/"),
+                       lab=LAB if lab else "", course=course_map(), player=player("_static/"),
                        lessons="\n".join(f"lessons/{lesson.name}" for lesson in lessons().values()))

@@ -4,6 +4,9 @@ No answer key is in this package. A question holds the program that finds its an
 known misconception, the program that computes what somebody who holds it would say.
 """
 
+import logging
+import sys
+
 from minigrad_lessons import check
 from minigrad_lessons.exercises.graph import takes
 from minigrad_lessons.hint import hint
@@ -19,3 +22,5 @@ __all__ = ["check", "edge_table", "hint", "predict", "progress", "ranks", "recal
            "same_in_torch", "state_table", "table", "takes"]
 
 shorten()
+if sys.platform == "emscripten":  # there the fonts are listed anew in each kernel, which would be said above a plot
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)

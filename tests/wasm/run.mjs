@@ -1,9 +1,9 @@
-// Runs a Python program in Pyodide: node run.mjs PROGRAM PACKAGES FOLDERS, where FOLDERS is JSON, a folder of this
+// Runs a Python program in Pyodide: node run.mjs PYODIDE PROGRAM PACKAGES FOLDERS, where FOLDERS is JSON, a folder of this
 // machine for each mount point. The program imports minigrad from the mounted sources.
 import fs from 'node:fs';
-import { loadPyodide } from 'pyodide';
 
-const [program, packages, folders] = process.argv.slice(2);
+const [pyodide, program, packages, folders] = process.argv.slice(2);
+const { loadPyodide } = await import(pyodide);
 const python = await loadPyodide({ env: { PYTHONDONTWRITEBYTECODE: '1' } });
 await python.loadPackage(packages.split(','), { messageCallback: () => {} });
 for (const [at, root] of Object.entries(JSON.parse(folders))) {

@@ -106,3 +106,11 @@ def test_names_are_data() -> None:
 def test_an_empty_card() -> None:
     assert "is_leaf" in state_card().text
     assert state_card().to_png()
+
+
+def test_in_a_browser_no_picture_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There a table is always shown, and what draws the picture is 10 MB to fetch."""
+    card = state_card(x=minigrad.ones(2))
+    assert {"text/html", "image/png"} <= card._repr_mimebundle_().keys()
+    monkeypatch.setattr("sys.platform", "emscripten")
+    assert card._repr_mimebundle_().keys() == {"text/html", "text/plain"}

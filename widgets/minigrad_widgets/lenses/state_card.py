@@ -9,6 +9,7 @@ where no markup is shown, and a text that is the same on every machine.
 
 from __future__ import annotations
 
+import sys
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -107,8 +108,10 @@ class StateCard:
         return png
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        picture = b64encode(self.to_png()).decode()
-        return {"text/html": self.to_html(), "image/png": picture, "text/plain": self.text}
+        shown = {"text/html": self.to_html(), "text/plain": self.text}
+        if sys.platform == "emscripten":  # as in widget/base.py
+            return shown
+        return {**shown, "image/png": b64encode(self.to_png()).decode()}
 
 
 def state_card(**tensors: TensorLike) -> StateCard:
