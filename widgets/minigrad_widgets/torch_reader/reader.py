@@ -500,7 +500,12 @@ class record(recorder.record):
         super().__init__(names, times=times, detail=detail)
 
     def _new_observer(self) -> Reader:
-        return Reader(self._times, self._detail)
+        try:
+            return Reader(self._times, self._detail)
+        except Exception as error:  # noqa: BLE001 - none may reach the program
+            reader = Reader(self._times, self._detail)
+            reader.notes.failure(error)
+            return reader
 
     def _stop(self, observer: Reader, frame: FrameType, error: BaseException | None) -> None:
         try:
