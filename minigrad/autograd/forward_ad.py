@@ -131,6 +131,8 @@ def keep(table: dict[Any, Any], key: Any, owner: Any, value: Any) -> None:
 
 BORN: dict[int, tuple[Any, int]] = {}  # when a level made a leaf, as a sequence number: by id, as in `of_tensors`
 
+STAND_INS: dict[int, Any] = {}  # the leaves by which nobody differentiates but a level for itself, as in `of_tensors`
+
 
 def note_birth(leaf: Tensor) -> Tensor:
     """Return a new leaf, noted as one that was made now: inside of the levels of `vmap` that are on."""
@@ -143,6 +145,7 @@ class ThreadLevels(threading.local):
 
     levels: tuple[Tangents, ...] = ()  # the innermost last; an op's tangents are computed in the levels around its own
     kept: tuple[Any, ...] | None = None  # what the last custom Function saved for its `jvp`
+    plain_call: bool = False  # whether the next `Function.apply` is what its wrappers call
     call: FunctionCall  # the last call of a custom Function
 
 
@@ -271,6 +274,7 @@ class Push:
     def stand_in(self, dual: Tensor) -> Tensor:
         """Return a tensor that requires grad in place of a dual: part of its graph, or a leaf if it has none."""
         stand_in = note_birth(plain(dual.array, requires_grad=True))
+        keep(STAND_INS, id(stand_in), stand_in, None)
         if dual._requires_grad:
             node = stand_in._grad_fn = Alias()
             node.fill((edge_target(dual),), next_output_nrs=(dual._output_nr,))
@@ -329,6 +333,7 @@ class Push:
         """Differentiate Jᵀg, which is linear in `g`, by `g`."""
         gradient = note_birth(zeros_like(result))
         gradient._requires_grad = True
+        keep(STAND_INS, id(gradient), gradient, None)
         duals = list(self.stand_ins.values())
         columns = execute([result], [gradient], True, True, duals, accumulate_grad=False)
         rows = [(column, tangent) for column, tangent in zip(columns, self.tangents.values(), strict=True)
@@ -460,10 +465,26 @@ def wrap_apply(wrapper: Callable[..., Any], on: bool) -> None:
     if (wrapper in APPLY_WRAPPERS) == on:
         return
     (APPLY_WRAPPERS.append if on else APPLY_WRAPPERS.remove)(wrapper)
-    apply = vars(Function)["_apply"].__func__
+    apply: Callable[..., Any] = plainly
     for each in sorted(APPLY_WRAPPERS, key=lambda each: not hasattr(each, "innermost")):
         apply = each(apply)
-    Function._transformed = apply if APPLY_WRAPPERS else None
+
+    def decide(cls: type[Function], args: Any, kwargs: Any) -> list[Any] | None:
+        if STATE.plain_call:
+            STATE.plain_call = False
+            return None
+        return [apply(cls, *args, **kwargs)]
+
+    Function._transformed = decide if APPLY_WRAPPERS else None
+
+
+def plainly(cls: type[Function], *args: Any, **kwargs: Any) -> Any:
+    """`Function.apply` without the wrappers."""
+    STATE.plain_call = Function._transformed is not None
+    try:
+        return cls.apply(*args, **kwargs)
+    finally:
+        STATE.plain_call = False  # also if the last transform of another thread has just ended
 
 
 def applied(apply: Callable[..., Any]) -> Callable[..., Any]:
@@ -483,11 +504,18 @@ applied.innermost = True  # type: ignore[attr-defined]  # transforms decide firs
 
 
 class AllLevels:
-    """The levels that are on in the process: the first wraps all ops; the first op after the last unwraps them."""
+    """The levels that are on in the process: the first wraps all ops; the first op after the last unwraps them.
+
+    `refused` says why no level can be entered now, if none can.
+    """
+
+    refused: str | None = None
 
     @classmethod
     def push(cls) -> Tangents:
-        """Enter one more level in this thread."""
+        """Enter one more level in this thread. Raises RuntimeError while `minigrad.compile` traces a step."""
+        if cls.refused is not None:
+            raise RuntimeError(cls.refused)
         level = Tangents()
         STATE.levels = (*STATE.levels, level)
         CARRYING.need(1)
@@ -605,11 +633,12 @@ def cut_loose(tensor: Tensor) -> Tensor:
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """Return the value of a tensor, without its tangent, and the tangent, or None. Outside of a level: the tensor."""
+    """Return the value of a tensor, without its tangent, and the tangent, or None; None in inference mode. Outside of a
+    level: the tensor."""
     current = Current.level
     if current is None or (level is not None and level < 0):
         return UnpackedDualTensor(tensor, None)
-    tangent = current.get(tensor) if current in STATE.levels else None
+    tangent = current.get(tensor) if current in STATE.levels and not LOCAL.inference else None
     with within(()):
         primal = tensor.view_as(tensor)
     current.set(primal, None)

@@ -119,7 +119,7 @@ class Function(FunctionCtx):
     boxed_grads_call: ClassVar[bool] = False
     _backward_cls: ClassVar[type[BackwardCFunction]]
     _generated: ClassVar["type[Function]"]
-    _transformed: ClassVar[Callable[..., Any] | None] = None  # what `apply` does while a transform is on
+    _transformed: ClassVar[Callable[..., Any] | None] = None  # what a transform makes of a call, in a list; or None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -184,11 +184,8 @@ class Function(FunctionCtx):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run `forward` and record one node for it. Inside of a transform of `minigrad.func` the transform decides."""
-        transformed = Function._transformed
-        return cls._apply(*args, **kwargs) if transformed is None else transformed(cls, *args, **kwargs)
-
-    @classmethod
-    def _apply(cls, *args: Any, **kwargs: Any) -> Any:
+        if Function._transformed is not None and (made := Function._transformed(cls, args, kwargs)) is not None:
+            return made[0]
         own_setup, args = cls._has_setup(), cls._bound(args, kwargs)
         for flag in ("clear_saved_tensors_on_access", "boxed_grads_call"):
             if not isinstance(getattr(cls, flag), bool):

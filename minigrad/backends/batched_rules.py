@@ -63,8 +63,8 @@ def behind(axis: Any, ndim: int) -> Any:
     """An axis, or several, of an example as one of a value; None: all."""
     if axis is None:
         return tuple(range(1, ndim + 1))
-    return tuple([behind(each, ndim) for each in axis]) if isinstance(axis, (tuple, list)) else int(axis) % max(
-        ndim, 1) + 1
+    return tuple([behind(each, ndim) for each in axis]) if isinstance(axis, (tuple, list, range)) else int(
+        axis) % max(ndim, 1) + 1
 
 
 def wrap(result: Any, level: Level) -> Any:

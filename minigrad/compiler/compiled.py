@@ -280,6 +280,7 @@ def compile(fn: Any = None, *, backend: str = "auto", fullgraph: bool = False, d
         ValueError: for another backend, or for True as `dynamic`.
         MissingExtra: for "numba" where it is not installed.
         GraphBreak: by a call, with `fullgraph`, at what no program can repeat.
+        RuntimeError: by a call, if the step uses forward mode.
     """
     if fn is None:
         return functools.partial(compile, backend=backend, fullgraph=fullgraph, dynamic=dynamic)

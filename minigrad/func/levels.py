@@ -4,6 +4,7 @@ Ops need no such list: tangents, graphs and batches each have levels of their ow
 has a rule for each kind of transform, and the innermost one comes first (`custom_functions.py`).
 """
 
+import functools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,8 +12,9 @@ from typing import Any
 
 from minigrad.autograd.forward_ad import wrap_apply
 from minigrad.backends.batched import CURRENT, Level
+from minigrad.core import Tensor
 
-__all__ = ["STACK", "entered_on_stack", "lowered"]
+__all__ = ["STACK", "entered_on_stack", "lowered", "require_grad"]
 
 
 class Stack(threading.local):
@@ -29,11 +31,40 @@ class AllTransforms:
 
     @classmethod
     def add(cls, number: int) -> None:
-        cls.count += number
+        before, cls.count = cls.count, cls.count + number
+        if before and cls.count:
+            return
         wrap_apply(cls.rule, cls.count > 0)
+        for name, message in REFUSED.items():
+            method = vars(Tensor)[name]
+            if cls.count:
+                setattr(Tensor, name, refusing(method, message))
+            elif hasattr(method, "refuses"):  # else somebody has wrapped it since, and refuses nothing more
+                setattr(Tensor, name, method.__wrapped__)
 
 
 STACK = Stack()
+require_grad = Tensor.requires_grad_  # for the transforms themselves, to which it is not refused
+UNSUPPORTED = ("You are attempting to call Tensor.{0}() {1}inside of a function being transformed by a functorch "
+               "transform. This is unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, "
+               "jacrev, jacfwd, hessian) or call {0}() outside of a function being transformed instead.")
+REFUSED = {
+    "requires_grad_": UNSUPPORTED.format("requires_grad_", "(or perhaps using torch.autograd.functional.* APIs) "),
+    "retain_grad": UNSUPPORTED.format("retain_grad", ""),
+    "backward": "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
+                "functorch.vjp instead or call backward() outside of functorch transforms."}
+
+
+def refusing(method: Callable[..., Any], message: str) -> Callable[..., Any]:
+    """A method of Tensor that raises PyTorch's RuntimeError inside of a transform."""
+    @functools.wraps(method)
+    def call(*args: Any, **options: Any) -> Any:
+        if STACK.levels:
+            raise RuntimeError(message)
+        return method(*args, **options)
+
+    call.refuses = True  # type: ignore[attr-defined]  # what marks it
+    return call
 
 
 @contextmanager

@@ -3,7 +3,8 @@
 NOTE 13 (levels). A transform has a level of its own: what it differentiates by is seen by nobody outside, and what
 others differentiate by it passes on. In reverse mode an input is entered as an alias, a view if somebody outside
 differentiates by it, else a new leaf. Results are then looked at: if their graph leads to leaves other than the level's
-own, they keep it, since somebody outside wants it; otherwise they are cut loose. In forward mode the level is one of
+own, they keep it, since somebody outside wants it; otherwise they are cut loose, and also if grad mode was off where
+the transform was called, which concerns those outside only. In forward mode the level is one of
 `autograd/forward_ad.py`: the tangents of an inner level are computed by ops that carry those of the outer ones.
 """
 
@@ -15,11 +16,12 @@ from typing import Any
 
 from minigrad._base.nested import leaves, mapped
 from minigrad.autograd._api import run_backward
-from minigrad.autograd.forward_ad import AllLevels, Tangents, checked, cut_loose, dual_of, keep, note_birth
-from minigrad.autograd.grad_mode import enable_grad
-from minigrad.core import Tensor, edge_target
+from minigrad.autograd.forward_ad import STAND_INS, AllLevels, Tangents, checked, cut_loose, dual_of, keep, note_birth
+from minigrad.autograd.grad_mode import inference_mode
+from minigrad.autograd.graph import disable_saved_tensors_hooks
+from minigrad.core import LOCAL, Tensor, edge_target
 from minigrad.core.engine import start_grads
-from minigrad.func.levels import entered_on_stack
+from minigrad.func.levels import entered_on_stack, require_grad
 from minigrad.ops.factory import zeros_like
 from minigrad.ops.shape.views import View
 
@@ -28,6 +30,9 @@ __all__ = ["grad", "grad_and_value", "jvp", "linearize", "vjp"]
 Function = Callable[..., Any]
 Argnums = int | tuple[int, ...]
 JVP, VJP, GRAD = "jvp(f, primals, tangents)", "vjp(f, *primals)", "grad_and_value(f)(*args)"
+
+HOOKS = ("torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your "
+         "use case.")
 
 
 # ---- Arguments and results.
@@ -117,14 +122,14 @@ class Reverse:
 
     def __init__(self) -> None:
         self.inputs: list[Tensor] = []
-        self.outer = STATE.level
+        self.outer, self.recorded = STATE.level, LOCAL.grad_enabled
 
     @contextmanager
     def running(self) -> Iterator[None]:
         """A block in which the function runs: recorded, and with the levels that it enters inside of this one."""
         before, STATE.level = STATE.level, self
         try:
-            with entered_on_stack(self), enable_grad():
+            with entered_on_stack(self), disable_saved_tensors_hooks(HOOKS), inference_mode(False):
                 yield
         finally:
             STATE.level = before
@@ -143,7 +148,7 @@ class Reverse:
         def alias(tensor: Tensor) -> Tensor:
             made: Tensor = View.forward(tensor, tensor.array.shape)
             if not tensor._requires_grad:
-                keep(OWNERS, id(made), note_birth(made.requires_grad_()), self)
+                keep(OWNERS, id(made), note_birth(require_grad(made)), self)
             self.inputs.append(made)
             return made
 
@@ -160,14 +165,15 @@ class Reverse:
             seen.add(id(target))
             if not isinstance(target, Tensor):
                 stack += target.next
-            elif not self.owns(target):
+            elif not (self.owns(target) or id(target) in STAND_INS):
                 return True
         return False
 
     def left(self, tree: Any) -> Any:
-        """Return results as those outside see them: without a graph, if it leads to this level's inputs only."""
+        """Return results as those outside see them: without a graph, if it leads to this level's inputs only, or if
+        those outside do not record."""
         return mapped(lambda each: cut_loose(each) if isinstance(each, Tensor) and each._requires_grad
-                      and not self.reaches_out([each]) else each, tree)
+                      and not (self.recorded and self.reaches_out([each])) else each, tree)
 
     def gradients(self, outputs: Sequence[Tensor], vectors: Sequence[Any], keep_graph: bool) -> list[Tensor]:
         """Return the gradients of some outputs by the inputs, zeros where they do not depend on them."""
@@ -175,7 +181,7 @@ class Reverse:
         found: Sequence[Any] = (None,) * len(self.inputs)
         if pairs:
             roots, given = zip(*pairs, strict=True)
-            recorded = self.reaches_out([*roots, *[each for each in given if each is not None]])
+            recorded = self.recorded and self.reaches_out([*roots, *[each for each in given if each is not None]])
             found = run_backward(roots, start_grads(roots, given), keep_graph or recorded, recorded, self.inputs, True)
         return [zeros_like(each) if got is None else got
                 for got, each in zip(found, self.inputs, strict=True)]
@@ -249,7 +255,8 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
                                "to the function. cotangents: "
                                f"{mapped(lambda _: Star(), cotangents)}, primal output: "
                                f"{mapped(lambda _: Star(), output)}")
-        with enable_grad():
+        level.recorded = LOCAL.grad_enabled
+        with inference_mode(False):
             found = level.left(level.gradients(outputs, list(leaves(cotangents)), keep_graph=True))
         return refilled(primals, iter(found))
 
@@ -333,11 +340,12 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
                 if getattr(tangent, what) != getattr(primal, what):
                     raise RuntimeError(f"tangent:{index} with {what} {getattr(tangent, what)} in flattened pytree "
                                        f"doesn't match the {what} {getattr(primal, what)} of the corresponding primal.")
-        with enable_grad():
+        rows.recorded = LOCAL.grad_enabled
+        with inference_mode(False):
             found = rows.left(rows.gradients(columns, moving, keep_graph=True))
         return refilled(output, iter(found))
 
-    return level.left(output), jvp_fn
+    return rows.left(level.left(output)), jvp_fn
 
 
 def wrapped(func: Function) -> Callable[[Function], Function]:

@@ -354,7 +354,11 @@ class Error(Node, number=None):
 
 def delayed_error(values: Sequence[Any], message: str) -> list[Any]:
     """Return the same tensors (or None) as results of an op whose derivative raises `message`."""
-    node = Error([None if t is None else t.detach().requires_grad_() for t in values], message)
+    inputs = [None if t is None else t.detach() for t in values]
+    for t in inputs:
+        if t is not None:
+            t.requires_grad = True  # the method `requires_grad_` is refused inside of a transform
+    node = Error(inputs, message)
     made = [None if t is None else plain(t.array) for t in values]
     for nr, t in enumerate(made):
         if t is not None:

@@ -13,6 +13,7 @@ import numpy as np
 from minigrad import return_types
 from minigrad._base.contexts import errstate
 from minigrad._base.dtype import as_dtype
+from minigrad.backends.batched import in_all_examples
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record1, record2, record_many
 from minigrad.ops._dispatch import broadcast_shape, op, same_device
@@ -62,7 +63,7 @@ def of_one_batch(a: Any, b: Any) -> tuple[Any, Any]:
 
 def failures(x: Any, result: Any) -> Any:
     """For each matrix the position of its first zero pivot, 0 for none; it tests only those with NaN in the result."""
-    if not np.isnan(result).any():
+    if not in_all_examples(np.isnan(result)).any():
         return np.zeros(x.shape[:-2], np.int32, like=x)
     return zero_pivots(lu_factored(x)[0])
 
@@ -163,7 +164,7 @@ class LinalgDet(Node):
 def nothing_but_rounding(x: Any, det: Any) -> bool:
     """Whether any determinant is 0 up to rounding, compared to the product of its rows' norms."""
     bound = np.prod(np.sqrt((x * x).sum(-1)), -1)
-    return bool((abs(det) <= 4 * x.shape[-1] * np.finfo(x.dtype).eps * bound).any())
+    return bool(in_all_examples(abs(det) <= 4 * x.shape[-1] * np.finfo(x.dtype).eps * bound).any())
 
 
 def cofactors(xp: Any, a: Any) -> Any:

@@ -303,3 +303,45 @@ def test_as_a_decorator() -> None:
     for _ in range(4):
         assert double(torch.ones(2)).tolist() == [2.0, 2.0] and triple(torch.ones(2)).tolist() == [3.0, 3.0]
     assert F.relu(torch.ones(1)).item() == 1
+
+
+def cubed(x: Any) -> Any:
+    return (x * x * x).sum()
+
+
+def with_dual_level(x: Any) -> Any:
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(x, x.cos())
+        return torch.autograd.forward_ad.unpack_dual(cubed(dual)).tangent
+
+
+FORWARD: dict[str, Callable[[Any], Any]] = {
+    "jvp": lambda x: torch.func.jvp(cubed, (x,), (x.cos(),))[1],
+    "jacfwd": torch.func.jacfwd(lambda x: x * x),
+    "hessian": torch.func.hessian(cubed),
+    "dual_level": with_dual_level,
+}
+BACKWARD: dict[str, Callable[[Any], Any]] = {
+    "grad": torch.func.grad(cubed),
+    "vjp": lambda x: torch.func.vjp(cubed, x)[1](torch.tensor(1.0))[0],
+    "jacrev": torch.func.jacrev(lambda x: x * x),
+    "vmap": torch.vmap(lambda x: x * x.sin()),
+    "vmap of grad": torch.vmap(torch.func.grad(lambda x: x * x.sin())),
+}
+
+
+@pytest.mark.parametrize("name", sorted(FORWARD))
+def test_forward_mode_is_refused_in_a_sentence(name: str) -> None:
+    step, x = torch.compile(FORWARD[name]), torch.arange(3.0)
+    step(x)  # a first call is never compiled
+    with pytest.raises(RuntimeError, match="cannot take a step that uses forward mode: jvp, jacfwd, hessian or dual_"):
+        step(x)
+    assert torch.equal(FORWARD[name](x + 1), FORWARD[name](x + 1))  # outside of the compiled function all is as before
+
+
+@pytest.mark.parametrize("name", sorted(BACKWARD))
+def test_a_step_that_uses_another_transform_gives_what_it_gives_eagerly(name: str) -> None:
+    step = torch.compile(BACKWARD[name])
+    for start in range(3):
+        x = torch.arange(3.0) + start
+        assert torch.allclose(step(x), BACKWARD[name](x))
