@@ -55,13 +55,15 @@ for _public in (Tensor, Size, dtype, device, layout, memory_format, Generator, f
 __version__ = "0.1.0"
 newaxis = None
 _importing.done()
-LATER = ("_C", "__future__", "accelerator", "amp", "compiler", "cpu", "cuda", "distributed", "distributions",
-         "functional", "futures",
-         "func", "fx", "jit", "linalg", "memory", "nn", "optim", "overrides", "profiler", "recorder", "serialization",
-         "special", "testing", "utils")
+__path__.append(f"{__path__[0]}/left_out")  # for `minigrad.fft` and others, which can be imported but not used
+LATER = ("_C", "__future__", "_dynamo", "accelerator", "amp", "ao", "compiler", "cpu", "cuda", "distributed",
+         "distributions", "export", "fft", "func", "functional", "futures", "fx", "hub", "jit", "library", "linalg",
+         "masked", "memory", "monitor", "mps", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides",
+         "package", "profiler", "quantization", "recorder", "serialization", "sparse", "special", "storage", "testing",
+         "types", "utils", "version", "xpu")
 LATER_NAMES = {"GradScaler": "amp", "autocast": "amp", "bfloat16": "ops._dispatch.bfloat16", "compile": "compiler",
                "load": "serialization", "save": "serialization", "is_storage": "ops.tensor.storage",
-               "vmap": "func",
+               "vmap": "func", "get_device_module": "accelerator",
                **dict.fromkeys(("autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
                                 "get_autocast_dtype", "is_autocast_cache_enabled", "is_autocast_enabled",
                                 "set_autocast_cache_enabled", "set_autocast_dtype", "set_autocast_enabled"),

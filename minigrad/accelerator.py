@@ -7,8 +7,9 @@ stays on the CPU; the functions that need one raise a RuntimeError.
 from collections.abc import Callable
 from typing import Any
 
-from minigrad import cuda
+from minigrad import cpu, cuda
 from minigrad._base.device import NO_GPU, device
+from minigrad._base.device import device as torch_device
 from minigrad.cuda import device_count, is_available
 
 __all__ = ["current_accelerator", "current_device_index", "device_count", "empty_cache", "get_memory_info",
@@ -70,3 +71,15 @@ memory_reserved = of_device("memory_reserved", cuda.memory_reserved)
 max_memory_reserved = of_device("max_memory_reserved", cuda.max_memory_reserved)
 reset_peak_memory_stats = of_device("reset_peak_memory_stats", cuda.reset_peak_memory_stats)
 get_memory_info = of_device("get_memory_info", cuda.mem_get_info)
+
+
+def get_device_module(device: Where = None) -> Any:
+    """`minigrad.cuda` or `minigrad.cpu`: the module of a device, or of the accelerator, if there is one.
+
+    Raises RuntimeError for another kind of device.
+    """
+    kind = (current_accelerator() or "cpu") if device is None else device
+    name = torch_device(kind).type
+    if name not in ("cpu", "cuda"):
+        raise RuntimeError(f"Invalid device string: '{name}'. minigrad has modules for 'cpu' and 'cuda' only.")
+    return cuda if name == "cuda" else cpu

@@ -5,13 +5,15 @@
 
 from typing import Any
 
+from minigrad._base.optional import left_out
 from minigrad._base.warnings import warn_once
 from minigrad.nn.modules.module import Module
 
-__all__ = ["Final", "ScriptModule", "annotate", "export", "ignore", "is_scripting", "is_tracing", "script", "trace",
-           "unused"]
+__all__ = ["Final", "ScriptModule", "annotate", "export", "freeze", "ignore", "interface", "is_scripting", "is_tracing",
+           "optimize_for_inference", "script", "script_if_tracing", "script_method", "trace", "trace_module", "unused"]
 
 Final = Any  # a hint for the compiler, as is `annotate`
+globals().update(left_out(__name__, "minigrad reads and writes no compiled modules; save the state dict", "load save"))
 NOTHING = "minigrad compiles nothing: torch.jit.{} returns its argument unchanged, which runs uncompiled."
 
 
@@ -31,6 +33,9 @@ def trace(func: Any, *args: Any, **kwargs: Any) -> Any:
     return func
 
 
+trace_module = trace
+
+
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
     """A decorator that returns a function unchanged: with or without arguments."""
     return drop if callable(drop) else lambda function: function
@@ -41,7 +46,15 @@ def unused(fn: Any) -> Any:
     return fn
 
 
-export = unused
+export = interface = script_if_tracing = script_method = unused
+
+
+def freeze(mod: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return the module unchanged."""
+    return mod
+
+
+optimize_for_inference = freeze
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:

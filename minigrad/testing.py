@@ -1,9 +1,10 @@
-"""Compares results in tests, as `torch.testing` does: `assert_close`.
+"""Compares results in tests, as `torch.testing` does: `assert_close`; and draws tensors for them: `make_tensor`.
 
 You need it where numbers may differ by rounding: it reports how many elements differ, by how much at most, and where.
 """
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,10 +12,17 @@ import numpy as np
 
 from minigrad._base.contexts import errstate
 from minigrad._base.dtype import Size
+from minigrad._base.dtype import dtype as dtype_type
 from minigrad.core import Tensor
+from minigrad.ops.factory import empty
+from minigrad.ops.random import randint
+from minigrad.ops.tensor.properties import finfo, iinfo
 
-__all__ = ["assert_close"]
+__all__ = ["assert_close", "make_tensor"]
 
+EMPTY_INTERVAL = (
+    "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated since 2.1 and will "
+    "be removed in 2.3. Use `torch.full(...)` instead.")
 # By dtype: (rtol, atol). Other dtypes must be equal.
 TOLERANCES = {"bfloat16": (1.6e-2, 1e-5), "float16": (1e-3, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}
 Message = str | Callable[[str], str] | None
@@ -194,3 +202,67 @@ def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, r
         if msg is None:
             raise
         raise AssertionError(msg(str(error)) if callable(msg) else msg) from None
+
+
+def bounds_of(dtype: dtype_type, low: float | None, high: float | None) -> tuple[Any, Any]:
+    """The interval to draw from, inside that of the dtype. Raises ValueError if it is empty, or bounded by NaN."""
+    if dtype.is_floating_point:
+        least, beyond = finfo(dtype).min, finfo(dtype).max
+    elif dtype.name == "bool":
+        least, beyond = 0, 2
+    else:
+        least, beyond = iinfo(dtype).min, iinfo(dtype).max + (dtype.name != "int64")
+    low = (0 if dtype.name == "bool" else -9) if low is None else low
+    high = (2 if dtype.name == "bool" else 9 if dtype.is_floating_point else 10) if high is None else high
+    if low != low or high != high:
+        raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
+    if low == high and dtype.is_floating_point:
+        warnings.warn(EMPTY_INTERVAL, FutureWarning, stacklevel=3)
+    elif low >= high:
+        raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
+    elif high < least or low >= beyond:
+        raise ValueError(f"The value interval specified by `low` and `high` is [{low}, {high}), but {dtype} only "
+                         f"supports [{least}, {beyond})")
+    low, high = (min(max(bound, least), beyond) for bound in (low, high))
+    return (low, high) if dtype.is_floating_point else (math.ceil(low), math.ceil(high))
+
+
+def make_tensor(*shape: Any, dtype: dtype_type, device: Any, low: float | None = None, high: float | None = None,
+                requires_grad: bool = False, noncontiguous: bool = False, exclude_zero: bool = False,
+                memory_format: Any = None) -> Tensor:
+    """A tensor of numbers drawn uniformly from [low, high), by default [-9, 9), with integers up to 9; the same as
+    PyTorch's after the same seed.
+
+    Args:
+        noncontiguous: every second element of a tensor twice as wide.
+        exclude_zero: put 1, or the smallest normal number, for each 0.
+
+    Raises ValueError for an empty interval, one outside the dtype, `requires_grad` for a dtype that is not floating
+    point, and `noncontiguous` together with a memory format.
+    """
+    sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
+    if noncontiguous and memory_format is not None:
+        raise ValueError("The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got "
+                         f"{noncontiguous=} and {memory_format=}")
+    if requires_grad and not dtype.is_floating_point:
+        raise ValueError(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got {dtype=}")
+    noncontiguous = noncontiguous and math.prod(sizes) > 1
+    sizes = (*sizes[:-1], 2 * sizes[-1]) if noncontiguous else sizes
+    low, high = bounds_of(dtype, low, high)
+    if not dtype.is_floating_point:
+        result: Any = randint(low, high, sizes, device=device, dtype=dtype)
+    else:
+        result = empty(sizes, device=device, dtype=dtype)
+        if high - low >= finfo(dtype).max:  # more than `uniform_` takes
+            result.uniform_(low / 2, high / 2).mul_(2)
+        else:
+            result.uniform_(low, high)
+    if noncontiguous:
+        result = result[..., 1::2]
+    elif memory_format is not None:
+        result = result.clone(memory_format=memory_format)
+    if exclude_zero:
+        result[result == 0] = finfo(dtype).tiny if dtype.is_floating_point else 1
+    tensor: Tensor = result.requires_grad_() if requires_grad else result
+    return tensor
+

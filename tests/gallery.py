@@ -115,7 +115,7 @@ VBox([play, slider, inspector])
 class Entry:
     """One picture: the program whose last line is the widget, and what is done with it before the picture is taken.
 
-    `acts` are keys to press, `click SELECTOR`, or `fill SELECTOR TEXT`, where neither has a space.
+    `acts` are keys to press, `click SELECTOR`, `choose SELECTOR VALUE` or `fill SELECTOR TEXT`, where none has a space.
     """
 
     name: str
@@ -168,12 +168,15 @@ ENTRIES = [
                                          "fill [aria-label$='dimension_0'] 2", "fill [aria-label$='dimension_1'] 4",
                                          "click .mg-follow_tr:nth-child(3)_button"),
           "a table of seven tensors with one entry of each; the nodes that it reaches are marked in the graph"),
-    Entry("heat", "Heat", "Edges coloured by the gradient that went along them, and a bar for each leaf: here the "
-          "gradients vanish.", DEEP + "\nInspector(passed)", ("End", "click .mg-heatlist>summary"),
-          "bars that shrink from the last layer to the first, and edges whose colours do the same"),
-    Entry("cost", "Cost", "Boxes shaded by what their ops have saved, by FLOPs or, in a recording with `times=True`, "
-          "by the time of their ops or derivatives, and a list of the most expensive.", DEEP + "\nInspector(passed)",
-          ("End", "click .mg-costlist>summary"), "nodes shaded by the bytes that they have saved, and a table of them"),
+    Entry("heat", "Gradients as colours", "Edges and boxes in the colour of the size of the gradient that went there: "
+          "here the gradients vanish.", DEEP + "\nInspector(passed)",
+          ("End", "choose .mg-colour_select gradient"),
+          "edges and boxes whose colours change from the last layer to the first"),
+    Entry("cost", "The summary, and costs as colours", "What each module and op did: output, parameters, saved bytes, "
+          "FLOPs, the gradient that came and, in a recording with `times=True`, times. A click sorts by a column; one "
+          "choice colours the boxes.", DEEP + "\nInspector(passed)",
+          ("End", "choose .mg-colour_select saved", "click .mg-summary>summary"),
+          "nodes shaded by the bytes that they have saved, and below them a table of all modules and ops"),
     Entry("levels", "From the model to its ops", "The mouse wheel, buttons or digits lead from one box for the model "
           "to blocks and to single ops.", DEEP + "\nInspector(passed)", ("End", "2"),
           "eleven boxes, one for each layer of the model"),

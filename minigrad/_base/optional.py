@@ -27,14 +27,29 @@ def optional(name: str, extra: str) -> ModuleType:
         raise MissingExtra(text, name=missing.name) from missing
 
 
-ELSEWHERE = (
-    "\n\nIf PyTorch has it, minigrad does not: docs/coverage.md says why. Run this part with PyTorch itself; "
-    "minigrad_widgets.inspect shows its graphs as well.")
+IN_PYTORCH = "Run this part with PyTorch itself; minigrad_widgets.inspect shows its graphs as well."
+ELSEWHERE = f"\n\nIf PyTorch has it, minigrad does not: docs/coverage.md says why. {IN_PYTORCH}"
 
 
 def missing(owner: str, name: str, reason: str = "") -> NoReturn:
     """Raise the AttributeError of a module or an object, with advice, or with the `reason` why the name is missing."""
     raise AttributeError(f"{owner} has no attribute '{name}'{reason or ELSEWHERE}", name=name)
+
+
+class LeftOut:
+    """A function or a class that minigrad leaves to PyTorch: calling it says what to do instead."""
+
+    _why = ""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(cls._why)
+
+
+def left_out(module: str, why: str, names: str) -> dict[str, type[LeftOut]]:
+    """The names of a module that minigrad leaves out; `why`, and what to do instead, is what each call raises."""
+    path = module.replace("minigrad", "torch", 1)
+    return {name: type(name, (LeftOut,), {"__module__": module, "_why": f"{path}.{name}: {why}. {IN_PYTORCH}"})
+            for name in names.split()}
 
 
 def module_getattr(module: str) -> Callable[[str], Any]:

@@ -14,6 +14,7 @@ from minigrad._base.dtype import DTYPES
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.tensor_errors import IN_C
 from minigrad._base.type_name import type_name
+from minigrad.backends.registry import count
 from minigrad.core import Tensor
 from minigrad.ops.factory import PLACED, legacy_tensor
 
@@ -134,18 +135,18 @@ def _assert(condition: object, message: str) -> None:
 class tensortype:
     """Creates tensors of one dtype; its instances are the tensors of that dtype."""
 
-    __slots__ = ("__name__", "__qualname__", "dtype")
+    __slots__ = ("__name__", "__qualname__", "dtype", "is_cuda")
 
     __name__: str
     __qualname__: str
     dtype: dtype_type
-    is_cuda = False
+    is_cuda: bool
     layout = strided
 
-    def __init__(self, kind: dtype_type) -> None:
-        self.dtype = kind
+    def __init__(self, kind: dtype_type, is_cuda: bool = False) -> None:
+        self.dtype, self.is_cuda = kind, is_cuda
         self.__name__ = f"{kind.type_name}Tensor"
-        self.__qualname__ = f"torch.{self.__name__}"
+        self.__qualname__ = f"torch.{'cuda.' * is_cuda}{self.__name__}"
 
     def __repr__(self) -> str:
         return f"<class '{self.__qualname__}'>"
@@ -154,10 +155,16 @@ class tensortype:
         return self.__name__
 
     def __instancecheck__(self, instance: object) -> bool:
-        return isinstance(instance, Tensor) and instance.dtype is self.dtype
+        return isinstance(instance, Tensor) and instance.dtype is self.dtype and instance.is_cuda == self.is_cuda
 
     def __call__(self, *data: Any, device: Any = PLACED) -> Tensor:
-        """A tensor of that size, filled with zeros; or with these values (errors: `legacy_tensor`)."""
+        """A tensor of that size, filled with zeros; or with these values (errors: `legacy_tensor`). Raises TypeError
+        for the type of a GPU where there is none."""
+        if self.is_cuda:
+            if not count("cuda"):
+                raise TypeError(f"type {self.__qualname__} not available. Torch not compiled with CUDA enabled.")
+            on_device: Tensor = TYPES[self.dtype.type_name](*data).cuda()
+            return on_device
         tensor = legacy_tensor(self.dtype, data, device)
         if tensor.dtype is not self.dtype:
             wanted, got = (OPTIONS.format(IN_C[dtype.name]) for dtype in (self.dtype, tensor.dtype))

@@ -14,19 +14,23 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad._base.device import NO_GPU, OutOfMemoryError
 from minigrad._base.device import device as Device
+from minigrad._base.dtype import DTYPES
 from minigrad._base.optional import module_getattr
 from minigrad.backends import registry
 from minigrad.backends.registry import Backend
+from minigrad.compat.legacy import tensortype
 from minigrad.core import Tensor
 from minigrad.cuda.graphs import CUDAGraph, graph, make_graphed_callables
+from minigrad.cuda.streams import Stream, StreamContext
 from minigrad.ops.random import default_of, manual_seed_of_devices
 
-__all__ = ["CUDAGraph", "Event", "OutOfMemoryError", "current_device", "device", "device_count", "empty_cache",
-           "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state", "get_rng_state_all",
-           "graph", "initial_seed", "is_available", "is_bf16_supported", "is_current_stream_capturing",
-           "is_initialized", "make_graphed_callables", "manual_seed", "manual_seed_all", "max_memory_allocated",
-           "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved", "reset_peak_memory_stats",
-           "seed", "seed_all", "set_device", "set_rng_state", "set_rng_state_all", "synchronize"]
+__all__ = ["CUDAGraph", "Event", "OutOfMemoryError", "Stream", "StreamContext", "current_device", "current_stream",
+           "default_stream", "device", "device_count", "empty_cache", "get_device_capability", "get_device_name",
+           "get_device_properties", "get_rng_state", "get_rng_state_all", "graph", "initial_seed", "ipc_collect",
+           "is_available", "is_bf16_supported", "is_current_stream_capturing", "is_initialized",
+           "make_graphed_callables", "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_reserved",
+           "mem_get_info", "memory_allocated", "memory_reserved", "reset_peak_memory_stats", "seed", "seed_all",
+           "set_device", "set_rng_state", "set_rng_state_all", "set_stream", "stream", "synchronize"]
 
 Where = Device | str | int | None
 
@@ -106,6 +110,28 @@ class device:
 def synchronize(device: Where = None) -> None:
     """Wait until a GPU has finished its work. Raises: AssertionError, if there is none."""
     backend().synchronize(index_of(device))
+
+
+def current_stream(device: Where = None) -> Stream:
+    """The queue of a GPU. Raises: AssertionError, if there is none."""
+    return Stream(index_of(device))
+
+
+default_stream = current_stream
+
+
+def stream(stream: Stream | None) -> StreamContext:
+    """A block whose work is done in a stream."""
+    return StreamContext(stream)
+
+
+def set_stream(stream: Stream | None) -> None:
+    """Choose a stream from now on: there is one queue."""
+
+
+def ipc_collect() -> None:
+    """Free memory that other processes have let go of: there is none. Raises: AssertionError, if there is no GPU."""
+    backend()
 
 
 class Event:
@@ -269,5 +295,6 @@ def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
         set_rng_state(state, index)
 
 
+globals().update({f"{kind.type_name}Tensor": tensortype(kind, True) for kind in DTYPES})  # `cuda.FloatTensor`
 if not TYPE_CHECKING:  # a type checker reports missing names by itself
     __getattr__ = module_getattr(__name__)

@@ -73,6 +73,9 @@ def act(tab: Page, entry: Entry) -> None:
         if each.startswith("click "):
             root.locator(each.removeprefix("click ").replace("_", " ")).first.click()
             root.focus()
+        elif each.startswith("choose "):
+            _, selector, name = each.split(" ")
+            root.locator(selector.replace("_", " ")).first.select_option(name)
         elif each.startswith("fill "):
             _, selector, text = each.split(" ")
             root.locator(selector.replace("_", " ")).first.fill(text)

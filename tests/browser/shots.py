@@ -87,7 +87,9 @@ def own_model(page: Page, running: Lab, theme: str) -> None:
     root = first_inspector(page)
     await_idle(page, running, name)
     press(page, root, "End")
-    root.locator(".mg-heatlist summary").click()
+    root.locator(".mg-colour select").select_option("gradient")
+    root.locator(".mg-summary > summary").click()
+    root.locator(".mg-filter").fill("weight")
     page.wait_for_timeout(500)
     save(f"own-model-heat-{theme}", root.screenshot())
 

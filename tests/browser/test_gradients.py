@@ -264,47 +264,65 @@ def test_the_last_step_says_what_every_leaf_got(seen: Page, axe: Axe) -> None:
     keep(seen, f"last-{seen.viewport_size}")
 
 
-def test_cost_shades_the_boxes_and_lists_them(seen: Page, axe: Axe) -> None:
+def test_costs_shade_the_boxes_and_the_summary_lists_them(seen: Page, axe: Axe) -> None:
     """Saved bytes and FLOPs; times only where they were recorded. What is saved comes first among the bytes held."""
     root = inspector(seen, 2)
     assert root.locator(".mg-memory .mg-kind").first.inner_text().startswith("saved")
-    turn(root.locator(".mg-costlist"))
+    choice = root.locator(".mg-colour select")
+    assert choice.locator("option:not([disabled])").all_inner_texts() == [
+        "none", "saved bytes", "FLOPs of the ops", "parameters", "norm of the gradient"]
+    choice.select_option("flops")
     root.locator(".mg-graph.mg-costs").wait_for()
-    names = root.locator(".mg-costs-of button")
-    assert names.all_inner_texts() == ["saved bytes", "FLOPs of the op"]
-    names.nth(1).click()
-    rows = root.locator(".mg-costlist tbody tr")
-    assert rows.first.locator("td").all_inner_texts() == ["64 FLOP", "22 %"]
+    turn(root.locator(".mg-summary"))
+    root.locator(".mg-summary thead button", has_text="FLOPs").click()
+    expect(root.locator("[aria-sort]")).to_have_text("FLOPs")
+    rows = root.locator(".mg-summary tbody tr")
+    amounts = [each.split() for each in rows.locator("[data-measure=flops]").all_inner_texts() if each]
+    flops = [float(number) * (1000 if unit == "kFLOP" else 1) for number, unit in amounts]
+    assert 64 in flops and flops[0] == max(flops)
     fills = root.locator("svg.mg-svg .mg-node").evaluate_all("""nodes => Object.fromEntries(nodes.map(node =>
         [node.style.getPropertyValue('--mg-share'), getComputedStyle(node.querySelector('.mg-box')).fill]))""")
     assert {"0.000", "1.000"} <= set(fills) and len(set(fills.values())) == len(fills)
     assert axe(seen, 2) == []
     keep(seen, f"cost-{seen.viewport_size}")
-    turn(root.locator(".mg-costlist"))
-    root.locator(".mg-graph:not(.mg-costs)").wait_for()
+    root.locator(".mg-summary thead button", has_text="module or op").click()
+    expect(root.locator("[aria-sort]")).to_have_count(0)
+    turn(root.locator(".mg-summary"))
+    choice.select_option("")
+    root.locator(".mg-graph:not(.mg-costs):not(.mg-docked)").wait_for()
 
 
-def test_heat_shows_where_gradients_vanish(seen: Page, axe: Axe) -> None:
-    """Each size has its colour and its width; the list has all leaves by their names, and their bars grow."""
+def test_colours_show_where_gradients_vanish(seen: Page, axe: Axe) -> None:
+    """Each size has its colour and its width; the summary has all leaves by their names, and bars that grow."""
     root = inspector(seen, 2)
     root.press("End")
     strokes = """root => Object.fromEntries([...root.querySelectorAll('path.mg-edge')].map(edge =>
         [edge.dataset.heat, getComputedStyle(edge).stroke + ' ' + getComputedStyle(edge).strokeWidth]))"""
     assert len(set(root.evaluate(strokes).values())) == 1
-    turn(root.locator(".mg-heatlist"))
+    root.locator(".mg-colour select").select_option("gradient")
     root.locator(".mg-graph.mg-heat").wait_for()
-    legend = root.locator(".mg-heatlist .mg-sizes .mg-size")
+    legend = root.locator(".mg-scales .mg-size")
     assert legend.all_inner_texts() == ["0", "below 1e-6", "below 1e-3", "1e-3 to 10", "above 10", "above 1e3",
                                         "nan, inf"]
     drawn = root.evaluate(strokes)
     assert {"tiny", "small", "usual"} <= set(drawn) and len(set(drawn.values())) == len(drawn)
-    rows = root.locator(".mg-heatlist tr")
-    assert rows.locator("button").all_inner_texts() == [
-        f"net.{layer}.{name}" for layer in (0, 2, 4, 6) for name in ("weight", "bias")]
-    widths = rows.locator(".mg-heatbar").evaluate_all("bars => bars.map(bar => bar.getBoundingClientRect().width)")
-    assert widths[::2] == sorted(widths[::2]) and widths[0] < widths[-1] / 2
+    turn(root.locator(".mg-summary"))
+    root.locator(".mg-filter").fill("leaf net")
+    rows = root.locator(".mg-summary tbody tr")
+    expect(rows).to_have_count(8)
+    assert set(rows.locator("button").all_inner_texts()) == {
+        f"net.{layer}.{name}" for layer in (0, 2, 4, 6) for name in ("weight", "bias")}
+    bars = rows.filter(has_text="weight").locator(".mg-heatbar")
+    widths = bars.evaluate_all("bars => bars.map(bar => bar.getBoundingClientRect().width)")
+    assert widths == sorted(widths) and widths[0] < widths[-1] / 2
+    rows.nth(2).locator("button").click()
+    expect(root.locator(".mg-node.mg-selected")).to_have_count(1)
+    expect(root.locator(".mg-summary .mg-chosen")).to_have_count(1)
     assert axe(seen, 2) == []
-    turn(root.locator(".mg-heatlist"))
+    root.locator(".mg-filter").fill("")
+    root.locator(".mg-unpin").click()
+    turn(root.locator(".mg-summary"))
+    root.locator(".mg-colour select").select_option("")
     root.locator(".mg-graph:not(.mg-heat)").wait_for()
     assert len(set(root.evaluate(strokes).values())) == 1
 

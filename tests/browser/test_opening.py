@@ -138,7 +138,7 @@ def test_an_encoder_shows_its_layers(seen: Page, axe: Axe) -> None:
         assert titles == ["encoder", "loss"] if digit == "1" else len(titles) > 2
     assert titles == ["layers.0", "layers.1 … layers.5 ×5", "loss"]
     assert inside(root, node(root, "loss").locator(".mg-box"))
-    assert apart(root.locator(".mg-legend"), root.locator(".mg-levels"))
+    assert apart(root.locator(":is(.mg-legend, .mg-scales):visible"), root.locator(".mg-levels"))
     assert axe(seen, at(seen, root)) == []
 
 
@@ -220,28 +220,32 @@ def test_a_model_of_pytorch_is_inspected_with_its_loss(seen: Page, axe: Axe) -> 
 def test_times_of_a_model_are_shaded_and_listed(seen: Page, axe: Axe) -> None:
     """`inspect` records them: of the ops and of their derivatives, by node and by module."""
     root = shown(seen, PYTORCH)
-    turn(root.locator(".mg-costlist"))
+    root.locator(".mg-colour select").select_option("forward")
     root.locator(".mg-graph.mg-costs").wait_for()
-    names = root.locator(".mg-costs-of button").all_inner_texts()
-    assert any("time" in name for name in names[:2]), names
-    rows = root.locator(".mg-costlist tbody tr")
-    shares = [float(row.locator("td").last.inner_text().removesuffix(" %")) for row in rows.all()]
-    assert shares == sorted(shares, reverse=True) and 95 <= sum(shares) <= 105
+    turn(root.locator(".mg-summary"))
+    heads = root.locator(".mg-summary thead th")
+    assert heads.all_inner_texts()[:4] == ["module or op", "output", "time", "derivative"]
+    cells = root.locator(".mg-summary tbody [data-measure=forward]")
+    expect(cells.first).not_to_be_empty()
+    assert all(text == "" or text.endswith("s") for text in cells.all_inner_texts())
     assert axe(seen, at(seen, root)) == []
-    turn(root.locator(".mg-costlist"))
+    turn(root.locator(".mg-summary"))
+    root.locator(".mg-colour select").select_option("")
     root.locator(".mg-graph:not(.mg-costs)").wait_for()
 
 
 def test_what_was_not_kept_says_so(seen: Page, axe: Axe) -> None:
-    """With `detail="modules"`: on the edges, at the last step, in the list of heat."""
+    """With `detail="modules"`: on the edges, at the last step, in the summary."""
     root = shown(seen, MODULES)
     root.press("End")
     assert "16×16, not kept" in root.locator(".mg-labels text.mg-gradient").all_text_contents()
     assert "tensor of [16, 16]: values not kept" in root.locator(".mg-details dl dd").all_inner_texts()
-    turn(root.locator(".mg-heatlist"))
-    expect(root.locator(".mg-heatlist .mg-heatsize")).to_have_text(["not kept"] * 2)
+    turn(root.locator(".mg-summary"))
+    root.locator(".mg-filter").fill("leaf")
+    expect(root.locator(".mg-summary tbody [data-measure=gradient]")).to_have_text(["not kept"] * 2)
     assert axe(seen, at(seen, root)) == []
-    turn(root.locator(".mg-heatlist"))
+    root.locator(".mg-filter").fill("")
+    turn(root.locator(".mg-summary"))
 
 
 def test_a_compiled_model_is_inspected_as_it_runs_eagerly(seen: Page, axe: Axe) -> None:

@@ -247,12 +247,17 @@ def test_the_map_is_whole_and_legible(page: Page, opened: Opened, width: int, he
     for left, right, top, bottom in boxes:
         assert frame[0] <= left and right <= frame[1] and frame[2] <= top and bottom <= frame[3]
     assert not [pair for pair in combinations(boxes, 2) if overlap(*pair)]
-    tools: Sides = root.locator(".mg-tools summary, .mg-zoom, .mg-legend").evaluate_all(SIDES)
+    tools: Sides = root.locator(".mg-tools summary, .mg-colour, .mg-zoom, .mg-legend, .mg-scales").evaluate_all(SIDES)
     assert not [(box, tool) for box in boxes for tool in tools if overlap(box, tool)]
     assert min(root.locator(".mg-world text").evaluate_all(LETTERS)) >= 11
     titles: Sides = root.locator(".mg-title").evaluate_all(SIDES)
     assert len(titles) == len(boxes)
     assert all(any(box[0] <= title[0] and title[1] <= box[1] for box in boxes) for title in titles)
+    said: Sides = root.locator(".mg-measured :is(.mg-caption, .mg-told, .mg-class)").evaluate_all(SIDES)
+    drawn = [each for each in said if each[1] > each[0]]
+    assert len(drawn) >= len(boxes) / 2
+    assert all(any(box[0] <= left and right <= box[1] and box[2] <= top and bottom <= box[3] + 1 for box in boxes)
+               for left, right, top, bottom in drawn)
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)

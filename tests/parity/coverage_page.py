@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import torch
 
 import minigrad
+from minigrad._base.optional import LeftOut
 
 PAGE = Path(__file__).parents[2] / "docs" / "coverage.md"
 MODULES = ("", "Tensor", "autograd", "autograd.graph", "autograd.functional", "autograd.function", "autograd.grad_mode",
@@ -22,7 +23,11 @@ MODULES = ("", "Tensor", "autograd", "autograd.graph", "autograd.functional", "a
            "nn.utils", "nn.utils.rnn", "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.prune",
            "nn.utils.stateless", "optim", "optim.lr_scheduler", "optim.swa_utils", "utils.checkpoint", "utils.data",
            "utils.hooks", "linalg", "special", "random", "amp", "testing", "distributions", "distributions.constraints",
-           "distributions.transforms", "distributions.kl", "distributions.utils")
+           "distributions.transforms", "distributions.kl", "distributions.utils", "backends.cuda", "compiler", "cuda",
+           "cuda.nvtx", "distributed", "export", "fft", "func", "futures", "hub", "jit", "library", "masked", "monitor",
+           "mps", "multiprocessing", "nested", "nn.attention", "nn.parallel", "onnx", "overrides", "package",
+           "profiler", "quantization", "serialization", "sparse", "storage", "types", "xpu")
+IMPORTABLE = "whole modules, whose names can be imported and say what to do when they are called"
 # What minigrad leaves to PyTorch, which the inspector records as well: the reason, and the names it holds for.
 LEFT_OUT = {
     "TorchScript, its compiler and types": (
@@ -93,7 +98,7 @@ def public(name: str) -> list[str]:
     if not name:
         return sorted({*torch.__all__, *[each for each in dir(torch._C._VariableFunctions) if each[0] != "_"]})
     listed = getattr(theirs, "__all__", None)
-    return sorted(listed) if listed else sorted(
+    return sorted({*listed}) if listed else sorted(
         each for each in dir(theirs) if not each.startswith("_")
         and not isinstance(getattr(theirs, each), types.ModuleType)
         and str(getattr(getattr(theirs, each), "__module__", "")).startswith("torch"))
@@ -102,9 +107,11 @@ def public(name: str) -> list[str]:
 def coverage(name: str) -> Coverage:
     """What minigrad has of a module."""
     names, ours = public(name), found(minigrad, name)
-    missing = [each for each in names if ours is None or not hasattr(ours, each)]
-    left_out = {reason: [each for each in missing if re.fullmatch(pattern, each)]
-                for reason, pattern in LEFT_OUT.items()}
+    there = {each: getattr(ours, each, None) for each in names}
+    refused = [each for each, what in there.items() if isinstance(what, type) and issubclass(what, LeftOut)]
+    missing = [each for each in names if ours is None or not hasattr(ours, each) or each in refused]
+    left_out = {IMPORTABLE: refused} | {reason: [each for each in missing if re.fullmatch(pattern, each)]
+                                        for reason, pattern in LEFT_OUT.items()}
     taken: set[str] = set()
     for reason, group in left_out.items():
         left_out[reason] = [each for each in group if each not in taken]
@@ -134,7 +141,7 @@ def page() -> str:
         lines.append(f"| `{name}` | {len(each.names)} | {each.present} | {len(each.names) - wanted} | "
                      f"{len(each.later)} | {100 * each.present / max(wanted, 1):.0f} % |")
     lines += ["", "## Left out"]
-    for reason in LEFT_OUT:
+    for reason in (IMPORTABLE, *LEFT_OUT):
         lines += ["", f"### {reason[0].upper()}{reason[1:]}", ""]
         lines += [f"- `torch{'.' if each.name else ''}{each.name}`: {listed(each.left_out[reason])}"
                   for each in every if reason in each.left_out]

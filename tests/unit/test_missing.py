@@ -7,7 +7,7 @@ import pytest
 import minigrad
 
 MISSING = {
-    "module 'minigrad' has no attribute 'fft'": lambda: minigrad.fft,
+    "module 'minigrad' has no attribute 'stft'": lambda: minigrad.stft,
     "module 'minigrad.nn' has no attribute 'Nothing'": lambda: minigrad.nn.Nothing,
     "module 'minigrad.nn.functional' has no attribute 'nothing'": lambda: minigrad.nn.functional.nothing,
     "module 'minigrad.nn.utils' has no attribute 'nothing'": lambda: minigrad.nn.utils.nothing,

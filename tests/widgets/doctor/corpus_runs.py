@@ -75,7 +75,7 @@ def findings(program: Callable[[Any], Any], library: Any) -> list[Finding]:
 def found(each: Planted, library: Any) -> str | None:
     """None if the fault was found with its rule and its line, else what was found in its stead."""
     seen = findings(each.program, library)
-    if any(f.rule == each.rule and f.where and f.where[0].line in each.lines for f in seen):
+    if any(f.rule == each.rule and f.where and f.where[0].line in each.lines for one in seen for f in (one, *one.also)):
         return None
     return f"{each.name}: wanted line {each.lines}, found " + "; ".join(
         f"{f.rule} {[(p.file, p.line) for p in f.where]}" for f in seen)

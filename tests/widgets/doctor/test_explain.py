@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import warnings
 from typing import Any
 
@@ -11,8 +12,11 @@ import pytest
 import minigrad
 from minigrad_widgets import explain
 from minigrad_widgets.doctor import teaching
-from minigrad_widgets.doctor.argument_texts import text_for
+from minigrad_widgets.doctor.argument_texts import ARGUMENTS, text_for
+from minigrad_widgets.doctor.card import card
+from minigrad_widgets.doctor.findings import Finding
 from minigrad_widgets.doctor.texts import TEXTS
+from tests.doctor_page import PAGE, RULES
 from tests.links import ROOT
 from tests.widgets.doctor.provoked import PROGRAMS
 
@@ -56,11 +60,27 @@ def test_the_table_knows_enough() -> None:
 
 
 def test_the_lessons_have_these_headings() -> None:
-    lessons = [each for name, each in vars(teaching).items() if name.isupper()]
+    lessons = [each for name, each in vars(teaching).items() if name.isupper() and isinstance(each, tuple)]
     assert len(lessons) > 10
     for number, heading in lessons:
-        (source,) = (ROOT / "notebooks" / "src").glob(f"{number:02}_*.py")
+        source = ROOT / "notebooks" / "src" / f"{teaching.FILES[number]}.py"
         assert f"\n# ## {heading}\n" in source.read_text(encoding="utf-8")
+        assert (ROOT / "notebooks" / teaching.file_of((number, heading))).is_file()
+
+
+def test_every_rule_has_a_lesson_or_a_reason() -> None:
+    rules = re.findall(r"^### ([a-z-]+)\n(.*?)(?=^##)", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    taught = {name for name, shown in rules if "teaches it, under" in shown}
+    taught |= {text.rule for text in [*TEXTS, *ARGUMENTS] if text.lesson is not None} | set(teaching.TAUGHT)
+    known = {name for name, _ in rules} | {text.rule for text in [*TEXTS, *ARGUMENTS]}
+    assert len(rules) == len(RULES)
+    assert known - taught == set(teaching.UNTAUGHT)
+
+
+def test_a_finding_names_the_notebook_of_its_lesson() -> None:
+    finding = Finding("cut-graph", "error", "Cut.", lesson=teaching.RETAIN)
+    assert "Lesson 4 teaches it, under “A second belief: " in str(finding)
+    assert str(finding).endswith("04_engine.ipynb.") and "04_engine.ipynb." in card(finding)
 
 
 def test_the_culprit_comes_first() -> None:

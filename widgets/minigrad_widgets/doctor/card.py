@@ -71,6 +71,8 @@ def card(told: Any) -> str:
     """Return a finding or an explanation as a card: what it is, where, and what to do."""
     severity = getattr(told, "severity", "error")
     parts = [f"<span class='mgd-rule'>{escape(severity)}: {escape(told.rule)}</span>", f"<p>{escape(told.what)}</p>"]
+    if getattr(told, "also", None):
+        parts.append("<ul>" + "".join(f"<li>{escape(each)}</li>" for each in told.list()) + "</ul>")
     error = getattr(told, "error", "")
     if error:
         parts.append(f"<pre>{escape(error)}</pre>")

@@ -10,7 +10,7 @@ from typing import Any
 from minigrad.trace.text import notes_line
 from minigrad_widgets.doctor.errors import diagnosis
 from minigrad_widgets.doctor.facts import Facts
-from minigrad_widgets.doctor.findings import SEVERITIES, Finding, in_own_names
+from minigrad_widgets.doctor.findings import SEVERITIES, Finding, in_own_names, taught, with_effects
 from minigrad_widgets.doctor.library import (
     Library,
     Named,
@@ -160,7 +160,7 @@ def examined(facts: Facts) -> Report:
         del findings[0]  # the .grad of a tensor that is not a leaf was None
     if any(each.rule == "checkpoint-without-grad" for each in findings):  # the same fault, under its better name
         findings = [each for each in findings if each.rule != "cut-graph"]
-    findings = [in_own_names(each, facts.own_names) for each in findings]
+    findings = [in_own_names(taught(each), facts.own_names) for each in with_effects(findings)]
     if findings and findings[0].rule != "own-error":
         findings.sort(key=lambda each: SEVERITIES.index(each.severity))
     notes = [] if facts.models else ["No model was given and the step names none: rules about unused parameters, "

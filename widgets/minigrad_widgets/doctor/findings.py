@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from minigrad.recorder import Trace
+from minigrad_widgets.doctor.teaching import TAUGHT, file_of
 
-__all__ = ["SEVERITIES", "Finding", "Mend", "Place", "details", "in_own_names", "indented", "lesson_text", "number",
-           "line_at"]
+__all__ = ["SEVERITIES", "Finding", "Mend", "Place", "details", "in_own_names", "indented", "lesson_text", "line_at",
+           "number", "taught", "with_effects"]
 
 SEVERITIES = ("error", "warning", "note")
+EFFECTS = {  # what a fault brings with it on the same line; the nearest cause comes first
+    "exploding-gradient": ("dead-relu", "saturated"),
+    "vanishing-gradient": ("dead-relu", "saturated"),
+    "zero-gradient": ("dead-relu",),
+    "input-scale": ("exploding-gradient", "vanishing-gradient", "dead-relu", "saturated", "learning-rate"),
+    "loss-contract": ("zero-gradient", "nan-forward", "exploding-gradient"),
+    "stale-in-optimizer": ("not-in-optimizer",),
+}
 
 
 @dataclass(frozen=True)
@@ -44,7 +53,7 @@ class Finding:
     """One thing that is wrong with a training step.
 
     `rule` is a slug of docs/doctor.md; `where` begins with the culprit; `evidence` holds the numbers; `lesson` is the
-    number of a lesson and a heading in it.
+    number of a lesson and a heading in it; `also` has what the same fault on the same line has brought with it.
     """
 
     rule: str
@@ -54,9 +63,53 @@ class Finding:
     evidence: dict[str, Any] = field(default_factory=dict)
     mends: list[Mend] = field(default_factory=list)
     lesson: tuple[int, str] | None = None
+    also: list[Finding] = field(default_factory=list)
 
     def __str__(self) -> str:
-        return "\n".join([f"{self.severity}: {self.rule}", indented(self.what), *details(self)])
+        return "\n".join([f"{self.severity}: {self.rule}", indented(self.what),
+                          *[indented(indented(each)) for each in self.list()], *details(self)])
+
+    @property
+    def line(self) -> tuple[str, int] | None:
+        """The file and the number of the first line."""
+        return (self.where[0].file, self.where[0].line) if self.where else None
+
+    def list(self) -> Iterator[str]:
+        """Yield a line for each finding in `also`."""
+        for each in self.also:
+            yield each.what if each.rule == self.rule else f"{each.rule}: {each.what}"
+
+
+def with_effects(findings: list[Finding]) -> list[Finding]:
+    """Return findings such that one cause is one finding: what begins at the same line, and is of the same rule or an
+    effect of it, goes into `also` of the first. That one is as severe as the worst of them."""
+    for cause, effects in [*[(each.rule, (each.rule,)) for each in findings], *EFFECTS.items()]:
+        heads = {each.line: each for each in reversed(findings) if each.rule == cause and each.where}
+        taken: dict[int, list[Finding]] = {}
+        rest = []
+        for each in findings:
+            head = heads.get(each.line)
+            if head is None or head is each or each.rule not in effects:
+                rest.append(each)
+            else:
+                taken.setdefault(id(head), []).extend([replace(each, also=[]), *each.also])
+        findings = [joined(each, taken.get(id(each), [])) for each in rest]
+    return findings
+
+
+def joined(head: Finding, effects: list[Finding]) -> Finding:
+    """Return a finding with effects of the same fault; `what` of each is said once."""
+    told = [head, *head.also]
+    for each in effects:
+        if each.what not in [one.what for one in told]:
+            told.append(each)
+    severity = min([head.severity, *[each.severity for each in effects]], key=SEVERITIES.index)
+    return replace(head, also=told[1:], severity=severity) if effects else head
+
+
+def taught(finding: Finding) -> Finding:
+    """Return a finding with the lesson that teaches its rule, if the rule has named none."""
+    return finding if finding.lesson is not None else replace(finding, lesson=TAUGHT.get(finding.rule))
 
 
 def in_own_names(finding: Finding, names: Mapping[str, str]) -> Finding:
@@ -80,7 +133,7 @@ def details(told: Any) -> list[str]:
 
 def lesson_text(lesson: tuple[int, str]) -> str:
     """Return the text that says which lesson teaches it."""
-    return f"Lesson {lesson[0]} teaches it, under “{lesson[1]}”."
+    return f"Lesson {lesson[0]} teaches it, under “{lesson[1]}”: {file_of(lesson)}."
 
 
 def number(value: Any) -> str:

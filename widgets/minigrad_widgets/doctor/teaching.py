@@ -1,9 +1,11 @@
-"""Which lesson teaches the subject of each rule: its number, and the heading of the part.
+"""Which lesson teaches the subject of each rule: its number, and the heading of the part; and where it is."""
 
-What no lesson teaches (losses, activations, the sizes of gradients along the depth) has no entry.
-"""
+from __future__ import annotations
 
 Lesson = tuple[int, str]
+FILES = {1: "01_tensors_and_leaves", 2: "02_requires_grad", 4: "04_engine", 5: "05_accumulation", 6: "06_hooks",
+         7: "07_grad_modes", 8: "08_inplace_and_versions", 9: "09_function", 10: "10_checkpoint",
+         11: "11_modules_and_optimisers", 12: "12_higher_order", 17: "17_broadcasting", 21: "21_puzzles"}
 
 LEAVES: Lesson = (1, "More than an array")
 STATES: Lesson = (2, "Walk through the states")
@@ -23,3 +25,30 @@ REENTRANT: Lesson = (10, "A third belief: made under `no_grad`, so it does not r
 MODULES: Lesson = (11, "A belief: what I put into a module belongs to it")
 OPTIMIZERS: Lesson = (11, "A second belief: the optimizer knows my loss")
 HIGHER: Lesson = (12, "Two layers of one graph")
+MISTAKES: Lesson = (11, "A training step with three mistakes")
+SHAPES: Lesson = (17, "A third belief: it runs, so the shapes are right")
+NUMBERS: Lesson = (21, "Gradients")
+
+# of rules that name no lesson themselves
+TAUGHT: dict[str, Lesson] = {
+    "nan-backward": NUMBERS, "softmax-before-cross-entropy": MISTAKES, "broadcast-loss": SHAPES,
+    "empty-optimizer": MODULES, "module-not-initialised": MODULES}
+SCALES = "how weights begin and how large numbers become along the depth; the lessons are about graphs, not numbers"
+LOSSES = "what a loss expects is in its documentation; the lessons are about how its gradient is computed"
+ARGUMENTS = "the error is raised before there is a graph: by a shape, a dtype, an index, a file or a missing part"
+UNTAUGHT: dict[str, str] = {  # why no lesson teaches it
+    **dict.fromkeys(("input-scale", "nan-forward", "exploding-gradient", "vanishing-gradient", "dead-relu", "saturated",
+                     "scaler", "symmetric-weights"), SCALES),
+    **dict.fromkeys(("loss-contract", "sigmoid-before-bce-with-logits"), LOSSES),
+    "batch-leak": "for the graph, a view that mixes examples is a view like any other",
+    **dict.fromkeys((
+        "other-device", "loader-worker", "shape-mismatch", "dtype-mismatch", "index-out-of-range", "value-out-of-range",
+        "one-value-per-channel", "not-a-tensor", "several-elements", "numpy-object", "numpy-stride", "no-cuda",
+        "state-dict-mismatch", "weights-only", "missing-class", "broken-file", "optimizer-groups", "no-attribute",
+        "no-forward", "wrong-arguments", "collate-type", "empty-dataset", "ddp-unused", "out-of-memory",
+        "padding-lengths"), ARGUMENTS)}
+
+
+def file_of(lesson: Lesson) -> str:
+    """The name of a lesson's notebook."""
+    return f"{FILES[lesson[0]]}.ipynb"

@@ -70,8 +70,9 @@ def width_of(data: Data, node: int) -> int:
     title, caption = labels(data, node)
     marks = 11 * min(4, len(data["nodes"][node]["saved"])) + 8
     # A folded box only runs or is ready; its title is larger on a map that is drawn small.
-    letter, word = (10.6, 44) if "caption" in data["nodes"][node] else (9.2, 78)
-    return max(132, ceil(max(len(title) * letter + marks, len(caption) * 6.6 + word)) + 44)
+    # There is room on it for what it did.
+    letter, word, least = (10.6, 44, 176) if "caption" in data["nodes"][node] else (9.2, 78, 132)
+    return max(least, ceil(max(len(title) * letter + marks, len(caption) * 6.6 + word)) + 44)
 
 
 def fits(word: str, caption: str, width: float) -> bool:

@@ -25,6 +25,7 @@ from minigrad_widgets.graph.derived import derived
 from minigrad_widgets.graph.folding import Folding, add_runs, failure
 from minigrad_widgets.graph.layout import compute_layout
 from minigrad_widgets.graph.model_map import gather, opening
+from minigrad_widgets.graph.rows import rows
 from minigrad_widgets.inspector.grad_modes import WORDS, mode_at, modes
 from minigrad_widgets.inspector.long_strings import shorten
 from minigrad_widgets.inspector.questions import choose, is_secret, told
@@ -98,7 +99,8 @@ class Inspector(Widget):
         if self._data["folded"]:
             self._folding = Folding(self._data, self._data["folded"], compute_layout)
             self._data["opening"] = self._folding.layout()
-        self._data.update(derived(self._data), modes=modes(self._data))
+        questions = choose(trace, ask)
+        self._data.update(derived(self._data), modes=modes(self._data), rows=rows(trace, self._data, not questions))
         small = calculation(self._data)
         if small:
             self._data["calculation"] = small
@@ -107,7 +109,6 @@ class Inspector(Widget):
         if small and lens == "values":
             first = small["steps"][0][0]
         text = written(self._data)
-        questions = choose(trace, ask)
         super().__init__(trace=text, lens=lens, step=first if step is None else step, ask=questions, live=live,
                          parts=None if parts is None else list(parts),
                          score={"right": 0, "answered": 0, "of": len(questions)})

@@ -10,6 +10,7 @@ import { gradientWidths, labelSpots, type Spot } from "../layout/labels";
 import { chain, failureAt, Groups, scopeOf, scopeTitle, unfolded, type BoxId } from "../trace/groups";
 import { RAISED, STYLES, together, type NodeLook, type Scene } from "./look";
 import { tieParts, tieRegions, tieSpots } from "./links";
+import { inLines, inWords, Rows, type Measure, type Row } from "../trace/rows";
 import type { Layout, Maybe, Tie, Trace } from "../trace/types";
 import { Culling, Minimap, Viewport } from "./viewport";
 
@@ -22,6 +23,10 @@ interface NodeParts {
   saved: SVGPathElement | null;
   version: SVGGElement;
   tray: TrayParts | null;
+  /** On a map: what the box did. */
+  row: Row | null;
+  /** The caption and, on a map, one more line, which say as much of it as there is room for; then the class. */
+  lines: [caption: SVGTextElement, ...more: SVGTextElement[]];
 }
 
 interface EdgeParts {
@@ -39,6 +44,12 @@ export interface GraphEvents {
 }
 
 const GLYPH_AT = 17;
+/** What is at both sides of the text in a box; the letters of a title, and of the lines below it. */
+const [BESIDE, WIDE, NARROW] = [40, 8.2, 5.9];
+/** How far the sheet behind a folded box stands out. */
+const BEHIND = 5;
+/** The largest letters for which there is room below a title. */
+const LARGEST = 17;
 /** What the name of an op lacks on a map that is drawn small. */
 const TAIL = /Backward\d+$/;
 /** How far pending gradients extend beyond their box: the gap to the next one is a little wider. */
@@ -64,6 +75,12 @@ export class GraphPane {
   #drawing: Drawing;
   #columns = 1;
   #brief = false;
+  /** The size of the letters on a map, in its own pixels: they are 11 on the screen. */
+  #letters = 11;
+  #measure: Measure | null = null;
+  /** Whether the numbers are those of the recording: what the boxes did is not known of others. */
+  #recorded = true;
+  readonly #rows: Rows;
   readonly #nodes = new Map<BoxId, NodeParts>();
   readonly #edges = new Map<string, EdgeParts>();
   readonly #widths: (wire: Wire) => number;
@@ -84,6 +101,7 @@ export class GraphPane {
     folded: readonly number[] | null = null,
   ) {
     this.#ties = trace.links ?? [];
+    this.#rows = new Rows(trace);
     this.#widths = gradientWidths(trace);
     this.groups = new Groups(trace, new Set(folded ?? trace.folded));
     this.#drawing = draw(this.groups, this.#laidOut());
@@ -98,7 +116,7 @@ export class GraphPane {
     this.viewport.onMove = (region, far) => {
       this.#culling.move(region, far);
       this.#map.look(region, this.viewport.scale);
-      this.#shorten(this.viewport.isBrief);
+      this.#shorten(this.viewport.isBrief, this.viewport.letters);
     };
     this.#fill(true);
     this.viewport.onRoom = () => this.#roomChanged();
@@ -132,13 +150,34 @@ export class GraphPane {
   }
 
   /** On a map that is drawn small the names of ops are short. */
-  #shorten(brief: boolean): void {
-    if (brief === this.#brief) return;
-    this.#brief = brief;
-    for (const [id, { title }] of this.#nodes) {
-      const whole = this.#drawing.boxes.get(id)?.title ?? "";
-      write(title, brief ? whole.replace(TAIL, "") : whole);
-    }
+  #shorten(brief: boolean, letters: number): void {
+    if (brief === this.#brief && letters === this.#letters) return;
+    [this.#brief, this.#letters] = [brief, letters];
+    for (const id of this.#nodes.keys()) this.#entitle(id);
+  }
+
+  /** Writes the name of a box and, on a map, its class and what it did, as far as there is room. */
+  #entitle(id: BoxId): void {
+    const [parts, box] = [this.#nodes.get(id), this.#drawing.boxes.get(id)];
+    if (!parts || !box) return;
+    const name = this.#brief ? box.title.replace(TAIL, "") : box.title;
+    const kind = id < 0 ? (this.trace.scopes?.[scopeOf(id)]?.module ?? "") : "";
+    const room = box.width - BESIDE;
+    const fit = kind !== "" && !this.#brief && name.length * WIDE + kind.length * NARROW + 10 <= room;
+    write(parts.title, name);
+    if (parts.lines[2]) write(parts.lines[2], fit ? kind : "");
+    this.#tell(parts, room);
+  }
+
+  #tell({ row, lines, group, word }: NodeParts, room: number): void {
+    if (!row) return;
+    const letter = (NARROW / 11) * this.#letters;
+    const told = (word.textContent ?? "").length;
+    const free = (room - (told === 0 ? 0 : WIDE * (told + 3))) / letter;
+    const shown = this.#recorded ? row : { ...row, gradient: null };
+    const texts = inLines(shown, this.#brief ? [this.#letters > LARGEST ? 0 : room / letter] : [room / letter, free], this.#measure);
+    lines.slice(0, 2).forEach((line, at) => write(line, texts[at] ?? ""));
+    mark(group, "data-said", String(texts.filter((text) => text !== "").length));
   }
 
   /** The window has another size. */
@@ -262,7 +301,7 @@ export class GraphPane {
   }
 
   #addWire(wire: Wire, { x, y, left }: Spot, wires: SVGGElement, texts: SVGGElement): void {
-    const line = svg("path", { class: "mg-edge", d: path(wire.points), "data-edge": wire.key });
+    const line = svg("path", { class: "mg-edge", d: path(wire.points, (wire.to ?? 0) < 0 ? BEHIND : 0), "data-edge": wire.key });
     const label = svg("text", { class: "mg-gradient", x, y: y + 4, "text-anchor": left ? "end" : "start" });
     const end = wire.points.at(-1) as Point;
     const nr = wire.output_nr;
@@ -300,11 +339,16 @@ export class GraphPane {
     const around = { x: left - 5, y: top - 5, width: box.width + 10, height: HEIGHT + 10, rx: leaf ? HEIGHT / 2 + 5 : 12 };
     const glyph = svg("path", { class: "mg-glyph", transform: `translate(${left + GLYPH_AT}, 0)`, "fill-rule": "evenodd" });
     const folds = id < 0 ? { role: "img", "data-scope": scopeOf(id) } : { role: "img", "data-node": id };
-    const behind = id < 0 ? [svg("rect", { class: "mg-behind", ...size, x: left + 5, y: top - 5 })] : [];
-    const title = svg("text", { class: "mg-title", x: left + 32, y: -3 }, this.#brief ? box.title.replace(TAIL, "") : box.title);
+    const behind = id < 0 ? [svg("rect", { class: "mg-behind", ...size, x: left + BEHIND, y: top - BEHIND })] : [];
+    const title = svg("text", { class: "mg-title", x: left + 32, y: -3 });
     const word = svg("text", { class: "mg-word", x: box.width / 2 - 12, y: 14, "text-anchor": "end" });
     const badge = svg("g", { class: "mg-badge", transform: `translate(${box.width / 2 + BEYOND}, ${top})` });
     const version = svg("g", { class: "mg-version", transform: `translate(${left - 12}, ${top})` });
+    const failed = failureAt(this.groups, id);
+    const row = this.viewport.isMap && !leaf && !failed ? this.#rows.of(id) : null;
+    const caption = svg("text", { class: "mg-caption", x: left + 32, y: row ? 4.4 : 14 }, box.caption);
+    const more = row ? [svg("text", { class: "mg-told", x: left + 32, y: 18.8 }), svg("text", { class: "mg-class", x: box.width / 2 - 12, y: -9.3, "text-anchor": "end" })] : [];
+    if (row) word.setAttribute("y", "18.8");
     const group = svg(
       "g",
       { class: leaf ? "mg-node mg-leaf" : "mg-node", transform: `translate(${box.x}, ${box.y})`, ...folds },
@@ -313,12 +357,14 @@ export class GraphPane {
       svg("rect", { class: "mg-box", ...size }),
       glyph,
       title,
-      svg("text", { class: "mg-caption", x: left + 32, y: 14 }, box.caption),
+      caption,
+      ...more,
       word,
       badge,
       version,
     );
-    const failed = failureAt(this.groups, id);
+    if (row) group.classList.add("mg-measured");
+    if (row) group.append(svg("title", {}, inWords(row)));
     if (failed) mark(group, "data-failed", failed.within ? "within" : "after");
     const saved = savedMarks(this.trace.nodes[id]?.saved.length ?? 0, box.width);
     if (saved) group.append(saved);
@@ -326,7 +372,8 @@ export class GraphPane {
     if (tray) group.append(tray.element);
     parent.append(group);
     this.#culling.add(group, box.x, box.y);
-    this.#nodes.set(id, { group, title, glyph, word, badge, saved, version, tray });
+    this.#nodes.set(id, { group, title, glyph, word, badge, saved, version, tray, row, lines: [caption, ...more] });
+    this.#entitle(id);
   }
 
   #paintNode(id: BoxId, look: NodeLook): void {
@@ -340,6 +387,7 @@ export class GraphPane {
     const word = [look.word, look.broken ?? ""].filter((each) => each !== "").join(" · ");
     write(parts.word, look.broken && !fits(word, this.#drawing.boxes.get(id)) ? look.broken : word);
     mark(parts.group, "data-broken", look.broken || null);
+    if (parts.row) this.#tell(parts, (this.#drawing.boxes.get(id)?.width ?? 0) - BESIDE);
     const raised = failureAt(this.groups, id)?.caption;
     mark(parts.group, "aria-label", `${id < 0 ? `module ${scopeTitle(this.trace, scopeOf(id))}, folded` : nodeName(this.trace, id)}, ${raised ?? (word || look.look)}`);
     if (parts.saved) mark(parts.saved, "data-saved", look.saved || "none");
@@ -375,13 +423,22 @@ export class GraphPane {
   }
 
   /** Shades boxes by a share, from 0 to 1; null removes the shading. */
-  shade(shares: ReadonlyMap<BoxId, number> | null): void {
+  shade(shares: ReadonlyMap<BoxId, number> | null, measure: Measure | null): void {
     this.element.classList.toggle("mg-costs", shares !== null);
+    this.#measure = measure;
+    for (const id of this.#nodes.keys()) this.#entitle(id);
     for (const [id, share] of shares ?? []) this.#nodes.get(id)?.group.style.setProperty("--mg-share", share.toFixed(3));
+  }
+
+  /** Colours boxes by the sizes of their gradients; null removes the colours. */
+  sizes(found: ReadonlyMap<BoxId, string> | null): void {
+    for (const [id, { group }] of this.#nodes) mark(group, "data-size", found?.get(id) || null);
   }
 
   /** Forgets which gradients are drawn: their numbers may have changed. */
   forget(): void {
+    this.#recorded = false;
+    for (const id of this.#nodes.keys()) this.#entitle(id);
     for (const parts of this.#edges.values()) parts.gradient = NaN;
   }
 

@@ -115,6 +115,11 @@ export class Viewport {
     return this.isMap && this.scale < 1;
   }
 
+  /** The size of letters that have 11 pixels on the screen, or more, in half pixels of the drawing. */
+  get letters(): number {
+    return this.isBrief ? Math.ceil(22 / this.scale) / 2 : 11;
+  }
+
   /** The room for the drawing, in pixels. */
   get room(): Point {
     return [this.#free - 2 * SIDE, this.#view[1] - 2 * this.#reader.edge];
@@ -188,6 +193,7 @@ export class Viewport {
     this.group.style.transform = `translate(${this.#x}px, ${this.#y}px) scale(${this.scale})`;
     this.frame.classList.toggle("mg-far", this.scale < FAR);
     this.frame.classList.toggle("mg-brief", this.isBrief);
+    if (this.isMap) this.frame.style.setProperty("--mg-letters", `${this.letters}px`);
     if (this.isMap) this.frame.style.setProperty("--mg-brief", `${Math.min(17, Math.max(15, 11 / this.scale))}px`);
     this.onMove(this.region, this.scale < FAR);
   }

@@ -1,5 +1,5 @@
 /** A map that is too high for its window is laid out in columns, like a newspaper; edges to the next one turn between them. */
-import { HEIGHT, widthOf } from "./geometry";
+import { HEIGHT, LAYER, widthOf } from "./geometry";
 import type { BoxId, Groups } from "../trace/groups";
 import type { Layout } from "../trace/types";
 
@@ -65,7 +65,7 @@ function turning(groups: Groups, place: ReadonlyMap<BoxId, number>): string[] {
   return [...found];
 }
 
-/** For each of them the two points between which it runs up, at the left of the column to which it leads. */
+/** For each of them the two points between which it runs up or down, at the left of the column to which it leads. */
 function turned(turns: readonly string[], nodes: Layout["nodes"], groups: Groups, place: ReadonlyMap<BoxId, number>): Record<string, [number, number][]> {
   const lefts = new Map<number, number>();
   for (const [id, at] of place) {
@@ -78,6 +78,9 @@ function turned(turns: readonly string[], nodes: Layout["nodes"], groups: Groups
     const lane = used.get(at) ?? 0;
     used.set(at, lane + 1);
     const x = (lefts.get(at) as number) - GUTTER / 2 - LANE * lane;
-    return [pair, [[x, (nodes[from]?.[1] ?? 0) + HEIGHT / 2], [x, (nodes[to]?.[1] ?? 0) - HEIGHT / 2]]];
+    const [above, below] = [(nodes[from]?.[1] ?? 0) + HEIGHT / 2, (nodes[to]?.[1] ?? 0) - HEIGHT / 2];
+    if (above >= below) return [pair, [[x, above], [x, below]]];
+    const gap = TIGHT * LAYER - HEIGHT; // it leads down: into the next row at once, or along the column
+    return [pair, below - above < 1.5 * gap ? [] : [[x, above + gap], [x, below - gap]]];
   }));
 }

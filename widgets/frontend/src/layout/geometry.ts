@@ -8,8 +8,8 @@ export type Point = [x: number, y: number];
 export const HEIGHT = 46;
 const PORTS = 34;
 export const LAYER = 98;
-/** How far an edge to another column turns below its box and above the next. */
-const TURN = 28;
+/** How far below its box and above the next an edge to another column turns, and how round its corners are. */
+const [TURN, ROUND] = [16, 9];
 
 /** The sides of a part of the drawing. */
 export interface Region {
@@ -76,7 +76,7 @@ export function widthOf(groups: Groups, id: BoxId): number {
   const [title, caption] = labels(groups, id);
   const [letter, word] = id < 0 ? [10.6, 44] : [9.2, 78];
   const marks = 11 * Math.min(4, groups.trace.nodes[id]?.saved.length ?? 0) + 8;
-  return Math.max(132, Math.ceil(Math.max(title.length * letter + marks, caption.length * 6.6 + word)) + 44);
+  return Math.max(id < 0 ? 176 : 132, Math.ceil(Math.max(title.length * letter + marks, caption.length * 6.6 + word)) + 44);
 }
 
 /** Positions if there are none: one column, in order. Python places nodes better. */
@@ -196,15 +196,24 @@ export function draw(groups: Groups, layout: Layout | null): Drawing {
 /** How far a segment turns below its ends, the first of an edge, or above them, if both are equally high. */
 const turn = (points: readonly Point[], end: number): number => (points[end - 1]?.[1] !== points[end]?.[1] ? 0 : end === 1 ? TURN : -TURN);
 
-/** A smooth path through the points, leaving and arriving straight down, with an arrow head. */
-export function path(points: readonly Point[]): string {
+/** From a point to another of the same height, by a line that far below it, with round corners. */
+function around([ax, y]: Point, [bx]: Point, far: number): string {
+  const [side, up] = [Math.sign(bx - ax) * Math.min(ROUND, Math.abs(bx - ax) / 2), Math.sign(far) * ROUND];
+  const line = y + far;
+  return `L${ax},${line - up}Q${ax},${line} ${ax + side},${line}L${bx - side},${line}Q${bx},${line} ${bx},${line - up}L${bx},${y}`;
+}
+
+/** A smooth path through the points, leaving and arriving straight down, with an arrow head; it ends that far above the last. */
+export function path(given: readonly Point[], above = 0): string {
+  const points = given.map(([x, y], at): Point => [x, at === given.length - 1 ? y - above : y]);
   const [first = [0, 0]] = points;
   let text = `M${first[0]},${first[1]}`;
   for (let i = 1; i < points.length; i++) {
     const [ax, ay] = points[i - 1] as Point;
     const [bx, by] = points[i] as Point;
-    const middle = (ay + by) / 2 + turn(points, i);
-    text += ax === bx ? `L${bx},${by}` : `C${ax},${middle} ${bx},${middle} ${bx},${by}`;
+    const far = turn(given, i);
+    const middle = (ay + by) / 2;
+    text += far !== 0 ? around([ax, by], [bx, by], far) : ax === bx ? `L${bx},${by}` : `C${ax},${middle} ${bx},${middle} ${bx},${by}`;
   }
   const [x, y] = points.at(-1) ?? first;
   return `${text}M${x - 4},${y - 6}L${x},${y - 0.5}L${x + 4},${y - 6}`;
@@ -214,9 +223,11 @@ export function path(points: readonly Point[]): string {
 export function along(points: readonly Point[], end: number, t: number): Point {
   const [ax, ay] = points[end - 1] ?? [0, 0];
   const [bx, by] = points[end] ?? [0, 0];
+  const far = turn(points, end);
+  if (far !== 0) return [ax + (bx - ax) * t, ay + far];
   const s = 1 - t;
   const x = s * s * s * ax + 3 * s * s * t * ax + 3 * s * t * t * bx + t * t * t * bx;
-  const middle = (ay + by) / 2 + turn(points, end);
+  const middle = (ay + by) / 2;
   const y = s * s * s * ay + 3 * s * s * t * middle + 3 * s * t * t * middle + t * t * t * by;
   return [x, y];
 }
@@ -232,7 +243,7 @@ export interface Outlook {
 /** The view of a box: what it is connected with. Without a box it is the whole, from the top. */
 export function outlook({ boxes, wires, size }: Drawing, box: BoxId | null): Outlook {
   const near = box === null ? null : connected(box, wires);
-  const part = around([...boxes].flatMap(([id, each]) => (near === null || near.has(id) ? [each] : [])));
+  const part = covered([...boxes].flatMap(([id, each]) => (near === null || near.has(id) ? [each] : [])));
   const at = box === null ? undefined : boxes.get(box);
   return { size, part, point: at ? [at.x, at.y] : top(boxes) };
 }
@@ -245,7 +256,7 @@ export function top(boxes: Drawing["boxes"]): Point {
 }
 
 /** The region that the boxes cover. */
-function around(boxes: readonly Box[]): Region {
+function covered(boxes: readonly Box[]): Region {
   const region = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
   for (const { x, y, width } of boxes) {
     region.left = Math.min(region.left, x - width / 2);

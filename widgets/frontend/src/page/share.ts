@@ -81,7 +81,7 @@ export const LONGEST = 8 * 1024;
 /** The maximum size after inflating: a short text of zeros would otherwise fill the memory. */
 const LARGEST = 2 * 1024 * 1024;
 /** The part of a trace in a link. Positions are computed again. */
-const KEPT = ["format", "version", "library", "files", "values", "tensors", "nodes", "scopes", "storages", "formulas", "expressions", "events", "bindings", "numbers", "process", "links", "runs"];
+const KEPT = ["format", "version", "library", "files", "values", "tensors", "nodes", "scopes", "storages", "formulas", "expressions", "events", "bindings", "numbers", "process", "links", "runs", "rows"];
 const WALKS = ["forward", "backward", "traversal", "checkpoint", "all"];
 
 type Row = Record<string, unknown>;
@@ -109,11 +109,11 @@ async function through(bytes: Uint8Array<ArrayBuffer>, by: CompressionStream | D
   return whole;
 }
 
-/** The fragment for a trace at a step, without the numbers of large tensors if it would be too long with them. */
+/** The fragment for a trace at a step; if it would be too long, without the numbers of large tensors and what each box did. */
 export async function fragmentOf(trace: unknown, lens: string, step: number): Promise<string> {
   const given = (typeof trace === "string" ? JSON.parse(trace) : trace) as Row;
   const whole = await written(given, lens, step);
-  return whole.length > LONGEST ? written(withoutEntries(given), lens, step) : whole;
+  return whole.length > LONGEST ? written(withoutEntries({ ...given, rows: null }), lens, step) : whole;
 }
 
 async function written(given: Row, lens: string, step: number): Promise<string> {

@@ -128,6 +128,7 @@ const PLAIN: Record<string, Test> = {
   nr: (x) => whole(x) && x >= 0 && x < MANY,
   whole,
   number: (x) => Number.isFinite(x),
+  norm: (x) => x === null || typeof x === "string" || Number.isFinite(x),
   str: (x) => typeof x === "string",
   bool: (x) => typeof x === "boolean",
 };
@@ -237,6 +238,12 @@ function checkCalculation(given: unknown, sizes: Sizes): void {
   for (const sign of signs) checkFields(sign, SIGN, all, "a sign of its calculation");
 }
 
+/** Checks what Python says that each box did. */
+function checkRows(given: unknown, sizes: Sizes): void {
+  const good = row(given) && testOf("[([nr]?,int,number?,number?,int,int,norm)]")(given["scopes"], sizes) && testOf("[(int,int,norm)]")(given["nodes"], sizes);
+  if (!good) refuse("its rows are none");
+}
+
 /** The number of parts of an expression; none if it is not an expression, or too deep. */
 function parts(x: unknown, depth = 0): number {
   if (Array.isArray(x)) {
@@ -279,6 +286,7 @@ export function check(data: unknown): void {
   checkAcyclic(rows("nodes").map(({ next }) => (next as ([number, number] | null)[]).flatMap((edge) => (edge ? [edge[0]] : []))), "node");
   if (data["layout"] != null) checkLayout(data["layout"], sizes);
   if (data["calculation"] != null) checkCalculation(data["calculation"], sizes);
+  if (data["rows"] != null) checkRows(data["rows"], sizes);
   if (data["opening"] != null) checkLayout(data["opening"], sizes, true);
   if (data["folded"] != null && !testOf("[scope]")(data["folded"], sizes)) refuse("what is folded are no scopes of it");
   if (data["process"] !== undefined) checkFields(row(data["process"]) ? data["process"] : refuse("its process is no record"), "rank=int ranks=int began?=number?", sizes, "its process");

@@ -170,7 +170,12 @@ export function rootMeanSquare(value: Value): number | null {
 export function sizeOf(value: Value | undefined): string {
   if (!value) return "";
   if (broken(value)) return "broken";
-  const size = rootMeanSquare(value);
+  return sizeClass(rootMeanSquare(value));
+}
+
+/** The same of a root mean square; "nan" and "inf" are broken, and what is not known is nothing. */
+export function sizeClass(size: number | string | null): string {
+  if (typeof size === "string") return size === "nan" || size.endsWith("inf") ? "broken" : "";
   if (size === null) return "";
   return size === 0 ? "zero" : (SIZES.find(([, below]) => size < below)?.[0] ?? "huge");
 }

@@ -85,6 +85,14 @@ export interface Calculation {
   size: [width: number, height: number];
 }
 
+type NodeRow = [saved: number, flops: number, gradient: number | string | null];
+
+/** What boxes did: minigrad_widgets/graph/rows.py says what each field means. */
+export interface HandedRows {
+  scopes: [output: number[] | null, parameters: number, forward: Maybe, backward: Maybe, ...NodeRow][];
+  nodes: NodeRow[];
+}
+
 /** What a trace cost, for comparisons. */
 export interface Figures {
   steps: number;
@@ -130,6 +138,8 @@ export interface Trace {
   links?: Tie[];
   runs?: Run[];
   calculation?: Calculation;
+  /** What each box did; without questions also which gradient came to it. The inspector adds it. */
+  rows?: HandedRows;
   /** A comparison adds them. */
   figures?: Figures;
 }

@@ -54,15 +54,16 @@ def missing_gradients(facts: Facts) -> Iterator[Finding]:
     else:
         yield found
     missing = {name: number for name, number in missing.items() if name not in stopped}
-    by_cut: dict[Cut, list[str]] = {}
+    by_cut: dict[tuple[str, str], tuple[Cut, list[str]]] = {}  # by the line and what it does: one finding for each
     unused: list[str] = []
     for name, number in missing.items():
         cut = None if number is None else cut_after(facts, number, roots)
         if cut is None:
             unused.append(name)
         else:
-            by_cut.setdefault(cut, []).append(name)
-    for cut, names in by_cut.items():
+            where, by = cut_place(facts, cut)
+            by_cut.setdefault((str(where[:1]), by), (cut, []))[1].append(name)
+    for cut, names in by_cut.values():
         yield cut_finding(facts, cut, names)
     yield from unused_findings(facts, unused, numbers)
 

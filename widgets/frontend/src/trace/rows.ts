@@ -1,0 +1,120 @@
+/** What each box of the graph did, as minigrad_widgets/graph/rows.py hands it over: the columns of the map and the table. */
+import { bytes as amount, number, shape } from "./format";
+import { scopeOf, type BoxId } from "./groups";
+import type { Maybe, Trace } from "./types";
+
+export interface Row {
+  output: readonly number[] | null;
+  parameters: number;
+  forward: Maybe;
+  backward: Maybe;
+  saved: number;
+  flops: number;
+  gradient: number | string | null;
+}
+
+/** What a box may be coloured by, and what a table is sorted by. */
+export const MEASURES = [
+  ["forward", "time", "time of the ops"],
+  ["backward", "derivative", "time of their derivatives"],
+  ["saved", "saved", "saved bytes"],
+  ["flops", "FLOPs", "FLOPs of the ops"],
+  ["parameters", "parameters", "parameters"],
+  ["gradient", "‖∇‖", "norm of the gradient"],
+] as const;
+export type Measure = (typeof MEASURES)[number][0];
+
+const numel = (sizes: readonly number[] | null): number => (sizes ?? []).reduce((a, b) => a * b, 1);
+
+export class Rows {
+  constructor(private readonly trace: Trace) {}
+
+  of(box: BoxId): Row | null {
+    const { rows, nodes, tensors } = this.trace;
+    if (!rows) return null;
+    if (box < 0) {
+      const [output = null, parameters = 0, forward = null, backward = null, saved = 0, flops = 0, gradient = null] = rows.scopes[scopeOf(box)] ?? [];
+      return { output, parameters, forward, backward, saved, flops, gradient };
+    }
+    const node = nodes[box];
+    const tensor = tensors[node?.variable ?? node?.outputs[0] ?? -1];
+    const [forward, backward] = node?.seconds ?? [null, null];
+    const [saved = 0, flops = 0, gradient = null] = rows.nodes[box] ?? [];
+    const output = tensor?.shape ?? null;
+    return { output, parameters: node?.variable !== undefined && tensor?.parameter ? numel(output) : 0, forward, backward, saved, flops, gradient };
+  }
+
+  /** The measures that this recording knows. */
+  get known(): Measure[] {
+    if (!this.trace.rows) return [];
+    const timed = this.trace.nodes.some((node) => node.seconds !== undefined);
+    const reached = this.trace.rows.nodes.some(([, , gradient]) => gradient !== null);
+    const all = MEASURES.map(([name]) => name);
+    return all.filter((name) => (name === "forward" || name === "backward" ? timed : name === "gradient" ? reached : true));
+  }
+}
+
+/** A measure as a number to sort and to colour by; null where it is unknown. */
+export function sizeIn(row: Row | null, measure: Measure): number | null {
+  const value = row?.[measure] ?? null;
+  if (value === "nan" || value === "inf" || value === "-inf") return Infinity;
+  return typeof value === "string" ? null : value;
+}
+
+/** The root mean square of the gradient's entries; null where it is unknown. */
+export function gradientSize({ gradient, output }: Row): number | string | null {
+  return typeof gradient === "number" ? gradient / Math.sqrt(Math.max(1, numel(output))) : gradient;
+}
+
+/** A number with its unit, in so many digits, all those before the point included. */
+function scaled(value: number, digits: number, by: readonly (readonly [least: number, unit: string])[]): string {
+  const [size, unit] = by.find(([least]) => Math.abs(value) >= least) ?? by.at(-1) ?? [1, ""];
+  const whole = Math.round(Math.abs(value / size)).toString().length;
+  return `${Number((value / size).toPrecision(Math.max(digits, whole)))} ${unit}`.trim();
+}
+
+/** A measure with its unit; nothing where it is unknown, or zero. */
+export function measureText(row: Row, measure: Measure, digits = 3): string {
+  const value = row[measure];
+  if (value === null || (value === 0 && measure !== "gradient")) return "";
+  if (typeof value === "string") return value;
+  if (measure === "saved") return digits < 3 ? scaled(value, digits, [[1024 ** 2, "MB"], [1024, "kB"], [1, "B"]]) : amount(value);
+  if (measure === "flops") return scaled(value, digits, [[1e12, "TFLOP"], [1e9, "GFLOP"], [1e6, "MFLOP"], [1e3, "kFLOP"], [1, "FLOP"]]);
+  if (measure === "parameters") return value < 10 ** (digits + 1) ? value.toLocaleString("en") : scaled(value, digits, [[1e9, "G"], [1e6, "M"], [1e3, "k"]]).replace(" ", "");
+  if (measure === "gradient") return number(Number(value.toPrecision(digits))).replace(/\.$/, "");
+  return scaled(value, digits, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]]);
+}
+
+/** What a row says in a box, in this order, the measure that colours it first. */
+function parts(row: Row, first: Measure | null): string[] {
+  const told: [string, string][] = [
+    ["output", row.output ? shape(row.output) : ""],
+    ["parameters", row.parameters > 0 ? `${measureText(row, "parameters", 2)} params` : ""],
+    ["forward", measureText(row, "forward", 2)],
+    ["saved", measureText(row, "saved", 2)],
+    ["gradient", measureText(row, "gradient", 2).replace(/^(?=.)/, "‖∇‖ ")],
+  ];
+  if (first === "flops" || first === "backward") told.push([first, measureText(row, first, 2)]);
+  return [...told.filter(([name]) => name === first), ...told.filter(([name]) => name !== first)].map(([, text]) => text).filter((text) => text !== "");
+}
+
+/** As much of a row as fits into lines of so many letters: each part stands in the first line that has room for it. */
+export function inLines(row: Row, lengths: readonly number[], first: Measure | null): string[] {
+  const lines = lengths.map(() => "");
+  for (const part of parts(row, first)) {
+    const at = lines.findIndex((line, nr) => line.length + part.length + (line === "" ? 0 : 3) <= (lengths[nr] ?? 0));
+    if (at >= 0) lines[at] += `${lines[at] === "" ? "" : " · "}${part}`;
+  }
+  return lines;
+}
+
+/** All of a row in words. */
+export function inWords(row: Row): string {
+  const output = row.output ? [`output ${shape(row.output)}`] : [];
+  return [...output, ...MEASURES.flatMap(([name, , told]) => (measureText(row, name) === "" ? [] : [`${told} ${measureText(row, name)}`]))].join(", ");
+}
+
+/** A name cut in its middle: the ends of paths tell them apart. */
+export function middle(name: string, most: number): string {
+  return name.length <= most ? name : `${name.slice(0, Math.floor(most / 2) - 1)}…${name.slice(-Math.ceil(most / 2))}`;
+}

@@ -1,0 +1,143 @@
+import { readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+import { render } from "../src/index";
+import { parseTrace } from "../src/trace/file";
+import { rootMeanSquare, sizeClass, sizeOf } from "../src/trace/format";
+import { inLines, inWords, measureText, middle, Rows, sizeIn, type Row } from "../src/trace/rows";
+import { FakeModel } from "./fake";
+import type { Scalar, Trace } from "../src/trace/types";
+
+const value = (...data: Scalar[]) => ({ shape: [data.length], dtype: "float32", data });
+const ROW: Row = { output: [2, 16, 32], parameters: 152_448, forward: 2.721, backward: 4.5, saved: 1_775_904, flops: 10_839_552, gradient: 0.6697 };
+
+/** The trace of a small network, with rows in which the first nodes saved most. */
+function network(change: (trace: Trace) => void = () => undefined): Trace {
+  const { trace } = JSON.parse(readFileSync("test/fixtures/network.json", "utf8")) as { trace: Trace };
+  trace.rows = {
+    scopes: (trace.scopes ?? []).map(() => [[16, 8], 100, null, null, 640, 64, 0.5]),
+    nodes: trace.nodes.map((_, id) => [100 - id, 8 * id, id === 0 ? "not kept" : 10 ** -id]),
+  };
+  change(trace);
+  return trace;
+}
+
+function shown(trace: Trace): { root: HTMLElement; table: HTMLDetailsElement; open: () => void; cells: (nr: number) => string[]; names: () => string[] } {
+  const place = document.createElement("div");
+  document.body.replaceChildren(place);
+  render({ model: new FakeModel({ trace: JSON.stringify(trace), step: 5 }), el: place });
+  const root = place.querySelector(".mg-root") as HTMLElement;
+  const table = root.querySelector(".mg-summary") as HTMLDetailsElement;
+  const open = (): void => {
+    table.open = true;
+    table.dispatchEvent(new Event("toggle"));
+  };
+  const rows = (): Element[] => [...table.querySelectorAll("tbody tr[data-box]")];
+  return { root, table, open, cells: (nr) => rows().map((row) => row.children[nr]?.textContent ?? ""), names: () => rows().map((row) => row.querySelector(".mg-link")?.textContent ?? "") };
+}
+
+it("sorts gradients by the root mean square of their entries", () => {
+  const sizes = [0, 1e-9, 1e-4, 1, 50, 1e5].map((entry) => sizeOf(value(entry, -entry)));
+  expect(sizes).toEqual(["zero", "tiny", "small", "usual", "large", "huge"]);
+  expect([sizeOf(value(1, "nan")), sizeOf(value("-inf")), sizeOf(undefined), sizeOf(value())]).toEqual(["broken", "broken", "", ""]);
+  expect([sizeClass("nan"), sizeClass("not kept"), sizeClass(null), sizeClass(2e3)]).toEqual(["broken", "", "", "huge"]);
+  expect(rootMeanSquare(value(3, 4))).toBeCloseTo(Math.sqrt(12.5));
+});
+
+it("writes what a box did with units, in as many letters as there are, the chosen measure first", () => {
+  expect(measureText(ROW, "forward")).toBe("2.72 s");
+  expect(measureText({ ...ROW, forward: 2e-6, saved: 2048, flops: 3072, gradient: 2 }, "forward")).toBe("2 µs");
+  expect([measureText({ ...ROW, saved: 2048 }, "saved"), measureText({ ...ROW, flops: 3072 }, "flops"), measureText({ ...ROW, gradient: "nan" }, "gradient")]).toEqual(["2.0 kB", "3.07 kFLOP", "nan"]);
+  expect(measureText({ ...ROW, parameters: 0 }, "parameters")).toBe("");
+  expect(inLines(ROW, [30, 30], null)).toEqual(["[2, 16, 32] · 152k params", "2.7 s · 1.7 MB · ‖∇‖ 0.67"]);
+  expect(inLines(ROW, [21], null)).toEqual(["[2, 16, 32] · 2.7 s"]);
+  expect(inLines(ROW, [30, 30], "saved")[0]).toMatch(/^1\.7 MB/);
+  expect(inLines(ROW, [0], null)).toEqual([""]);
+  expect(inWords({ ...ROW, forward: null, backward: null })).toBe("output [2, 16, 32], saved bytes 1.7 MB, FLOPs of the ops 10.8 MFLOP, parameters 152k, norm of the gradient 0.67");
+  expect(middle("transformer.h.0.attn.c_proj.weight", 20)).toBe("transform…roj.weight");
+});
+
+it("knows times only where they were recorded, and nothing of a trace without rows", () => {
+  expect(new Rows(network()).known).toEqual(["saved", "flops", "parameters", "gradient"]);
+  const timed = network((trace) => trace.nodes.forEach((node) => (node.seconds = [1e-4, 2e-6])));
+  expect(new Rows(timed).known).toEqual(["forward", "backward", "saved", "flops", "parameters", "gradient"]);
+  expect(sizeIn(new Rows(timed).of(1), "forward")).toBe(1e-4);
+  const older = network((trace) => delete trace.rows);
+  expect(new Rows(older).known).toEqual([]);
+  const { root, table } = shown(older);
+  expect(table.hidden && (root.querySelector(".mg-colour") as HTMLElement).hidden).toBe(true);
+});
+
+it("refuses rows that are none", () => {
+  for (const rows of [[], { scopes: [] }, { scopes: [], nodes: [[1, 2]] }, { scopes: [["x", 0, null, null, 0, 0, null]], nodes: [] }, { scopes: [], nodes: [[-1, 0, null]] }]) {
+    const trace = network((each) => (each.rows = rows as unknown as NonNullable<Trace["rows"]>));
+    expect(() => parseTrace(JSON.stringify(trace))).toThrow("its rows are none");
+  }
+  expect(() => parseTrace(JSON.stringify(network()))).not.toThrow();
+});
+
+it("colours the boxes by one choice, and the edges too by gradients", () => {
+  const { root } = shown(network());
+  const graph = root.querySelector(".mg-graph") as HTMLElement;
+  const choice = root.querySelector(".mg-colour select") as HTMLSelectElement;
+  const choose = (name: string): void => {
+    choice.value = name;
+    choice.dispatchEvent(new Event("change"));
+  };
+  expect(choice.value).toBe("");
+  expect((root.querySelector(".mg-scales") as HTMLElement).hidden).toBe(true);
+  choose("saved");
+  const shares = [...root.querySelectorAll<SVGElement>("[data-node]")].map((node) => [Number(node.getAttribute("data-node")), Number(node.style.getPropertyValue("--mg-share"))]);
+  expect(Object.fromEntries(shares)).toMatchObject({ 0: 1, 1: 0.99 });
+  expect(root.querySelector(".mg-scales")?.textContent).toBe("saved bytes 0100 B");
+  choose("gradient");
+  expect([graph.classList.contains("mg-heat"), graph.classList.contains("mg-costs")]).toEqual([true, false]);
+  expect(root.querySelector('[data-node="4"]')?.getAttribute("data-size")).toBe("small");
+  expect(root.querySelector('[data-node="0"]')?.hasAttribute("data-size")).toBe(false);
+  choose("");
+  expect([...graph.classList].filter((name) => ["mg-heat", "mg-costs", "mg-coloured"].includes(name))).toEqual([]);
+  expect(root.querySelectorAll("[data-size]").length).toBe(0);
+});
+
+it("lists all modules and ops, sorted and filtered, and goes with the selection", () => {
+  const trace = network();
+  const { root, table, open, cells, names } = shown(trace);
+  open();
+  expect(root.querySelector(".mg-docked")).not.toBeNull();
+  expect(names().length).toBe(trace.nodes.length + new Set(trace.nodes.flatMap((node) => node.scope ?? [])).size);
+  const heads = [...table.querySelectorAll<HTMLElement>("thead .mg-sort")];
+  expect(heads.map((head) => head.textContent)).toEqual(["module or op", "saved", "FLOPs", "parameters", "‖∇‖"]);
+  const field = table.querySelector(".mg-filter") as HTMLInputElement;
+  field.value = "backward";
+  field.dispatchEvent(new Event("input"));
+  expect(names().every((name) => name.includes("Backward"))).toBe(true);
+  heads[2]?.click();
+  const flops = (): number[] => cells(3).map((text) => Number.parseFloat(text || "0"));
+  expect(flops()).toEqual([...flops()].sort((a, b) => b - a));
+  expect(heads[2]?.parentElement?.getAttribute("aria-sort")).toBe("descending");
+  heads[2]?.click();
+  expect(flops()).toEqual([...flops()].sort((a, b) => a - b));
+  heads[2]?.click();
+  expect(heads[2]?.parentElement?.hasAttribute("aria-sort")).toBe(false);
+  const last = [...table.querySelectorAll<HTMLElement>("tbody .mg-link")].at(-1);
+  last?.click();
+  expect(root.querySelector(".mg-selected")?.getAttribute("data-node")).toBe(last?.getAttribute("data-of"));
+  expect(table.querySelector(".mg-chosen .mg-link")?.getAttribute("data-of")).toBe(last?.getAttribute("data-of"));
+  field.value = "";
+  field.dispatchEvent(new Event("input"));
+  root.querySelector('[data-node="2"]')?.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  expect(table.querySelector(".mg-chosen .mg-link")?.getAttribute("data-of")).toBe("2");
+  expect(cells(5)).toContain("not kept");
+});
+
+it("folds and unfolds what is in a module", () => {
+  const trace = network((each) => {
+    each.scopes = [{ name: "net", module: "Net", parent: null }];
+    each.rows = { scopes: [[[16, 8], 100, null, null, 640, 64, 0.5]], nodes: each.rows?.nodes ?? [] };
+    for (const node of each.nodes) node.scope = 0;
+  });
+  const { table, open, names } = shown(trace);
+  open();
+  expect(names().length).toBe(trace.nodes.length + 1);
+  table.querySelector<HTMLElement>(".mg-unfold[aria-expanded='true']")?.click();
+  expect(names()).toEqual(["net"]);
+});
