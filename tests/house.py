@@ -201,8 +201,9 @@ def stray_addresses(root: Path, names: list[str]) -> list[str]:
     """Addresses of the repository that differ from the one in pyproject.toml; outside README.md there are none,
     but for the site's page that copied links lead to."""
     host, owner, repository = address_of(root).removeprefix("https://").split("/")
-    known = (f"https://{host}/{owner}/{repository}", f"https://mybinder.org/v2/gh/{owner}/{repository}/")
-    player = ("widgets/minigrad_widgets/widget/page.py", f"https://{owner}.github.io/{repository}/play.html")
+    site = f"https://{owner}.github.io/{repository}"
+    known = (f"https://{host}/{owner}/{repository}", f"https://mybinder.org/v2/gh/{owner}/{repository}/", f"{site}/lab/")
+    player = ("widgets/minigrad_widgets/widget/page.py", f"{site}/play.html")
     found = []
     for name, text in texts(root, names):
         if name == "pyproject.toml" or _is_made(name):
