@@ -202,7 +202,8 @@ def stray_addresses(root: Path, names: list[str]) -> list[str]:
     but for the site's page that copied links lead to."""
     host, owner, repository = address_of(root).removeprefix("https://").split("/")
     site = f"https://{owner}.github.io/{repository}"
-    known = (f"https://{host}/{owner}/{repository}", f"https://mybinder.org/v2/gh/{owner}/{repository}/", f"{site}/lab/")
+    binder = f"https://mybinder.org/v2/gh/{owner}/{repository}/"
+    known = (f"https://{host}/{owner}/{repository}", binder, f"{site}/lab/")
     player = ("widgets/minigrad_widgets/widget/page.py", f"{site}/play.html")
     found = []
     for name, text in texts(root, names):

@@ -44,6 +44,8 @@ def test_its_links_open_every_lesson() -> None:
     assert lessons == [f"notebooks/{files[number]}" for number in in_order(files)]
 
 
-def test_its_first_link_in_the_text_is_for_users_of_pytorch() -> None:
+def test_its_first_links_need_nothing_installed_and_are_for_users_of_pytorch() -> None:
     links = re.findall(r"^(?!\[!).*?\[[^]!]+\]\(([^)]+)\)", README, re.MULTILINE)
-    assert links[0] == "docs/your_own_model.md"
+    lab, own = links[:2]
+    assert lab.endswith("/lab/lab/index.html?path=00_build_it_yourself.ipynb") and own == "docs/your_own_model.md"
+    assert README.partition("</picture>")[2].lstrip().startswith("**[Open a lesson in your browser](")
