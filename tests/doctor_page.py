@@ -29,10 +29,12 @@ RULES = {  # in the order of the page: what each finds
     "no-graph-loss": "`backward` on a loss that has no graph, and where the graph was cut",
     "leaf-loss": "a loss that has no graph and was made a leaf, as by `requires_grad_()`, and where its graph was cut",
     "not-a-leaf": "a tensor that is used as a parameter but is the result of an op",
-    "not-in-optimizer": "a parameter with a gradient that no optimizer holds",
+    "not-in-optimizer": "a parameter with a gradient that no optimizer holds, also one that a module keeps as a plain "
+                        "attribute or a buffer",
     "stale-in-optimizer": "an optimizer that holds tensors which the model no longer has",
     "nothing-moves": "parameters that got gradients and that no step changed: `step` is never called, or named without "
-                     "its parentheses, the learning rate is 0, gradients are clipped to 0",
+                     "its parentheses, the learning rate of a group is 0, gradients are clipped or multiplied to 0, "
+                     "the optimizer has another model's parameters",
     "frozen-by-mistake": "parameters that an optimizer holds and that the step freezes for good, by `requires_grad`; a "
                          "group of its own that was frozen from the start",
     "zero-gradient": "gradients that are exactly 0 in every step, and what makes them so: a factor of 0, an empty "

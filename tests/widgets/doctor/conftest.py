@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,3 +16,13 @@ def torch(request: pytest.FixtureRequest) -> Any:
     library = importlib.import_module(request.param)
     library.manual_seed(0)
     return library
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """PyTorch on one thread: with several, these small steps wait for each other on a busy machine."""
+    torch = pytest.importorskip("torch")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)

@@ -6,7 +6,7 @@ import importlib
 import inspect
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from tests.widgets.doctor.mutation import compiled
 
 LIBRARIES = ["minigrad", pytest.param("torch", marks=pytest.mark.torch)]
 # What share of the programs the doctor has found something in, the right rule, and the right line first.
-FOUND = {"torch": (0.95, 0.94, 0.91), "minigrad": (0.95, 0.94, 0.91)}
+FOUND = {"torch": (0.98, 0.98, 0.95), "minigrad": (0.98, 0.98, 0.95)}
 STEPS = 150
 LEARNED = 0.5  # of what was wrong before, the most that a twin leaves
 BEHIND = 0.25  # of what was wrong before, or of 1 if that is less, how much more a faulty program leaves
@@ -43,16 +43,6 @@ def progress(program: Callable[[Any], Any], library: Any) -> tuple[float, float]
     return before, measure()
 
 
-@pytest.fixture
-def one_thread() -> Iterator[None]:
-    """PyTorch on one thread: with several, these small steps wait for each other on a busy machine."""
-    torch = pytest.importorskip("torch")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.mark.torch
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("each", LEARNING, ids=lambda each: each.name)
@@ -72,14 +62,20 @@ def score(each: Planted, library: Any) -> tuple[bool, bool, bool]:
             any(finding.where and finding.where[0].line in each.lines for finding in right[:1]))
 
 
+def hold(programs: list[Planted], library: Any, least: tuple[float, ...]) -> None:
+    """Hold the doctor to the least shares of the faults that it notices, by their rules, with their lines first."""
+    scores = {each.name: score(each, library) for each in programs}
+    for what, share, found in zip(("noticed", "rule", "line"), least, zip(*scores.values())):
+        missed = [name for name, one in zip(scores, found) if not one]
+        print(f"{what}: {sum(found)} of {len(found)}")
+        assert sum(found) >= share * len(found), f"{what}: {sum(found)} of {len(found)}, without {missed}"
+
+
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_the_doctor_finds_what_keeps_programs_from_learning(library: str) -> None:
     pytest.importorskip(library)
-    scores = {each.name: score(each, importlib.import_module(library)) for each in LEARNING}
-    assert len(scores) >= 80
-    for what, least, found in zip(("noticed", "rule", "line"), FOUND[library], zip(*scores.values())):
-        missed = [name for name, one in zip(scores, found) if not one]
-        assert sum(found) >= least * len(found), f"{what}: {sum(found)} of {len(found)}, without {missed}"
+    assert len(LEARNING) >= 80
+    hold(LEARNING, importlib.import_module(library), FOUND[library])
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

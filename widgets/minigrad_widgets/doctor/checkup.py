@@ -19,6 +19,7 @@ from minigrad_widgets.doctor.library import (
     is_module,
     is_optimizer,
     library_of,
+    loose_leaves,
     surroundings,
 )
 from minigrad_widgets.doctor.recording import Recording, is_ours, run
@@ -61,9 +62,10 @@ def checkup(step: Callable[[], Any], *, model: Any = None, optimizer: Any = None
     library = library_of([*names.values(), *[each.value for each in (*models, *optimizers)], step])
     state = State(library, optimizers, [*(each.value for each in (*models, *optimizers)), step])
     try:
-        recording = recorded(library, step, steps, models, optimizers, names, state)
+        loose = loose_leaves(models)
+        recording = recorded(library, step, steps, models, optimizers, names, state, [each.tensor for each in loose])
         facts = Facts(recording, models, optimizers, surroundings(step), step)  # the step may have bound new names
-        facts.moved = state.moved()
+        facts.moved, facts.loose = state.moved(), loose
         facts.required = {key: kept.requires_grad for key, kept in state.tensors.items()}
         report = examined(facts)
     finally:
@@ -126,14 +128,16 @@ def outermost(models: Sequence[Named]) -> list[Named]:
 
 
 def recorded(library: Library, step: Callable[[], Any], steps: int, models: Sequence[Named],
-             optimizers: Sequence[Named], names: dict[str, Any], state: State) -> Recording:
+             optimizers: Sequence[Named], names: dict[str, Any], state: State,
+             loose: Sequence[Any]) -> Recording:
     """Run the step under the recorder."""
     variables = {name: value for name, value in names.items() if not inspect.ismodule(value) and name != "self"}
     variables |= {each.name: each.value for each in models if each.name.isidentifier()}
 
     def watched() -> list[Any]:
         parameters = [p for _, model in models for p in model.parameters()]
-        return parameters + [p for _, each in optimizers for group in each.param_groups for p in group["params"]]
+        parameters += [p for _, each in optimizers for group in each.param_groups for p in group["params"]]
+        return [*parameters, *loose]
 
     return run(library, step, variables, steps, watched, lambda optimizer: update_of(
         library.array, optimizer, {key: kept.values for key, kept in state.tensors.items()}))

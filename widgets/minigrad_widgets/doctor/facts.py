@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from minigrad_widgets.doctor.library import Named
+from minigrad_widgets.doctor.library import Loose, Named
 from minigrad_widgets.doctor.recording import Recording
 from minigrad_widgets.doctor.watch import At, Call
 
@@ -59,6 +59,7 @@ class Facts:
         self.trace, self.calls = recording.trace, recording.calls
         self.events, self.nodes, self.tensors = self.trace.events, self.trace.nodes, self.trace.tensors
         self.moved: set[int] = set()  # the id() of each parameter that has other values than before
+        self.loose: list[Loose] = []
         self.required: dict[int, bool] = {}  # by id() of each parameter, whether it required grad before
 
     # time
@@ -181,7 +182,8 @@ class Facts:
     def parameter_names(self) -> dict[int, str]:
         """The names of the parameters, by their numbers in the trace."""
         numbers = self.recording.numbers
-        return {numbers[id(p)]: name for name, p in self.parameters.items() if id(p) in numbers}
+        return {numbers[id(p)]: name for name, p in [
+            *((each.name, each.tensor) for each in self.loose), *self.parameters.items()] if id(p) in numbers}
 
     @cached_property
     def leaves_with_gradient(self) -> set[int]:

@@ -10,6 +10,7 @@ import functools
 import importlib
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,11 +18,12 @@ from typing import Any, NamedTuple
 
 from minigrad.recorder import record
 
-__all__ = ["READER", "Library", "Named", "check_call", "contents", "found_in", "held_tensors", "is_helper", "is_module",
-           "is_optimizer", "is_tensor", "library_of", "surroundings", "uses_torch"]
+__all__ = ["READER", "Library", "Loose", "Named", "check_call", "contents", "found_in", "held_tensors", "is_helper",
+           "is_module", "is_optimizer", "is_tensor", "library_of", "loose_leaves", "surroundings", "uses_torch"]
 
 READER = "minigrad_widgets.torch_reader"
 REACH = 4  # how many functions may be between a call and the library that it uses
+KEPT_APART = frozenset({"_parameters", "_buffers", "_modules"})  # by a module
 MOST = 1000  # values that are looked at, each time
 
 
@@ -187,6 +189,31 @@ def held_tensors(names: Mapping[str, Any], depth: int = 2) -> Iterator[Named]:
         elif depth and not is_module(value) and not is_optimizer(value):
             for inner in held_tensors(contents(value), depth - 1):
                 yield Named(f"{name}{inner.name}", inner.value)
+
+
+class Loose(NamedTuple):
+    """A leaf that a module keeps as an attribute or a buffer, not as a parameter; `before`: its values at first."""
+
+    name: str
+    owner: Any
+    attribute: str
+    tensor: Any
+    before: Any
+
+
+def loose_leaves(models: Iterable[Named]) -> list[Loose]:
+    """Return the leaves that require grad and that modules keep as attributes, also in lists and dicts, or buffers."""
+    models = list(models)
+    known = {id(p) for _, model in models for p in model.parameters()}
+    found: dict[int, Loose] = {}
+    for name, model in models:
+        for path, module in model.named_modules():
+            own = {**{k: v for k, v in vars(module).items() if k not in KEPT_APART}, **module._buffers}
+            for inner, tensor in held_tensors(own, depth=1):
+                if tensor.is_leaf and tensor.requires_grad and id(tensor) not in known:
+                    found.setdefault(id(tensor), Loose(".".join(filter(None, [name, path, inner])), module, re.split(
+                        r"[.\[]", inner)[0], tensor, tensor.detach().clone()))
+    return list(found.values())
 
 
 def contents(value: Any) -> Mapping[str, Any]:

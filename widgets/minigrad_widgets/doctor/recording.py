@@ -49,6 +49,7 @@ class Recording:
         self.sequences: list[tuple[At | None, str, tuple[int, ...]]] = []
         self.updates: dict[int, list[Update]] = {}  # by id() of the optimizer: what its first step did
         self.rates: dict[int, list[list[float]]] = {}  # by id() of the optimizer: the rates of each step's groups
+        self.fed: set[int] = set()  # the id() of each optimizer that has found a gradient other than 0 in a step
         self.starts: list[int] = []
         self.alive: list[int] = []
         self.numbers: dict[int, int] = {}
@@ -88,7 +89,7 @@ def run(library: Library, program: Callable[[], Any], names: Mapping[str, Any], 
             error = done.error
             recorder.__exit__(None if error is None else type(error), error, None)
     done.trace, done.calls, done.activations, done.losses = trace, watch.calls, watch.activations, watch.losses
-    done.updates, done.rates, done.sequences = watch.updates, watch.rates, watch.sequences
+    done.updates, done.rates, done.sequences, done.fed = watch.updates, watch.rates, watch.sequences, watch.fed
     files = observer.builder.files
     done.paths = [path for path, index in sorted(files.items(), key=lambda item: item[1]) if index >= 0]
     if error is not None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from minigrad_widgets.doctor.findings import Place
 
-__all__ = ["assigned", "attribute_line", "body_of", "calls", "fills", "freezes", "in_branch", "mentions",
-           "module_of", "place_at", "returned", "surrounding", "tree_of", "uncalled", "unfreezes"]
+__all__ = ["assigned", "attribute_line", "body_of", "calls", "changes_grad", "fills", "freezes", "in_branch",
+           "mentions", "module_of", "place_at", "returned", "sets_rates", "surrounding", "tree_of", "uncalled",
+           "unfreezes", "zero_rates"]
 
 FILLS = frozenset({"constant_", "zeros_", "ones_", "fill_", "zero_", "full", "ones", "zeros"})
 
@@ -36,7 +38,8 @@ def path_of(function: Any) -> tuple[str, int] | None:
 
 
 def attribute_line(owner: Any, attribute: str, role: str) -> list[Place]:
-    """Return the line in an object's class that assigns one of its attributes, `self.attribute = …`."""
+    """Return the line in an object's class that assigns one of its attributes, `self.attribute = …`, or registers it as
+    a buffer."""
     for cls in type(owner).__mro__:
         init = cls.__dict__.get("__init__")
         start = None if init is None else path_of(init)
@@ -46,7 +49,9 @@ def attribute_line(owner: Any, attribute: str, role: str) -> list[Place]:
         function = next((n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.lineno == start[1]), None)
         lines = [] if function is None else [
             n.lineno for n in ast.walk(function) if isinstance(n, ast.Attribute) and n.attr == attribute
-            and isinstance(n.ctx, ast.Store) and isinstance(n.value, ast.Name)]
+            and isinstance(n.ctx, ast.Store) and isinstance(n.value, ast.Name) or isinstance(n, ast.Call)
+            and isinstance(n.func, ast.Attribute) and n.func.attr.startswith("register_")
+            and any(isinstance(each, ast.Constant) and each.value == attribute for each in n.args[:1])]
         if lines:
             return [place_at(start[0], lines[0], role)]
     return []
@@ -89,6 +94,22 @@ def calls(function: Any, name: str) -> bool:
     _, body = body_of(function)
     return body is not None and any(isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
                                     and node.func.attr == name for node in ast.walk(body))
+
+
+def changes_grad(function: Any, role: str) -> list[Place]:
+    """Return the first line of a function that changes a `.grad`, in place or for another one."""
+    path, body = body_of(function)
+    lines = []
+    for node in ast.walk(body) if body is not None else ():
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign) and not (isinstance(node.value, ast.Constant) and node.value.value is None):
+            targets = node.targets
+        elif isinstance(node, ast.AugAssign):
+            targets = [node.target]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
+            targets = [node.func.value]
+        lines += [each.lineno for each in targets if re.search(r"\.grad\b", ast.unparse(each))]
+    return [place_at(path, min(lines), role)] if lines else []
 
 
 BRANCHES = (ast.If, ast.IfExp, ast.Try, ast.Match, ast.While, ast.BoolOp)
@@ -222,3 +243,37 @@ def unfreezes(tree: ast.AST | None, certain: bool = False) -> bool:
 def is_true(value: ast.expr) -> bool:
     """Whether an expression is the constant True."""
     return isinstance(value, ast.Constant) and value.value is True
+
+
+def rates(tree: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
+    """Yield what a syntax tree gives as a learning rate, and whether to a group that is there already."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.keyword) and node.arg == "lr":
+            yield node.value, False
+        elif isinstance(node, ast.Dict):
+            yield from ((value, False) for key, value in zip(node.keys, node.values) if is_rate(key))
+        elif isinstance(node, (ast.Assign, ast.AugAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(isinstance(each, ast.Subscript) and is_rate(each.slice) for each in targets):
+                yield node.value, True
+
+
+def is_rate(key: ast.expr | None) -> bool:
+    """Whether an expression is the key of the learning rate in a group of an optimizer."""
+    return isinstance(key, ast.Constant) and key.value == "lr"
+
+
+def zero_rates(path: str, tree: ast.AST | None, role: str) -> list[Place]:
+    """Return the first line of a syntax tree that gives the number 0 as a learning rate."""
+    lines = [] if tree is None else [value.lineno for value, _ in rates(tree) if is_zero(value)]
+    return [place_at(path, min(lines), role)] if lines else []
+
+
+def sets_rates(tree: ast.AST | None) -> bool:
+    """Whether a syntax tree sets a group's learning rate, other than to the number 0."""
+    return tree is not None and any(later and not is_zero(value) for value, later in rates(tree))
+
+
+def is_zero(value: ast.expr) -> bool:
+    """Whether an expression is the number 0."""
+    return isinstance(value, ast.Constant) and value.value == 0

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Update", "update_of"]
+__all__ = ["Update", "fed", "update_of"]
 
 
 class Update(NamedTuple):
@@ -46,6 +46,14 @@ def update_of(array: Callable[[Any], Any], optimizer: Any, before: dict[int, Any
         found.append(Update(index, change, weight, gradient, float(group.get("lr", math.nan)),
                             float(group.get("weight_decay", 0.0)), tuple(alike)))
     return found
+
+
+def fed(array: Callable[[Any], Any], optimizer: Any) -> bool:
+    """Whether an optimizer has a gradient other than 0. `array` gives a tensor's values; a sparse one, and one on the
+    meta device, counts as other than 0."""
+    held = (p for group in optimizer.param_groups for p in group["params"] if p.grad is not None)
+    return any(p.device.type == "meta" or getattr(p.grad, "layout", None) != getattr(p, "layout", None)
+               or bool(array(p.grad).any()) for p in held)
 
 
 def equal_units(weights: Any, gradient: Any) -> bool:

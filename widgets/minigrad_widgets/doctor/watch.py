@@ -15,7 +15,7 @@ import numpy as np
 
 from minigrad_widgets.doctor.contracts import CONTRACTS, Breach, breach_of
 from minigrad_widgets.doctor.library import Library, held_tensors, is_optimizer, is_tensor
-from minigrad_widgets.doctor.updates import Update
+from minigrad_widgets.doctor.updates import Update, fed
 
 __all__ = ["Activation", "Call", "Loss", "Tokens", "Watch"]
 
@@ -91,6 +91,7 @@ class Watch:
         self.look: Callable[[Any], list[Update]] = lambda optimizer: []
         self.updates: dict[int, list[Update]] = {}  # by id() of the optimizer, of its first step
         self.rates: dict[int, list[list[float]]] = {}  # by id() of the optimizer, of each step and group
+        self.fed: set[int] = set()  # the id() of each optimizer that has found a gradient other than 0 in a step
         self.scaling = 0  # nesting of calls of a gradient scaler's step
         self.iteration = 0
         self.roles: dict[int, tuple[Callable[[FrameType, str, Any], None] | None, CodeType]] = {}  # by id of the code
@@ -237,7 +238,10 @@ class Watch:
         owner: Any = frame.f_locals.get("self")
         if hasattr(owner, "get_scale"):
             self.scaling += 1 if event == "call" else -1
-        elif event == "return" and is_optimizer(owner):
+            return
+        if id(owner) not in self.fed and is_optimizer(owner) and fed(self.library.array, owner):
+            self.fed.add(id(owner))
+        if event == "return" and is_optimizer(owner):
             self.settle()
             self.add("step", self.where(frame.f_back), subject=owner, mode=self.scaling > 0)
             self.rates.setdefault(id(owner), []).append([float(g.get("lr", 0)) for g in owner.param_groups])
@@ -261,7 +265,8 @@ class Watch:
 
     def clip(self, frame: FrameType, event: str, arg: Any) -> None:
         if event == "call":
-            self.add("clip", self.where(frame.f_back))
+            given = frame.f_locals
+            self.add("clip", self.where(frame.f_back), subject=given.get("max_norm", given.get("clip_value")))
 
     def eval(self, frame: FrameType, event: str, arg: Any) -> None:
         if event == "call" and self.user_called(frame):

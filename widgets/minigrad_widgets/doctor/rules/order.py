@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from minigrad_widgets.doctor.facts import Facts
 from minigrad_widgets.doctor.findings import Finding, Mend, line_at
+from minigrad_widgets.doctor.library import Loose
 from minigrad_widgets.doctor.rules.cuts import listed
-from minigrad_widgets.doctor.source import assigned
-from minigrad_widgets.doctor.teaching import ACCUMULATION, OPTIMIZERS, ORDER
+from minigrad_widgets.doctor.source import assigned, attribute_line, body_of
+from minigrad_widgets.doctor.teaching import ACCUMULATION, MODULES, OPTIMIZERS, ORDER
 from minigrad_widgets.doctor.watch import Call
 
 __all__ = ["accumulation", "held", "order", "scaled", "schedule"]
@@ -31,6 +34,15 @@ def held(facts: Facts) -> Iterator[Finding]:
                       [Mend("Pass it to the optimizer.", "optimizer.add_param_group({\"params\": [parameter]})"),
                        Mend("Or freeze it, which saves computing its gradient.", "parameter.requires_grad_(False)")],
                       OPTIMIZERS)
+    for each in facts.loose:
+        if loose_outside(facts, each):
+            kind = "buffer" if each.attribute in each.owner._buffers else "plain attribute"
+            yield Finding("not-in-optimizer", "warning", f"{each.name} got a gradient, but it is a {kind}, not a "
+                          "parameter: model.parameters() leaves it out, and it will never change.",
+                          attribute_line(each.owner, each.attribute, "made here") or where, {},
+                          [Mend("Make it a parameter.", f"self.{each.attribute} = nn.Parameter({each.attribute})"),
+                           Mend("Or leave it as it is, without a gradient.",
+                                f"{each.name}.requires_grad_(False)")], MODULES)
     own = {id(p) for _, model in facts.models for p in model.parameters()}
     for name, optimizer in facts.optimizers:
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
@@ -47,6 +59,19 @@ def held(facts: Facts) -> Iterator[Finding]:
                           OPTIMIZERS)
 
 
+def loose_outside(facts: Facts, each: Loose) -> bool:
+    """Whether a leaf that is no parameter got gradients, and neither an optimizer nor the step does anything with it or
+    with its `.grad`."""
+    number = facts.recording.numbers.get(id(each.tensor))
+    if number is None or id(each.tensor) in facts.trained or not any(
+            e["kind"] == "accumulate" and e["tensor"] == number for e in facts.events):
+        return False
+    used = re.compile(rf"\b{re.escape(each.attribute)}\b[^ =,]*\.grad\b")
+    texts = (body_of(function)[1] for function in facts.functions)
+    return bool((each.tensor.detach() == each.before).all()) and not any(
+        body is not None and used.search(ast.unparse(body)) for body in texts)
+
+
 def counted(number: int) -> str:
     """Return a number of tensors in words."""
     return "1 tensor" if number == 1 else f"{number} tensors"
@@ -55,12 +80,14 @@ def counted(number: int) -> str:
 def outside_of(facts: Facts) -> Iterator[int]:
     """The leaves with a gradient that no optimizer holds: parameters of the model, and of modules that it lost."""
     known = {number: identity for identity, number in facts.recording.numbers.items()}
+    loose = {id(each.tensor) for each in facts.loose}
     trained = {number for identity, number in facts.recording.numbers.items() if identity in facts.trained}
     for e in facts.events:
         tensor = e.get("tensor")
         if e["kind"] != "accumulate" or tensor is None or tensor in trained:
             continue
-        if tensor in facts.parameter_names or (facts.tensors[tensor]["parameter"] and tensor not in known):
+        if known.get(tensor) not in loose and (tensor in facts.parameter_names or (
+                facts.tensors[tensor]["parameter"] and tensor not in known)):
             yield tensor
             trained.add(tensor)
 
