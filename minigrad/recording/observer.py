@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CONSTANTS", "WATCHING", "Observer", "TimedObserver"]
 
-FUNCTION = "Function._apply"
+FUNCTION = "Function.apply"
 SLICES = "CopySlices"
 # The files that switch modes for users.
 GRAD_MODE = {function.__code__.co_filename for function in (switch, no_grad.__enter__, leave)}
