@@ -153,6 +153,7 @@ def test_the_report_as_text_and_as_a_page(tmp_path: Path) -> None:
     peak = size(sum(report.held.values()))
     assert str(report).splitlines()[-1].startswith(f"at the peak, {peak} were held: parameters ")
     page = report.to_html(tmp_path / "report.html")
+    assert "<h4>Norm of the gradient, from the loss down (logarithmic, in the last step)</h4>" in page
     assert f"<h4>Bytes held at the peak, {peak} in all</h4>" in page and "at most" not in page
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == page
     assert page.index("grad-accumulates") < page.index("Norm of the gradient") < page.index("Bytes held")

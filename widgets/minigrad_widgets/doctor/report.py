@@ -65,7 +65,8 @@ class Report:
         """Return the page's contents: findings first, then gradients, then bytes."""
         parts = [f"<h3>{self.title}</h3>", *[card(finding) for finding in self.findings]]
         if self.gradients:
-            parts.append(bars("Norm of the gradient, from the loss down", self.gradients, "{:.3g}".format, log=True))
+            parts.append(bars("Norm of the gradient, from the loss down (logarithmic, in the last step)",
+                              self.gradients, "{:.3g}".format, log=True))
         if self.held:
             parts.append(bars(f"Bytes held at the peak, {size(sum(self.held.values()))} in all", self.held, size))
         return "".join([*parts, quiet(self.notes)])
