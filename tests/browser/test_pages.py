@@ -300,7 +300,7 @@ def test_the_summary_has_its_gradients_in_sight(page: Page, opened: Opened, widt
     model = nn.Sequential(OrderedDict(a_long_name_of_a_layer_that_nobody_shortened=nn.Conv2d(1, 8, 3), act=nn.ReLU()))
     root = opened(inspect(model, torch.ones(200, 1, 120, 120)))
     root.locator(".mg-summary > summary").click()
-    cells = root.locator(".mg-summary .mg-gradients")
+    cells = root.locator(".mg-summary td[data-measure=gradient]")
     expect(cells.last).to_be_visible()
     [body] = root.locator(".mg-summary > .mg-nodelist-body").evaluate_all(SIDES)
     assert max(right for _, right, _, _ in cells.evaluate_all(SIDES)) <= body[1] + 1
